@@ -12,10 +12,10 @@ from flask import Response, make_response, request
 
 from collector import problems
 from collector.api.auth import acting_key
-from collector.api.openapi import EXPORTED, Api, json_of
+from collector.api.openapi import TEXT, Api, json_of
 from collector.api.parameters import AFTER, DELETIONS, FORMAT, THROUGH, VERSION
 from collector.context import current_collector
-from collector.exports.formats import FORMATS
+from collector.exports.formats import FORMATS, MEDIA_TYPE
 from collector.keys import Role
 from collector.limiter import Limiter
 from collector.problems import PARAMETER_INVALID, ProblemError
@@ -30,7 +30,7 @@ exports = Api("exports", __name__)
 @exports.operation(
     "get",
     "/v1/studies/{study_id}/export",
-    {200: ("The reports; NDJSON ends with a line that counts them, no form cut off reads well", EXPORTED)},
+    {200: ("The reports; the last line counts them, so that a cut-off export is known", {MEDIA_TYPE: TEXT})},
     role=Role.READ,
     query=(FORMAT, AFTER, DELETIONS, THROUGH),
     refusals=(problems.STUDY_DELETED, problems.REPORTS_DELETED, problems.OVERLOADED),
@@ -45,7 +45,7 @@ def export_reports(
     were withdrawn since the last export: earlier copies still have these.
     """
     collector = current_collector()
-    form = FORMATS[format or next(iter(FORMATS))]
+    form = FORMATS[format or "ndjson"]
     if through is not None and through >= collector.today():
         raise ProblemError(PARAMETER_INVALID, "must be a day that is over in UTC", THROUGH.name)
     export = open_export(collector, study_id, after or b"", through, dated=form.dated, deletions=deletions)
@@ -60,7 +60,7 @@ def export_reports(
         parts = _noting_the_end(parts, partial(collector.database.act, note))
     held = HeldParts(collector.exports, parts)
     # Read the first page now, while an error can still become a status.
-    response = Response(chain([next(held)], held), content_type=form.media_type)
+    response = Response(chain([next(held)], held), content_type=MEDIA_TYPE)
     response.headers[DELETIONS_HEADER] = str(export.deletions)
     response.headers[WITHDRAWN_HEADER] = str(since)
     response.call_on_close(held.close)

@@ -16,7 +16,6 @@ from collector import problems
 from collector.api.auth import requires
 from collector.api.bodies import json_body
 from collector.api.parameters import IN_PATH, STUDY_ID, Parameter
-from collector.exports.formats import FORMATS
 from collector.keys import Role
 from collector.problems import Kind
 from collector.reports.uploads import MOST_REPORTS
@@ -150,7 +149,6 @@ SCHEMAS: Document = {
     "Health": object_of({"status": {"const": "ok"}}),
 }
 
-EXPORTED = {form.media_type: TEXT for form in FORMATS.values()}
 ALWAYS = (problems.UNAVAILABLE,)
 KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN, problems.TOO_MANY_KEYS)
 TICKET_PROBLEMS = (problems.TICKET_NEEDED, problems.TICKET_INVALID, problems.TICKET_SPENT)

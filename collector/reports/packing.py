@@ -64,10 +64,6 @@ class Layout:
         """Join the payloads, without the public values; each must have its question's size."""
         return b"".join([payloads[question_id] for question_id in self.places])
 
-    def find(self, packed: bytes, question_id: str) -> bytes | None:
-        """Return the payload of one question, or None if the report has none."""
-        return packed[self.places[question_id]] if question_id in self.places else None
-
     def split(self, packed: Sequence[bytes]) -> dict[str, NDArray[np.uint8]]:
         """Return the payloads of many reports by question id, each of shape (how many, bytes)."""
         rows = self._rows(packed)
@@ -91,11 +87,6 @@ class OneQuestionLayout(Layout):
         """Pack the only payload, which must have its question's size."""
         ((question_id, payload),) = payloads.items()
         return (bytes([self.numbers[question_id]]) + payload).ljust(self.size - self.ahead, b"\0")
-
-    def find(self, packed: bytes, question_id: str) -> bytes | None:
-        """Return the payload of one question, or None if the report answers another question."""
-        asked = self.numbers.get(question_id) == packed[self.ahead]
-        return packed[self.places[question_id]] if asked else None
 
     def asked(self, packed: bytes) -> str:
         """Return the question that the report answers."""

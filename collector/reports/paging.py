@@ -40,16 +40,6 @@ class Export:
     pages: Iterator[Page]
     deletions: int
 
-    @property
-    def questions(self) -> list[str]:
-        """Return every question of every version, sorted by name."""
-        return sorted({name for rules in self.rules.values() for name in rules.mechanisms})
-
-    @property
-    def public(self) -> list[str]:
-        """Return every public field of every version, sorted by name."""
-        return sorted({field.id for rules in self.rules.values() for field in rules.study.public})
-
 
 def open_export(
     collector: Collector,

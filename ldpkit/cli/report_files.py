@@ -99,11 +99,10 @@ def _rows(spool: Iterable[str], decoding: Decoding | None) -> Iterator[tuple[Rep
 
 
 def _write_csv(names: Names, rows: Iterator[tuple[Report, Cells]], file: IO[str]) -> None:
-    from collector.exports.formats import csv_header
-
     writer = csv.writer(file, lineterminator="\n")
     questions, public, shown = names
-    writer.writerow([*csv_header(questions, public), *shown])
+    columns = [f"public.{field}" for field in public] + [f"payloads.{question}" for question in questions]
+    writer.writerow(["report_id", "study", "version", "digest", *columns, *shown])
     for report, cells in rows:
         values = [report.public.get(field, "") for field in public]
         payloads = [b64encode(report.payloads.get(question, b"")).decode() for question in questions]

@@ -132,7 +132,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "collector": (
         Run(
             "--share 0.001 --rows 200",
-            r"ordinary Flask: one report.*gain with flushes .*PostgreSQL.*export of \d+ reports as ndjson: ",
+            r"ordinary Flask: one report.*gain with flushes .*PostgreSQL.*export of \d+ reports: ",
             ("gcc", "postgres"),
         ),
         Run("--share 0.001 --minutes 0.001", r"memory after 0.0 min: \d+ MB, \d+ reports\n"),

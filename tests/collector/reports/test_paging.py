@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from collector.exports.formats import ndjson
+from collector.exports.formats import FORMATS
 from collector.problems import ProblemError
 from collector.reports import paging
 from collector.reports.paging import open_export
@@ -45,7 +45,7 @@ def test_an_export_through_a_past_day_is_fixed(filled, study, make_report):
 
 
 def test_reports_and_versions_that_come_during_an_export_are_harmless(filled, study, make_report, make_study):
-    parts = ndjson(open_export(filled.collector, "habits"))
+    parts = FORMATS["ndjson"].stream(open_export(filled.collector, "habits"))
     text = next(parts)
     late = [make_report(study, id="0" * 32), make_report(study, id="f" * 32)]
     filled.post([report.to_document() for report in late])
@@ -124,7 +124,7 @@ def test_deleted_study_cannot_be_exported(filled):
     with pytest.raises(ProblemError) as refused:
         list(pages)
     assert refused.value.kind.name == "study-deleted"
-    for answer in (filled.export(), filled.export(format="parquet"), filled.summary()):
+    for answer in (filled.export(), filled.export(format="dated"), filled.summary()):
         assert problem(answer) == (410, "study-deleted")
 
 
