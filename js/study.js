@@ -37,8 +37,8 @@ const STUDY = record(
     title: text(200),
     questions: listOf(question, 1, 100, "id"),
   },
-  // Data holders answer by command line; how a study is asked on paper is for authors.
-  { purpose: text(5000), respondent: oneOf("person"), paper: ignored, ...parts },
+  // Data holders answer by command line.
+  { purpose: text(5000), respondent: oneOf("person"), ...parts },
 );
 
 /** Parse and validate a study document, as text or bytes of UTF-8, as index.d.ts says. */

@@ -1,4 +1,4 @@
-"""The author's and the analyst's study: what a device knows of it, and models, priors and paper."""
+"""The author's and the analyst's study: what a device knows of it, and models and priors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ldp_client.documents.study import MOST_QUESTIONS
 from ldp_client.files.disk import read_bytes
 from ldp_client.words.text import say
 from schemas.models import MODELS, NO_LAW
-from schemas.paper import PAPER, Paper, check_paper
 from schemas.priors import check_prior, given_priors
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def _with_model(ask: str, shape: Record) -> Record:
 _QUESTION = Tagged("ask", {ask: _with_model(ask, shape) for ask, shape in device_question.QUESTIONS.items()})
 STUDY = Record(
     {**device_study.STUDY.required, "questions": ListOf(_QUESTION, 1, MOST_QUESTIONS, unique_by="id")},
-    {**device_study.STUDY.optional, "paper": PAPER},
+    device_study.STUDY.optional,
 )
 
 
@@ -73,7 +72,6 @@ class Study(device_study.Study):
 
     Attributes:
         questions: in the document's order, with their models.
-        paper: how questions are asked with dice, in addition to devices, or None.
 
     Raises:
         StudyError: the document is not a study; the error names the field that is wrong.
@@ -88,12 +86,6 @@ class Study(device_study.Study):
             question["model"] = question["model"] or {"name": NO_LAW}
         super()._take(parsed)
         check_authored(parsed)
-        labels = {
-            question.id: tuple([str(label) for label in question.choices])
-            for question in self.questions
-            if not question.numbered
-        }
-        self.paper = Paper(parsed["paper"], labels) if parsed["paper"] else None
 
     def question(self, question_id: str) -> Question:
         """Find a question by its id.
@@ -131,16 +123,13 @@ def load_study(path: str) -> Study:
 
 
 def check_authored(parsed: dict[str, Any]) -> None:
-    """Raise StudyError if a parsed study's models, priors, paper or ids conflict with its other fields."""
+    """Raise StudyError if a parsed study's models, priors or ids conflict with its other fields."""
     for index, question in enumerate(parsed["questions"]):
         path = f"questions[{index}]"
         if question["ask"] in ("record", "table"):
             _check_record_model(question, f"{path}.model")
         check_prior(question, path)
     _check_field_names(parsed["questions"])
-    if parsed["paper"] is not None:
-        _check_beside_paper(parsed)
-        check_paper(parsed)
 
 
 def _check_field_names(questions: tuple[dict[str, Any], ...]) -> None:
@@ -177,14 +166,3 @@ def _check_record_model(question: dict[str, Any], path: str) -> None:
     elif "feature_correlation" in priors and not any("bounds" in field for field in fields):
         problem = "is for a number among the features: pairs of yes/no have their own prior"
         raise StudyError(f"{path}.prior.feature_correlation", problem, code="study.correlation_prior_invalid")
-
-
-def _check_beside_paper(parsed: dict[str, Any]) -> None:
-    on_paper = [question["id"] for question in parsed["paper"]["questions"]]
-    for index, question in enumerate(parsed["questions"]):
-        if question.get("refusal") and question["id"] in on_paper:
-            problem = "does not go with paper, whose matrix has no row for it"
-            raise StudyError(f"questions[{index}].refusal", problem, code="study.refusal_with_paper")
-    if parsed["channel"] is not None and parsed["channel"]["tickets"] is not None:
-        problem = "do not go with paper, which has no tokens"
-        raise StudyError("channel.tickets", problem, code="study.tickets_with_paper")

@@ -10,7 +10,6 @@ from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.text import ENGLISH, Words, letters, rounded_up, visible
 from schemas.channel_warnings import channel_warnings, names_in_words
 from schemas.names import names_in
-from schemas.paper_sheet import epsilon_of
 from schemas.study import Study
 
 # The name of the field that separates waves in a fit.
@@ -21,12 +20,7 @@ HARDLY_PRIVATE = 8
 LARGE_DELTA = 1e-4
 
 
-def warnings_of(study: Study, words: Words = ENGLISH) -> list[str]:
-    """Return the warnings about a study for its author, one line each: as below, and about its dice."""
-    return [*warnings_to_people(study, words), *_paper_warnings(study, words)]
-
-
-def warnings_to_people(study: DeviceStudy, words: Words = ENGLISH) -> list[str]:
+def warnings_of(study: DeviceStudy, words: Words = ENGLISH) -> list[str]:
     """Return the warnings that people can read before they answer, one line each.
 
     They concern questions whose noise hides hardly anything (each, and all together), choices that look like
@@ -61,20 +55,6 @@ def _label_warnings(study: DeviceStudy, words: Words) -> list[str]:
     for name, labels in choices:
         for label in _mistakable([label for label in labels if isinstance(label, str)]):
             lines.append(words.say("study.warning_label", name=name, label=visible(label)))
-    return lines
-
-
-def _paper_warnings(study: Study, words: Words) -> list[str]:
-    """Return warnings for dice that hide hardly anything, or nothing of one answer."""
-    questions = study.paper.questions if study.paper is not None else ()
-    together = [(words.say("study.all_questions"), questions)] if len(questions) > 1 else []
-    lines = []
-    for known_as, asked in [*[(one.id, (one,)) for one in questions], *together]:
-        name, epsilon = words.say("paper.name", id=known_as), epsilon_of(asked)
-        if epsilon is not None:
-            lines += _warnings(name, epsilon, 0.0, words)
-        elif len(asked) == 1:
-            lines.append(words.say("paper.warning", name=name))
     return lines
 
 

@@ -7,8 +7,7 @@ import { plain } from "../../js/languages.js";
 export async function shownIn(study, language) {
   const { languages } = study.document;
   if (!languages) return study;
-  // Paper refers to labels of the study's own language.
-  const { paper, ...document } = plain(study.document, languages.includes(language) ? language : languages[0]);
+  const document = plain(study.document, languages.includes(language) ? language : languages[0]);
   return parseStudy(JSON.stringify(document));
 }
 

@@ -6,7 +6,7 @@ from ldp_client.documents.asker import ASKER
 from ldp_client.documents.canonical import canonical_json, parse_canonical, parse_json
 from ldp_client.documents.channel import CHANNEL, Channel, check_channel
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.fields import Boolean, Constant, Day, Identifier, Ignored, Integer, OneOf
+from ldp_client.documents.fields import Boolean, Constant, Day, Identifier, Integer, OneOf
 from ldp_client.documents.protocol import FEWEST_NOISY, PROTOCOL, SecureSum
 from ldp_client.documents.public import PUBLIC, PublicField
 from ldp_client.documents.question import QUESTIONS, Question
@@ -29,7 +29,6 @@ MAX_BYTES = 1 << 20
 RESPONDENTS = ("person", "holder")
 MOST_QUESTIONS = 100
 
-# `paper` is for authors: schemas.study reads it, and each question's `model`.
 _OPTIONAL: "dict[str, Any]" = {
     FIELD: LANGUAGES,
     "purpose": Spoken(5000),
@@ -38,7 +37,6 @@ _OPTIONAL: "dict[str, Any]" = {
     "sample_one_question": Boolean(),
     "sections": SECTIONS,
     "public": PUBLIC,
-    "paper": Ignored(),
     "protocol": PROTOCOL,
     "channel": CHANNEL,
     "respondent": OneOf(RESPONDENTS),
@@ -192,8 +190,8 @@ class Study:
         if not self.languages:
             return self
         document = plain(self.document, self.language_for(language), StudyError)
-        # paper and channel refer to labels in the study's own language.
-        shown = type(self)({key: document[key] for key in document if key not in ("paper", "channel")})
+        # channel refers to labels in the study's own language.
+        shown = type(self)({key: document[key] for key in document if key != "channel"})
         shown.channel = self.channel
         shown.only_shown = True
         return shown

@@ -26,9 +26,6 @@ from ldpkit.cli.output import show, warn
 if TYPE_CHECKING:
     from schemas import Study
 
-# Rows of an entry sheet if nobody says how many people take part.
-ROWS = 100
-
 
 @command("check", "check study.json")
 @click.argument("study", metavar="STUDY.json")
@@ -47,16 +44,12 @@ ROWS = 100
     metavar="N",
     help="with --n: how many people share the rarest public values (default: an even spread)",
 )
-@click.option("--sheet", metavar="ENTRY.csv", help="write a new table to enter records in, with --n rows")
 @json_option
-def check(
-    study: str, people: int | None, contamination: str | None, smallest_cell: int | None, sheet: str | None
-) -> None:
+def check(study: str, people: int | None, contamination: str | None, smallest_cell: int | None) -> None:
     """Validate a study; print its true epsilon, its noise, and what that means."""
     from ldp_client.explain import describe, facts_of
     from ldp_client.words.public import cells_in_words
     from schemas.channel_warnings import require_keys
-    from schemas.paper_sheet import paper_lines, write_sheet
     from schemas.priors import prior_lines
     from schemas.study import load_study
     from schemas.study_warnings import (
@@ -81,13 +74,7 @@ def check(
     for question in document.questions:
         priors = prior_lines(question.model.prior)
         lines += [say("study.prior", question=question.id, prior=line) for line in priors]
-    # 2. Its dice.
-    if document.paper is not None:
-        lines += ["", *paper_lines(document)]
-    if sheet is not None:
-        write_sheet(document, sheet, people or ROWS)
-        lines.append(say("paper.written", file=sheet, records=f"{people or ROWS:,}"))
-    # 3. What may be wrong with it.
+    # 2. What may be wrong with it.
     warnings = [*warnings_of(document), *taken_in_words(document), *notes_of(document)]
     warnings += [*cuts_in_words(document), *unstated_in_words(document)]
     show(lines, {**facts, "warnings": warnings})

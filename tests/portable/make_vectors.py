@@ -61,7 +61,7 @@ STUDY_TEXT = (
 )
 
 AUTHORS_TEXT = (
-    "As in studies.json: a device reads these studies, whatever their models, priors and paper are. It need "
+    "As in studies.json: a device reads these studies, whatever their models and priors are. It need "
     "not know `author_refused`, the field that the study's author must change."
 )
 SECTIONS_TEXT = "As in studies.json: of studies with sections, or with wrong ones."

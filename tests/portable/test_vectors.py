@@ -66,7 +66,7 @@ def test_bad_studies_are_rejected_with_the_stated_field():
 
 def test_devices_read_studies_that_only_authors_refuse():
     entries = vectors("authors")["authors"]
-    assert len([entry for entry in entries if "author_refused" in entry]) > 40
+    assert len([entry for entry in entries if "author_refused" in entry]) > 20
     for entry in entries:
         device = ldp_client.Study.from_json(entry["text"])
         assert device.digest == entry["digest"]
@@ -79,7 +79,7 @@ def test_devices_read_studies_that_only_authors_refuse():
 
 
 def test_devices_answer_a_study_that_only_authors_refuse():
-    document = studies.document({**studies.YES_NO, "model": ["of", {"another": "program"}]}, paper=[1])
+    document = studies.document({**studies.YES_NO, "model": ["of", {"another": "program"}]})
     study = ldp_client.Study(document)
     random = NotForRealAnswers(Stream(b"", "models").read)
     report = perturb_answers(study, ldp_client.mechanisms_of(study), {"ever": True}, random)

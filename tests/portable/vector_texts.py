@@ -94,7 +94,7 @@ def _odd_texts() -> dict[str, str]:
     }
     return {
         **{f"model-{name}": json.dumps(_with_model(value)) for name, value in ignored.items()},
-        "paper-nothing": json.dumps({**plain, "paper": None}),
+        "paper": json.dumps({**plain, "paper": {"questions": []}}),
         "many-choices": json.dumps(studies.document(of("olh", "1", {"count": 1_000_000}))),
         "too-many-bits": json.dumps(studies.document(studies.YES_NO, of("oue", "1", {"count": 65_537}))),
         "noise-too-large-for-number": json.dumps(studies.document({**studies.NUMBER, "mechanism": gaussian})),

@@ -121,27 +121,14 @@ def test_each_key_has_exactly_one_stratum(stated, field, says):
     assert says in caught.value.problem
 
 
-def test_channel_is_rejected_for_holders_and_its_tokens_for_paper():
+def test_channel_is_rejected_for_holders():
     nodes = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
     protocol = {"name": "secure_sum", "nodes": nodes, "devices": 20, "max_faulty": 5}
     summed = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
     holder = studies.document(studies.TABLE, channel=channel(), **studies.HOLDER)
-    paper = studies.document(studies.YES_NO, channel=channel(), paper=PAPER)
-    for document, code, field in (
-        (holder, "study.channel_for_holders", "channel"),
-        (paper, "study.tickets_with_paper", "channel.tickets"),
-    ):
-        with raises(StudyError, code, field=field):
-            Study(document)
+    with raises(StudyError, "study.channel_for_holders", field="channel"):
+        Study(holder)
     assert Study(studies.document(summed, protocol=protocol, channel=channel())).channel.tickets
-    assert Study(studies.document(studies.YES_NO, channel=BATCHES, paper=PAPER)).channel.hours == 24
-
-
-PAPER = {
-    "questions": [
-        {"id": "ever", "instructions": "Roll.", "matrix": [["5/6", "1/6"], ["1/6", "5/6"]]},
-    ]
-}
 
 
 def test_a_device_that_does_not_know_channels_refuses_the_study(monkeypatch):

@@ -106,18 +106,13 @@ def test_refusal_is_encoded_like_one_more_choice(name):
 
 
 @pytest.mark.parametrize(
-    ("code", "question", "more"),
+    ("code", "question"),
     [
-        ("study.refusal_with_memoized", {**studies.MEMOIZED, "refusal": True}, {}),
-        ("study.refusal_needs_labels", {**COLOUR, "choices": {"count": 5}}, {}),
-        ("study.invalid", {**studies.LINEAR, "refusal": True}, {}),
-        (
-            "study.refusal_with_paper",
-            OFFERED,
-            {"paper": {"questions": [{"id": "ever", "instructions": "R", "matrix": [["5/6", "1/6"]] * 2}]}},
-        ),
+        ("study.refusal_with_memoized", {**studies.MEMOIZED, "refusal": True}),
+        ("study.refusal_needs_labels", {**COLOUR, "choices": {"count": 5}}),
+        ("study.invalid", {**studies.LINEAR, "refusal": True}),
     ],
 )
-def test_refusal_on_unsupported_question_is_rejected(code, question, more):
+def test_refusal_on_unsupported_question_is_rejected(code, question):
     with raises(StudyError, code, field="questions[0].refusal"):
-        Study(json.loads(json.dumps(studies.document(question, **more))))
+        Study(json.loads(json.dumps(studies.document(question))))
