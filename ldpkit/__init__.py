@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ldp_client.audit.auditing import audit_study as audit
     from ldp_client.bulk import perturb_many
     from ldp_client.documents import errors as errors
+    from ldp_client.documents.errors import LdpkitError
     from ldp_client.shuffling.reports import (
         ShuffledPrivacy,
         shuffled_delta,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     )
     from ldpkit import ask as ask
     from ldpkit.ask import study
-    from schemas import LdpkitError, Question, Report, Study
+    from schemas import Question, Report, Study
     from summaries import (
         Summary,
         count_dataset,
@@ -87,7 +88,7 @@ _HOMES = {
     "Direct": ("ldp_client", "Direct", ""),
     "Oblivious": ("ldp_client", "Oblivious", ""),
     "Transport": ("ldp_client", "Transport", ""),
-    "LdpkitError": ("schemas", "LdpkitError", ""),
+    "LdpkitError": ("ldp_client.documents.errors", "LdpkitError", ""),
     "Mechanism": ("ldp_client", "Mechanism", ""),
     "Posterior": ("inference", "Posterior", "inference"),
     "Question": ("schemas", "Question", ""),

@@ -29,7 +29,7 @@ from ldp_client.words.channel import channel_lines
 from ldp_client.words.public import cells_in_words, public_lines
 from ldp_client.words.text import rounded_up, visible
 from schemas import Study
-from schemas.study_warnings import notes_of, warnings_of
+from schemas.warnings import notes_of, warnings_of
 
 FILES = ("dossier.md", "dossier.html")
 # How sure an observer may have been before, besides the even guess.

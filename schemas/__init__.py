@@ -1,46 +1,8 @@
-"""The documents' public names for servers and analysts, and the modules that only they share."""
+"""The documents as servers, authors and analysts know them, with models and priors."""
 
-from ldp_client.documents.errors import (
-    AlreadyAnsweredError,
-    AnswerError,
-    BudgetError,
-    DocumentError,
-    InputError,
-    LdpkitError,
-    LedgerError,
-    MissingExtraError,
-    RandomnessError,
-    RefusedError,
-    ReportError,
-    StatementError,
-    StudyError,
-    SummaryError,
-    TransferError,
-    UsageError,
-)
+from ldp_client.documents.errors import StudyError
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.report import Report
 from schemas.study import Question, Study
 
-__all__ = [
-    "AlreadyAnsweredError",
-    "AnswerError",
-    "BudgetError",
-    "DocumentError",
-    "InputError",
-    "LdpkitError",
-    "LedgerError",
-    "MissingExtraError",
-    "Question",
-    "RandomnessError",
-    "Rational",
-    "RefusedError",
-    "Report",
-    "ReportError",
-    "StatementError",
-    "Study",
-    "StudyError",
-    "SummaryError",
-    "TransferError",
-    "UsageError",
-]
+__all__ = ["Question", "Rational", "Report", "Study", "StudyError"]

@@ -35,8 +35,8 @@ from ldp_client.documents.errors import StudyError
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.study import MAX_BYTES
 from schemas import Study
-from schemas.channel_warnings import require_keys
 from schemas.study import SignedStudy
+from schemas.warnings import require_keys
 
 studies = Api("studies", __name__)
 CACHE_CONTROL = "public, max-age=60"

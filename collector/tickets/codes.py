@@ -28,7 +28,7 @@ from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.public import PublicField
 from ldp_client.words.text import counted
 from schemas import Study
-from schemas.channel_warnings import names_in_words
+from schemas.warnings import names_in_words
 
 TICKET_BYTES = 16
 MOST_AT_ONCE = 1_000_000
@@ -174,7 +174,7 @@ def _last_day(session: Session, study_id: str) -> date | None:
 
 
 def warnings_of_tickets(session: Session, study_id: str) -> list[str]:
-    """Return a warning for each field that a study's tickets carry if its values may name a person."""
+    """Return a warning if the values that a study's tickets carry may name a person."""
     study = _current(session, study_id)
     return names_in_words(study) if study else []
 

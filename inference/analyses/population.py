@@ -19,14 +19,13 @@ from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.public_columns import as_taken
 from inference.analyses.result import Draws
-from inference.analyses.table import Table, Values
+from inference.analyses.table import WAVE, Table, Values
 from inference.analyses.varying import levels_of
 from inference.analyses.weights import positive
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
 from ldp_client.documents.errors import InputError
-from schemas.study_warnings import WAVE
 
 # The census column with the number of people in each row; PEOPLE if the formula names a column `count`.
 COUNT, PEOPLE = "count", "people"

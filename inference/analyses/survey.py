@@ -20,10 +20,9 @@ from inference.analyses.formula import known_column
 from inference.analyses.marks import ALIKE, alike, refuse_alike
 from inference.analyses.matrices import columns_of
 from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole
-from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
+from inference.analyses.table import WAVE, Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import counted
-from schemas.study_warnings import WAVE
 
 REFUSE, DROP = "error", "drop"
 BLANKS = (REFUSE, DROP)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Values = NDArray[np.float64]
 Codes = NDArray[np.int64]
+# The public column that separates waves in one analysis.
+WAVE = "wave"
 
 
 @dataclass(frozen=True)

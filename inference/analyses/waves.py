@@ -12,11 +12,10 @@ from inference.analyses.formula import known_column
 from inference.analyses.matrices import columns_of
 from inference.analyses.reports import table_of_reports
 from inference.analyses.result import AnalysisPosterior
-from inference.analyses.table import Table
+from inference.analyses.table import WAVE, Table
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.documents.public import PublicField
 from schemas import Report, Study
-from schemas.study_warnings import WAVE
 from summaries import Summary, check_study
 from summaries.reading import ReadReports, Reports, evidence_of
 from summaries.reducing import CheckedReports, Seen, good_reports

@@ -8,7 +8,7 @@ from typing import Any
 from ldp_client.documents.errors import InputError, StudyError, UsageError
 from ldp_client.files.disk import read_bytes
 from schemas import Study
-from schemas.channel_warnings import require_keys
+from schemas.warnings import require_keys
 
 
 def second_keys(first: Study, new_id: str, path: str | None) -> dict[str, Any] | None:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 # People expected in a cell. If there are fewer, its members can hardly hide among others.
 FEW_PEOPLE = 20
-# The most values of a field that names the part of a sample that a person is from.
-MOST_STRATA = 1000
 # The most labels that are shown to a person.
 MOST_CHOICES = 50
 

@@ -142,14 +142,6 @@ def visible(text: str) -> str:
     return shown
 
 
-def letters(text: str) -> str:
-    """Return what counts when people compare a text: no case, blanks or signs; all of it if that is empty."""
-    # Boards lack this module, and do not compare.
-    from unicodedata import normalize
-
-    return "".join([one for one in normalize("NFKC", text).casefold() if one.isalnum()]) or text
-
-
 def nearest(name: str, known: "Iterable[str]", alike: float = 0.6) -> "Optional[str]":
     """Return the known name most like a misspelt `name`; None if no similarity reaches `alike`."""
     from difflib import get_close_matches

@@ -379,15 +379,14 @@ def _tell_waiting(device: Device, study_id: str) -> None:
 def _ask_for_consent(study: Study, collector: str, ticket: str) -> None:
     """Describe what would be sent and wait for a yes. Raises InputError for any other reply."""
     from ldp_client.explain import describe
-    from schemas.channel_warnings import issuer_warnings
-    from schemas.study_warnings import notes_of, warnings_of
+    from schemas.warnings import notes_of, warnings_of
 
     if is_json() or not sys.stdin.isatty():
         raise UsageError(
             "consent is asked for on a terminal and without --json. If the person has agreed, pass --yes",
             code="answer.nobody_consents",
         )
-    warnings = [*warnings_of(study), *issuer_warnings(study, collector), *notes_of(study)]
+    warnings = [*warnings_of(study), *notes_of(study)]
     if ticket and study.channel is None:
         warnings.append(
             "with your ticket: anyone who kept a record of whose ticket it is can tell whose report that is"

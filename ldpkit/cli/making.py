@@ -49,16 +49,9 @@ def check(study: str, people: int | None, contamination: str | None, smallest_ce
     """Validate a study; print its true epsilon, its noise, and what that means."""
     from ldp_client.explain import describe, facts_of
     from ldp_client.words.public import cells_in_words
-    from schemas.channel_warnings import require_keys
     from schemas.priors import prior_lines
     from schemas.study import load_study
-    from schemas.study_warnings import (
-        cuts_in_words,
-        notes_of,
-        taken_in_words,
-        unstated_in_words,
-        warnings_of,
-    )
+    from schemas.warnings import cuts_in_words, notes_of, require_keys, unstated_in_words, warnings_of
 
     if people is None and (contamination or smallest_cell):
         raise UsageError("--contamination and --smallest-cell need --n", code="check.needs_n")
@@ -75,7 +68,7 @@ def check(study: str, people: int | None, contamination: str | None, smallest_ce
         priors = prior_lines(question.model.prior)
         lines += [say("study.prior", question=question.id, prior=line) for line in priors]
     # 2. What may be wrong with it.
-    warnings = [*warnings_of(document), *taken_in_words(document), *notes_of(document)]
+    warnings = [*warnings_of(document), *notes_of(document)]
     warnings += [*cuts_in_words(document), *unstated_in_words(document)]
     show(lines, {**facts, "warnings": warnings})
     for line in warnings:

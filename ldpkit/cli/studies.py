@@ -49,15 +49,13 @@ def publish(study: str, collector: str) -> None:
     """
     from ldp_client.files.disk import read_bytes
     from ldpkit.cli.client import client_of, study_path
-    from schemas.channel_warnings import issuer_warnings, require_keys
-    from schemas.study_warnings import taken_in_words, unstated_in_words, warnings_of
+    from schemas.warnings import require_keys, unstated_in_words, warnings_of
 
     # 1. Read the study, and check whether it could be answered and analysed.
     document = read_bytes(study)
     read, is_signed = _study_in(document, study)
     client = client_of(collector, "" if is_signed else "publishing a study that is not signed")
-    lines = [*warnings_of(read), *taken_in_words(read), *issuer_warnings(read, collector)]
-    for line in [*lines, *unstated_in_words(read)]:
+    for line in [*warnings_of(read), *unstated_in_words(read)]:
         warn(line)
     try:
         require_keys(read)

@@ -12,7 +12,6 @@ from ldp_client.documents.errors import StudyError
 from ldp_client.explain import describe
 from schemas import Study, json_schema
 from schemas.study import STUDY
-from schemas.study_warnings import warnings_of
 from tests import studies
 from tests.kit.errors import raises
 from tests.schemas.channels import channel, spki, tokens
@@ -163,16 +162,3 @@ def test_json_schema_accepts_the_same_channels():
     for address in (*wrong, f"https://{LABEL}a.example", f"https://{LONGEST}a", "https://a..example"):
         document = studies.document(studies.YES_NO, channel=channel(tickets=tokens(issuer=address)))
         assert not schema.is_valid(document)
-
-
-@pytest.mark.parametrize(("hours", "days", "warned"), [(72, 1, True), (72, 6, False), (12, 1, False)])
-def test_retention_shorter_than_the_send_delay_is_warned_of(hours, days, warned):
-    """A participant in the last days would spend epsilon on a report that is rejected."""
-    document = studies.document(
-        studies.YES_NO,
-        channel=channel(tickets=tokens(), batches={"hours": hours}),
-        closes="2030-01-31",
-        retention={"days": days},
-    )
-    found = [line for line in warnings_of(Study(document)) if "retention" in line]
-    assert bool(found) is warned

@@ -12,7 +12,7 @@ from ldp_client.explain import FACTS, describe, odds
 from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
 from ldpkit.cli import main
 from schemas import Study
-from schemas.study_warnings import warnings_of
+from schemas.warnings import warnings_of
 from tests import studies
 from tests.ldp_client.devices import Server
 
