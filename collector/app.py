@@ -19,7 +19,6 @@ from collector.api.gateway import EXTENSION as GATEWAY
 from collector.api.gateway import OnlyOblivious, gateway
 from collector.api.health import health
 from collector.api.operator import operator
-from collector.api.parameters import check_study_id
 from collector.api.reports import UploadShortcut, reports
 from collector.api.studies import studies
 from collector.clock import utc_today
@@ -79,7 +78,6 @@ def create_app(
     _check_studies(collector)
     app.extensions[EXTENSION] = collector
     handling.install(app, collector.identity)
-    app.url_value_preprocessor(check_study_id)
     for blueprint in (studies, operator, reports, exports, health, page, participant, gateway):
         app.register_blueprint(blueprint)
     headers = handling.default_headers(collector.identity)

@@ -40,7 +40,7 @@ def test_reference_pages_cover_all_public_code(made):
         for method in operations:
             assert f"### `{method.upper()} {path}`" in made["reference/http.md"]
     assert "It takes `application/json`, [Report](#report)" in made["reference/http.md"]
-    assert "| 201 | Published, [Published](#published) |" in made["reference/http.md"]
+    assert "| 201 | Created, [Published](#published) |" in made["reference/http.md"]
     assert "### Report\n\n```json" in made["reference/http.md"]
     assert "| `budget` | The answers would cost more" in made["reference/errors.md"]
     assert "## `ldpkit/ledgers/node`" in made["reference/javascript.md"]

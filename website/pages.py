@@ -158,6 +158,7 @@ def operation_lines(title: str, operation: dict[str, Any]) -> list[str]:
     answers = [
         f"| {code} | {cell(answer.get('description', ''))}{documents_of(answer)} |"
         for code, answer in operation["responses"].items()
+        if code != "default"
     ]
     return [*lines, "| answer | |", "|---|---|", *answers, ""]
 

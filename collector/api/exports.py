@@ -10,9 +10,8 @@ from weakref import finalize
 
 from flask import Response, make_response, request
 
-from collector import problems
 from collector.api.auth import acting_key
-from collector.api.openapi import TEXT, Api, json_of
+from collector.api.openapi import Api
 from collector.api.parameters import AFTER, DELETIONS, FORMAT, THROUGH, VERSION
 from collector.context import current_collector
 from collector.exports.formats import FORMATS, MEDIA_TYPE
@@ -30,15 +29,14 @@ exports = Api("exports", __name__)
 @exports.operation(
     "get",
     "/v1/studies/{study_id}/export",
-    {200: ("The reports; the last line counts them, so that a cut-off export is known", {MEDIA_TYPE: TEXT})},
+    media_type=MEDIA_TYPE,
     role=Role.READ,
     query=(FORMAT, AFTER, DELETIONS, THROUGH),
-    refusals=(problems.STUDY_DELETED, problems.REPORTS_DELETED, problems.OVERLOADED),
 )
 def export_reports(
     study_id: str, format: str | None, after: bytes | None, deletions: int | None, through: date | None
 ) -> Response:
-    """Stream every report in the order of the ids.
+    """Stream every report in the order of the ids; the last line counts them, so that a cut is noticed.
 
     `after` a report's id resumes the stream, and `through` a past day fixes its contents. A client that
     resumes sends `deletions`, the count in the earlier answer's header. Another header says how many reports
@@ -93,15 +91,10 @@ class HeldParts(Iterator[bytes]):
 @exports.operation(
     "get",
     "/v1/studies/{study_id}/summary",
-    {200: ("The summary", json_of("Summary")), 304: ("Unchanged", {})},
+    "Summary",
+    statuses=(200, 304),
     role=Role.READ,
     query=(VERSION,),
-    refusals=(
-        problems.SUMMARY_IMPOSSIBLE,
-        problems.SUMMARY_TOO_COSTLY,
-        problems.STUDY_DELETED,
-        problems.OVERLOADED,
-    ),
 )
 def read_summary(study_id: str, version: int | None) -> Response:
     """Return all that a posterior needs of one version's reports, by default the current one's."""

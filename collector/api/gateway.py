@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from flask import Response, current_app, request
 
-from collector import problems
 from collector.api.bodies import sent_bytes
 from collector.api.handling import Headers, harden, refuse_upload, response_of
 from collector.api.openapi import TEXT, Api
@@ -31,20 +30,13 @@ FETCH = re.compile(r"(/v1/studies/[^/]+(/signed)?|/s/[^/]+)/?\?")
 @gateway.operation(
     "post",
     "/ohttp",
-    {200: ("The collector's answer, encapsulated; its size depends on the method", {ANSWER_TYPE: TEXT})},
+    media_type=ANSWER_TYPE,
     body={REQUEST_TYPE: TEXT},
-    refusals=(
-        problems.OHTTP_KEY,
-        problems.OHTTP_MALFORMED,
-        OBLIVIOUS_ABSENT,
-        problems.BODY_TOO_LARGE,
-        MEDIA_TYPE_UNSUPPORTED,
-    ),
 )
 def ask_obliviously() -> Response:
     """Answer a device's encapsulated request: PUT or DELETE of a report, or GET of a study, signed or not.
 
-    Its relay forwards it; a replay changes nothing.
+    Its relay forwards it; a replay changes nothing. The size of the answer depends on the method alone.
     """
     answering = _gateway()
     if request.mimetype != REQUEST_TYPE:
@@ -57,12 +49,7 @@ def ask_obliviously() -> Response:
     return Response(answering.answer(received), content_type=ANSWER_TYPE)
 
 
-@gateway.operation(
-    "get",
-    "/.well-known/ohttp-gateway",
-    {200: ("The configurations", {KEYS_TYPE: TEXT})},
-    refusals=(OBLIVIOUS_ABSENT,),
-)
+@gateway.operation("get", "/.well-known/ohttp-gateway", media_type=KEYS_TYPE)
 def read_gateway_keys() -> Response:
     """Return the configurations of the gateway's keys, the newest first (RFC 9458, section 3.2).
 

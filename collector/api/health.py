@@ -11,7 +11,7 @@ from collector import metrics
 from collector.api.auth import requires
 from collector.api.exports import exports
 from collector.api.gateway import gateway
-from collector.api.openapi import JSON, KEY, TEXT, Api, openapi_document
+from collector.api.openapi import Api, openapi_document
 from collector.api.operator import operator
 from collector.api.reports import reports
 from collector.api.studies import studies
@@ -49,9 +49,7 @@ def _write_nothing_new(session: Session) -> None:
     session.execute(update(CollectorRow).values(identity=CollectorRow.identity))
 
 
-@health.operation(
-    "get", "/metrics", {200: ("Prometheus' text format", {metrics.MEDIA_TYPE: TEXT})}, refusals=KEY
-)
+@health.operation("get", "/metrics", media_type=metrics.MEDIA_TYPE, is_provable=True)
 def read_metrics() -> Response:
     """Return the metrics. They need a key, because frequent readings would show when each report arrives.
 
@@ -73,7 +71,7 @@ def _all_metrics() -> bytes:
     return collector.metrics.render(measures_of(collector))
 
 
-@health.operation("get", "/openapi.json", {200: ("OpenAPI", {JSON: {"type": "object"}})})
+@health.operation("get", "/openapi.json", {"type": "object"})
 def read_api() -> Response:
     """Return the OpenAPI document of this kind of server."""
     return jsonify(openapi_document(OPERATIONS))

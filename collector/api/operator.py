@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from collector import audit_log, keys, retention
 from collector.api.auth import acting_key
-from collector.api.openapi import Api, json_of
+from collector.api.openapi import Api
 from collector.api.parameters import LIMIT, SINCE
 from collector.clock import doubt_of
 from collector.context import Collector, current_collector
@@ -103,22 +103,14 @@ def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
     return jsonify(tickets=tickets, warnings=warnings)
 
 
-@operator.operation(
-    "post", "/v1/studies/{study_id}/tickets/revoke", "Named", role=Role.OPERATE, refusals=(STATEMENT_INVALID,)
-)
+@operator.operation("post", "/v1/studies/{study_id}/tickets/revoke", "Named", role=Role.OPERATE)
 def revoke_tickets(study_id: str) -> Response:
     """Revoke the tickets, so that only new ones admit reports."""
     _change_tickets(study_id, partial(codes.revoke, study_id=study_id, by=acting_key().name))
     return jsonify(id=study_id)
 
 
-@operator.operation(
-    "post",
-    "/v1/studies/{study_id}/tickets/disable",
-    "Named",
-    role=Role.OPERATE,
-    refusals=(STATEMENT_INVALID,),
-)
+@operator.operation("post", "/v1/studies/{study_id}/tickets/disable", "Named", role=Role.OPERATE)
 def disable_tickets(study_id: str) -> Response:
     """Revoke the tickets and admit reports without tickets."""
     _change_tickets(study_id, partial(codes.disable, study_id=study_id, by=acting_key().name))
@@ -237,9 +229,7 @@ def _delete_overdue(study_id: str) -> int:
     return deleted
 
 
-@operator.operation(
-    "delete", "/v1/studies/{study_id}", "Deleted", role=Role.OPERATE, refusals=(STATEMENT_INVALID,)
-)
+@operator.operation("delete", "/v1/studies/{study_id}", "Deleted", role=Role.OPERATE)
 def delete_study(study_id: str) -> Response:
     """Close a study permanently and delete all its reports; another request goes on where not all were."""
     _require_study(study_id)
@@ -273,12 +263,13 @@ def list_keys() -> Response:
 @operator.operation(
     "post",
     "/v1/keys",
-    {201: ("The key, shown only once", json_of("NewKey"))},
+    "NewKey",
+    statuses=(201,),
     role=Role.OPERATE,
     takes=NEW_KEY,
 )
 def make_key(body: dict[str, Any]) -> Response:
-    """Make a key; with the operator's token."""
+    """Make a key, shown only once; with the operator's token."""
     by, collector = acting_key(), current_collector()
     require_token(by)
     role, studies = Role(body["role"]), body["studies"]
@@ -297,9 +288,7 @@ def make_key(body: dict[str, Any]) -> Response:
     return response
 
 
-@operator.operation(
-    "delete", "/v1/keys/{name}", "RemovedKey", role=Role.OPERATE, refusals=(STATEMENT_INVALID,)
-)
+@operator.operation("delete", "/v1/keys/{name}", "RemovedKey", role=Role.OPERATE)
 def remove_key(name: str) -> Response:
     """Make a key useless; with the operator's token."""
     by = acting_key()

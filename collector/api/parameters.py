@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Protocol
+from typing import Any
 
 from flask import request
 
 from collector.exports.formats import FORMATS
 from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
 from collector.reports.intake import TICKET
-from ldp_client.documents.errors import DocumentError, ReportError
+from ldp_client.documents.errors import ReportError
 from ldp_client.documents.fields import Day, Hex, Identifier, Integer, OneOf, Text
 from ldp_client.documents.report import ID_BYTES, SECRET_BYTES
 
@@ -21,17 +21,6 @@ LARGEST_COUNT = 2**31 - 1
 MOST_LINES = 10_000
 # Of a header.
 MOST_CHARACTERS = 8000
-PAGE = "participant.page"
-
-
-class Shape(Protocol):
-    """A value of a document, which `ldp_client.documents.fields` has."""
-
-    def read(self, value: Any, path: str, error: type[DocumentError]) -> Any:
-        """Return the parsed value. Raises `error`."""
-
-    def json_schema(self) -> dict[str, Any]:
-        """Return the same rule as JSON Schema."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +29,19 @@ class Parameter:
 
     Attributes:
         name: its name.
-        shape: what it may be; a number is read from its digits.
+        shape: what it may be, a field of `ldp_client.documents.fields`; a number is read from its digits.
         location: "query", "path" or "header".
         parse: what a view gets instead of the text.
         description: for OpenAPI.
+        problem: makes the problem of a wrong value; by default it is invalid.
     """
 
     name: str
-    shape: Shape
+    shape: Any
     location: str = "query"
     parse: Callable[[Any], Any] = lambda value: value
     description: str = ""
+    problem: Callable[[str], ProblemError] | None = None
 
     def read(self, text: str) -> Any:
         """Return the value of a text. Raises ProblemError."""
@@ -61,6 +52,8 @@ class Parameter:
         try:
             return self.parse(self.shape.read(value, self.name, ReportError))
         except ReportError as error:
+            if self.problem is not None:
+                raise self.problem(text) from None
             raise ProblemError(PARAMETER_INVALID, error.problem, self.name) from None
 
     def from_query(self) -> Any:
@@ -80,7 +73,7 @@ class Parameter:
         return {**described, "description": self.description} if self.description else described
 
 
-STUDY_ID = Parameter("study_id", Identifier(), "path")
+STUDY_ID = Parameter("study_id", Identifier(), "path", problem=unknown_study)
 REPORT_ID = Parameter(
     "report_id",
     Hex(2 * ID_BYTES),
@@ -116,23 +109,3 @@ TICKET_HEADER = Parameter(
 ENCODING = Parameter(
     "Content-Encoding", OneOf(("identity", "gzip")), "header", description="Applied to the whole body."
 )
-
-
-def check_study_id(endpoint: str | None, values: Mapping[str, Any] | None) -> None:
-    """Raise ProblemError if the study in the address cannot be an id, judged by its form alone.
-
-    The database rejects some texts, such as those with the character NUL, and that would be an error in the
-    shared transaction of many uploads. The participant's page handles this case itself.
-    """
-    study_id = (values or {}).get("study_id")
-    if study_id is not None and endpoint != PAGE and not is_study_id(study_id):
-        raise unknown_study(study_id)
-
-
-def is_study_id(text: str) -> bool:
-    """Return True if a document could have this id."""
-    try:
-        STUDY_ID.read(text)
-    except ProblemError:
-        return False
-    return True

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 from flask import Response, jsonify, request
 
-from collector import problems
 from collector.api.auth import withdrawing_key
 from collector.api.bodies import sent_bytes
 from collector.api.handling import Headers, refuse_upload
-from collector.api.openapi import RIGHT, TICKET_PROBLEMS, UPLOAD, Api, json_of
+from collector.api.openapi import JSON, Api, reference
 from collector.api.parameters import ENCODING, TICKET_HEADER, WITHDRAWAL_HEADER
 from collector.context import Collector, current_collector
 from collector.reports.uploads import HEADERS, accept
@@ -91,22 +90,13 @@ class UploadShortcut:
 @reports.operation(
     "put",
     "/v1/studies/{study_id}/reports/{report_id}",
-    {200: ("Stored before", json_of("Receipt")), 201: ("Stored", json_of("Receipt"))},
+    "Receipt",
+    statuses=(200, 201),
     headers=(ENCODING, TICKET_HEADER),
-    body=json_of("Report"),
-    refusals=(
-        *UPLOAD,
-        problems.REPORT_INVALID,
-        problems.VERSION_UNKNOWN,
-        *TICKET_PROBLEMS,
-        problems.REPORT_CONFLICT,
-        problems.STUDY_CLOSED,
-        problems.REPORT_WITHDRAWN,
-        problems.STUDY_NOT_OPEN,
-    ),
+    body={JSON: reference("Report")},
 )
 def upload_report(study_id: str, report_id: bytes) -> Response:
-    """Store one report, durably and once; sending it again does no harm.
+    """Store one report, durably and once; sending it again does no harm: 200 says that it was stored before.
 
     If the study has tickets, Authorization carries a token, as in RFC 9577.
     """
@@ -118,8 +108,7 @@ def upload_report(study_id: str, report_id: bytes) -> Response:
     "/v1/studies/{study_id}/reports",
     "BatchResult",
     headers=(ENCODING,),
-    body=json_of("Batch"),
-    refusals=(*UPLOAD, problems.BATCH_INVALID, problems.BATCH_WRONG, problems.TICKET_NEEDED),
+    body={JSON: reference("Batch")},
 )
 def upload_reports(study_id: str) -> Response:
     """Store many reports; failed ones are listed and the others are durable."""
@@ -142,7 +131,7 @@ def _headers_of(environ: WSGIEnvironment) -> dict[str, str]:
     "/v1/studies/{study_id}/reports/{report_id}",
     "Withdrawal",
     headers=(WITHDRAWAL_HEADER,),
-    refusals=(*RIGHT, problems.REPORT_UNKNOWN),
+    is_provable=True,
 )
 def withdraw_report(study_id: str, report_id: bytes) -> Response:
     """Delete a report permanently for its device or an operator; only its id is kept.

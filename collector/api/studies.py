@@ -7,10 +7,10 @@ from collections.abc import Callable
 from flask import Response, jsonify, make_response, request
 from sqlalchemy.orm import Session
 
-from collector import audit_log, problems, store
+from collector import audit_log, store
 from collector.api.auth import acting_key, given_key, no_key, require_reach
 from collector.api.bodies import json_and_bytes
-from collector.api.openapi import BODY, JSON, KEY, Api, json_of, reference
+from collector.api.openapi import JSON, Api, reference
 from collector.api.parameters import ENCODING, VERSION
 from collector.context import current_collector
 from collector.keys import Role
@@ -45,19 +45,11 @@ CACHE_CONTROL = "public, max-age=60"
 @studies.operation(
     "post",
     "/v1/studies",
-    {200: ("Published before", json_of("Published")), 201: ("Published", json_of("Published"))},
+    "Published",
+    statuses=(200, 201),
     headers=(ENCODING,),
     body={JSON: {"anyOf": [reference("Study"), reference("SignedStudy")]}},
-    refusals=(
-        *KEY,
-        *BODY,
-        problems.MALFORMED_ENCODING,
-        problems.SIGNATURE_REFUSED,
-        problems.STUDY_INVALID,
-        problems.STUDY_CONFLICT,
-        problems.STUDY_OUTDATED,
-        problems.STUDY_FINISHED,
-    ),
+    is_provable=True,
 )
 def publish_study() -> Response:
     """Publish a study, or a new version of one; a published version never changes.
@@ -161,12 +153,12 @@ def _read_study() -> SignedStudy:
 @studies.operation(
     "get",
     "/v1/studies/{study_id}",
-    {200: ("The document; its digest is the ETag", json_of("Study")), 304: ("Unchanged", {})},
+    "Study",
+    statuses=(200, 304),
     query=(VERSION,),
-    refusals=(problems.STUDY_DELETED,),
 )
 def fetch_study(study_id: str, version: int | None) -> Response:
-    """Return a version's canonical bytes, by default the current version's."""
+    """Return a version's canonical bytes, by default the current version's; the ETag is their digest."""
     collector = current_collector()
     current = _find_served(study_id, version)
     document: Published | DocumentRow | None = current
@@ -210,9 +202,9 @@ def _served(document: bytes | str, current: Published) -> Response:
 @studies.operation(
     "get",
     "/v1/studies/{study_id}/signed",
-    {200: ("The signed study", json_of("SignedStudy")), 304: ("Unchanged", {})},
+    "SignedStudy",
+    statuses=(200, 304),
     query=(VERSION,),
-    refusals=(problems.STUDY_DELETED, problems.STUDY_UNSIGNED),
 )
 def fetch_signed_study(study_id: str, version: int | None) -> Response:
     """Return a version with its signatures, for devices that accept only signed studies."""
@@ -236,7 +228,6 @@ def close_study(study_id: str) -> Response:
     "/v1/studies/{study_id}/open",
     "Opened",
     role=Role.PUBLISH,
-    refusals=(problems.STUDY_DELETED,),
 )
 def open_study(study_id: str) -> Response:
     """Reopen a study that was closed."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from flask import Response, current_app, jsonify, make_response, request
 from sqlalchemy.orm import Session
 
-from collector import problems, store
+from collector import store
 from collector.api.auth import acting_key, requires, withdrawing_key
 from collector.api.bodies import body_bytes, operators_json
 from collector.api.handling import response_of
-from collector.api.openapi import COUNT, JSON, RIGHT, TEXT, TICKET_PROBLEMS, Api, object_of, reference
+from collector.api.openapi import JSON, TEXT, Api
 from collector.api.parameters import ENCODING, MOST_CHARACTERS, WITHDRAWAL_HEADER, Parameter
 from collector.api.studies import change_state, publish_by, read_signed
 from collector.context import current_collector
@@ -26,17 +26,13 @@ from collector.nodes.statements import STATEMENT
 from collector.problems import (
     FORBIDDEN,
     MEDIA_TYPE_UNSUPPORTED,
-    SET_CONFLICT,
-    SHARES_GONE,
-    STATEMENT_INVALID,
-    STUDY_OPEN,
     SUM_FIXED,
     ProblemError,
 )
 from collector.reports import intake
 from collector.reports.withdraw import WITHDRAWN, withdraw
 from collector.studies import close as close_study
-from ldp_client.documents.fields import Hex, Text
+from ldp_client.documents.fields import Base64, Hex, Text
 from ldp_client.documents.shapes import Record
 from ldp_client.secure_sum.messages import SHARES
 
@@ -51,12 +47,8 @@ SHARES_HEADER = Parameter(
     "header",
     description="SHA-256 of each sealed share in the nodes' order, as hexadecimal digits.",
 )
-BYTES = {BINARY: {"type": "string"}}
-TAKES_BYTES = (problems.BODY_TOO_LARGE, problems.MALFORMED_ENCODING, MEDIA_TYPE_UNSUPPORTED)
-RECEIPT = {JSON: reference("Receipt")}
-SIGNED = {200: ("What the node signs", {JSON: STATEMENT.json_schema()})}
-NONCE = {200: ("The nonce", {JSON: object_of({"nonce": Hex(64).json_schema()})})}
-SUM = object_of({"statement": STATEMENT.json_schema(), "total": TEXT})
+SIGNED = STATEMENT.json_schema()
+SUM = Record({"statement": STATEMENT, "total": Base64()}).json_schema()
 
 api = Api("node", __name__)
 
@@ -107,19 +99,10 @@ def with_token(view: Callable[..., Any]) -> Callable[..., Any]:
 @api.operation(
     "put",
     "/v1/studies/{study_id}/shares/{report_id}",
-    {200: ("Stored before", RECEIPT), 201: ("Stored", RECEIPT)},
+    "Receipt",
+    statuses=(200, 201),
     headers=(ENCODING, SHARES_HEADER),
-    body=BYTES,
-    refusals=(
-        *TAKES_BYTES,
-        *TICKET_PROBLEMS,
-        problems.REPORT_INVALID,
-        problems.REPORT_CONFLICT,
-        problems.STUDY_CLOSED,
-        problems.REPORT_WITHDRAWN,
-        problems.STUDY_NOT_OPEN,
-        problems.TOO_MANY_REPORTS,
-    ),
+    body={BINARY: TEXT},
 )
 def upload_share(study_id: str, report_id: bytes) -> Response:
     """Store one device's sealed share, durably and once; sending it again does no harm.
@@ -144,9 +127,9 @@ def upload_share(study_id: str, report_id: bytes) -> Response:
 @api.operation(
     "delete",
     "/v1/studies/{study_id}/shares/{report_id}",
-    {200: ("Withdrawn", {JSON: reference("Withdrawal")})},
+    "Withdrawal",
     headers=(WITHDRAWAL_HEADER,),
-    refusals=(*RIGHT, problems.REPORT_UNKNOWN, SUM_FIXED),
+    is_provable=True,
 )
 def withdraw_share(study_id: str, report_id: bytes) -> Response:
     """Delete a share permanently while the study is open.
@@ -171,7 +154,7 @@ def _refuse_fixed(identifier: bytes, session: Session, study: store.StudyState) 
 @api.operation(
     "get",
     "/v1/studies/{study_id}/shares/count",
-    {200: ("The number", {JSON: object_of({"shares": COUNT})})},
+    "ShareCount",
     role=Role.OPERATE,
 )
 def count_shares(study_id: str) -> Response:
@@ -182,9 +165,8 @@ def count_shares(study_id: str) -> Response:
 @api.operation(
     "get",
     "/v1/studies/{study_id}/shares",
-    {200: ("The ids", BYTES)},
+    media_type=BINARY,
     role=Role.OPERATE,
-    refusals=(STUDY_OPEN,),
 )
 def list_shares(study_id: str) -> Response:
     """Return the report ids of a closed study, or of the node's set once it is bound.
@@ -201,7 +183,6 @@ def list_shares(study_id: str) -> Response:
     "/v1/studies/{study_id}/commitment",
     SIGNED,
     role=Role.OPERATE,
-    refusals=(STUDY_OPEN, SET_CONFLICT),
 )
 def commit_to_drawing(study_id: str) -> Response:
     """Commit the node to its set of shares and to a nonce, permanently."""
@@ -211,11 +192,10 @@ def commit_to_drawing(study_id: str) -> Response:
 @api.operation(
     "post",
     "/v1/studies/{study_id}/nonce",
-    NONCE,
+    "Nonce",
     role=Role.OPERATE,
     headers=(ENCODING,),
     takes=Record({"commitments": COMMITMENTS}),
-    refusals=(STUDY_OPEN, SET_CONFLICT),
 )
 def show_nonce(study_id: str, body: dict[str, Any]) -> Response:
     """Return the node's nonce, for these commitments of all nodes and no others ever.
@@ -230,9 +210,8 @@ def show_nonce(study_id: str, body: dict[str, Any]) -> Response:
 @api.operation(
     "get",
     "/v1/studies/{study_id}/drawing",
-    {200: ("The drawing", {JSON: {"type": ["object", "null"]}})},
+    {"type": ["object", "null"]},
     role=Role.OPERATE,
-    refusals=(STUDY_OPEN,),
 )
 def fetch_drawing(study_id: str) -> Response:
     """Return the drawing of the set that the node is bound to, or null."""
@@ -247,15 +226,6 @@ def fetch_drawing(study_id: str) -> Response:
     SIGNED,
     role=Role.OPERATE,
     body={JSON: DRAWING.json_schema()},
-    refusals=(
-        problems.BODY_TOO_LARGE,
-        problems.MALFORMED_JSON,
-        MEDIA_TYPE_UNSUPPORTED,
-        STATEMENT_INVALID,
-        STUDY_OPEN,
-        SET_CONFLICT,
-        SHARES_GONE,
-    ),
 )
 def confirm_set(study_id: str) -> Response:
     """Bind the node to the set that all nodes drew, permanently.
@@ -271,11 +241,10 @@ def confirm_set(study_id: str) -> Response:
 @api.operation(
     "post",
     "/v1/studies/{study_id}/sum",
-    {200: ("64-bit words, little-endian, in base64; what the node signs", {JSON: SUM})},
+    SUM,
     role=Role.OPERATE,
     headers=(ENCODING,),
     takes=Record({"set": Hex(64)}),
-    refusals=(STUDY_OPEN, SET_CONFLICT, SHARES_GONE),
 )
 def sum_shares(study_id: str, body: dict[str, Any]) -> Response:
     """Return the sum over the confirmed set, whose digest the body has; the same at every call."""

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import date
 
 from flask import Flask, Response, jsonify
 
 from collector.api import handling
 from collector.api.health import health
-from collector.api.openapi import JSON, Api, openapi_document
+from collector.api.openapi import Api, openapi_document
 from collector.api.operator import operator
-from collector.api.parameters import check_study_id
 from collector.api.studies import studies
 from collector.app import open_collector, settings_of, unfinished_studies
 from collector.clock import utc_today
@@ -44,11 +42,11 @@ def _routes() -> Api:
         if operation.name in SHARED:
             routes.add(operation)
         elif operation.name in WITH_TOKEN:
-            routes.add(replace(operation, view=api.with_token(operation.view)))
+            routes.add(operation._replace(view=api.with_token(operation.view)))
         elif operation.name in OWN_VIEWS:
-            routes.add(replace(operation, view=OWN_VIEWS[operation.name]))
+            routes.add(operation._replace(view=OWN_VIEWS[operation.name]))
 
-    @routes.operation("get", "/openapi.json", {200: ("OpenAPI", {JSON: {"type": "object"}})})
+    @routes.operation("get", "/openapi.json", {"type": "object"})
     def read_api() -> Response:
         """Return the OpenAPI document of this kind of server."""
         return jsonify(openapi_document(OPERATIONS))
@@ -93,7 +91,6 @@ def create_node_app(
     app.extensions[EXTENSION] = collector
     app.extensions[api.EXTENSION] = node
     handling.install(app, collector.identity)
-    app.url_value_preprocessor(check_study_id)
     app.register_blueprint(api.api)
     app.register_blueprint(ROUTES)
     return app

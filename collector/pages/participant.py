@@ -6,6 +6,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -25,10 +26,11 @@ from flask import (
 from markupsafe import Markup, escape
 
 from collector import store
-from collector.api.parameters import is_study_id
+from collector.api.parameters import STUDY_ID
 from collector.context import current_collector
 from collector.pages.illustration import hundred_of
 from collector.pages.words import LANGUAGES, Language, chosen, is_leftward, own_name, words_of
+from collector.problems import ProblemError
 from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
 from collector.store import StudyState
@@ -81,7 +83,9 @@ def _asset(name: str) -> Asset:
 def page(study_id: str) -> Response:
     """Show the study in plain words, with a form whose answers never leave the browser without noise."""
     collector = current_collector()
-    published = collector.current.find(study_id) if is_study_id(study_id) else None
+    published = None
+    with suppress(ProblemError):
+        published = collector.current.find(STUDY_ID.read(study_id))
     if published is None:
         language = _language(LANGUAGES)
         return _secured(make_response(_worded("missing.html", language, LANGUAGES), 404), language)

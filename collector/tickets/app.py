@@ -19,19 +19,9 @@ from sqlalchemy.orm import Session
 from collector.api import handling
 from collector.api.auth import acting_key
 from collector.api.health import health
-from collector.api.openapi import (
-    COUNT,
-    JSON,
-    TEXT,
-    TICKET_PROBLEMS,
-    Answers,
-    Api,
-    list_of,
-    object_of,
-    openapi_document,
-)
+from collector.api.openapi import TEXT, Api, openapi_document
 from collector.api.operator import MOST_TICKETS, PUBLIC, operator, refusing_input
-from collector.api.parameters import TICKET_HEADER, check_study_id
+from collector.api.parameters import TICKET_HEADER
 from collector.app import open_collector, settings_of
 from collector.clock import utc_today
 from collector.context import EXTENSION as COLLECTOR
@@ -105,10 +95,6 @@ TICKETS = Record(
     },
 )
 KEY = Record({}, {"public": PUBLIC, "remove": Boolean()})
-LISTED_KEY = {"key": TEXT, "public": {"type": "object"}, "tickets": COUNT, "tokens": COUNT, "ended": COUNT}
-LISTED_PERSON = {"name": TEXT, "token": {"type": ["boolean", "null"]}}
-LISTED = {"id": TEXT, "keys": list_of(object_of(LISTED_KEY)), "people": list_of(object_of(LISTED_PERSON))}
-STATUS: Answers = {200: ("Keys and people", {JSON: object_of(LISTED)})}
 
 
 class Issuer:
@@ -220,10 +206,9 @@ def _allow_pages(response: Response) -> Response:
 @signing.operation(
     "post",
     TOKENS,
-    {200: ("The blind signature", {RESPONSE_TYPE: TEXT})},
+    media_type=RESPONSE_TYPE,
     headers=(TICKET_HEADER,),
     body={REQUEST_TYPE: TEXT},
-    refusals=(MEDIA_TYPE_UNSUPPORTED, *TICKET_PROBLEMS, *KINDS),
 )
 def give_token() -> Response:
     """Sign a blinded number for a ticket (RFC 9578, section 6); the same request gets the same answer."""
@@ -235,7 +220,7 @@ def give_token() -> Response:
     return Response(answer, content_type=RESPONSE_TYPE)
 
 
-@signing.operation("get", DIRECTORY, {200: ("The public keys", {DIRECTORY_TYPE: {"type": "object"}})})
+@signing.operation("get", DIRECTORY, {"type": "object"}, media_type=DIRECTORY_TYPE)
 def list_public_keys() -> Response:
     """Return the issuer directory (RFC 9578, section 4)."""
     with current_collector().database.read() as session:
@@ -267,13 +252,13 @@ def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
     return jsonify(tickets=tickets, warnings=warnings)
 
 
-@routes.operation("get", "/v1/studies/{study_id}/tickets", STATUS, role=Role.OPERATE)
+@routes.operation("get", "/v1/studies/{study_id}/tickets", "TicketKeys", role=Role.OPERATE)
 def read_tickets(study_id: str) -> Response:
     """Return each key with its numbers of tickets and tokens, and the people with names."""
     return jsonify(**_status(study_id))
 
 
-@routes.operation("post", "/v1/studies/{study_id}/tickets/keys", STATUS, role=Role.OPERATE, takes=KEY)
+@routes.operation("post", "/v1/studies/{study_id}/tickets/keys", "TicketKeys", role=Role.OPERATE, takes=KEY)
 def make_ticket_key(study_id: str, body: dict[str, Any]) -> Response:
     """Make a key for a study or a stratum unless there is one; or remove one that nobody has a token of."""
     change, by = issue.remove_key if body["remove"] else issue.add_key, acting_key().name
@@ -302,7 +287,7 @@ def is_ready() -> Response:
     return answer
 
 
-@routes.operation("get", "/openapi.json", {200: ("OpenAPI", {JSON: {"type": "object"}})})
+@routes.operation("get", "/openapi.json", {"type": "object"})
 def read_api() -> Response:
     """Return the OpenAPI document of this kind of server."""
     return jsonify(openapi_document(OPERATIONS))
@@ -343,7 +328,6 @@ def create_issuer_app(
     app.extensions[EXTENSION] = Issuer(collector.writer.change)
     # Devices take an answer with an identity for one of a collector.
     handling.install(app, b"")
-    app.url_value_preprocessor(check_study_id)
     app.register_blueprint(signing)
     app.register_blueprint(routes)
     return app

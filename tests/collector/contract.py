@@ -15,6 +15,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from collector.api.gateway import EXTENSION
+from collector.problems import KINDS, MEDIA_TYPE
 from ldp_client.oblivious.binary_http import Request, padded
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
 from schemas import Report
@@ -23,7 +24,19 @@ if TYPE_CHECKING:
     from collector.oblivious import Gateway
     from tests.collector.conftest import Harness
 
+TYPES = {kind.type for kind in KINDS}
+
+
+def problem_type_conformance(_context: Any, response: Any, _case: schemathesis.Case) -> None:
+    """A refusal has a documented type, whose status it has. Another check refuses other media types."""
+    if response.headers["content-type"] == [MEDIA_TYPE]:
+        document = response.json()
+        assert document["type"] in TYPES
+        assert document["status"] == response.status_code
+
+
 CHECKS = [
+    problem_type_conformance,
     not_a_server_error,
     status_code_conformance,
     content_type_conformance,

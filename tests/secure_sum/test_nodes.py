@@ -142,7 +142,6 @@ def test_the_openapi_document_of_a_node_is_its_own(network):
         path = operation.path.format(study_id="summed", report_id="0" * 32, name="ann")
         status = node.app.test_client().open(path, method=operation.method.upper()).status_code
         assert (status == 401) == operation.needs_key, operation.name
-        assert str(status) in document["paths"][operation.path][operation.method]["responses"]
 
 
 @pytest.mark.attack(14)

@@ -12,6 +12,7 @@ from collector.api.health import OPERATIONS
 from collector.api.openapi import SCHEMAS
 from collector.nodes.app import OPERATIONS as NODE_OPERATIONS
 from collector.oblivious import GatewayKeys
+from collector.reports.uploads import MOST_REPORTS
 from collector.tickets.app import OPERATIONS as ISSUER_OPERATIONS
 from tests.kit.programs import need
 
@@ -39,6 +40,10 @@ def test_the_document_is_served(empty):
 @pytest.mark.parametrize("name", sorted(SCHEMAS))
 def test_every_schema_is_valid_json_schema(name):
     Draft202012Validator.check_schema(SCHEMAS[name])
+
+
+def test_the_stated_limit_of_a_batch_is_the_collectors():
+    assert SCHEMAS["Batch"]["properties"]["reports"]["maxItems"] == MOST_REPORTS
 
 
 def test_only_operations_that_need_a_key_answer_401(habits):
