@@ -168,7 +168,7 @@ def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
         arrivals=cached(store.arrivals),
         parsing=room(BODIES_IN_PARSING * settings.body_limit, PARSING_PATIENCE, "too much is being read"),
         exports=room(MOST_EXPORTS, 0.0, f"{MOST_EXPORTS} exports are being read"),
-        counting=room(1, 0.0, "another summary is being counted, or the upkeep is under way"),
+        upkeep=room(1, 0.0, "the upkeep is under way"),
         keys=KeyChecks(database, token_hash, metrics, today, writer.act),
         daily=DailyLines(writer.act, today),
     )

@@ -30,7 +30,7 @@ from summaries import QuestionSummary, Summary, noise_tails
 from summaries.cells import cell_at, keeps_cells
 from summaries.reductions import REDUCTIONS
 
-# Sums are read and written with every commit. Larger sums are counted from the reports on request.
+# Sums are read and written with every commit.
 MOST_KEPT_BYTES = 1 << 16
 # Counting a report may not cost more than the rest of its processing: a hash costs 40 to 100 ns.
 MOST_KEPT_HASHES = 128
@@ -63,11 +63,6 @@ class ReportCounter:
         """Return True if sums are updated as reports arrive: they are small, cheap and add up."""
         small = self.size * ON_DISK.itemsize <= MOST_KEPT_BYTES and self.hashes <= MOST_KEPT_HASHES
         return small and not self.needs_reports and self._study.protocol is None
-
-    def parts(self, payloads: Sequence[bytes]) -> int:
-        """Return how often `count` counts a question: once in each cell of these reports."""
-        cells = len(np.unique(self._public.cells(payloads))) if self._cells else 1
-        return cells * len(self._mechanisms)
 
     def count(self, payloads: Sequence[bytes]) -> Sums:
         """Return the sums of reports, given as their packed payloads."""

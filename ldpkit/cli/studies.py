@@ -409,31 +409,15 @@ def _overdue(retention: Iterable[Mapping[str, Any]], study: str | None) -> dict[
     return overdue
 
 
-@command("upkeep", "upkeep --recount")
+@command("upkeep", "upkeep")
 @click.option("--date", "day", type=DAY, help="today's date (UTC), if the server's clock is in doubt")
-@click.option("--recount", is_flag=True, help="instead, count all reports again, for the running summaries")
 @collector_option
 @json_option
-def upkeep(day: date | None, recount: bool, collector: str) -> None:
+def upkeep(day: date | None, collector: str) -> None:
     """Run the daily upkeep now: it deletes used tickets and the order of reports."""
     from ldpkit.cli.client import client_of
 
-    if day is not None and recount:
-        raise click.UsageError("--date and --recount exclude each other")
-    body = {"recount": recount} if day is None else {"date": day.isoformat()}
+    body = {} if day is None else {"date": day.isoformat()}
     client = client_of(collector, "upkeep")
-    wrong = client.ask(
-        "POST",
-        "/v1/upkeep",
-        lambda found: [(str(one["study"]), int(one["version"])) for one in found["wrong"]],
-        body,
-        again=False,
-        seconds=UPKEEP_SECONDS,
-    )
-    lines = [
-        f"{study}\tversion {version}\tthe summary was wrong, and is right now" for study, version in wrong
-    ]
-    if recount and not wrong:
-        lines = ["every summary was right"]
-    found = [{"study": study, "version": version} for study, version in wrong]
-    show(map(columns, lines), {"done": True, "wrong": found})
+    client.ask("POST", "/v1/upkeep", lambda found: found["done"], body, again=False, seconds=UPKEEP_SECONDS)
+    show([], {"done": True})
