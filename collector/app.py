@@ -163,7 +163,7 @@ def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
         current=CurrentStudies(database),
         writer=writer,
         limits=UploadLimits(settings.upload_rate),
-        deletions=withdraw.Deletions(withdraw.DELETION_RATE, metrics),
+        deletions=withdraw.Deletions(withdraw.DELETION_RATE),
         studies=cached(store.study_overviews),
         arrivals=cached(store.arrivals),
         parsing=room(BODIES_IN_PARSING * settings.body_limit, PARSING_PATIENCE, "too much is being read"),

@@ -75,7 +75,6 @@ class Collector:
     def close(self) -> None:
         """Write the queued work and close the database."""
         self.writer.close()
-        self.deletions.close()
         self.database.engine.dispose()
 
 
