@@ -32,6 +32,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.fields import Day, Identifier, Integer, OneOf, Text
 from ldp_client.documents.shapes import ListOf, Record
 from schemas import Study
+from schemas.warnings import names_in_words
 
 T = TypeVar("T")
 operator = Api("operator", __name__)
@@ -92,14 +93,14 @@ def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
     if not secret:
         raise ProblemError(STATEMENT_INVALID, codes.NO_KEY)
 
-    def act(session: Session) -> tuple[list[str], list[str]]:
+    study = collector.rules.find(study_id, _require_study(study_id)).study
+
+    def act(session: Session) -> list[str]:
         late = timedelta(collector.settings.grace_days)
         codes.refuse_ended(session, study_id, collector.today(), late)
-        made = codes.make_tickets(session, study_id, body["count"], secret, public, by)
-        return made, codes.warnings_of_tickets(session, study_id)
+        return codes.make_tickets(session, study_id, body["count"], secret, public, by)
 
-    tickets, warnings = _change_tickets(study_id, act)
-    return jsonify(tickets=tickets, warnings=warnings)
+    return jsonify(tickets=_change_tickets(study_id, act), warnings=names_in_words(study))
 
 
 @operator.operation("post", "/v1/studies/{study_id}/tickets/revoke", "Named", role=Role.OPERATE)
@@ -297,9 +298,12 @@ def require_token(key: Key) -> None:
         raise ProblemError(FORBIDDEN, "keys are made and removed with the operator's token")
 
 
-def _require_study(study_id: str) -> None:
-    if current_collector().current.find(study_id) is None:
+def _require_study(study_id: str) -> int:
+    """Return a study's current version. Raises ProblemError if there is no such study."""
+    study = current_collector().current.find(study_id)
+    if study is None:
         raise unknown_study(study_id)
+    return study.version
 
 
 @contextmanager
