@@ -22,7 +22,7 @@ export function send(device, { attempts = 5, now } = {}) {
     const chosen = leaving && (await write(leaving.choose(origin, now, transport.relay)));
     // Of a panel of years most were sent long ago, and each look writes the ledger.
     const isOwn = (report) => REQUESTS[report.state] && report.origin === origin;
-    const waiting = shuffledTogether(reports.filter((report) => isOwn(report) && (!chosen || chosen.has(report.id))));
+    const waiting = shuffled(reports.filter((report) => isOwn(report) && (!chosen || chosen.has(report.id))));
     // Each once before any a second time: what is never settled holds nothing else up.
     for (let attempt = 0; waiting[0] && attempt < attempts; attempt++) {
       if (attempt) await pause(attempt);
@@ -48,15 +48,10 @@ export function send(device, { attempts = 5, now } = {}) {
   });
 }
 
-/** Alternate both kinds, a deletion first, each kind in random order: what fails always blocks no other for good. */
-function shuffledTogether(reports) {
+/** Return reports in random order: what fails always blocks no other for good. */
+function shuffled(reports) {
   const places = new Map(reports.map((report) => [report, randomUint32(systemRandom)]));
-  const shuffled = reports.sort((one, other) => places.get(one) - places.get(other));
-  // What is to be deleted has no body.
-  const [deletions, uploads] = [false, true].map((has) => shuffled.filter(({ body }) => !!body === has));
-  const turns = [];
-  while (deletions[0] || uploads[0]) turns.push(...deletions.splice(0, 1), ...uploads.splice(0, 1));
-  return turns;
+  return reports.sort((one, other) => places.get(one) - places.get(other));
 }
 
 /** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */

@@ -13,8 +13,6 @@ from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.documents.rational import Rational
 
 LOOPBACK = HERE
-# Seconds in a week: the longest window in which one report may wait.
-LONGEST_WINDOW = 7 * 86_400
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -131,10 +129,3 @@ def load_public_key(text_or_path: str | os.PathLike[str]) -> PublicKey:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
         raise InputError.say("device.cannot_read_key", path=text_or_path, reason=reason) from None
-
-
-def plain_window(given: float) -> float:
-    """Return the window of `Device(send_window=…)`. Raises InputError."""
-    if not isinstance(given, (int, float)) or not 0 <= given <= LONGEST_WINDOW:
-        raise InputError.say("device.send_window", longest=LONGEST_WINDOW)
-    return given

@@ -14,7 +14,7 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ldp_client.documents.canonical import canonical_json, parse_canonical
+from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
@@ -24,7 +24,6 @@ from ldp_client.mechanisms.memoized import Remembering
 from ldp_client.words.text import say
 
 if TYPE_CHECKING:
-    from ldp_client.device.ledger import Ledger
     from ldp_client.device.policy import Policy
 
 # A device west of the study's author reaches the opening day later; an early device does no harm.
@@ -32,16 +31,6 @@ EARLY_DAYS = 1
 # A permanent answer that was withdrawn.
 WIPED = b""
 ZERO = Fraction(0)
-
-# A report's state in the ledger: its name for a person.
-_STATES = {
-    "queued": "waiting",
-    "trying": "waiting",
-    "sent": "sent",
-    "refused": "refused",
-    "withdrawn": "being_deleted",
-}
-STATES = ("sent", "waiting", "refused", "being_deleted")
 
 _terms: dict[str, Terms] = {}
 
@@ -231,71 +220,3 @@ def write_spends(
             epsilon, delta = epsilon + paid.epsilon, delta + paid.delta
         row = (origin, study.id, question, study.version, str(epsilon), str(delta))
         connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?)", row)
-
-
-class Disclosure:
-    """One collector's study, as far as this device answered it.
-
-    Attributes:
-        study: its id.
-        collector: the origin of its collector; "" if no collector was named yet.
-        version: the latest version that was answered.
-        questions: ids of the questions that were asked.
-        epsilon: the exact cost of the answers, in nats.
-        delta: their exact cost as a probability.
-        reports: {state: number of reports}, for each of STATES. All are 0 if every report was withdrawn and
-            deleted.
-        awaiting_tokens: how many waiting reports still have to request a token.
-        batched: how many waiting reports have a token or need none, and leave together with others.
-        strata: {field: value} for each waiting report whose token's key encodes public values. The issuer
-            states these values, and the collector will add them.
-    """
-
-    def __init__(self, study: str, collector: str) -> None:
-        self.study = study
-        self.collector = collector
-        self.version = 0
-        self.questions: list[str] = []
-        self.epsilon = Fraction(0)
-        self.delta = Fraction(0)
-        self.reports = dict.fromkeys(STATES, 0)
-        self.awaiting_tokens = 0
-        self.batched = 0
-        self.strata: list[dict[str, str]] = []
-
-
-def disclosures_of(ledger: Ledger) -> list[Disclosure]:
-    """Return an entry for each collector's study, in the order of ids. Raises LedgerError."""
-    spent = "SELECT study, origin, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
-    sent = "SELECT study, origin, state FROM reports ORDER BY 1, 2"
-    leaving = """SELECT reports.study, reports.origin, channel, IFNULL(token, ''), key
-      FROM reports JOIN channels USING (document) LEFT JOIN tokens ON report = id
-      WHERE state IN ('queued', 'trying')"""
-    with ledger.reading() as connection:
-        together = connection.execute(leaving).fetchall()
-        spends = connection.execute(spent).fetchall()
-        reports = connection.execute(sent).fetchall()
-    entries: dict[tuple[str, str], Disclosure] = {}
-
-    def entry_of(study: str, origin: str) -> Disclosure:
-        return entries.setdefault((study, origin), Disclosure(study, origin))
-
-    for study, origin, question, version, epsilon, delta in spends:
-        entry = entry_of(study, origin)
-        entry.version = max(entry.version, version)
-        # In a study that draws one question, the other questions cost nothing.
-        if Fraction(epsilon) and question not in entry.questions:
-            entry.questions.append(question)
-        entry.epsilon += Fraction(epsilon)
-        entry.delta += Fraction(delta)
-    for study, origin, state in reports:
-        entry_of(study, origin).reports[_STATES[state]] += 1
-    for study, origin, channel, token, key in together:
-        entry = entry_of(study, origin)
-        tickets = parse_canonical(channel).get("tickets")
-        awaits = tickets is not None and not token
-        entry.awaiting_tokens += awaits
-        entry.batched += not awaits
-        stratum = tickets["keys"][key].get("public") if token else None
-        entry.strata += [stratum] if stratum else []
-    return list(entries.values())

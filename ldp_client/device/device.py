@@ -15,7 +15,6 @@ from ldp_client.device.arguments import (
     folder_of,
     listed_texts,
     origin_of,
-    plain_window,
     refuse_no_text,
 )
 from ldp_client.device.budget import (
@@ -60,8 +59,8 @@ from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import Study
 
 if TYPE_CHECKING:
+    from ldp_client.device.sending import Flushed
     from ldp_client.device.transport import Transport
-    from ldp_client.device.verdicts import Flushed
 
 
 class Device:
@@ -81,7 +80,6 @@ class Device:
         signing_keys: PEM texts or files of public keys, the newest last. Each study must be signed with a key
             in this list (None: no signature is needed).
         require_consent: False only if consent was obtained and is recorded elsewhere.
-        send_window: seconds, at most a week; each report waits for a time drawn evenly from it.
         nodes: the nodes of secure sums that the owner trusts not to collude, each with its keys as a study
             names it, https://host#KEYS. All nodes of a study must be in this list. Without it no secure sum
             is answered.
@@ -96,7 +94,6 @@ class Device:
         policy: what the owner allows, from these arguments.
         collector: its base URL, "" for none.
         require_consent: as given.
-        send_window: as given.
         transport: as given.
         ledger: past answers, their cost, and unsent reports.
 
@@ -118,7 +115,6 @@ class Device:
         allowed_hosts: Sequence[str] | None = None,
         signing_keys: Sequence[str | os.PathLike[str]] | None = None,
         require_consent: bool = True,
-        send_window: float = 0.0,
         nodes: Sequence[str] = (),
         known_digests: Sequence[str] | None = None,
         raise_budget: bool = False,
@@ -142,7 +138,6 @@ class Device:
         if not isinstance(require_consent, bool):
             raise InputError.say("device.require_consent")
         self.require_consent = require_consent
-        self.send_window = plain_window(send_window)
         earlier = [origin_of(checked_url(url)[0]) for url in listed_texts("formerly", formerly)]
         self.ledger = Ledger(folder_of(folder), origin_of(self.collector))
         if self.collector:
@@ -288,7 +283,7 @@ class Device:
             refuse_overspending(connection, terms, fresh, self.policy)
             # 4. Draw the noise.
             mechanisms = {**terms.mechanisms, **remembering}
-            due, answered = due_of(study, self.send_window), set(mechanisms)
+            due, answered = due_of(study), set(mechanisms)
             if study.protocol is not None:
                 from ldp_client.device.shares import queued_shares
 
@@ -327,14 +322,13 @@ class Device:
         """Send due reports to this device's collector, and request the deletion of withdrawn reports.
 
         A report leaves byte for byte as it was written. A report that cannot be sent stays queued. So does a
-        report for another collector, or for nodes that are not allowed. It is counted, with the reason. A
-        device makes at most 15 requests a minute, also over restarts, and 10 of them are deletions. A flush
-        begins no request after 5 minutes.
+        report for another collector, or for nodes that are not allowed. It is counted, with the reason.
+        A flush begins no request after 5 minutes.
 
         Args:
             attempts: how often each request is tried.
-            now: also send reports whose time has not come. For reports that leave together with others, this
-                sends only deletions, which then reveal whose report it was.
+            now: request deletions at once, even of reports that left together with others. They then reveal
+                whose report it was.
 
         Returns:
             How many reports were sent, wait or were refused, and how many withdrawn reports were deleted.

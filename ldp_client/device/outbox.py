@@ -15,7 +15,6 @@ import sqlite3
 import time
 from typing import Any, NamedTuple
 
-from ldp_client.device.arguments import LONGEST_WINDOW
 from ldp_client.device.transport import Direct
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.channel import CHANNEL, Channel
@@ -101,43 +100,19 @@ def now() -> float:
     return time.time()
 
 
-def within(start: float, seconds: float) -> int:
-    """Return a second drawn evenly from the `seconds` after `start`."""
-    return int(start + seconds * int.from_bytes(os.urandom(6), "big") / (1 << 48))
-
-
 def in_next_window(hours: int) -> int:
     """Return a second drawn evenly from the next window.
 
     Windows last `hours` hours each, counted from 1970, UTC.
     """
-    seconds = hours * HOUR
-    return within((now() // seconds + 1) * seconds, seconds)
+    share = int.from_bytes(os.urandom(6), "big") / (1 << 48)
+    return int((now() // (hours * HOUR) + 1 + share) * hours * HOUR)
 
 
-def due_of(study: Study, window: float) -> int:
-    """Return when a report made now leaves: 0 for at once, or if it needs a token first.
-
-    A token's arrival draws the time. window: the device's own; a study that states how reports leave
-    overrides it.
-    """
-    if study.channel is None:
-        return due_within(window)
-    return 0 if study.channel.tickets else in_next_window(study.channel.hours)
-
-
-def due_within(window: float) -> int:
-    """Return when to send a report made now: a second drawn evenly from the window, 0 for at once."""
-    return 0 if window <= 0 else within(now(), window)
-
-
-def is_due(report: Queued, longest: float = LONGEST_WINDOW) -> bool:
-    """Return True if the report's time has come.
-
-    Also return True if the clock was moved back so far that the time is more than `longest` ahead.
-    """
-    wait = report.due - now()
-    return wait <= 0 or wait > longest
+def due_of(study: Study) -> int:
+    """Return when a report made now leaves: 0 for at once, or if a token's arrival draws the time."""
+    channel = study.channel
+    return 0 if channel is None or channel.tickets else in_next_window(channel.hours)
 
 
 class Channels:
@@ -170,11 +145,6 @@ class Channels:
     def has_asked(self, report: Queued) -> bool:
         """Return True if a token was requested, though perhaps not given."""
         return report.report_id in self._asked
-
-    def longest_wait(self, report: Queued) -> int:
-        """Return the most seconds until the report's time, 0 for a report that leaves alone."""
-        channel = self.of(report)
-        return 0 if channel is None else 2 * channel.hours * HOUR
 
 
 def _read(channel: str) -> Channel:

@@ -44,10 +44,9 @@ WITHDRAWN = ("withdrawn",)
 class Outcome(NamedTuple):
     """The result of one request.
 
-    state: "sent", "refused", "waiting", "kept" (waits too, for another flush) or "stuck" (as "kept", but
-    another flush is unlikely to help). reason: in words. problem: the refusal's name. document: digest of the
-    study concerned. identity: the collector that answered. date: the answer's date, in HTTP form. Each is ""
-    if the answer lacks it. ended: True if the answer says that its study will never take the report.
+    state: "sent", "refused", "waiting" (to retry soon) or "kept" (for another flush). reason: in words.
+    problem: the refusal's name. document: digest of the study concerned. identity: the collector that
+    answered. Each is "" if the answer lacks it.
     """
 
     state: str
@@ -55,8 +54,6 @@ class Outcome(NamedTuple):
     problem: str = ""
     document: str = ""
     identity: str = ""
-    date: str = ""
-    ended: bool = False
 
 
 def fetch_document(
@@ -107,32 +104,21 @@ def put_report(transport: Transport, url: str, body: str, ticket: str = "", toke
 
     ticket: for a study that takes invited reports only. token: for a study that takes tokens.
     """
-    return _put(transport, url, body.encode("utf-8"), "application/json", ticket, token)
-
-
-def put_share(transport: Transport, url: str, share: bytes, token: bytes, digests: bytes) -> Outcome:
-    """Send a sealed share once with its token. digests: of all shares, to which the token is bound."""
-    return _put(transport, url, share, "application/octet-stream", "", token, digests)
-
-
-def _put(
-    transport: Transport,
-    url: str,
-    body: bytes,
-    media_type: str,
-    ticket: str,
-    token: bytes,
-    digests: bytes = b"",
-) -> Outcome:
-    headers = {"Content-Type": media_type}
+    headers = {"Content-Type": "application/json"}
     if token:
-        if digests:
-            headers[SHARES] = hexlify(digests).decode()
         # Never both: a ticket identifies the person, a token must not.
         headers["Authorization"] = header_of(token)
     elif ticket:
         headers["LDPKit-Ticket"] = ticket
-    return _ask(transport, urllib.request.Request(url, body, headers, method="PUT"), STORED, FINAL)
+    request = urllib.request.Request(url, body.encode("utf-8"), headers, method="PUT")
+    return _ask(transport, request, STORED, FINAL)
+
+
+def put_share(transport: Transport, url: str, share: bytes, token: bytes, digests: bytes) -> Outcome:
+    """Send a sealed share once with its token. digests: of all shares, to which the token is bound."""
+    headers = {"Content-Type": "application/octet-stream", SHARES: hexlify(digests).decode()}
+    headers["Authorization"] = header_of(token)
+    return _ask(transport, urllib.request.Request(url, share, headers, method="PUT"), STORED, FINAL)
 
 
 def delete_report(transport: Transport, url: str, secret: str) -> Outcome:
@@ -182,9 +168,7 @@ def _ask(
         return Outcome("kept", say("device.ticket_refused"))
     if problem not in final:
         return Outcome(pause_of(answer.status), reason)
-    digest = printable(document.get("digest", ""))
-    when, is_over = answer.headers.get("Date", ""), document.get("final") is True
-    return Outcome("refused", reason, problem, digest, answer.identity, when, is_over)
+    return Outcome("refused", reason, problem, printable(document.get("digest", "")), answer.identity)
 
 
 def ask_identity(transport: Transport, place: str, report: Queued) -> Outcome:

@@ -68,7 +68,7 @@ def put_shares(transport: Transport, queued: Queued, judge: Judge, token: bytes)
     def put(url: str, index: int) -> Outcome:
         return put_share(transport, url, shares[index], token, digests)
 
-    return _worst(_at_all(queued, put, judge), ("refused", "stuck", "waiting", "kept"))
+    return _worst(_at_all(queued, put, judge), ("refused", "waiting", "kept"))
 
 
 def _sealed(queued: Queued) -> tuple[list[bytes], bytes]:
@@ -90,21 +90,20 @@ def delete_shares(transport: Transport, queued: Queued, judge: Judge) -> Outcome
 
     No sum can be made without a share, but only its node says that the share is gone. While other nodes keep
     theirs, that settles nothing: a lying node would leave the answer in the sum, and the device without its
-    secret. So the nodes are asked again ("stuck"), as a node whose sum lacks the device finally deletes its
-    share. The outcome becomes "refused" when the wait for a closed study ends.
+    secret. So the nodes are asked again, as a node whose sum lacks the device finally deletes its share. The
+    outcome becomes "refused" when the wait for a closed study ends.
     """
     outcomes = _at_all(queued, lambda url, _index: delete_report(transport, url, queued.secret), judge)
     kept = [outcome for outcome in outcomes if outcome.state == "refused"]
     deleted = [outcome for outcome in outcomes if outcome.state == "sent"]
     if not kept or not deleted or len(kept) + len(deleted) < len(outcomes):
-        return _worst(outcomes, ("waiting", "kept", "stuck", "refused"))
+        return _worst(outcomes, ("waiting", "kept", "refused"))
     names = [
         ", ".join([node for node, outcome in zip(queued.nodes, outcomes) if outcome.state == state])
         for state in ("sent", "refused")
     ]
     reason = say("device.deleted_in_part", deleted=names[0], kept=names[1])
-    is_over = not any([why_not_over(queued.closes, outcome.date) for outcome in kept])
-    return Outcome("refused" if is_over else "stuck", reason)
+    return Outcome("kept" if why_not_over(queued.closes) else "refused", reason)
 
 
 def _at_all(queued: Queued, ask: Callable[[str, int], Outcome], judge: Judge) -> list[Outcome]:

@@ -72,15 +72,6 @@ class Direct(Transport):
         return exchange(request, most or MOST_BYTES)
 
 
-class KeyGoneError(RefusedError):
-    """The relay says that a deletion cannot reach the collector.
-
-    Nothing proves it, so the deletion is retried. If it is true, no attempt succeeds until people have acted.
-    """
-
-    code = "device.relay_key_deletion"
-
-
 class Oblivious(Transport):
     """Sends all requests, encrypted for one collector's gateway, through one relay (RFC 9458).
 
@@ -155,7 +146,7 @@ def _refuse(relay: str, outer: Answer, request: urllib.request.Request) -> NoRet
         if request.get_method() == "DELETE":
             # The report is stored elsewhere, perhaps for long. Only people can resolve this.
             report = request.full_url.rpartition("/")[2]
-            raise KeyGoneError(say("device.relay_key_deletion", relay=relay, report=report))
+            raise RefusedError.say("device.relay_key_deletion", relay=relay, report=report)
         raise RefusedError.say("device.relay_key", relay=relay)
     text = say("device.relay_status", relay=relay, status=outer.status)
     if outer.status >= 500 or outer.status in TEMPORARY:

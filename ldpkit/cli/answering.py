@@ -28,7 +28,7 @@ from ldpkit.cli.output import is_json, show, warn
 
 if TYPE_CHECKING:
     from ldp_client import Device
-    from ldp_client.device.budget import Disclosure
+    from ldp_client.device.disclosures import Disclosure
     from ldp_client.documents.study import Study
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -414,21 +414,18 @@ def _flush(device: Device, now: bool = False) -> tuple[str, dict[str, Any]]:
     flushed = device.flush(now=now)
     for line in flushed.refused:
         warn(visible(say("device.refused", report=line)))
-    if flushed.stuck:
-        warn(visible(f"{counted(flushed.stuck, 'report')} waiting: {flushed.stuck_reason}"))
-    if flushed.likely:
-        warn(visible(f"{counted(flushed.likely, 'report')} waiting: {flushed.reason}; run again to send"))
-    if flushed.batched:
-        leave = "leaves later, or is deleted" if flushed.batched == 1 else "leave later, or are deleted"
+    waiting = flushed.waiting + flushed.undeleted
+    if waiting:
+        again = "each `ldpkit answer` or `ldpkit withdraw` tries again"
+        warn(visible(f"{counted(waiting, 'report')} waiting: {flushed.reason}; {again}"))
+    if flushed.scheduled:
+        leave = "leaves later, or is deleted" if flushed.scheduled == 1 else "leave later, or are deleted"
         warn(
-            f"{counted(flushed.batched, 'report')} {leave}, among others', at a random moment: run this "
+            f"{counted(flushed.scheduled, 'report')} {leave}, among others', at a random moment: run this "
             "again then"
         )
-        if flushed.reason not in ("", flushed.stuck_reason) and not flushed.likely:
-            warn(flushed.reason)
-    waiting = flushed.waiting + flushed.undeleted
     counts: dict[str, Any] = {"sent": flushed.sent, "deleted": flushed.deleted, "waiting": waiting}
-    counts |= {"scheduled": flushed.batched} if flushed.batched else {}
+    counts |= {"scheduled": flushed.scheduled} if flushed.scheduled else {}
     line = say("device.sent", count=flushed.sent, deleted=flushed.deleted)
     return line, {**counts, "refused": list(flushed.refused)}
 
@@ -473,7 +470,7 @@ def budget(folder: str) -> None:
     """Show what this device answered, for whom, the epsilon spent, and the reports that wait."""
     from fractions import Fraction
 
-    from ldp_client.device.budget import disclosures_of
+    from ldp_client.device.disclosures import disclosures_of
     from ldp_client.device.layout import holds_device
     from ldp_client.device.ledger import Ledger
 
@@ -503,21 +500,10 @@ def _lines_of(told: Disclosure) -> list[str]:
     reports = [f"{count} {state.replace('_', ' ')}" for state, count in told.reports.items() if count]
     none = "no report is left: withdrawn, and deleted if it had been sent"
     lines.append(f"  reports: {', '.join(reports)}" if reports else f"  {none}")
-    if told.awaiting_tokens:
-        lines.append(f"  tokens still to get from the study's issuer: {told.awaiting_tokens}")
-    if told.batched:
-        lines.append(f"  leaving together with others' reports, at a random moment: {told.batched}")
-    for values in told.strata:
-        pairs = visible(", ".join(f"{field}={values[field]}" for field in sorted(values)))
-        lines.append(
-            f"  the issuer says that you belong to {pairs}, and that is read with the report. If it is not "
-            "so, withdraw before the report leaves"
-        )
     return lines
 
 
 def _entry_of(told: Disclosure) -> dict[str, Any]:
     numbers = {"epsilon": float(told.epsilon), "delta": float(told.delta)}
     study = {"study": told.study, "collector": told.collector, "version": told.version}
-    strata = {"strata": told.strata} if told.strata else {}
-    return {**study, "questions": told.questions, **numbers, "reports": told.reports, **strata}
+    return {**study, "questions": told.questions, **numbers, "reports": told.reports}

@@ -30,4 +30,4 @@ def device(tmp_path, server):
         device.answer(study, {"ever": True}, "CODE")
         taken = {short_id_of(key.spki) for key in keys()}
         other = min({*range(3)} - taken)
-        yield device, issuer, refusing(409, "token-key-other", key=2, key_id=other)
+        yield device, issuer, refusing(409, "token-key-other", key_id=other)

@@ -84,7 +84,7 @@ def test_device_attributes_key_gone_to_relay_and_advises_waiting(device, relay, 
     assert f"{relay.url} says, without proof" in said
     assert said.index("on another day") < said.index("contact") < said.index(report)
     before = len(relay.requests)
-    assert send(device).stuck == 1
+    assert send(device).undeleted == 1
     assert len(relay.requests) == before + 1
 
 

@@ -33,7 +33,7 @@ console.log(Object.keys(JSON.parse(body).payloads), mechanismFor(study.questions
 # What an app does.
 APP = """
 from ldp_client import Device, Study
-from ldp_client.device.verdicts import Flushed
+from ldp_client.device.sending import Flushed
 study = Study.from_json(open("../study.json").read())
 device = Device("device", "9", require_consent=False)
 print(len(device.answer(study, {"ever": "yes"})))

@@ -24,7 +24,7 @@ from collector.nodes.transcript import Transcript
 from ldp_client import Device, mechanisms_of
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
-from ldp_client.device.verdicts import Flushed
+from ldp_client.device.sending import Flushed
 from ldp_client.secure_sum.messages import SHARES, share_messages, shares_nonce
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from ldpkit.cli.node import senders_of

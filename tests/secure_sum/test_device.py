@@ -10,7 +10,7 @@ import pytest
 from werkzeug.wrappers import Response
 
 from ldp_client import Device, Direct
-from ldp_client.device.budget import disclosures_of
+from ldp_client.device.disclosures import disclosures_of
 from ldp_client.device.outbox import Queued
 from ldp_client.device.requests import Outcome
 from ldp_client.device.shares import delete_shares
@@ -18,7 +18,6 @@ from ldp_client.device.verdicts import GRACE_DAYS
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from ldp_client.files.batch import perturb_file
 from ldp_client.secure_sum import messages as outgoing
-from ldpkit.cli import main
 from tests.kit.errors import raises
 from tests.ldp_client.devices import problem
 from tests.secure_sum.conftest import ANSWERS, CODE, TOKEN, build_study, close_study, flush, tokened_study
@@ -58,7 +57,7 @@ def answered(network, folder):
     """A device that answered and got its token, and has not sent."""
     device = device_of(network, folder)
     device.answer(network.study, YES, CODE)
-    assert device.flush().batched == 1
+    assert device.flush().scheduled == 1
     return device
 
 
@@ -172,9 +171,9 @@ def test_lying_node_does_not_settle_withdrawal(network, tmp_path):
     assert device.withdraw(study.id) == 1
     for _ in range(2):
         flushed = device.flush()
-        assert (flushed.deleted, flushed.undeleted, flushed.stuck, flushed.refused) == (0, 1, 1, [])
+        assert (flushed.deleted, flushed.undeleted, flushed.refused) == (0, 1, [])
         kept = ", ".join(node.url for node in network.nodes[:2])
-        assert f"as these nodes report: {liar.url}; kept for the sum: {kept}." in flushed.stuck_reason
+        assert f"as these nodes report: {liar.url}; kept for the sum: {kept}." in flushed.reason
     assert held(network) == [3, 3, 3]
     assert close_study(study, [TOKEN]).total.questions["ever"].n == 3
     # Its secret is here still: now that all are closed, they say so.
@@ -185,26 +184,13 @@ def test_lying_node_does_not_settle_withdrawal(network, tmp_path):
 
 @pytest.mark.parametrize(
     ("closes", "state"),
-    [("", "stuck"), (date.today(), "stuck"), (date.today() - timedelta(GRACE_DAYS + 1), "refused")],
+    [("", "kept"), (date.today(), "kept"), (date.today() - timedelta(GRACE_DAYS + 1), "refused")],
 )
 def test_withdrawal_ends_30_days_after_last_day(closes, state):
     nodes = " ".join(f"https://{name}.example" for name in "abc")
     queued = Queued("00" * 16, nodes, "summed", "", secret="00" * 16, closes=str(closes))
     said = iter([Outcome("sent"), Outcome("refused", "kept"), Outcome("refused", "kept")])
     assert delete_shares(Direct(), queued, lambda _node, _outcome: next(said)).state == state
-
-
-def test_closed_sum_is_not_advised_to_run_again(network, tmp_path, capsys, device):
-    """Another node is away: what it answers makes the sum no more open."""
-    network.nodes[0].post("/close")
-    network.nodes[1].trouble = lambda environment: (
-        Response(status=503) if environment["REQUEST_METHOD"] == "PUT" else None
-    )
-    named = [part for node in trusted(network) for part in ("--node", node)]
-    main(["answer", f"{device.collector}/v1/studies/summed", "--folder", str(tmp_path / "device"), *named])
-    said = capsys.readouterr().err
-    assert "the report can be withdrawn" in said
-    assert "run again" not in said
 
 
 def test_node_key_of_low_order_is_refused(tmp_path):

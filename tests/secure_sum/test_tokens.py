@@ -98,8 +98,8 @@ def test_device_gets_one_token_and_sends_it_to_all_nodes(network, study, tmp_pat
         device = Device(tmp_path / name, "8", collector, max_delta="0.001", nodes=nodes)
         device.consent(device.fetch("summed"))
         device.answer(study, {"hours": ANSWERS["hours"]}, "CODE")
-        assert device.flush(now=True).scheduled == 1
+        assert device.flush().scheduled == 1
         (queued,) = device.ledger.queued()
         now[0] = queued.due
-        assert device.flush(now=True).sent == 1
+        assert device.flush().sent == 1
     assert close_study(study, [TOKEN] * len(network.nodes)).total.questions["hours"].n == 3

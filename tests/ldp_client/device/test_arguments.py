@@ -78,10 +78,6 @@ def test_urls_that_are_not_plain_https_are_refused(tmp_path, url, code):
         ({"signing_keys": [0]}, ("device.key_kind", "int")),
         # A list from a folder without keys would pin none.
         ({"signing_keys": []}, "device.no_keys"),
-        ({"send_window": "1"}, ("device.send_window", "send_window")),
-        ({"send_window": -1}, "device.send_window"),
-        ({"send_window": float("nan")}, "device.send_window"),
-        ({"send_window": 8 * 86_400}, "device.send_window"),
         ({"require_consent": 0}, ("device.require_consent", "require_consent")),
         ({"folder": b"device"}, ("device.folder", "bytes")),
         ({"folder": "a\0b"}, "device.no_folder"),

@@ -136,7 +136,7 @@ def test_moved_clock_does_not_change_answers(tmp_path, monkeypatch):
     for days in (0, -4000, 4000, 0):
         on(monkeypatch, TODAY + timedelta(days))
         monkeypatch.setattr("time.time", lambda days=days: 1.8e9 + 86_400 * days)
-        device = consenting(tmp_path, "4", send_window=3600)
+        device = consenting(tmp_path, "4")
         if bodies:
             with pytest.raises(RefusedError):
                 device.answer(study, {"ever": False})
@@ -152,7 +152,7 @@ def test_clock_on_the_last_day_of_the_calendar_damages_nothing(tmp_path, monkeyp
     days = {"opens": "0001-01-01", "closes": "9999-12-31"}
     device = consenting(tmp_path, "4", "http://127.0.0.1:9")
     device.answer(Study(studies.document(studies.YES_NO, **days)), YES)
-    assert why_not_over(days["closes"], "")
+    assert why_not_over(days["closes"])
 
 
 def test_withdrawn_answer_stays_charged_and_is_not_asked_again(tmp_path):

@@ -1,13 +1,10 @@
 """The reports of a device: when each leaves, and what a withdrawal wipes."""
 
-import statistics
-import time
-
 import pytest
 
 from ldp_client import Direct
 from ldp_client.device import outbox
-from ldp_client.device.outbox import due_within, plain_ticket
+from ldp_client.device.outbox import plain_ticket
 from ldp_client.documents.errors import InputError, LedgerError, RefusedError
 from tests.kit.errors import raises
 from tests.ldp_client.devices import STUDY, YES, cheap_study, consenting, problem
@@ -16,46 +13,6 @@ from tests.statistics import follows, seed_the_system
 
 DAY = 24 * HOUR
 NOON = 20_000 * DAY + 12 * HOUR
-
-
-class Clock:
-    def __init__(self, monkeypatch):
-        self.now = 1_000_000_000.0
-        monkeypatch.setattr(time, "time", lambda: self.now)
-
-
-def test_a_report_waits_for_its_drawn_time_across_restarts(tmp_path, server, monkeypatch):
-    clock = Clock(monkeypatch)
-    device = consenting(tmp_path, "4", server.url, send_window=3600)
-    device.answer(STUDY, YES)
-    due = device.ledger.queued()[0].due
-    assert clock.now <= due <= clock.now + 3600
-    clock.now = due - 1
-    for window in (3600, 0):
-        flushed = consenting(tmp_path, "4", server.url, send_window=window).flush()
-        assert (flushed.sent, flushed.scheduled, flushed.waiting, server.requests) == (0, 1, 0, [])
-    clock.now = due
-    assert consenting(tmp_path, "4", server.url, send_window=3600).flush().sent == 1
-
-
-def test_report_is_sent_at_once_with_now_or_after_a_clock_reset(tmp_path, server, monkeypatch):
-    clock = Clock(monkeypatch)
-    for number, move in enumerate([0, -8 * 86_400]):
-        device = consenting(tmp_path / str(number), "4", server.url, send_window=3600)
-        device.answer(STUDY, YES)
-        clock.now += move
-        assert device.flush(now=not move).sent == 1
-
-
-def test_the_time_is_drawn_evenly_from_the_window(monkeypatch):
-    """Mean and spread of 4000 draws, five standard errors each; half a window would fail both."""
-    clock = Clock(monkeypatch)
-    seed_the_system(monkeypatch, "waits")
-    waits = [due_within(1e6) - clock.now for _ in range(4000)]
-    assert 0 <= min(waits) < 1e4
-    assert 0.99e6 < max(waits) <= 1e6
-    assert abs(statistics.fmean(waits) - 5e5) < 5 * 1e6 / 12**0.5 / 4000**0.5
-    assert due_within(0) == 0
 
 
 def test_batched_time_is_drawn_evenly_from_the_next_window(monkeypatch):
@@ -67,18 +24,6 @@ def test_batched_time_is_drawn_evenly_from_the_next_window(monkeypatch):
     hours = [sum((moment - start) // HOUR == hour for moment in drawn) for hour in range(24)]
     assert follows(hours, [1 / 24] * 24)
     assert not follows([2 * hours[0], *hours[1:]], [1 / 24] * 24)
-
-
-@pytest.mark.attack(12)
-def test_the_time_does_not_depend_on_the_answer(tmp_path, monkeypatch):
-    """A collector reads an answer from when its report came."""
-    windows = []
-    monkeypatch.setattr(outbox, "due_within", lambda window: windows.append(window) or 7)
-    for answer in (True, False):
-        device = consenting(tmp_path / str(answer), "4", send_window=60)
-        device.answer(STUDY, {"ever": answer})
-        assert device.ledger.queued()[0].due == 7
-    assert windows == [60, 60]
 
 
 @pytest.mark.attack(13)
@@ -191,17 +136,13 @@ def test_withdrawn_report_that_may_have_arrived_is_deleted_and_never_sent_again(
 
 
 @pytest.mark.attack(12)
-def test_ledger_does_not_keep_the_time_of_an_answer(tmp_path, server, monkeypatch):
+def test_ledger_does_not_keep_the_time_of_an_answer(tmp_path, server):
     """Someone reads in the ledger, much later, at which second a person answered."""
-    clock = Clock(monkeypatch)
-    device = consenting(tmp_path, "4", server.url, send_window=3600)
+    device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, YES)
-    device.flush(now=True)
-    clock.now += 61
     device.flush()
     with device.ledger.reading() as connection:
         assert connection.execute("SELECT state, due FROM reports").fetchall() == [("sent", 0)]
-        assert connection.execute("SELECT * FROM attempts").fetchall() == []
 
 
 @pytest.mark.parametrize("given", [None, 7, b"code"])

@@ -7,10 +7,8 @@ import pytest
 
 from ldp_client.core.tokens import short_id_of, token_in
 from ldp_client.device import outbox
-from ldp_client.device.budget import disclosures_of
 from ldp_client.device.outbox import withdrawn
 from ldp_client.documents.errors import LedgerError
-from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import YES, Server, consenting, problem
@@ -65,13 +63,12 @@ def answered(folder, places, **fields):
     return device, study
 
 
-def in_strata(folder, places, south="south"):
+def in_strata(folder, places):
     """A device whose report waits for a token, of a study with a key for each of two regions."""
     server, issuer = places
     device = consenting(folder, "8", server.url)
-    channel = channel_of(issuer.url, {"region": "north"}, {"region": south})
-    region = {**REGION, "choices": ["north", south]}
-    device.answer(Study(studies.document(studies.YES_NO, public=[region], channel=channel)), YES, "CODE")
+    channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
+    device.answer(Study(studies.document(studies.YES_NO, public=[REGION], channel=channel)), YES, "CODE")
     return device
 
 
@@ -90,8 +87,8 @@ def due(device):
 def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(tmp_path, places, at):
     server, issuer = places
     device, _ = answered(tmp_path, places)
-    flushed = device.flush(now=True)
-    assert (flushed.sent, flushed.scheduled, flushed.batched, flushed.waiting) == (0, 1, 1, 0)
+    flushed = device.flush()
+    assert (flushed.sent, flushed.scheduled, flushed.waiting) == (0, 1, 0)
     assert "together with others" in repr(flushed)
     ((path, body, headers),) = issuer.requests
     assert (path, len(body), body[:2]) == ("/v1/tokens", 259, b"\x00\x02")
@@ -100,7 +97,7 @@ def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(tmp_path, 
     assert not server.requests
     assert NOON + DAY / 2 <= due(device) < NOON + 3 * DAY / 2
     at(due(device) - 1)
-    assert device.flush(now=True).scheduled == 1
+    assert device.flush().scheduled == 1
     at(due(device))
     assert device.flush().sent == 1
     ((method, path, _, headers),) = server.requests
@@ -191,14 +188,13 @@ def test_device_follows_an_issuer_to_another_key_only_once(tmp_path, places):
     _, issuer = places
     device = in_strata(tmp_path, places)
     first, second = (short_id_of(key.spki) for key in keys())
-    issuer.answers = [refusing(409, "token-key-other", key=1)] * 2
+    issuer.answers = [refusing(409, "token-key-other", key_id=second), refusing(503, "busy")]
     assert device.flush(attempts=1).waiting == 1
-    issuer.answers = [refusing(409, "token-key-other", key=1, key_id=first), refusing(503, "busy")]
+    issuer.answers = [refusing(409, "token-key-other", key_id=first)]
     assert device.flush(attempts=1).waiting == 1
-    issuer.answers = [refusing(409, "token-key-other", key=1, key_id=second)]
-    assert device.flush(attempts=1).waiting == 1
-    assert device.flush(attempts=1).batched == 1
-    assert [body[2] for _, body, _ in issuer.requests] == [first, second, second, first, first, first]
+    issuer.answers = [other_key]
+    assert device.flush(attempts=1).scheduled == 1
+    assert [body[2] for _, body, _ in issuer.requests] == [first, second, second, second]
 
 
 def test_another_ticket_may_be_given_before_the_token_only(tmp_path, places):
@@ -277,7 +273,7 @@ class TestWithdrawal:
         device, study = sent(tmp_path, places, at)
         assert device.withdraw(study.id) == 1
         flushed = device.flush()
-        assert (flushed.deleted, flushed.batched, server.asked("DELETE")) == (0, 1, [])
+        assert (flushed.deleted, flushed.scheduled, server.asked("DELETE")) == (0, 1, [])
         moment = deletion(device)
         assert moment // DAY == NOON // DAY + 2
         # Again, and nothing is put off once more.
@@ -368,36 +364,3 @@ def test_interrupted_flush_resumes_at_any_statement(tmp_path, places, at, monkey
             break
         breaking_at[0] += 23
     assert rounds > 3
-
-
-def test_disclosures_count_reports_with_and_without_a_token(tmp_path, places, at):
-    device, _ = answered(tmp_path, places)
-
-    def counts():
-        (entry,) = disclosures_of(device.ledger)
-        return entry.awaiting_tokens, entry.batched
-
-    assert counts() == (1, 0)
-    device.flush()
-    assert counts() == (0, 1)
-    at(due(device))
-    device.flush()
-    assert counts() == (0, 0)
-
-
-@pytest.mark.attack(12)
-def test_budget_command_prints_the_stratum_from_the_issuer(tmp_path, places, at, capsys):
-    """An issuer puts one person alone into a stratum, in a study whose text reverses the printed line."""
-    _, issuer = places
-    device = in_strata(tmp_path, places, south="\u202esouth")
-    assert not disclosures_of(device.ledger)[0].strata
-    issuer.answers = [refusing(409, "token-key-other", key=1), other_key]
-    assert device.flush(attempts=1).batched == 1
-    assert disclosures_of(device.ledger)[0].strata == [{"region": "\u202esouth"}]
-    assert main(["budget", "--folder", str(tmp_path)]) == 0
-    shown = capsys.readouterr().out
-    assert "region=\\u202esouth" in shown
-    assert "\u202e" not in shown
-    at(due(device))
-    assert device.flush().sent == 1
-    assert not disclosures_of(device.ledger)[0].strata

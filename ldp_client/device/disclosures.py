@@ -1,0 +1,66 @@
+"""What a device disclosed: each study that it answered, what that cost, and the state of its reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ldp_client.device.budget import ZERO
+
+if TYPE_CHECKING:
+    from ldp_client.device.ledger import Ledger
+
+# A report's state in the ledger: its name for a person.
+_STATES = {
+    "queued": "waiting",
+    "trying": "waiting",
+    "sent": "sent",
+    "refused": "refused",
+    "withdrawn": "being_deleted",
+}
+STATES = ("sent", "waiting", "refused", "being_deleted")
+
+
+@dataclass
+class Disclosure:
+    """One collector's study, as far as this device answered it.
+
+    Attributes:
+        study: its id.
+        collector: the origin of its collector; "" if no collector was named yet.
+        version: the latest version that was answered.
+        questions: ids of the questions that were asked.
+        epsilon: the exact cost of the answers, in nats.
+        delta: their exact cost as a probability.
+        reports: {state: number of reports}, for each of STATES. All are 0 if every report was withdrawn and
+            deleted.
+    """
+
+    study: str
+    collector: str
+    version: int = 0
+    questions: list[str] = field(default_factory=list)
+    epsilon: Fraction = ZERO
+    delta: Fraction = ZERO
+    reports: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATES, 0))
+
+
+def disclosures_of(ledger: Ledger) -> list[Disclosure]:
+    """Return an entry for each collector's study, in the order of ids. Raises LedgerError."""
+    spent = "SELECT study, origin, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
+    with ledger.reading() as connection:
+        spends = connection.execute(spent).fetchall()
+        reports = connection.execute("SELECT study, origin, state FROM reports ORDER BY 1, 2").fetchall()
+    entries: dict[tuple[str, str], Disclosure] = {}
+    for study, origin, question, version, epsilon, delta in spends:
+        entry = entries.setdefault((study, origin), Disclosure(study, origin))
+        entry.version = max(entry.version, version)
+        # In a study that draws one question, the other questions cost nothing.
+        if Fraction(epsilon):
+            entry.questions.append(question)
+        entry.epsilon += Fraction(epsilon)
+        entry.delta += Fraction(delta)
+    for study, origin, state in reports:
+        entries.setdefault((study, origin), Disclosure(study, origin)).reports[_STATES[state]] += 1
+    return list(entries.values())
