@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+import json
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
-from flask import Response, current_app, jsonify, make_response, request
+from flask import Response, current_app, jsonify, request
 from sqlalchemy.orm import Session
 
 from collector import store
@@ -21,8 +21,9 @@ from collector.context import current_collector
 from collector.db import problem_of
 from collector.keys import TOKEN_KEY, Role
 from collector.nodes import store as node_store
-from collector.nodes.drawing import COMMITMENTS, DRAWING, Drawing
-from collector.nodes.statements import STATEMENT
+from collector.nodes.drawing import COMMITMENTS, COMMITTED, DRAWING, SHOWN, STATE, Drawing
+from collector.nodes.statements import Statement
+from collector.nodes.transcript import SUM, NodeSum
 from collector.problems import (
     FORBIDDEN,
     MEDIA_TYPE_UNSUPPORTED,
@@ -32,7 +33,8 @@ from collector.problems import (
 from collector.reports import intake
 from collector.reports.withdraw import WITHDRAWN, withdraw
 from collector.studies import close as close_study
-from ldp_client.documents.fields import Base64, Hex, Text
+from ldp_client.documents.canonical import to_base64
+from ldp_client.documents.fields import Text
 from ldp_client.documents.shapes import Record
 from ldp_client.secure_sum.messages import SHARES
 
@@ -47,8 +49,7 @@ SHARES_HEADER = Parameter(
     "header",
     description="SHA-256 of each sealed share in the nodes' order, as hexadecimal digits.",
 )
-SIGNED = STATEMENT.json_schema()
-SUM = Record({"statement": STATEMENT, "total": Base64()}).json_schema()
+SUM_PATH = "/v1/studies/{study_id}/sum"
 
 api = Api("node", __name__)
 
@@ -151,48 +152,27 @@ def _refuse_fixed(identifier: bytes, session: Session, study: store.StudyState) 
         raise ProblemError(SUM_FIXED, "the study was closed, and its shares stay as they are")
 
 
-@api.operation(
-    "get",
-    "/v1/studies/{study_id}/shares/count",
-    "ShareCount",
-    role=Role.OPERATE,
-)
-def count_shares(study_id: str) -> Response:
-    """Return how many shares there are, in an open study too; the size of the node's set once it is bound."""
-    return jsonify(shares=current_node().share_count(study_id))
+@api.operation("get", SUM_PATH, STATE.json_schema(), role=Role.OPERATE)
+def read_sum_state(study_id: str) -> Response:
+    """Return how many shares there are, in an open study too, and the drawing that binds the node, if any."""
+    shares, drawing = current_node().state(study_id)
+    return jsonify({"shares": shares} | ({"drawing": json.loads(drawing)} if drawing else {}))
 
 
-@api.operation(
-    "get",
-    "/v1/studies/{study_id}/shares",
-    media_type=BINARY,
-    role=Role.OPERATE,
-)
-def list_shares(study_id: str) -> Response:
-    """Return the report ids of a closed study, or of the node's set once it is bound.
-
-    16 bytes each, ascending.
-    """
-    response = make_response(b"".join(current_node().report_ids(study_id)))
-    response.content_type = BINARY
-    return response
-
-
-@api.operation(
-    "post",
-    "/v1/studies/{study_id}/commitment",
-    SIGNED,
-    role=Role.OPERATE,
-)
+@api.operation("post", "/v1/studies/{study_id}/commitment", COMMITTED.json_schema(), role=Role.OPERATE)
 def commit_to_drawing(study_id: str) -> Response:
-    """Commit the node to its set of shares and to a nonce, permanently."""
-    return jsonify(current_node().commit(study_id, current_collector().writer.act).to_document())
+    """Commit the node to its set of shares and to a nonce, permanently; return the report ids of the set too.
+
+    The ids have 16 bytes each and ascend.
+    """
+    statement, ids = current_node().commit(study_id, current_collector().writer.act)
+    return jsonify(statement=statement.to_document(), ids=to_base64(b"".join(ids)))
 
 
 @api.operation(
     "post",
     "/v1/studies/{study_id}/nonce",
-    "Nonce",
+    SHOWN.json_schema(),
     role=Role.OPERATE,
     headers=(ENCODING,),
     takes=Record({"commitments": COMMITMENTS}),
@@ -202,51 +182,19 @@ def show_nonce(study_id: str, body: dict[str, Any]) -> Response:
 
     They are in the study's order.
     """
-    node = current_node()
+    node, commitments = current_node(), [Statement(**fields) for fields in body["commitments"]]
     act = current_collector().writer.act
-    return jsonify(nonce=act(lambda session: node.show(session, study_id, body["commitments"])).hex())
+    return jsonify(nonce=act(lambda session: node.show(session, study_id, commitments)).hex())
 
 
-@api.operation(
-    "get",
-    "/v1/studies/{study_id}/drawing",
-    {"type": ["object", "null"]},
-    role=Role.OPERATE,
-)
-def fetch_drawing(study_id: str) -> Response:
-    """Return the drawing of the set that the node is bound to, or null."""
-    response = make_response(current_node().drawing(study_id) or b"null")
-    response.content_type = JSON
-    return response
-
-
-@api.operation(
-    "post",
-    "/v1/studies/{study_id}/set",
-    SIGNED,
-    role=Role.OPERATE,
-    body={JSON: DRAWING.json_schema()},
-)
-def confirm_set(study_id: str) -> Response:
-    """Bind the node to the set that all nodes drew, permanently.
+@api.operation("post", SUM_PATH, SUM.json_schema(), role=Role.OPERATE, body={JSON: DRAWING.json_schema()})
+def sum_shares(study_id: str) -> Response:
+    """Bind the node to the set that all nodes drew, and return the sum over it; the same at every call.
 
     The body has commitments and nonces of all nodes, all ids, and for each id 4 bytes with a bit for each
-    node that holds it.
+    node that holds it. The sum is 64-bit words, little-endian, in base64.
     """
     node = current_node()
-    drawn = Drawing.from_document(operators_json(node.drawing_limit))
-    return jsonify(node.confirm(study_id, drawn, current_collector().writer.act).to_document())
-
-
-@api.operation(
-    "post",
-    "/v1/studies/{study_id}/sum",
-    SUM,
-    role=Role.OPERATE,
-    headers=(ENCODING,),
-    takes=Record({"set": Hex(64)}),
-)
-def sum_shares(study_id: str, body: dict[str, Any]) -> Response:
-    """Return the sum over the confirmed set, whose digest the body has; the same at every call."""
-    statement, words = current_node().total(study_id, body["set"], current_collector().writer.act)
-    return jsonify(statement=statement.to_document(), total=b64encode(words).decode())
+    drawing = Drawing.from_document(operators_json(node.drawing_limit))
+    statement, total = node.total(study_id, drawing, current_collector().writer.act)
+    return jsonify(NodeSum(statement, total).to_document())

@@ -7,22 +7,20 @@ drawn set is unknown to senders, to the operator who closes, and to every node w
 
 from __future__ import annotations
 
-from binascii import b2a_base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from heapq import nsmallest
 from typing import Any
 
-from collector.nodes.statements import STATEMENT, Nested, Statement, set_digest, split_ids
-from ldp_client.documents.canonical import canonical_json
+from collector.nodes.statements import STATEMENT, Statement, set_digest, split_ids
+from ldp_client.documents.canonical import canonical_json, to_base64
 from ldp_client.documents.errors import StatementError
-from ldp_client.documents.fields import Base64, Constant, Hex
+from ldp_client.documents.fields import Base64, Hex, Integer
 from ldp_client.documents.report import ID_BYTES
 from ldp_client.documents.shapes import ListOf, Record
 from schemas import Study
 
-FORMAT = "ldpkit.drawing/1"
 # Different prefixes keep the two uses of the hash apart.
 SEED_PREFIX, PLACE_PREFIX = b"ldpkit.draw-seed/1\0", b"ldpkit.draw-place/1\0"
 NONCE_BYTES = 32
@@ -30,17 +28,19 @@ NONCE_BYTES = 32
 HOLDERS_BYTES = 4
 BYTES_A_REPORT = -(-(ID_BYTES + HOLDERS_BYTES) * 4 // 3)
 
-
-COMMITMENTS = ListOf(Nested(Statement.from_document, STATEMENT), 2, 32)
+COMMITMENTS = ListOf(STATEMENT, 2, 32, repeats=True)
 DRAWING = Record(
     {
-        "format": Constant(FORMAT),
         "commitments": COMMITMENTS,
         "nonces": ListOf(Hex(2 * NONCE_BYTES), 2, 32),
         "ids": Base64(),
         "holders": Base64(),
     }
 )
+# A node's answers before it sums: its state, its commitment with the ids that it holds, and its nonce.
+STATE = Record({"shares": Integer(0, 1 << 53)}, {"drawing": DRAWING})
+COMMITTED = Record({"statement": STATEMENT, "ids": Base64()})
+SHOWN = Record({"nonce": Hex(2 * NONCE_BYTES)})
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,12 @@ class Drawing:
                 )
         everywhere = [report_id for report_id, holders in self.held.items() if holders == (1 << nodes) - 1]
         if len(everywhere) < study.protocol.min_devices:
-            problem = f"{len(everywhere)} reports reached every node, fewer than {study.protocol.min_devices}"
-            raise StatementError("ids", problem, code="statement.ids_invalid")
+            raise StatementError(
+                "ids",
+                f"only {len(everywhere)} devices reached every node, and no sum over fewer than "
+                f"{study.protocol.min_devices} (devices − max_faulty) is ever made",
+                code="statement.too_few_devices",
+            )
         seed = PLACE_PREFIX + sha256(SEED_PREFIX + b"".join(self.nonces)).digest()
         drawn = nsmallest(study.protocol.devices, everywhere, lambda one: sha256(seed + one).digest())
         return sorted(drawn)
@@ -99,11 +103,10 @@ class Drawing:
         """Return the plain JSON value."""
         holders = b"".join(each.to_bytes(HOLDERS_BYTES, "big") for each in self.held.values())
         return {
-            "format": FORMAT,
             "commitments": [each.to_document() for each in self.commitments],
             "nonces": [nonce.hex() for nonce in self.nonces],
-            "ids": _base64(b"".join(self.held)),
-            "holders": _base64(holders),
+            "ids": to_base64(b"".join(self.held)),
+            "holders": to_base64(holders),
         }
 
     def to_json(self) -> str:
@@ -113,18 +116,22 @@ class Drawing:
     @classmethod
     def from_document(cls, document: Any) -> Drawing:
         """Validate a plain JSON value; `chosen` checks its contents. Raises StatementError."""
-        parsed = DRAWING.read(document, "", StatementError)
-        ids, holders = split_ids(parsed["ids"]), parsed["holders"]
+        return cls.from_fields(DRAWING.read(document, "", StatementError))
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Drawing:
+        """Make a drawing of what DRAWING read. Raises StatementError."""
+        ids, holders = split_ids(fields["ids"]), fields["holders"]
         if len(holders) != HOLDERS_BYTES * len(ids):
             raise StatementError("holders", "must be 4 bytes for each id", code="statement.holders_size")
         starts = range(0, len(holders), HOLDERS_BYTES)
         each = [int.from_bytes(holders[start : start + HOLDERS_BYTES], "big") for start in starts]
-        if any(one == 0 or one >> len(parsed["commitments"]) for one in each):
+        if any(one == 0 or one >> len(fields["commitments"]) for one in each):
             raise StatementError(
                 "holders", "must have one bit or more, of nodes of the study", code="statement.holders_empty"
             )
-        nonces = tuple(bytes.fromhex(nonce) for nonce in parsed["nonces"])
-        return cls(tuple(parsed["commitments"]), nonces, dict(zip(ids, each)))
+        commitments = tuple(Statement(**commitment) for commitment in fields["commitments"])
+        return cls(commitments, tuple(map(bytes.fromhex, fields["nonces"])), dict(zip(ids, each)))
 
 
 def check_commitments(study: Study, commitments: Sequence[Statement]) -> None:
@@ -145,7 +152,3 @@ def check_commitments(study: Study, commitments: Sequence[Statement]) -> None:
 def digest_of(commitments: Sequence[Statement]) -> bytes:
     """Return the SHA-256 of all commitments; a node shows its nonce only for one such digest."""
     return sha256(canonical_json([each.to_document() for each in commitments]).encode()).digest()
-
-
-def _base64(value: bytes) -> str:
-    return b2a_base64(value, newline=False).decode()

@@ -147,8 +147,8 @@ class Node:
         opener.open(report_id, sealed)
         return PackedReport(bytes.fromhex(report_id), opener.study.version, sealed)
 
-    def share_count(self, study_id: str) -> int:
-        """Return how many shares a closing would find here, or the size of the set that the node is bound to.
+    def state(self, study_id: str) -> tuple[int, bytes | None]:
+        """Return how many shares a closing would find here, and the drawing that binds the node, if any.
 
         Open studies are counted too, so that the aggregator can check before it closes. Raises ProblemError.
         """
@@ -156,41 +156,26 @@ class Node:
             study = store.study_state(session, study_id)
             if study is None:
                 raise unknown_study(study_id)
-            bound = node_store.confirmed_ids(session, study.number)
-            return node_store.share_count(session, study.number) if bound is None else len(bound)
+            part = node_store.find_part(session, study.number)
+            return node_store.share_count(session, study.number), part and part.drawing
 
-    def _state(self, study_id: str) -> tuple[int, node_store.Part | None, list[bytes] | None]:
-        """Return a closed study's number, the node's part in its drawing, and the set that it is bound to.
+    def commit(self, study_id: str, act: Act) -> tuple[Statement, list[bytes]]:
+        """Commit to the node's set and to a nonce, permanently; return the set too.
 
-        Raises ProblemError while the study is open.
+        Raises ProblemError while the study is open, and if shares were deleted since.
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            return number, node_store.find_part(session, number), node_store.confirmed_ids(session, number)
-
-    def _held(self, number: int) -> list[bytes]:
-        with self.database.read() as session:
-            return node_store.share_ids(session, number)
-
-    def report_ids(self, study_id: str) -> list[bytes]:
-        """Return the ids of a closed study's shares, ascending: all, or the set that the node is bound to.
-
-        So an aggregator that runs again finds the same set, whatever it had heard and whatever became of the
-        shares since. Raises ProblemError while the study is open.
-        """
-        number, _, bound = self._state(study_id)
-        return self._held(number) if bound is None else bound
-
-    def commit(self, study_id: str, act: Act) -> Statement:
-        """Commit to the node's set and to a nonce, permanently. Raises ProblemError."""
-        number, part, _ = self._state(study_id)
+            ids, part = node_store.share_ids(session, number), node_store.find_part(session, number)
         if part is None:
             nonce = urandom(NONCE_BYTES)
-            hashed = sha256(nonce).hexdigest()
-            signed = self._statement("draw", study_id, self._held(number), hashed).to_document()
-            text = canonical_json(signed)
+            signed = self._statement("draw", study_id, ids, sha256(nonce).hexdigest())
+            text = canonical_json(signed.to_document())
             part = act(lambda session: _commit_once(session, study_id, number, nonce, text))
-        return Statement.from_document(parse_json(part.commitment, StatementError, len(part.commitment)))
+        statement = Statement.from_document(parse_json(part.commitment, StatementError, len(part.commitment)))
+        if statement.set != set_digest(ids):
+            raise ProblemError(SHARES_GONE, GONE)
+        return statement, ids
 
     def show(self, session: Session, study_id: str, commitments: Sequence[Statement]) -> bytes:
         """Return the nonce, for these commitments and no others ever. Raises ProblemError, StatementError."""
@@ -204,42 +189,24 @@ class Node:
         node_store.note_shown(session, number, shown_for)
         return part.nonce
 
-    def confirm(self, study_id: str, drawing: Drawing, act: Act) -> Statement:
-        """Bind the node to the set that was drawn, permanently.
+    def total(self, study_id: str, drawing: Drawing, act: Act) -> tuple[Statement, bytes]:
+        """Bind the node to the drawn set, permanently, and return the only sum; a repetition gets the same.
 
-        Raises ProblemError if the node is bound to another set or shares are missing, StatementError if the
-        set does not follow from the nodes' commitments.
-        """
-        number, part, bound = self._state(study_id)
-        if part is None or part.shown_for != digest_of(drawing.commitments):
-            raise ProblemError(SET_CONFLICT, "this node did not draw with these commitments", "commitments")
-        text = drawing.to_json().encode()
-        if bound is not None and part.drawing == text:
-            return self._statement("set", study_id, bound)
-        ids = drawing.chosen(self.opener(study_id).study)
-        # If a share is deleted after this check, the node notices when it sums.
-        if bound is None and not set(ids) <= set(self._held(number)):
-            raise ProblemError(SHARES_GONE, GONE)
-        act(lambda session: _bind_once(session, number, ids, text))
-        return self._statement("set", study_id, ids)
-
-    def drawing(self, study_id: str) -> bytes | None:
-        """Return the drawing of the set that the node is bound to, if any. Raises ProblemError."""
-        _, part, _ = self._state(study_id)
-        return None if part is None else part.drawing
-
-    def total(self, study_id: str, wanted: str, act: Act) -> tuple[Statement, bytes]:
-        """Return the only sum, over the confirmed set; a repeated request gets the same sum.
-
-        wanted: that set's digest. The sum is durable on return. Raises ProblemError for a set that was not
-        confirmed.
+        The sum is durable on return. Raises ProblemError for a drawing with other commitments and if shares
+        are missing, StatementError if the drawing does not follow from the commitments.
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            ids = node_store.confirmed_ids(session, number)
+            part, ids = node_store.find_part(session, number), node_store.bound_ids(session, number)
             total = node_store.stored_total(session, number)
-        if ids is None or set_digest(ids) != wanted:
-            raise ProblemError(SET_CONFLICT, "this node has not confirmed this set", "set")
+        # 1. Bind the node, before it makes any sum.
+        if part is None or part.shown_for != digest_of(drawing.commitments):
+            raise ProblemError(SET_CONFLICT, "this node did not draw with these commitments", "commitments")
+        text = drawing.to_json().encode()
+        if ids is None or part.drawing != text:
+            ids = drawn = drawing.chosen(self.opener(study_id).study)
+            act(lambda session: _bind_once(session, number, drawn, text))
+        # 2. Sum.
         if total is None:
             opener = self.opener(study_id)
             total = made = add_shares(opener, self._shares(number, ids, at_once(opener)))
@@ -255,30 +222,32 @@ class Node:
                 raise ProblemError(SHARES_GONE, GONE)
             yield from ((report_id, held[report_id][2]) for report_id in chunk)
 
-    def _statement(self, kind: str, study_id: str, ids: Sequence[bytes], total: str = "0" * 64) -> Statement:
+    def _statement(self, kind: str, study_id: str, ids: Sequence[bytes], total: str) -> Statement:
         opener = self.opener(study_id)
-        said = Statement(kind, study_id, opener.study.digest, opener.node, len(ids), set_digest(ids), total)
-        return said.signed(self.keys.signing)
+        subject = (kind, study_id, opener.study.digest, opener.node, len(ids), set_digest(ids))
+        return Statement(*subject, total).signed(self.keys.signing)
 
 
-def _commit_once(session: Session, study_id: str, number: int, nonce: bytes, said: str) -> node_store.Part:
+def _commit_once(
+    session: Session, study_id: str, number: int, nonce: bytes, commitment: str
+) -> node_store.Part:
     """Commit the node unless it is committed already; return its part."""
     store.locked_study(session, study_id)
     part = node_store.find_part(session, number)
     if part is None:
-        node_store.insert_part(session, number, nonce, said)
-        part = node_store.Part(nonce, said, None, None)
+        node_store.insert_part(session, number, nonce, commitment)
+        part = node_store.Part(nonce, commitment, None, None)
     return part
 
 
 def _bind_once(session: Session, number: int, ids: list[bytes], drawing: bytes) -> None:
     """Bind the node to the set. Raises ProblemError if it is bound to another set."""
     node_store.find_part(session, number, keep=True)
-    confirmed = node_store.confirmed_ids(session, number)
-    if confirmed is None:
+    bound = node_store.bound_ids(session, number)
+    if bound is None:
         node_store.insert_set(session, number, ids, drawing)
-    elif confirmed != ids:
-        raise ProblemError(SET_CONFLICT, "this node has confirmed another set, and sums no second one")
+    elif bound != ids:
+        raise ProblemError(SET_CONFLICT, "this node is bound to another set, and sums no second one")
 
 
 def at_once(opener: Opener) -> int:

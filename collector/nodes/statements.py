@@ -1,10 +1,9 @@
-"""A node's signed statements: the reports that it holds, the set that it confirmed, and its sum."""
+"""A node's signed statements: the reports that it holds after the close, and its sum."""
 
 from __future__ import annotations
 
 import itertools
-from binascii import a2b_base64, b2a_base64
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -12,45 +11,27 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from ldp_client.documents.canonical import canonical_json
-from ldp_client.documents.errors import DocumentError, StatementError
-from ldp_client.documents.fields import Constant, Hex, Identifier, Integer, OneOf, Text
+from ldp_client.documents.canonical import canonical_json, to_base64
+from ldp_client.documents.errors import StatementError
+from ldp_client.documents.fields import Base64, Constant, Hex, Identifier, Integer, OneOf
 from ldp_client.documents.protocol import MOST_DEVICES
 from ldp_client.documents.report import ID_BYTES
 from ldp_client.documents.shapes import Record
 
 FORMAT = "ldpkit.node-statement/1"
-NO_TOTAL = "0" * 64
 STATEMENT = Record(
     {
         "format": Constant(FORMAT),
-        "kind": OneOf(("draw", "set", "sum")),
+        "kind": OneOf(("draw", "sum")),
         "study": Identifier(),
         "digest": Hex(64),
         "node": Integer(0, 31),
         "devices": Integer(0, MOST_DEVICES),
         "set": Hex(64),
         "total": Hex(64),
-        "signature": Text(100, empty=True),
+        "signature": Base64(),
     }
 )
-
-
-class Nested:
-    """A member that is a document of its own. parse: reads it. shape: what it may be."""
-
-    def __init__(self, parse: Callable[[Any], Any], shape: Record) -> None:
-        self._parse = parse
-        self._shape = shape
-
-    def read(self, value: Any, path: str, error: type[DocumentError]) -> Any:
-        """Return the parsed document. Raises StatementError."""
-        del path, error
-        return self._parse(value)
-
-    def json_schema(self) -> dict[str, Any]:
-        """Return the same rule as JSON Schema."""
-        return self._shape.json_schema()
 
 
 @dataclass(frozen=True)
@@ -58,14 +39,13 @@ class Statement:
     """A statement by a node.
 
     Attributes:
-        kind: "draw", "set" or "sum", in this order. "draw": `set` has everything that the node holds after
-            the
-            close, and `total` is the SHA-256 of its nonce. "set": the node will sum this set and no other.
-            "sum": it
-            has summed the set, and `total` is the sum's SHA-256.
+        kind: "draw" or "sum". "draw": `set` has everything that the node holds after the close, and `total`
+            is the SHA-256 of its nonce. "sum": the node has summed this set and no other ever, and `total`
+            is the sum's SHA-256.
         node: its place in the study's protocol.
         devices: how many reports the set has.
         set: `set_digest` of the set.
+        signature: of all other members.
     """
 
     kind: str
@@ -74,21 +54,18 @@ class Statement:
     node: int
     devices: int
     set: str
-    total: str = NO_TOTAL
-    signature: str = ""
+    total: str
+    signature: bytes = b""
+    format: str = FORMAT
 
     def signed(self, key: Ed25519PrivateKey) -> Statement:
         """Return the statement with the node's signature."""
-        signature = b2a_base64(key.sign(self._message()), newline=False).decode()
-        return replace(self, signature=signature)
+        return replace(self, signature=key.sign(self._message()))
 
     def check(self, signing_key: bytes) -> None:
         """Raise StatementError unless the owner of this Ed25519 key signed it."""
         try:
-            signature = a2b_base64(self.signature)
-            if b2a_base64(signature, newline=False).decode() != self.signature:
-                raise ValueError
-            Ed25519PublicKey.from_public_bytes(signing_key).verify(signature, self._message())
+            Ed25519PublicKey.from_public_bytes(signing_key).verify(self.signature, self._message())
         except (InvalidSignature, ValueError):
             raise StatementError(
                 "signature", f"is not that of node {self.node}", code="statement.wrong_signature"
@@ -101,17 +78,15 @@ class Statement:
 
     def to_document(self) -> dict[str, Any]:
         """Return the plain JSON value."""
-        return {"format": FORMAT, **asdict(self)}
+        return {**asdict(self), "signature": to_base64(self.signature)}
 
     @classmethod
     def from_document(cls, document: Any) -> Statement:
         """Validate a plain JSON value; the signature is checked by `check`. Raises StatementError."""
-        parsed = STATEMENT.read(document, "", StatementError)
-        del parsed["format"]
-        return cls(**parsed)
+        return cls(**STATEMENT.read(document, "", StatementError))
 
     def _message(self) -> bytes:
-        return canonical_json(replace(self, signature="").to_document()).encode()
+        return canonical_json(replace(self, signature=b"").to_document()).encode()
 
 
 def set_digest(ids: Sequence[bytes]) -> str:

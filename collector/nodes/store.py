@@ -60,7 +60,7 @@ def is_fixed(session: Session, study: int, report_id: bytes) -> bool:
     held = select(REPORTS.c.id).where(REPORTS.c.study == study, REPORTS.c.id == report_id)
     if session.scalar(held.where(REPORTS.c.payloads != b"")) is not None:
         return True
-    return report_id in (confirmed_ids(session, study) or ())
+    return report_id in (bound_ids(session, study) or ())
 
 
 def share_count(session: Session, study: int) -> int:
@@ -69,7 +69,7 @@ def share_count(session: Session, study: int) -> int:
     return session.scalars(counted).one()
 
 
-def confirmed_ids(session: Session, study: int) -> list[bytes] | None:
+def bound_ids(session: Session, study: int) -> list[bytes] | None:
     """Return the set that the node is bound to, or None."""
     joined = session.scalar(select(SECURE_SUMS.c.ids).where(SECURE_SUMS.c.study == study))
     if joined is None:

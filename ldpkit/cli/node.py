@@ -77,7 +77,7 @@ def close(study: str, out: str, yes: bool) -> None:
     LDPKIT_TOKEN has a key of each node, in the study's order, with spaces between.
     """
     from collector.nodes.aggregator import collect
-    from collector.nodes.transcript import BEGINNINGS
+    from collector.nodes.transcript import BEGINNING
     from collector.settings import refuse_unknown_variables
     from ldp_client.files.disk import (
         STREAM,
@@ -96,7 +96,7 @@ def close(study: str, out: str, yes: bool) -> None:
             code="node.close_to_standard_output",
         )
     path = f"{out.removesuffix('.json')}.transcript.json"
-    for written, kinds in ((out, (SUMMARY,)), (path, BEGINNINGS)):
+    for written, kinds in ((out, (SUMMARY,)), (path, (BEGINNING,))):
         refuse_replacing(written, [study])
         refuse_replacing_other(written, *kinds)
         refuse_unwritable(written)

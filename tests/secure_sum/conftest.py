@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -230,8 +231,9 @@ class Network:
         """Close all nodes, and have them commit and show their nonces, as the closer does."""
         for node in self.nodes:
             assert node.post("/close").status_code == 200
-        lists = [split_ids(node.get("/shares").data) for node in self.nodes]
-        said = [node.post("/commitment").get_json() for node in self.nodes]
+        answers = [node.post("/commitment").get_json() for node in self.nodes]
+        lists = [split_ids(b64decode(each["ids"])) for each in answers]
+        said = [each["statement"] for each in answers]
         shown = [node.post("/nonce", json={"commitments": said}).get_json() for node in self.nodes]
         nonces = [bytes.fromhex(each["nonce"]) for each in shown]
         return Drawing.of([Statement.from_document(each) for each in said], nonces, lists)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from base64 import b64decode, b64encode
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -26,7 +27,7 @@ from ldpkit.cli import main
 from schemas import Study
 from summaries import Summary
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import ANSWERS, FEWEST, MOST, TOKEN, close_study, delete_at
+from tests.secure_sum.conftest import ANSWERS, FEWEST, MOST, TOKEN, close_study, delete_at, kind
 from tests.statistics import seed_the_system
 
 
@@ -89,10 +90,10 @@ def test_too_few_devices_at_every_node_make_no_sum_and_bind_no_node(network):
     network.answer(FEWEST - 1)
     for index, node in enumerate(network.nodes):
         assert node.put(network.messages()[index]).status_code == 201
-    with raises(InputError, "node.too_few_devices", str(FEWEST - 1), str(FEWEST)):
+    with raises(StatementError, "statement.too_few_devices", str(FEWEST - 1), str(FEWEST)):
         close(network)
     for node in network.nodes:
-        assert node.post("/sum", json={"set": "0" * 64}).get_json()["type"].endswith("set-conflict")
+        assert node.get("/sum").get_json() == {"shares": FEWEST}
 
 
 def test_wrong_key_or_document_leaves_the_study_open(answered):
@@ -131,7 +132,7 @@ def test_an_aggregator_that_stops_anywhere_can_run_again(answered):
             close(answered)
         except TransferError:
             stopped += 1
-    assert stopped >= 5
+    assert stopped >= 4
     node.trouble = None
     first, second = close(answered), close(answered)
     assert first.transcript.to_json() == second.transcript.to_json()
@@ -152,14 +153,14 @@ def test_a_lost_answer_changes_nothing(answered):
 
     node.trouble = trouble
     assert devices_in(close(answered)) == FEWEST
-    assert len(lost) == 5
+    assert len(lost) == 4
 
 
 def meddling(node, end, change):
     """A node whose answer to one route is changed on its way; `change` sees and gives bytes."""
 
     def trouble(environment):
-        if not environment["PATH_INFO"].endswith(end):
+        if environment["REQUEST_METHOD"] != "POST" or not environment["PATH_INFO"].endswith(end):
             return None
         answer = Response.from_app(node.app, environment)
         return Response(change(answer.get_data()), answer.status_code, content_type=answer.content_type)
@@ -171,14 +172,33 @@ def with_fields(**fields):
     return lambda text: json.dumps({**json.loads(text), **fields}).encode()
 
 
+def with_statement(**fields):
+    def change(text):
+        document = json.loads(text)
+        return json.dumps({**document, "statement": {**document.get("statement", {}), **fields}}).encode()
+
+    return change
+
+
+def with_ids(change):
+    def changed(text):
+        document = json.loads(text)
+        ids = change(b64decode(document["ids"]))
+        return json.dumps({**document, "ids": b64encode(ids).decode()}).encode()
+
+    return changed
+
+
 CHANGED = [
-    ("/shares", lambda ids: ids[16:]),
-    ("/shares", lambda ids: ids[:-3]),
-    ("/shares", lambda ids: ids + ids[-16:]),
-    ("/set", with_fields(set="0" * 64)),
-    ("/set", with_fields(signature="")),
-    ("/set", lambda _: b"[" * 100_000),
-    ("/set", lambda _: b'{"a":1,"a":2}'),
+    ("/commitment", with_ids(lambda ids: ids[16:])),
+    ("/commitment", with_ids(lambda ids: ids[:-3])),
+    ("/commitment", with_ids(lambda ids: ids + ids[-16:])),
+    ("/commitment", with_statement(set="0" * 64)),
+    ("/nonce", with_fields(nonce="0" * 64)),
+    ("/sum", with_statement(set="0" * 64)),
+    ("/sum", with_statement(signature="")),
+    ("/sum", lambda _: b"[" * 100_000),
+    ("/sum", lambda _: b'{"a":1,"a":2}'),
     ("/sum", with_fields(total="AAAAAAAAAAA=")),
     ("/sum", with_fields(total=7)),
 ]
@@ -197,15 +217,16 @@ def test_changed_answers_are_detected(network):
 
 
 def lied(node, lie, text):
-    statement = replace(Statement.from_document(json.loads(text)), signature="", **lie)
-    return json.dumps(statement.signed(node.keys.signing).to_document()).encode()
+    document = json.loads(text)
+    statement = replace(Statement.from_document(document["statement"]), signature=b"", **lie)
+    return json.dumps({**document, "statement": statement.signed(node.keys.signing).to_document()}).encode()
 
 
 def test_node_that_signs_a_false_statement_is_detected(answered):
     """A node signs another set, another study or another node's place."""
     node = answered.nodes[1]
     for lie in ({"set": "1" * 64}, {"digest": "2" * 64}, {"node": 0}):
-        node.trouble = meddling(node, "/set", partial(lied, node, lie))
+        node.trouble = meddling(node, "/sum", partial(lied, node, lie))
         with raises(StatementError, "statement.other_set", field="node 1"):
             close(answered)
 
@@ -228,10 +249,14 @@ def test_node_that_omits_a_report_from_its_sum_is_detected(network, monkeypatch)
 
 
 def refusing(end):
-    return lambda environment: Response(status=403) if environment["PATH_INFO"].endswith(end) else None
+    def trouble(environment):
+        is_met = environment["REQUEST_METHOD"] == "POST" and environment["PATH_INFO"].endswith(end)
+        return Response(status=403) if is_met else None
+
+    return trouble
 
 
-@pytest.mark.parametrize(("end", "gone"), [("/set", True), ("/sum", False)])
+@pytest.mark.parametrize(("end", "gone"), [("/nonce", True), ("/sum", False)])
 def test_shares_deleted_before_their_sum_prevent_it(answered, end, gone):
     """Once a node has made its sum, it keeps the sum."""
     first, last = answered.nodes[0], answered.nodes[2]
@@ -241,8 +266,9 @@ def test_shares_deleted_before_their_sum_prevent_it(answered, end, gone):
     last.trouble = None
     delete_at(first)
     if gone:
-        with pytest.raises(TransferError, match=f"{first.url} .*deleted at this node"):
+        with raises(InputError, "node.too_few_shares", first.url):
             close(answered)
+        assert kind(first.post("/commitment")) == (410, "shares-gone")
     else:
         assert devices_in(close(answered)) == FEWEST
 
@@ -327,7 +353,7 @@ def test_nodes_stay_open_if_total_cannot_be_written(answered, tmp_path, capsys, 
         (tmp_path / folder).mkdir()
     assert command(out=out) == 3
     assert "cannot write" in capsys.readouterr().err
-    assert {node.get("/shares").status_code for node in answered.nodes} == {409}
+    assert {node.post("/commitment").status_code for node in answered.nodes} == {409}
 
 
 @pytest.mark.parametrize(("yes", "code"), [((), 2), (("--yes",), 3)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha256
@@ -14,7 +15,7 @@ from collector.db import Database
 from collector.nodes.drawing import Drawing
 from collector.nodes.keys import NodeKeys
 from collector.nodes.node import Node
-from collector.nodes.statements import Statement, set_digest
+from collector.nodes.statements import Statement, set_digest, split_ids
 from collector.problems import SET_CONFLICT, ProblemError
 from collector.studies import close
 from ldp_client.documents.errors import StatementError
@@ -68,18 +69,24 @@ def test_nonce_is_revealed_after_all_commitments_for_one_list(network):
     honest = network.nodes[0]
     for node in network.nodes:
         node.post("/close")
-    said = [node.post("/commitment").get_json() for node in network.nodes]
+    answers = [node.post("/commitment").get_json() for node in network.nodes]
+    said = [answer["statement"] for answer in answers]
     for wrong in ([], said[:2], [said[1], said[0], said[2]]):
         assert kind(honest.post("/nonce", json={"commitments": wrong})) == (422, "statement-invalid")
-    assert honest.post("/nonce", json={"commitments": said}).status_code == 200
+    shown = [node.post("/nonce", json={"commitments": said}).get_json()["nonce"] for node in network.nodes]
     statement = Statement.from_document(said[2])
-    other = replace(statement, signature="", total=sha256(bytes(32)).hexdigest())
+    other = replace(statement, signature=b"", total=sha256(bytes(32)).hexdigest())
     again = [*said[:2], other.signed(network.nodes[2].keys.signing).to_document()]
     honest.stop()
     honest.start()
     assert kind(honest.post("/nonce", json={"commitments": again})) == (409, "set-conflict")
     assert honest.post("/nonce", json={"commitments": said}).status_code == 200
-    assert honest.post("/commitment").get_json() == said[0]
+    assert honest.post("/commitment").get_json() == answers[0]
+    lists = [split_ids(b64decode(answer["ids"])) for answer in answers]
+    nonces = [*map(bytes.fromhex, shown[:2]), bytes(32)]
+    drawing = Drawing.of([Statement.from_document(each) for each in again], nonces, lists)
+    assert len(drawing.chosen(network.study)) == 4
+    assert kind(honest.post("/sum", json=drawing.to_document())) == (409, "set-conflict")
 
 
 @pytest.mark.attack(2)
@@ -92,7 +99,7 @@ def test_concurrent_requests_reveal_nonce_for_one_commitment_set(postgresql):
         node.publish(session, study)
     with database.write() as session:
         close(session, study.id)
-    own = node.commit(study.id, database.act)
+    own, _ = node.commit(study.id, database.act)
 
     def commitments(digit):
         said = [Statement("draw", study.id, study.digest, place, 0, own.set, digit * 64) for place in (1, 2)]
@@ -133,11 +140,12 @@ def test_hostile_closer_cannot_change_drawn_set(network):
     drawing = network.draw()
     for wrong in changed(drawing):
         for node in network.nodes:
-            assert kind(node.post("/set", json=wrong.to_document())) == (422, "statement-invalid")
+            assert kind(node.post("/sum", json=wrong.to_document())) == (422, "statement-invalid")
     chosen = drawing.chosen(study)
     assert len(chosen) == 4
     for node in network.nodes:
-        said = Statement.from_document(node.post("/set", json=drawing.to_document()).get_json())
+        answer = node.post("/sum", json=drawing.to_document()).get_json()
+        said = Statement.from_document(answer["statement"])
         assert (said.devices, said.set) == (4, set_digest(chosen))
     transcript = close_study(study, [TOKEN]).transcript
     for wrong in changed(transcript.drawing):
@@ -156,4 +164,4 @@ def test_node_refuses_set_with_too_few_devices(network):
     drawing = network.draw()
     assert {said.devices for said in drawing.commitments} == {FEWEST}
     for node in network.nodes:
-        assert kind(node.post("/set", json=drawing.to_document())) == (422, "statement-invalid")
+        assert kind(node.post("/sum", json=drawing.to_document())) == (422, "statement-invalid")

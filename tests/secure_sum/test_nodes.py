@@ -21,8 +21,6 @@ from tests.kit.errors import raises
 from tests.ldp_client.issuers import channel_of, keys
 from tests.secure_sum.conftest import FEWEST, TOKEN, build_study, close_study, delete_at, kind, tokened_study
 
-NO_DRAWING: dict[str, object] = {}
-
 
 def closed(network, devices=FEWEST):
     """Return ascending ids and the drawing of a study with at most as many devices as it takes."""
@@ -32,8 +30,8 @@ def closed(network, devices=FEWEST):
     return list(drawing.held), drawing
 
 
-def confirm(node, drawing):
-    return node.post("/set", json=drawing.to_document())
+def ask_sum(node, drawing):
+    return node.post("/sum", json=drawing.to_document())
 
 
 def test_share_is_stored_once_under_its_id_at_its_node(network):
@@ -184,11 +182,14 @@ def test_ids_sets_and_sums_are_unavailable_before_the_close(network):
     network.publish("ever")
     network.answer(FEWEST)
     node = network.nodes[0]
-    assert kind(node.get("/shares")) == (409, "study-open")
-    for path in ("/commitment", "/nonce", "/set"):
-        assert kind(node.post(path, json=NO_DRAWING)) in ((409, "study-open"), (422, "statement-invalid"))
-    assert kind(node.get("/drawing")) == (409, "study-open")
-    assert kind(node.post("/sum", json={"set": "0" * 64})) == (409, "study-open")
+    assert node.get("/sum").get_json() == {"shares": FEWEST}
+    assert kind(node.post("/commitment")) == (409, "study-open")
+    said = [
+        Statement("draw", "summed", "0" * 64, place, 0, "0" * 64, "0" * 64).to_document() for place in (0, 1)
+    ]
+    assert kind(node.post("/nonce", json={"commitments": said})) == (409, "study-open")
+    drawing = {"commitments": said, "nonces": ["0" * 64, "1" * 64], "ids": "", "holders": ""}
+    assert kind(node.post("/sum", json=drawing)) == (409, "study-open")
 
 
 def test_shares_and_withdrawals_after_the_close_are_rejected(network):
@@ -210,37 +211,35 @@ def test_withdrawn_share_is_deleted_and_not_accepted_again(network):
     assert node.app.test_client().delete(sent.path, headers=node.operator).status_code == 200
     assert kind(node.put(sent)) == (410, "report-withdrawn")
     node.post("/close")
-    assert len(node.get("/shares").data) == (FEWEST - 1) * 16
+    assert node.post("/commitment").get_json()["statement"]["devices"] == FEWEST - 1
 
 
 @pytest.mark.attack(2)
 def test_second_set_is_rejected_even_after_a_restart(network):
     """The differencing attack: the closer asks for two sums of sets that differ by one device."""
     ids, drawing = closed(network, devices=FEWEST + 1)
-    assert kind(network.nodes[0].post("/sum", json={"set": set_digest(ids)})) == (409, "set-conflict")
     for change in ({"nonces": ["00" * 32] * 3}, {"ids": "not base64"}, {"holders": ""}):
         document = {**drawing.to_document(), **change}
-        assert kind(network.nodes[0].post("/set", json=document)) == (422, "statement-invalid")
+        assert kind(network.nodes[0].post("/sum", json=document)) == (422, "statement-invalid")
     less = replace(drawing, held=dict(list(drawing.held.items())[1:]))
     node = network.nodes[0]
-    assert confirm(node, drawing).status_code == 200
-    assert kind(confirm(node, less)) == (422, "statement-invalid")
+    answer = ask_sum(node, drawing).get_json()
+    assert answer["statement"]["set"] == set_digest(ids)
+    assert kind(ask_sum(node, less)) == (422, "statement-invalid")
     node.stop()
     node.start()
-    assert kind(confirm(node, less)) == (422, "statement-invalid")
-    assert confirm(node, drawing).status_code == 200
-    assert kind(node.post("/sum", json={"set": set_digest(ids[1:])})) == (409, "set-conflict")
-    assert node.post("/sum", json={"set": set_digest(ids)}).status_code == 200
+    assert kind(ask_sum(node, less)) == (422, "statement-invalid")
+    assert ask_sum(node, drawing).get_json() == answer
 
 
 def test_statements_are_signed_and_every_field_counts(network):
     _, drawing = closed(network)
     node = network.nodes[1]
-    said = Statement.from_document(confirm(node, drawing).get_json())
+    said = Statement.from_document(ask_sum(node, drawing).get_json()["statement"])
     key = network.study.protocol.nodes[1].signing_key
     said.check(key)
     document = said.to_document()
-    changed = {"kind": "sum", "study": "other", "node": 0, "devices": 1, "set": "1" * 64, "total": "1" * 64}
+    changed = {"kind": "draw", "study": "other", "node": 0, "devices": 1, "set": "1" * 64, "total": "1" * 64}
     for field, value in changed.items():
         with raises(StatementError, "statement.wrong_signature"):
             Statement.from_document({**document, field: value}).check(key)
@@ -252,10 +251,9 @@ def test_database_log_and_answers_contain_no_share_in_clear(network, caplog):
     network.publish("ever")
     sent = network.answer(FEWEST)
     drawing = network.draw()
-    ids = drawing.chosen(network.study)
     answers = b""
     for node in network.nodes:
-        answers += confirm(node, drawing).data + node.post("/sum", json={"set": set_digest(ids)}).data
+        answers += ask_sum(node, drawing).data
         node.stop()
     stored = b"".join(node.database.read_bytes() for node in network.nodes) + answers + caplog.text.encode()
     for index, node in enumerate(network.nodes):
