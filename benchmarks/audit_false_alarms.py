@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from itertools import product
 
-from ldp_client.audit.auditing import audit_mechanism
 from ldp_client.mechanisms import mechanism_for
+from ldpkit.auditing.auditing import audit_mechanism
 from schemas import Question, Study
 
 MECHANISMS = ("randomized_response", "oue", "sue", "olh", "subset_selection", "hadamard")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from inference.design.difference import plan_difference
     from inference.design.plan import plan
     from ldp_client import Device, Direct, Mechanism, Oblivious, Transport, mechanism_for, mechanisms_of
-    from ldp_client.audit.auditing import audit_study as audit
     from ldp_client.bulk import perturb_many
     from ldp_client.documents import errors as errors
     from ldp_client.documents.errors import LdpkitError
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     )
     from ldpkit import ask as ask
     from ldpkit.ask import study
+    from ldpkit.auditing.auditing import audit_study as audit
     from schemas import Question, Report, Study
     from summaries import (
         Summary,
@@ -98,7 +98,7 @@ _HOMES = {
     "ShuffledPrivacy": ("ldp_client.shuffling.reports", "ShuffledPrivacy", ""),
     "analyse": ("inference", "analyse", "inference"),
     "analyse_waves": ("inference", "analyse_waves", "inference"),
-    "audit": ("ldp_client.audit.auditing", "audit_study", ""),
+    "audit": ("ldpkit.auditing.auditing", "audit_study", ""),
     "calibrate": ("inference.design.calibration", "calibrate", "inference"),
     "count_dataset": ("summaries", "count_dataset", "tables"),
     "create_app": ("collector", "create_app", "collector"),

@@ -5,6 +5,7 @@ What they look at is drawn from a seed, so that each check passes always or neve
 
 from __future__ import annotations
 
+import hashlib
 import os
 from random import Random
 from typing import Any
@@ -33,6 +34,28 @@ def seed_the_system(monkeypatch: pytest.MonkeyPatch, *what: Any) -> None:
     monkeypatch.setattr(os, "urandom", source)
     # The one of random.SystemRandom.
     monkeypatch.setattr("random._urandom", source)
+
+
+class Stream(NotForRealAnswers):
+    """A source of bytes: `head`, then bytes from a seed (SHAKE-256 in blocks). `taken` counts them."""
+
+    BLOCK = 512
+
+    def __init__(self, seed: int, head: bytes = b"") -> None:
+        super().__init__(self)
+        self.seed = seed
+        self.taken = 0
+        self._rest = head
+        self._blocks = 0
+
+    def __call__(self, size: int) -> bytes:
+        while len(self._rest) < size:
+            name = f"{self.seed}/{self._blocks}".encode()
+            self._rest += hashlib.shake_256(name).digest(self.BLOCK)
+            self._blocks += 1
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        self.taken += size
+        return taken
 
 
 def follows(counts: ArrayLike, probabilities: ArrayLike) -> bool:

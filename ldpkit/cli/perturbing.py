@@ -147,8 +147,8 @@ def _cells_in_words(study: Study, summary: Summary) -> str:
 @json_option
 def audit(study: str, question: str | None, samples: int, out: str | None) -> int:
     """Try to refute a study's stated privacy. Exit with 0 if every question passed, else with 4."""
-    from ldp_client.audit.auditing import audit_study
-    from ldp_client.audit.findings import table
+    from ldpkit.auditing.auditing import audit_study
+    from ldpkit.auditing.findings import table
     from schemas.study import load_study
     from summaries.progress import Step
 

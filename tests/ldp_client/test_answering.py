@@ -7,7 +7,6 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.answering import perturb_answers, public_values, quantise_answers
-from ldp_client.audit.answers import Stream
 from ldp_client.bulk import randomise_many
 from ldp_client.core.randomness import read
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
@@ -18,6 +17,7 @@ from schemas import Study
 from tests import studies
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
+from tests.statistics import Stream
 
 PUBLIC = [
     {"id": "region", "choices": ["n", 'a "quoted" name', "größer als alle anderen", "𝄞"]},

@@ -28,11 +28,11 @@ from ldp_client.mechanisms import base
 from ldp_client.mechanisms.choice import RandomizedResponse
 from schemas import Study
 from tests import studies
-from tests.ldp_client.audit.faults import OffByOneProducts, SharedNoise
 from tests.ldp_client.exact_laws import faults, worst_ratio
 from tests.ldp_client.mechanisms.faulty import ForgetfulSubset, LazyResponse, LopsidedHadamard, SharedBitSue
 from tests.ldp_client.mechanisms.products_laws import RECORDS
 from tests.ldp_client.mechanisms.products_laws import law as products_law
+from tests.ldpkit.auditing.faults import OffByOneProducts, SharedNoise
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
 from tests.portable.run_vectors import failures, mechanism_failures

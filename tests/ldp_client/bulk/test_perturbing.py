@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.audit.answers import Stream
 from ldp_client.bulk import numbers, perturb_many, perturbing, public_many, randomise_many
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.bulk.randomness import below, biased_bits
@@ -19,7 +18,7 @@ from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import READS, law_of
-from tests.statistics import follows, seeded
+from tests.statistics import Stream, follows, seeded
 
 QUESTIONS = [*studies.ALL, *studies.NEWER]
 ANSWERS = {**studies.ANSWERS, **studies.NEWER_ANSWERS}

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.audit.answers import Stream
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
@@ -21,6 +20,7 @@ from tests.kit.clocks import InstructionClock
 from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import faults, worst_ratio
 from tests.promises.choice_laws import edges, laws_of  # noqa: F401
+from tests.statistics import Stream
 
 # Memoized answers and noise that is shared among devices have their own tests.
 OTHERS = {"memoized", "summed_gaussian"}

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldp_client import mechanism_for, mechanisms_of
-from ldp_client.audit.answers import Stream, answers_for
 from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.core.quantise import signed_units, signed_units_of
 from ldp_client.core.randomness import NotForRealAnswers
@@ -20,11 +19,12 @@ from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.explain import in_words
 from ldp_client.mechanisms import MECHANISMS, MOST_STUDIES, _built
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
+from ldpkit.auditing.answers import answers_for
 from schemas import Rational, Study
 from tests import studies
 from tests.kit.clocks import InstructionClock
 from tests.kit.errors import raises
-from tests.statistics import seed_the_system, seeded
+from tests.statistics import Stream, seed_the_system, seeded
 
 
 def mechanism(question, **changes):

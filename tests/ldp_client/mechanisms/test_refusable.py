@@ -7,7 +7,6 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
-from ldp_client.audit.answers import Stream
 from ldp_client.bulk import perturb_many
 from ldp_client.documents.errors import AnswerError, InputError, StudyError
 from ldp_client.files.batch import perturb_file
@@ -15,6 +14,7 @@ from ldp_client.mechanisms import mechanisms_of
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
+from tests.statistics import Stream
 
 OFFERED = {**studies.YES_NO, "refusal": True}
 COLOUR = {**studies.ONE_OF, "refusal": True}

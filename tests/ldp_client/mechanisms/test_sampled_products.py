@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.audit.answers import Stream
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core.quantise import UNIT
 from ldp_client.core.randomness import NotForRealAnswers
@@ -21,6 +20,7 @@ from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import WHOLE, fraction, worst_ratio
 from tests.ldp_client.mechanisms.products_laws import HIGH, RECORDS, law
+from tests.statistics import Stream
 
 PLAIN = studies.PRODUCTS["mechanism"]
 LOGISTIC = {"response": {"id": "rate", "ask": "yes_no"}, "model": {"name": "logistic_regression"}}

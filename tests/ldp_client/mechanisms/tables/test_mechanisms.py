@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from ldp_client.audit.answers import Stream
 from ldp_client.bulk import perturb_many
 from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
@@ -18,6 +17,7 @@ from tests.ldp_client.mechanisms.tables.worst_pairs import (
     largest,
     svec_distance,
 )
+from tests.statistics import Stream
 
 SCALE = 1 << 20
 EACH = pytest.mark.parametrize("question", studies.TABLES, ids=lambda question: question["id"])

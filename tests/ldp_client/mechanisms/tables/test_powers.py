@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from ldp_client.audit.answers import Stream
 from ldp_client.documents.errors import StudyError
 from ldp_client.mechanisms.tables.powers import PowerSums, power_distance, products_of
 from schemas import Rational
@@ -13,6 +12,7 @@ from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.mechanisms.tables.asking import clipped, mechanism, random_places, table
 from tests.ldp_client.mechanisms.tables.worst_pairs import largest
+from tests.statistics import Stream
 
 UNIT = 1 << 20
 

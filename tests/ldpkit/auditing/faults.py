@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import struct
 
 from ldp_client.core import strips
 from ldp_client.core.noise_levels import gaussian_radius, log_ratio, truth_threshold
-from ldp_client.core.randomness import random_bits, truth_or_other
+from ldp_client.core.randomness import truth_or_other
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Privacy, pack_signed
 from ldp_client.mechanisms.choice import RandomizedResponse
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
-from ldp_client.mechanisms.hadamard import Hadamard
-from ldp_client.mechanisms.memoized import MemoizedResponse, MemoizedSue
 from ldp_client.mechanisms.number import Laplace
-from ldp_client.mechanisms.olh import Olh
 from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.unary import Oue
@@ -53,25 +49,6 @@ class UnclippedLaplace(Laplace):
             return self.levels // 2
         low, high = float(self.bounds[0]), float(self.bounds[1])
         return round((answer - low) / (high - low) * self.levels)
-
-
-class InversionLaplace(Laplace):
-    """The textbook mechanism: noise by inversion is added to a float, whose grid tells."""
-
-    name = "float_laplace"
-    payload_size = 8
-
-    def quantise(self, answer):
-        return min(max(6.0 if answer is None else float(answer), 0.0), 12.0)
-
-    def check(self, payload):
-        pass
-
-    def randomise(self, quantised, random):
-        word = random_bits(64, random)
-        uniform = ((word >> 11) + 0.5) * 2.0**-53
-        noise = -12.0 * math.log(uniform)
-        return struct.pack(">d", quantised - noise if word & 1 else quantised + noise)
 
 
 class SharedNoise(GaussianStatistics):
@@ -125,71 +102,6 @@ class RoundedUpSilently(RoundedUp):
         self.privacy = Privacy(question.mechanism.epsilon, Rational(0))
 
 
-class OffByOneOue(Oue):
-    """States the right threshold and samples with the one below."""
-
-    def randomise(self, quantised, random):
-        self.threshold -= 1
-        try:
-            return super().randomise(quantised, random)
-        finally:
-            self.threshold += 1
-
-
-class _OffByOne:
-    """States the right threshold and samples with the one above."""
-
-    def randomise(self, quantised, random):
-        self.threshold += 1
-        try:
-            return super().randomise(quantised, random)
-        finally:
-            self.threshold -= 1
-
-
-class OffByOneOlh(_OffByOne, Olh):
-    """Its coin is the fourth word that it reads: the seed comes first."""
-
-
-class OffByOneHadamard(_OffByOne, Hadamard):
-    """Its coin is the first word."""
-
-
-class OffByOneRecord(_OffByOne, GaussianYesNoRecord):
-    """Its coin comes after the noise of the features."""
-
-
-class _OffByOneAgain:
-    """States the right second stage and samples with another."""
-
-    def instantaneous(self, state, random):
-        self.again += self.fault
-        try:
-            return super().instantaneous(state, random)
-        finally:
-            self.again -= self.fault
-
-
-class OffByOneAgain(_OffByOneAgain, MemoizedResponse):
-    """Repeats the permanent answer once in 2**32 times too often."""
-
-    fault = 1
-
-
-class OffByOneFlips(_OffByOneAgain, MemoizedSue):
-    """Flips the permanent bits once in 2**32 times too seldom."""
-
-    fault = -1
-
-
-class NoiselessBit(Oue):
-    """Sets the bit of choice 11, an answer that the audit does not try, for that choice only."""
-
-    def randomise(self, quantised, random):
-        bits = int.from_bytes(super().randomise(quantised, random), "little")
-        return self.pack(bits if quantised == 11 else bits & ~(1 << 11))
-
-
 class OppositeChoices(RandomizedResponse):
     """Choices 1 and 8 of nine change other choices in opposite directions: each is near choice 0."""
 
@@ -197,14 +109,6 @@ class OppositeChoices(RandomizedResponse):
         (reported,) = super().randomise(quantised, random)
         moved = {1: {2: 5, 3: 6, 4: 7}, 8: {5: 2, 6: 3, 7: 4}}.get(quantised, {})
         return bytes([moved.get(reported, reported) if random(1)[0] < 218 else reported])
-
-
-class FloatCoin(RandomizedResponse):
-    """Compares a float of 64 random bits with p: no word of 32 bits decides."""
-
-    def randomise(self, quantised, random):
-        truthful = random_bits(64, random) * 2.0**-64 < float(self.p)
-        return (quantised if truthful else 1 - quantised).to_bytes(1, "big")
 
 
 class OftenTruthful(RandomizedResponse):
@@ -228,16 +132,6 @@ class SeldomTruthful(Oue):
         return (int.from_bytes(report, "little") & mask).to_bytes(self.payload_size, "little")
 
 
-class Forgetful(MemoizedResponse):
-    """Draws the permanent answer anew for every report, as some libraries do: noise that averages out."""
-
-    def permanent(self, quantised, random):  # noqa: ARG002
-        return bytes([quantised])
-
-    def instantaneous(self, state, random):
-        return super().instantaneous(self.first.randomise(state[0], random), random)
-
-
 class WrongOdds(RandomizedResponse):
     """Odds and ε of a weaker law than p and q have."""
 
@@ -258,14 +152,6 @@ class SpentTwice(GaussianYesNoRecord):
         self.threshold = truth_threshold(stated.epsilon, 2)
         self.odds = (self.threshold, (1 << 32) - self.threshold)
         self.p, self.q = (Rational(weight, 1 << 32) for weight in self.odds)
-
-
-class ResponseSpentTwice(GaussianYesNoRecord):
-    """The response spends all of ε, and the odds stated are those of its share."""
-
-    def __init__(self, question):
-        super().__init__(question)
-        self.threshold = truth_threshold(question.mechanism.epsilon, 2)
 
 
 class SharedCoin(GaussianYesNoRecord):

@@ -1,0 +1,99 @@
+"""Checks without samples: the stated privacy against the odds, and the distances of integers."""
+
+from collections.abc import Iterator
+from decimal import Context, Decimal
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from ldp_client.core.noise_levels import NOISE_BITS
+from ldp_client.documents.question import Question
+from ldp_client.documents.rational import Rational
+from ldp_client.mechanisms import Mechanism
+from ldp_client.words.text import rounded_up
+from ldpkit.auditing.answers import words_of
+from ldpkit.auditing.claims import largest_distance
+from ldpkit.auditing.findings import Check
+
+# Decimal's exp and ln are correctly rounded, and independent of core/integers.py.
+PRECISE = Context(prec=60)
+ARITHMETIC = Decimal("1e-57")
+RELATIVE = 1e-9
+NEGLIGIBLE = Fraction(1, 1 << 24)
+
+
+def exact(value: Rational) -> Fraction:
+    """Return the number as a standard fraction."""
+    return Fraction(value.numerator, value.denominator)
+
+
+def stated_check(mechanism: Mechanism, epsilon: Rational, question: Question) -> Check:
+    """Check that the mechanism's ε and δ are within the study's."""
+    given = mechanism.privacy
+    good = exact(given.epsilon) <= exact(epsilon)
+    good = good and exact(given.delta) <= exact(question.mechanism.delta)
+    detail = f"{rounded_up(float(given.epsilon), 12)} of {rounded_up(float(epsilon), 12)}"
+    return Check("within the study's epsilon and delta", good, detail)
+
+
+def odds_check(mechanism: Any) -> Check:
+    """Check for a mechanism with odds that ε is not below their logarithm."""
+    often, seldom = mechanism.odds
+    ratio = PRECISE.divide(Decimal(often), Decimal(seldom))
+    given = mechanism.privacy.epsilon
+    stated = PRECISE.divide(Decimal(given.numerator), Decimal(given.denominator))
+    good = stated >= PRECISE.subtract(PRECISE.ln(ratio), ARITHMETIC)
+    return Check("epsilon is not below the logarithm of the odds", good, f"odds {float(ratio):.12g}")
+
+
+def law_checks(mechanism: Any, answers: tuple[Any, Any]) -> Iterator[Check]:
+    """Check for choices that the odds match ε, p and q, in exact numbers."""
+    yield odds_check(mechanism)
+    p, q, both = support_law(mechanism, answers)
+    lawful = 0 <= both <= min(p, q) and q < p
+    lawful = lawful and (both == p * q if mechanism.bitwise else both == 0 or both > NEGLIGIBLE)
+    detail = f"p {float(p):.9g}, q {float(q):.9g}, both {float(both):.3g}"
+    yield Check("odds, p and q are one law", lawful, detail)
+
+
+def support_law(mechanism: Any, answers: tuple[Any, Any]) -> tuple[Fraction, Fraction, Fraction]:
+    """Return P(x ∈ S), P(x′ ∈ S) and P(both ∈ S) if x is answered. S is the random set of supported choices.
+
+    P(x′ ∈ S, x ∉ S | x) e^ε = P(x ∈ S, x′ ∉ S | x), so the last follows from p, q and the odds. It is exactly
+    pq if bits are independent, and 0 if S has one choice only, so even a small error in the odds shows.
+    """
+    one, other = [mechanism.quantise(answer) for answer in answers]
+    p, q = [exact(mechanism.support_probability(one, index)) for index in (one, other)]
+    often, seldom = mechanism.odds
+    return p, q, (often * q - seldom * p) / (often - seldom)
+
+
+def distance_check(mechanism: Any, answers: list[Any]) -> Check:
+    """Check for numbers that no two answers' integers are further apart than the noise hides.
+
+    The distance is L1 for Laplace noise of scale 2**NOISE_BITS, and L2 for normal noise of that sd. If a
+    last byte, drawn by odds, differs too, their logarithm is taken from ε first.
+    """
+    epsilon, delta = float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)
+    often, seldom = getattr(mechanism, "odds", (1, 1))
+    coin = float(PRECISE.ln(PRECISE.divide(Decimal(often), Decimal(seldom))))
+    allowed = []
+    for left in (epsilon, epsilon - coin):
+        hidden = largest_distance(left, delta) if delta else left
+        allowed.append(hidden * (1 << NOISE_BITS) * (1 + RELATIVE))
+    words = [words_of(mechanism, answer) for answer in answers]
+    worst, detail = -1.0, ""
+    for (words_one, one), (words_other, other) in combinations(zip(words, answers), 2):
+        gaps = [abs(a - b) for a, b in zip(words_one, words_other)]
+        distance = sum([gap * gap for gap in gaps]) ** 0.5 if delta else float(sum(gaps))
+        limit = allowed[_last_bytes_differ(mechanism, one, other)]
+        share = distance / limit if limit > 0 else float(distance > 0)
+        if share > worst:
+            worst, detail = share, f"{distance:.9g} of {limit:.9g} grid units, {len(answers)} answers"
+    return Check("no two answers are further apart than the noise hides", worst <= 1, detail)
+
+
+def _last_bytes_differ(mechanism: Any, one: Any, other: Any) -> bool:
+    if not hasattr(mechanism, "odds"):
+        return False
+    return bool(mechanism.quantise(one)[-1] != mechanism.quantise(other)[-1])
