@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ldp_client.shuffling import slots
+from ldp_client.shuffling.lattice import expected_excess
 from ldp_client.shuffling.law import choice_law
 from ldp_client.shuffling.reports import shuffled_delta, shuffled_epsilon, shuffled_privacy
 from schemas import Study
@@ -59,7 +59,7 @@ def print_enumerated(most: int) -> None:
         law = choice_law(growth, (growth - 1) / (growth + choices - 1), Fraction(0))
         for people in range(1, most + 1):
             for ratio in (Fraction(1), Fraction(21, 20), Fraction(3, 2), Fraction(2)):
-                bound = Fraction(*slots.expected_excess(law.atoms(ratio), people))
+                bound = expected_excess(law.atoms(ratio), people)
                 difference = bound - dominating(laws, (0, 1), people, ratio)
                 assert difference >= 0
                 largest = max(largest, difference)

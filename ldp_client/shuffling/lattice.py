@@ -1,28 +1,57 @@
-"""Bound E[(X₁ + … + Xₙ)₊] / n from above for X of many values, by the sum's law on a lattice, in integers.
+"""Bound E[(X₁ + … + Xₙ)₊] / n from above, for independent X of one finite law, in integers.
 
-Mass between two lattice points is split over both, which keeps its mean. That spreads the law, which raises
-the expectation. The law for twice as many people is the square of a polynomial, one product of long integers.
-If the law has too many points, every second point is split over its neighbours.
+X compares a payload y under two answers: X = (P(y) − e^ε·Q(y)) / Ω(y), where every answer sends y with
+probability at least Ω(y). X is 0 with the remaining probability (METHODS 1.6). The sum's law is kept on a
+lattice. Mass between two lattice points is split over both, which keeps its mean. That spreads the law, which
+raises the expectation. The law for twice as many people is the square of a polynomial, one product of long
+integers. If the law has too many points, every second point is split over its neighbours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
-# (probability over 2**MASS_BITS, X over some scale), X not 0
+# (probability over 2**MASS_BITS, X over 2**VALUE_BITS), X not 0
 Atom = tuple[int, int]
 
 MASS_BITS = 64
+VALUE_BITS = 64
 # Bits of probabilities in this module.
 WORK_BITS = 112
-MOST_POINTS = 1500
-FIRST_POINTS = 2048
+MOST_POINTS = 700
+FIRST_POINTS = 1024
 # Mass that is cut off above counts at the largest value, so little is cut there. Mass that is cut off below
 # moves up to the least remaining point.
 TOP_CUT = 1 << (WORK_BITS - 90)
 BOTTOM_CUT = 1 << (WORK_BITS - 40)
 # Leading binary digits of the number of people that count: a bound for fewer people also holds for more.
-DIGITS = 8
+DIGITS = 12
+
+
+def expected_excess(atoms: Sequence[Atom], people: int) -> Fraction:
+    """Return an upper bound on E[(X₁ + … + Xₙ)₊] / n.
+
+    Args:
+        atoms: the law of X, without its zero.
+        people: n, at least 1.
+
+    Returns:
+        The bound.
+    """
+    best = max([value for _, value in atoms], default=0)
+    if best <= 0:
+        return Fraction(0)
+    spare = max(0, people.bit_length() - DIGITS)
+    count = people >> spare << spare
+    one = _first(atoms)
+    total = one
+    for digit in bin(count)[3:]:
+        total = total.plus(total)
+        if digit == "1":
+            total = total.plus(one)
+    excess = sum(mass * place for place, mass in enumerate(total.masses, total.first) if place > 0)
+    return Fraction(excess * total.step + total.lost * best * count, count << (WORK_BITS + VALUE_BITS))
 
 
 class _Sum:
@@ -87,29 +116,6 @@ def _product(one: list[int], other: list[int]) -> list[int]:
 
 def _packed(masses: list[int], size: int) -> int:
     return int.from_bytes(b"".join(mass.to_bytes(size, "little") for mass in masses), "little")
-
-
-def lattice_excess(atoms: Sequence[Atom], people: int) -> tuple[int, int]:
-    """Return an upper bound on E[(X₁ + … + Xₙ)₊] / n.
-
-    Args:
-        atoms: the law of X, without its zero, as in `slots.py`.
-        people: n.
-
-    Returns:
-        The bound as (numerator, denominator), in the atoms' units of value.
-    """
-    spare = max(0, people.bit_length() - DIGITS)
-    count = people >> spare << spare
-    one = _first(atoms)
-    total = one
-    for digit in bin(count)[3:]:
-        total = total.plus(total)
-        if digit == "1":
-            total = total.plus(one)
-    best = max(value for _, value in atoms)
-    excess = sum(mass * place for place, mass in enumerate(total.masses, total.first) if place > 0)
-    return excess * total.step + total.lost * best * count, count << WORK_BITS
 
 
 def _first(atoms: Sequence[Atom]) -> _Sum:

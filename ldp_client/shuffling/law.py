@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
-from ldp_client.shuffling.lattice import MASS_BITS, Atom
-from ldp_client.shuffling.slots import VALUE_BITS
+from ldp_client.shuffling.lattice import MASS_BITS, VALUE_BITS, Atom
 
 # Bits of a summed probability.
 ALONE_BITS = 128
@@ -39,7 +38,7 @@ class Law:
         self.covered = sum(float(mass) for *_, mass in self.kinds)
 
     def atoms(self, ratio: Fraction) -> list[Atom]:
-        """Return the law of A − ratio · B, rounded up, without its zero (see `slots.py`)."""
+        """Return the law of A − ratio · B, rounded up, without its zero (see `lattice.py`)."""
         atoms = []
         for one, other, mass in self.kinds:
             value = _ceil((one - ratio * other) * (1 << VALUE_BITS))

@@ -8,20 +8,19 @@ from math import log, prod
 import pytest
 
 from ldp_client.core.integers import exp_bounds
-from ldp_client.shuffling import slots
 from ldp_client.shuffling.amplifying import EXP_BITS, MOST_EPSILON, delta_of, epsilon_of
-from ldp_client.shuffling.lattice import lattice_excess
+from ldp_client.shuffling.lattice import expected_excess
 from ldp_client.shuffling.law import any_law, bounded_law, choice_law, compose
 from tests.ldp_client.shuffling.shuffled import divergence, dominating, response, sets_of
 
 RATIOS = [Fraction(1), Fraction(11, 10), Fraction(3, 2), Fraction(5, 2)]
 GROWTH = Fraction(3)
-# What rounding up may add.
-EXACT = Fraction(1, 10**12)
+# What the lattice and rounding up may add: a share, and a little.
+WIDER, EXACT = Fraction(102, 100), Fraction(1, 10**12)
 
 
 def bound(law, people, ratio):
-    return Fraction(*slots.expected_excess(law.atoms(ratio), people))
+    return expected_excess(law.atoms(ratio), people)
 
 
 def response_law(choices, growth=GROWTH):
@@ -45,7 +44,7 @@ def test_bound_is_the_dominating_pairs_divergence(choices, people):
     laws = [response(GROWTH, choices, answer) for answer in range(choices)]
     for ratio in RATIOS:
         exact = dominating(laws, (0, 1), people, ratio)
-        assert exact <= bound(response_law(choices), people, ratio) <= exact + EXACT
+        assert exact <= bound(response_law(choices), people, ratio) <= WIDER * exact + EXACT
 
 
 @pytest.mark.parametrize("people", [1, 3, 5])
@@ -94,53 +93,10 @@ def test_random_mechanisms_stay_below_the_general_bound():
         variation = divergence(sets_of([laws[0]]), sets_of([laws[1]]), Fraction(1))
         general = bound(any_law(growth), people, ratio)
         narrower = bound(bounded_law(growth, variation), people, ratio)
-        assert truth <= narrower <= general + EXACT
+        assert truth <= narrower <= WIDER * general + EXACT
         nearest = max(nearest, truth / general)
     # It is no bound that holds by being far away.
     assert nearest > Fraction(9, 10)
-
-
-def test_large_and_small_groups_are_summed_alike():
-    """The sum over windows agrees with the sum over all compositions."""
-    draw = random.Random(21)
-    for _ in range(40):
-        growth, people = Fraction(draw.randint(11, 200), 10), draw.randint(1, 40)
-        law = choice_law(growth, (growth - 1) / (growth + 1) * Fraction(draw.randint(1, 10), 10), Fraction(0))
-        ratio = 1 + (growth - 1) * Fraction(draw.randint(0, 9), 10)
-        wider = slots._two_sided(law.atoms(ratio))
-        by_windows = Fraction(*slots._two_sided_excess(wider, people))
-        exact = Fraction(*slots._by_composition(list(wider), people))
-        assert exact - Fraction(1, 10**18) <= by_windows <= exact + Fraction(1, 10**14)
-        if people <= 12:
-            assert Fraction(*slots._by_composition(law.atoms(ratio), people)) <= exact + Fraction(1, 10**18)
-
-
-def on_lattice(law, people, ratio):
-    numerator, denominator = lattice_excess(law.atoms(ratio), people)
-    return Fraction(numerator, denominator << slots.VALUE_BITS)
-
-
-@pytest.mark.parametrize("people", [2, 7])
-def test_the_lattice_is_above_enumeration_and_near(people):
-    for laws in ([any_law(GROWTH)], [response_law(3)] * 2, [any_law(GROWTH), response_law(4, Fraction(2))]):
-        law = compose(laws)
-        for ratio in RATIOS[:3]:
-            atoms = law.atoms(ratio)
-            exact = Fraction(*slots._by_composition(atoms, people)) if len(atoms) < 6 or people < 4 else None
-            found = on_lattice(law, people, ratio)
-            assert exact is None or exact <= found <= exact * Fraction(102, 100)
-            assert found <= Fraction(*slots._two_sided_excess(slots._two_sided(atoms), people)) * Fraction(
-                101, 100
-            )
-
-
-@pytest.mark.parametrize("people", [100, 20_000])
-def test_the_lattice_is_above_the_sum_over_windows_and_near(people):
-    law = any_law(Fraction(20))
-    for ratio in (1 + Fraction(2, people), Fraction(102, 100)):
-        exact = Fraction(*slots._two_sided_excess(slots._two_sided(law.atoms(ratio)), people))
-        # People are rounded down to eight binary digits.
-        assert exact <= on_lattice(law, people, ratio) <= exact * Fraction(105, 100)
 
 
 def test_whole_reports_of_people_are_below_the_bound():

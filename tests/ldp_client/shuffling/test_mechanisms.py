@@ -10,7 +10,7 @@ import pytest
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms import olh
-from ldp_client.shuffling import slots
+from ldp_client.shuffling.lattice import expected_excess
 from ldp_client.shuffling.law import Law, choice_law
 from ldp_client.shuffling.mechanisms import law_of
 from schemas import Study
@@ -41,7 +41,7 @@ def small_prime(monkeypatch):
 
 
 def excess(law, ratio):
-    return Fraction(*slots._by_composition(law.atoms(ratio), PEOPLE))
+    return expected_excess(law.atoms(ratio), PEOPLE)
 
 
 def blanket_law(laws, one, other):
