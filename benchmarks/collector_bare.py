@@ -19,10 +19,11 @@ from flask import Flask
 
 from benchmarks.collector_load.bodies import fresh_reports, load_study
 from collector import create_app
+from collector.db import Database
+from collector.migrations import make
 from collector.reports.intake import Receipt
 from collector.settings import Settings
 from collector.studies import publish
-from ldpkit.cli.places import make_database
 from schemas import Report
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def ratios(turns: int = TURNS, reports: int = REPORTS) -> dict[str, float]:
     """CPU of an upload by the WSGI shortcut and by the Flask view, each divided by that of a bare route."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(database=f"sqlite:///{folder}/bare.sqlite3", token="token-for-the-benchmark")
-        make_database(settings)
+        make(Database(settings.database, settings.lock_timeout))
         app = create_app(settings)
         collector = app.extensions["ldpkit"]
         study = load_study()

@@ -88,8 +88,7 @@ def restore(database: Database, backup: Path) -> Path | None:
     for log in [sidecar(backup, ending) for ending in LOGS]:
         if size(log):
             raise InputError(
-                f"{backup} has a log, {log.name}: make a backup of both with `ldpkit backup --database`, and "
-                "restore that",
+                f"{backup} has a log, {log.name}: back up both with `ldpkit backup`, and restore that",
                 code="restore.has_log",
             )
     file = None if database.file is None else database.file.resolve()

@@ -43,7 +43,7 @@ def doubt_of(session: Session, today: date) -> str:
         return "" if today >= FIRST_DAY else f"the clock says {today}"
     if today >= FIRST_DAY and -MOST_BACK <= today - last <= MOST_AHEAD:
         return ""
-    return f"the clock says {today}, and the last upkeep was on {last}; `ldpkit upkeep` can settle it"
+    return f"the clock says {today}, and the last upkeep was on {last}: set it right, or POST to /v1/upkeep"
 
 
 def settled_day(session: Session, today: date) -> date:

@@ -105,7 +105,7 @@ class GatewayKeys:
             return cls(keys)
         except (ValueError, KeyError, TypeError):
             raise InputError(
-                f"{path} is no file of a gateway's keys: `ldpkit ohttp rotate` makes a new one",
+                f"{path} is no file of a gateway's keys: `ldpkit ohttp FILE --rotate` makes a new one",
                 code="oblivious.wrong_key_file",
             ) from None
 
@@ -126,8 +126,8 @@ class GatewayKeys:
         """Return the keys with a new key in front. Raises InputError if the gateway is full."""
         if len(self.keys) == MOST_KEYS:
             raise InputError(
-                f"{MOST_KEYS} keys are valid, the most that a gateway holds: run ldpkit ohttp retire for a "
-                "key that no app ships any more",
+                f"{MOST_KEYS} keys are valid, the most that a gateway holds: retire one that no app ships, "
+                "with `ldpkit ohttp FILE --retire N`",
                 code="oblivious.too_many_keys",
             )
         taken, last = {key.number for key in self.keys}, self.keys[0].number

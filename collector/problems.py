@@ -149,12 +149,12 @@ OHTTP_KEY = Kind(
 OHTTP_MALFORMED = Kind(
     "ohttp-malformed",
     400,
-    "Send one message/ohttp-req as RFC 9458 has it, for a key that `ldpkit ohttp show` prints.",
+    "Send one message/ohttp-req as RFC 9458 has it, for a key that `ldpkit ohttp` prints.",
 )
 OBLIVIOUS_ABSENT = Kind(
     "oblivious-absent",
     404,
-    "Make its keys with `ldpkit ohttp rotate`, and name their file in the setting ohttp_keys.",
+    "Make its keys with `ldpkit ohttp FILE --rotate`, and name their file in the setting ohttp_keys.",
 )
 OBLIVIOUS_NEEDED = Kind("oblivious-needed", 403, "Use the app and its relay.")
 OBLIVIOUS_ROUTE = Kind(

@@ -159,7 +159,7 @@ class Settings:
                 object.__setattr__(self, setting.name, value)
         if self.require_ohttp and not self.ohttp_keys:
             raise UsageError(
-                "setting require_ohttp: needs ohttp_keys, from `ldpkit ohttp rotate`",
+                "setting require_ohttp: needs ohttp_keys, from `ldpkit ohttp FILE --rotate`",
                 code="settings.require_ohttp_needs_keys",
             )
 

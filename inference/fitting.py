@@ -33,7 +33,7 @@ from inference.sampling import KEPT, PriorDraws
 from inference.seeds import seed_of
 from inference.units import number_units
 from ldp_client import Mechanism, mechanisms_of
-from ldp_client.documents.errors import InputError, SummaryError
+from ldp_client.documents.errors import InputError, SummaryError, UsageError
 from ldp_client.mechanisms.tables import TableMechanism
 from ldp_client.words.text import counted, nearest
 from schemas import Question, Report, Study
@@ -228,7 +228,7 @@ def check_method(method: str, study: Study) -> None:
         return
     if method not in NAMES:
         known = [*sorted(known), *(NAMES if study.respondent == "holder" else ())]
-        raise InputError(
+        raise UsageError(
             f"{method!r} is no method; {', '.join(known[:-1])} and {known[-1]} are", code="fit.unknown_method"
         )
     if study.respondent != "holder":

@@ -227,7 +227,7 @@ export interface Transport {
  * sees who sends, when, and one of a few sizes. The collector sees the content, and when the relay forwards it.
  *
  * relay: its URL; https, or http on this machine. keys: the gateway's key configuration in base64, as
- * `ldpkit ohttp show` prints it. Rejects with LdpkitError "input" if either is wrong or the platform lacks X25519; the
+ * `ldpkit ohttp` prints it. Rejects with LdpkitError "input" if either is wrong or the platform lacks X25519; the
  * transport's requests reject with "key".
  */
 export function oblivious(options: { relay: string; keys: string }): Promise<Transport>;

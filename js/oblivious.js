@@ -64,7 +64,7 @@ function configurationOf(text) {
   } catch {
     // Not base64.
   }
-  return fail("input", "must be what `ldpkit ohttp show` prints", "keys");
+  return fail("input", "must be what `ldpkit ohttp` prints", "keys");
 }
 
 /** Return a request of known length (RFC 9292), padded to one of `sizes`. Throws if it is longer. */

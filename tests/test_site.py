@@ -54,7 +54,7 @@ def test_reference_lists_every_command_and_option(made):
     sections = dict(zip(parts[1::2], parts[2::2]))
     found = dict(command_line.commands())
     assert sections.keys() == found.keys()
-    assert {"ldpkit fit", "ldpkit serve", "ldpkit answer", "ldpkit keys add"} <= found.keys()
+    assert {"ldpkit fit", "ldpkit serve", "ldpkit answer", "ldpkit keys"} <= found.keys()
     for name, command in found.items():
         for option in [word for one in command.params for word in one.opts if word.startswith("-")]:
             assert option in sections[name], (name, option)

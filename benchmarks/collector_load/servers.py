@@ -20,15 +20,18 @@ TICKS = os.sysconf("SC_CLK_TCK")
 # The server makes its own tables where there are none. Another process would open the file beside a simulated
 # disk, which then forgets what that process wrote.
 SERVE = """
-import sys
+import os, sys
 from contextlib import suppress
 from ldpkit.cli import main
-from ldpkit.cli.places import make_database
+from collector.db import Database
+from collector.migrations import make
 from collector.settings import Settings
 from ldp_client.documents.errors import InputError
-words = dict(zip(sys.argv, sys.argv[1:]))
+place = sys.argv.index("--database")
+_, os.environ["LDPKIT_DATABASE"] = sys.argv[place : place + 2]
+del sys.argv[place : place + 2]
 with suppress(InputError):
-    make_database(Settings.load(database=words.get("--database")))
+    make(Database(os.environ["LDPKIT_DATABASE"], Settings.lock_timeout))
 sys.exit(main())
 """
 

@@ -21,8 +21,8 @@ from ldp_client.files.disk import write_new
 # Any number that no other program on the same PostgreSQL database takes.
 LOCK = 5_132_781_660_174
 WHERE_ELSE = (
-    "start in the folder that `ldpkit init` made, or name it in --database or ldpkit.toml; `ldpkit init` "
-    "makes a new one"
+    "start in the folder that `ldpkit init` made, or name it in LDPKIT_DATABASE or ldpkit.toml; "
+    "`ldpkit init` makes a new one"
 )
 
 

@@ -64,7 +64,7 @@ def create_node_app(
     key_file: str | os.PathLike[str],
     today: Callable[[], date] = utc_today,
 ) -> Flask:
-    """Build a node of secure sums as a WSGI application, on a database that `ldpkit node init` made.
+    """Build a node of secure sums as a WSGI application, on a database of `ldpkit init --as node`.
 
     Args:
         config: Settings, or a mapping of their names; None reads LDPKIT_* from the environment.

@@ -38,7 +38,7 @@ class NodeKeys:
             return cls(sealing, Ed25519PrivateKey.from_private_bytes(bytes.fromhex(stored["ed25519"])))
         except (ValueError, KeyError, TypeError):
             raise InputError(
-                f"{path} is not a node's key file, which `ldpkit node init` makes",
+                f"{path} is not a node's key file, which `ldpkit init --as node` makes",
                 code="node.not_key_file",
             ) from None
 

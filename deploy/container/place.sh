@@ -34,9 +34,9 @@ metrics_key() {
   [ -s "$ready" ] || return 1
   LDPKIT_TOKEN=$(ldpkit token)
   export LDPKIT_TOKEN
-  ldpkit keys revoke prometheus --yes --collector "$(cat "$ready")" >/dev/null 2>&1 || true
+  ldpkit keys prometheus --revoke --collector "$(cat "$ready")" >/dev/null 2>&1 || true
   made=0
-  ldpkit keys add prometheus --role read --collector "$(cat "$ready")" || made=$?
+  ldpkit keys prometheus --role read --collector "$(cat "$ready")" || made=$?
   kill "$server"
   wait "$server" || true
   return "$made"
@@ -57,7 +57,7 @@ collector)
   keep "$secrets/prometheus" metrics_key
   ;;
 node)
-  keep node.address ldpkit node init .
+  keep node.address ldpkit init --as node .
   ;;
 *)
   echo "say what to make: ldpkit-place secrets, collector [DATABASE_URL], or node" >&2

@@ -38,7 +38,7 @@ from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, Sampled, sample_prior
 from inference.sampling.nuts import draw as draw_nuts
 from inference.seeds import seed_of
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 
 METHODS = ("nuts", "gaussian_approx")
 # NUTS over rows takes longer steps than elsewhere. The curvature at the mode gives its scales: so many
@@ -94,7 +94,7 @@ def analyse_table(
 def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> None:
     """Raise InputError if the method, draws, chains or seed are invalid for an analysis."""
     if method not in (None, *METHODS):
-        raise InputError(
+        raise UsageError(
             f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are", code="fit.unknown_method"
         )
     check_sampling(seed, draws, chains, method or "nuts")

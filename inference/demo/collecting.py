@@ -6,10 +6,10 @@ The collector listens on a free loopback port until the demo ends. Each device h
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -92,12 +92,14 @@ class Collector:
 
     def export(self, study: Study, path: Path) -> None:
         """Fetch all reports with `ldpkit export`."""
-        command = [*LDPKIT, "export", study.id, "--collector", self.url, "--out", str(path)]
-        done = subprocess.run(
-            command, env=_environment(self.token), capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise TransferError(f"the export failed: {done.stderr.strip()}", code="demo.export_failed")
+        _run(["export", study.id, "--collector", self.url, "--out", str(path)], _environment(self.token))
+
+
+def _run(words: list[str], environment: dict[str, str]) -> None:
+    """Run a command. Raises TransferError if it fails."""
+    done = subprocess.run([*LDPKIT, *words], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TransferError(f"ldpkit {words[0]} failed: {done.stderr.strip()}", code="demo.command_failed")
 
 
 def _environment(token: str) -> dict[str, str]:
@@ -106,14 +108,13 @@ def _environment(token: str) -> dict[str, str]:
 
 @contextmanager
 def running_collector(folder: Path) -> Iterator[Collector]:
-    """Run `ldpkit serve` on a SQLite file in `folder`, and always stop it on exit."""
-    token = secrets.token_urlsafe(32)
-    ready = folder.absolute() / "url"
-    # Run inside the folder, because its name may have characters with a meaning in a URL.
-    database = "sqlite:///collector.sqlite3"
-    command = [*LDPKIT, "serve", "--new", "--port", "0", "--database", database, "--ready-file", str(ready)]
+    """Run `ldpkit serve` in a new place below `folder`, and always stop it on exit."""
+    place, ready = folder / "collector", folder.absolute() / "url"
+    _run(["init", str(place)], dict(os.environ))
+    token = tomllib.loads((place / "ldpkit.toml").read_text(encoding="utf-8"))["token"]
+    command = [*LDPKIT, "serve", "--port", "0", "--ready-file", str(ready)]
     with (folder / "collector.log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=folder, env=_environment(token), stdout=log, stderr=log)
+        server = subprocess.Popen(command, cwd=place, env=_environment(token), stdout=log, stderr=log)
         try:
             yield Collector(_wait_for(ready, server, folder / "collector.log"), token)
         finally:

@@ -81,7 +81,7 @@ class Oblivious(Transport):
 
     Args:
         relay: the relay's URL; https, or http on this machine.
-        key: the gateway's key configuration in base64, as `ldpkit ohttp show` prints it.
+        key: the gateway's key configuration in base64, as `ldpkit ohttp` prints it.
 
     Raises:
         InputError: the URL or the key is malformed.

@@ -29,7 +29,7 @@ def _is_node_address(value: "Any") -> bool:
 
 NODE_ADDRESS = Checked(
     _is_node_address,
-    "must be https://host#KEYS, as `ldpkit node init` prints it",
+    "must be https://host#KEYS, as `ldpkit init --as node` prints it",
     {"type": "string", "pattern": f'^https?://[!-"$-~]+#[0-9a-f]{{{4 * KEY_BYTES}}}$'},
 )
 PROTOCOL = Tagged(

@@ -57,7 +57,7 @@ def read_configuration(text: str) -> tuple[int, bytes]:
     """Return the number and the X25519 public key, 32 bytes, of the configuration that an app ships.
 
     Args:
-        text: the configuration in base64, as `ldpkit ohttp show` prints it.
+        text: the configuration in base64, as `ldpkit ohttp` prints it.
 
     Raises:
         UsageError: the text is no configuration, or lacks the one suite that devices use.

@@ -69,7 +69,6 @@ SECTIONS = {
         "open": "studies:reopen",
         "delete": "studies:delete",
         "expire": "studies:expire",
-        "upkeep": "studies:upkeep",
         "invite": "tickets:invite",
         "keys": "keys:keys",
         "export": "exporting:export",

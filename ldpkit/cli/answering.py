@@ -24,7 +24,7 @@ from ldp_client.documents.errors import (
 )
 from ldp_client.words.text import counted, rounded_up, say, visible
 from ldpkit.cli.commands import command, json_option
-from ldpkit.cli.output import is_json, show, warn
+from ldpkit.cli.output import show, warn
 
 if TYPE_CHECKING:
     from ldp_client import Device
@@ -95,11 +95,8 @@ def device_options(function: F) -> F:
         click.argument("link", type=Link()),
         click.option("--max-epsilon", metavar="EPSILON", help="lifetime budget, which the ledger keeps"),
         click.option("--raise-budget", is_flag=True, help="let --max-epsilon exceed the ledger's budget"),
-        click.option("--digest", multiple=True, metavar="HEX", help="accept only studies with this digest"),
-        click.option("--trusted-signer", multiple=True, metavar="PEM", help="accept only what it signed"),
         click.option("--yes", is_flag=True, help="I consent: do not ask"),
         folder_option,
-        json_option,
     )[::-1]:
         function = option(function)
     return function
@@ -158,8 +155,6 @@ def _answer(
     link: tuple[str, str, str],
     max_epsilon: str | None,
     raise_budget: bool,
-    digest: tuple[str, ...],
-    trusted_signer: tuple[str, ...],
     folder: str,
     node: tuple[str, ...] = (),
 ) -> int:
@@ -169,15 +164,8 @@ def _answer(
     # 1. Open the device.
     collector, study_id, ticket = link
     _refuse_folder_of_others(folder)
-    device = Device(
-        folder,
-        _budget(folder, max_epsilon, raise_budget),
-        collector,
-        signing_keys=trusted_signer or None,
-        nodes=node,
-        known_digests=digest or None,
-        raise_budget=raise_budget,
-    )
+    budget = _budget(folder, max_epsilon, raise_budget)
+    device = Device(folder, budget, collector, nodes=node, raise_budget=raise_budget)
     if not device.ledger.spent():
         where = visible(os.path.abspath(folder))
         warn(f"note: a new device, in {where}: it does not know answers that were given from another folder")
@@ -206,11 +194,10 @@ def _answer(
                 "Device.give_ticket gives a waiting report another ticket"
             )
         if device.ledger.queued() or is_answered:
-            print(_flush(device)[0], file=sys.stderr if is_json() else sys.stdout)
+            _send(device)
         raise
-    left = float(device.epsilon_left)
-    line = f"answered {study_id}; report {report}; epsilon left {left:g}"
-    return _send(line, {"study": study_id, "report": report, "epsilon_left": left}, device)
+    print(f"answered {study_id}; report {report}; epsilon left {float(device.epsilon_left):g}", flush=True)
+    return _send(device)
 
 
 def _budget(folder: str, stated: str | None, raise_budget: bool) -> str:
@@ -347,7 +334,8 @@ def _check(study: Study, answers: dict[str, Any]) -> None:
             warn(clipped.line())
         return
     quantise_answers(study, mechanisms, answers)
-    _tell_public(public_values(study, answers), "public.value")
+    for name, value in public_values(study, answers).items():
+        warn(say("public.value", field=name, value=visible(value)))
     for question in study.questions:
         if is_clipped(question, answers[question.id]):
             # Often because of a wrong unit.
@@ -355,12 +343,6 @@ def _check(study: Study, answers: dict[str, Any]) -> None:
                 f"warning: {question.id} is beyond the study's bounds or norm: is its unit right? The "
                 "nearest allowed answer would be sent"
             )
-
-
-def _tell_public(values: dict[str, str], sentence: str) -> None:
-
-    for name, value in values.items():
-        warn(say(sentence, field=name, value=visible(value)))
 
 
 def _tell_waiting(device: Device, study_id: str) -> None:
@@ -373,7 +355,8 @@ def _tell_waiting(device: Device, study_id: str) -> None:
                 f"report {queued.report_id} has waited since an earlier call: it is sent as it was made, "
                 "without any value given now"
             )
-            _tell_public(Report.from_json(queued.body).public, "public.waiting")
+            for name, value in Report.from_json(queued.body).public.items():
+                warn(say("public.waiting", field=name, value=visible(value)))
 
 
 def _ask_for_consent(study: Study, collector: str, ticket: str) -> None:
@@ -381,9 +364,9 @@ def _ask_for_consent(study: Study, collector: str, ticket: str) -> None:
     from ldp_client.explain import describe
     from schemas.warnings import notes_of, warnings_of
 
-    if is_json() or not sys.stdin.isatty():
+    if not sys.stdin.isatty():
         raise UsageError(
-            "consent is asked for on a terminal and without --json. If the person has agreed, pass --yes",
+            "consent is asked for on a terminal. If the person has agreed, pass --yes",
             code="answer.nobody_consents",
         )
     warnings = [*warnings_of(study), *notes_of(study)]
@@ -400,34 +383,14 @@ def _ask_for_consent(study: Study, collector: str, ticket: str) -> None:
         raise InputError("no consent: nothing was answered", code="answer.no_consent")
 
 
-def _send(line: str, document: dict[str, Any], device: Device, now: bool = False) -> int:
-    """Flush, print `line` and what was sent, and return the exit code of sending. now: as in `flush`."""
-    if not is_json():
-        print(line, flush=True)
-    line, counts = _flush(device, now)
-    show([line], {**document, **counts})
-    return EXIT_REFUSED if counts["refused"] else EXIT_NETWORK if counts["waiting"] else 0
-
-
-def _flush(device: Device, now: bool = False) -> tuple[str, dict[str, Any]]:
-    """Flush, and print which reports were refused or wait. Return the counts in words, and as a document."""
+def _send(device: Device, now: bool = False) -> int:
+    """Flush, print what was sent, refused and waits, and return the exit code. now: as in `flush`."""
     flushed = device.flush(now=now)
-    for line in flushed.refused:
-        warn(visible(say("device.refused", report=line)))
-    waiting = flushed.waiting + flushed.undeleted
-    if waiting:
-        again = "each `ldpkit answer` or `ldpkit withdraw` tries again"
-        warn(visible(f"{counted(waiting, 'report')} waiting: {flushed.reason}; {again}"))
-    if flushed.scheduled:
-        leave = "leaves later, or is deleted" if flushed.scheduled == 1 else "leave later, or are deleted"
-        warn(
-            f"{counted(flushed.scheduled, 'report')} {leave}, among others', at a random moment: run this "
-            "again then"
-        )
-    counts: dict[str, Any] = {"sent": flushed.sent, "deleted": flushed.deleted, "waiting": waiting}
-    counts |= {"scheduled": flushed.scheduled} if flushed.scheduled else {}
-    line = say("device.sent", count=flushed.sent, deleted=flushed.deleted)
-    return line, {**counts, "refused": list(flushed.refused)}
+    print(visible(str(flushed)))
+    is_waiting = bool(flushed.waiting + flushed.undeleted)
+    if is_waiting or flushed.scheduled:
+        warn("reports wait: each `ldpkit answer` or `ldpkit withdraw` tries again")
+    return EXIT_REFUSED if flushed.refused else EXIT_NETWORK if is_waiting else 0
 
 
 @command("withdraw", "withdraw https://collector.example/s/habits")
@@ -440,7 +403,6 @@ def _flush(device: Device, now: bool = False) -> tuple[str, dict[str, Any]]:
 )
 @node_option
 @folder_option
-@json_option
 def withdraw(link: tuple[str, str, str], now: bool, node: tuple[str, ...], folder: str) -> int:
     """Take back this device's answers to a study, here and at the collector."""
     from ldp_client import Device
@@ -459,8 +421,8 @@ def withdraw(link: tuple[str, str, str], now: bool, node: tuple[str, ...], folde
         count = device.withdraw(study_id)
     except InputError:
         raise unknown from None
-    line = f"withdrew from {study_id}: {counted(count, 'report')} to be deleted"
-    return _send(line, {"study": study_id, "withdrawn": count}, device, now)
+    print(f"withdrew from {study_id}: {counted(count, 'report')} to be deleted", flush=True)
+    return _send(device, now)
 
 
 @command("budget", "budget")

@@ -5,7 +5,6 @@ They use the device's HTTP module: it verifies TLS certificates, and follows a r
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import time
@@ -13,9 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from email.message import Message
-from functools import partial
 from http.client import HTTPException
-from threading import Timer
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -30,11 +27,8 @@ T = TypeVar("T")
 JSON = "application/json"
 ATTEMPTS = 5
 SECONDS = 60.0
-# Of one wait for a server that sends an export, and of all waits together; SLOWEST_BYTES add a second.
+# How long a stream may be silent.
 SILENCE_SECONDS = 60.0
-MOST_WAITING_SECONDS = 120.0
-SLOWEST_BYTES = 1024
-STEP_BYTES = 1 << 16
 MOST_BYTES = 16 << 20
 MAX_PROBLEM_BYTES = 1 << 16
 # Statuses after which another attempt may succeed.
@@ -83,21 +77,6 @@ class Attempts:
         time.sleep(backoff(self._failed))
 
 
-class _Body(io.RawIOBase):
-    """A stream's body, as a file. piece: returns the next bytes."""
-
-    def __init__(self, piece: Callable[[], bytes]) -> None:
-        self._piece = piece
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        piece = self._piece()
-        buffer[: len(piece)] = piece
-        return len(piece)
-
-
 class Client:
     """The client of one server.
 
@@ -117,8 +96,6 @@ class Client:
         self.url = url.rstrip("/")
         self.token = token
         self.who = who
-        # Left to wait for streams.
-        self._waiting_seconds = MOST_WAITING_SECONDS
 
     def send(
         self,
@@ -205,17 +182,14 @@ class Client:
         Raises:
             RefusalError: the server refuses.
             PassingError: the connection broke, or nothing came for SILENCE_SECONDS.
-            TransferError: a line is too long, or the server too slow.
+            TransferError: a line is too long.
         """
-        cutoff = Cutoff()
         try:
-            request, opener = self._request("GET", path), opener_for(self.url, cutoff)
-            response = self._wait(cutoff, lambda: opener.open(request, timeout=SILENCE_SECONDS))
-            with response:
+            with opener_for(self.url, Cutoff()).open(
+                self._request("GET", path), timeout=SILENCE_SECONDS
+            ) as response:
                 note(response.headers)
-                body = _Body(lambda: self._earn(self._wait(cutoff, lambda: response.read1(STEP_BYTES))))
-                reader = io.BufferedReader(body, STEP_BYTES)
-                while line := reader.readline(most + 1):
+                while line := response.readline(most + 1):
                     if len(line) > most:
                         raise TransferError(
                             f"{self.who} sent a line of more than {most} bytes", code="server.line_too_long"
@@ -223,32 +197,10 @@ class Client:
                     yield line
         except urllib.error.HTTPError as error:
             with error:
-                said = self._wait(cutoff, partial(error.read, MAX_PROBLEM_BYTES))
-            raise self._refusal(error.code, said) from None
+                raise self._refusal(error.code, error.read(MAX_PROBLEM_BYTES)) from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or repr(error)
             raise PassingError(f"cannot reach {self.who}, {self.url}: {_shown(reason)}") from None
-
-    def _wait(self, cutoff: Cutoff, act: Callable[[], T]) -> T:
-        """Wait for a stream's server, and cut the connection when the time for all waits is over."""
-        start, timer = time.monotonic(), Timer(max(0.0, self._waiting_seconds), cutoff.cut)
-        timer.daemon = True
-        timer.start()
-        try:
-            return act()
-        finally:
-            timer.cancel()
-            self._waiting_seconds -= time.monotonic() - start
-            if self._waiting_seconds <= 0:
-                raise TransferError(
-                    f"{self.who} sends too slowly, or nothing", code="server.too_slow"
-                ) from None
-
-    def _earn(self, piece: bytes) -> bytes:
-        """Allow more waiting for bytes that have arrived."""
-        seconds = self._waiting_seconds + len(piece) / SLOWEST_BYTES
-        self._waiting_seconds = min(MOST_WAITING_SECONDS, seconds)
-        return piece
 
     def _request(self, method: str, path: str, body: bytes | None = None) -> urllib.request.Request:
         request = urllib.request.Request(self.url + path, body, method=method)

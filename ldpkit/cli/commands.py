@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 import click
 
 from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.files.disk import refuse_unwritten
 from ldp_client.words.text import visible
-from ldpkit.cli.output import AS_JSON, QUIET, check_output
+from ldpkit.cli.output import AS_JSON
 
 F = TypeVar("F", bound=Callable[..., Any])
 WIDTH = 100
@@ -55,8 +56,8 @@ class Command(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, after a look at its output."""
-        check_output(ctx)
+        """Run the command, unless its output has the name of a format that no command writes."""
+        refuse_unwritten(str(ctx.params.get("out") or ""))
         return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -117,25 +118,15 @@ DAY = Day()
 COUNT = click.IntRange(1)
 
 
-def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    if value:
-        ctx.meta[str(param.name)] = value
-
-
 def json_option(function: F) -> F:
     """Add --json: `output.show` then prints its document."""
-    text = "print one JSON object on standard output instead of text"
-    decorate = click.option("--json", AS_JSON, is_flag=True, expose_value=False, callback=_keep, help=text)
-    return decorate(function)
 
+    def keep(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.meta[AS_JSON] = True
 
-def quiet_option(function: F) -> F:
-    """Add --quiet: `output.progress` then prints nothing."""
-    text = "print no progress"
-    decorate = click.option(
-        "--quiet", "-q", QUIET, is_flag=True, expose_value=False, callback=_keep, help=text
-    )
-    return decorate(function)
+    text = "print one JSON object instead of text"
+    return click.option("--json", is_flag=True, expose_value=False, callback=keep, help=text)(function)
 
 
 def out_option(text: str, metavar: str = "FILE", required: bool = True) -> Callable[[F], F]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError
 from ldp_client.files.disk import STREAM, read_bytes, refuse_replacing, refuse_replacing_other, replacing
 from ldpkit.cli.commands import command, out_option
 from ldpkit.cli.fitting import SEED
@@ -17,10 +17,9 @@ from ldpkit.cli.fitting import SEED
 @click.argument("study", metavar="STUDY.json")
 @click.argument("results", metavar="POSTERIOR_DIR_OR_REPORTS")
 @out_option("the second study, a new file", "STUDY2.json")
-@click.option("--id", "new_id", metavar="ID", help="id of the second study (default: the first's and -2)")
 @click.option("--tickets", metavar="FILE", help="output of `ldpkit tickets key` for the second study")
 @SEED
-def derive(study: str, results: str, out: str, new_id: str | None, tickets: str | None, seed: int) -> int:
+def derive(study: str, results: str, out: str, tickets: str | None, seed: int) -> int:
     """Write the second study, from the results of the first.
 
     STUDY.json is the first study, with its share of the budget. Its results are the output of `ldpkit fit` on
@@ -41,11 +40,7 @@ def derive(study: str, results: str, out: str, new_id: str | None, tickets: str 
     refuse_replacing(out, read)
     refuse_replacing_other(out, FORMAT)
     check_seed(seed)
-    new_id = new_id or f"{first.id}-2"
-    if new_id == first.id:
-        raise UsageError(
-            f"--id {new_id}: is the first study's: the second needs another id", code="derive.id_taken"
-        )
+    new_id = f"{first.id}-2"
     keys = second_keys(first, new_id, tickets)
     # 2. Search bounds and norm, and write the study.
     second, projected = second_study(first, Path(results), new_id, seed)

@@ -14,7 +14,7 @@ import click
 from ldp_client.documents.errors import DocumentError, InputError, StudyError, TransferError, UsageError
 from ldp_client.files.disk import STREAM, refuse_table, replacing
 from ldp_client.words.text import counted
-from ldpkit.cli.commands import collector_option, command, json_option, out_option, quiet_option
+from ldpkit.cli.commands import collector_option, command, out_option
 from ldpkit.cli.output import progress, show, warn
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ MOST_SUMMARY_BYTES = 256 << 20
 @click.option("--decoded", is_flag=True, help="with columns of what each report says, for people")
 @click.option("--summary", is_flag=True, help="only what a posterior needs, for `ldpkit fit`; some kilobytes")
 @collector_option
-@quiet_option
-@json_option
 def export(study: str, out: str, decoded: bool, summary: bool, collector: str) -> None:
     """Fetch a study's reports from a collector; needs a key that may read."""
     from ldpkit.cli.client import client_of
@@ -66,7 +64,6 @@ def export(study: str, out: str, decoded: bool, summary: bool, collector: str) -
         refuse_table(out)
     client = client_of(collector, "an export")
     # 2. Fetch and write it.
-    found = {"study": study, "file": out}
     if summary:
         text = fetch_summary(client, study)
         with replacing(out, is_new=True) as file:
@@ -75,7 +72,7 @@ def export(study: str, out: str, decoded: bool, summary: bool, collector: str) -
         lines = [f"the summary of version {version} is in {out}"]
         if version != 1:
             lines.append("it has no report of earlier versions: without --summary, they are exported too")
-        show(lines, {**found, "version": version})
+        show(lines)
         return
     count, files, withdrawn = _write(client, study, out, is_place, decoded)
     # 3. Print what was written.
@@ -86,7 +83,7 @@ def export(study: str, out: str, decoded: bool, summary: bool, collector: str) -
         lines.append(
             f"{withdrawn} {were} withdrawn since the last export: delete older copies, which may have them"
         )
-    show(lines, {**found, "reports": count, "files": files, "withdrawn": withdrawn})
+    show(lines)
 
 
 def _write(client: Client, study: str, out: str, is_place: bool, decoded: bool) -> tuple[int, int, int]:

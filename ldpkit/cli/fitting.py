@@ -10,8 +10,8 @@ import click
 
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED
 from ldp_client.words.text import visible
-from ldpkit.cli.commands import COUNT, command, json_option, out_option, quiet_option
-from ldpkit.cli.output import progress, show_written
+from ldpkit.cli.commands import COUNT, command, out_option
+from ldpkit.cli.output import progress, show
 
 if TYPE_CHECKING:
     from inference.results.intervals import Interval
@@ -24,7 +24,7 @@ SEED = click.option(
 
 
 def sampling_options(function: F) -> F:
-    """Add --seed, --method, --draws, --level and --check, and the options of output."""
+    """Add --seed, --method, --draws, --level and --check."""
     for option in (
         SEED,
         click.option(
@@ -37,8 +37,6 @@ def sampling_options(function: F) -> F:
             "--level", type=float, default=0.9, metavar="P", help="level of intervals (default 0.9)"
         ),
         click.option("--check", metavar="POSTERIOR.json", help="compare with an earlier result of this call"),
-        quiet_option,
-        json_option,
     )[::-1]:
         function = option(function)
     return function
@@ -140,15 +138,13 @@ def show_posteriors(
 
     texts = [text_of(posterior, interval) for posterior in posteriors.values()]
     is_good &= all(posterior.diagnostics.ok for posterior in posteriors.values())
-    show_written([*texts, f"report: {Path(out) / 'report.html'}", *more], "posterior.json", ok=is_good)
+    show([*texts, f"report: {Path(out) / 'report.html'}", *more])
     return 0 if is_good else EXIT_NOT_TRUSTED
 
 
 @command("demo", "demo --out demo --n 500")
 @click.option("--out", default="demo", metavar="DIR", help="a new folder for the results (default: demo)")
 @click.option("--n", "people", type=COUNT, metavar="N", help="how many people (default: all 6,366)")
-@quiet_option
-@json_option
 def demo(out: str, people: int | None) -> int:
     """Run the whole pipeline on real data; end with a report page."""
     from inference.demo.run import run

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import (
     STREAM,
     read_bytes,
@@ -37,15 +37,8 @@ if TYPE_CHECKING:
     help="how many people take part: also print small cells of public fields, and the epsilon of a report "
     "among all reports",
 )
-@click.option("--contamination", metavar="SHARE", help="with --n: this share of reports is false")
-@click.option(
-    "--smallest-cell",
-    type=COUNT,
-    metavar="N",
-    help="with --n: how many people share the rarest public values (default: an even spread)",
-)
 @json_option
-def check(study: str, people: int | None, contamination: str | None, smallest_cell: int | None) -> None:
+def check(study: str, people: int | None) -> None:
     """Validate a study; print its true epsilon, its noise, and what that means."""
     from ldp_client.explain import describe, facts_of
     from ldp_client.words.public import cells_in_words
@@ -53,16 +46,13 @@ def check(study: str, people: int | None, contamination: str | None, smallest_ce
     from schemas.study import load_study
     from schemas.warnings import cuts_in_words, notes_of, require_keys, unstated_in_words, warnings_of
 
-    if people is None and (contamination or smallest_cell):
-        raise UsageError("--contamination and --smallest-cell need --n", code="check.needs_n")
     document = load_study(study)
     # 1. What the study says.
     lines, facts = describe(document), facts_of(document)
     if document.public or people:
         lines.append(cells_in_words(document, people))
     if people is not None:
-        options: dict[str, Any] = {"contamination": contamination or 0, "smallest_cell": smallest_cell}
-        more, facts["shuffled_privacy"] = _among_all(document, people, options)
+        more, facts["shuffled_privacy"] = _among_all(document, people)
         lines += more
     for question in document.questions:
         priors = prior_lines(question.model.prior)
@@ -77,11 +67,8 @@ def check(study: str, people: int | None, contamination: str | None, smallest_ce
     require_keys(document)
 
 
-def _among_all(study: Study, people: int, options: dict[str, Any]) -> tuple[list[str], Any]:
-    """Return the bound for a report among all reports in words, and as a document: None if none is known.
-
-    Raises InputError for options that are out of range.
-    """
+def _among_all(study: Study, people: int) -> tuple[list[str], Any]:
+    """Return the bound for a report among all reports in words, and as a document: None if none is known."""
     from dataclasses import asdict
 
     from ldp_client.shuffling.explain import lines_of
@@ -92,7 +79,7 @@ def _among_all(study: Study, people: int, options: dict[str, Any]) -> tuple[list
         law_of_report(study)
     except InputError as error:
         return [str(error)], None
-    privacy = shuffled_privacy(study, people, **options)
+    privacy = shuffled_privacy(study, people)
     return lines_of(study, privacy), asdict(privacy)
 
 
@@ -156,7 +143,6 @@ def sign(study: str, signing_key: str, out: str) -> None:
 @command("dossier", "dossier study.json --out dossier")
 @click.argument("study", metavar="STUDY.json")
 @out_option("a new folder: gets dossier.md and dossier.html", "DIR")
-@json_option
 def dossier(study: str, out: str) -> None:
     """Write a dossier for an ethics board and a data protection impact assessment."""
     from ldpkit.dossier import FILES, save_dossier
@@ -165,4 +151,4 @@ def dossier(study: str, out: str) -> None:
     folder = Path(out)
     save_dossier(load_study(study), folder)
     line = f"{' and '.join(str(folder / name) for name in FILES)}: fill in what is marked “to write”"
-    show([line], {"folder": out, "files": FILES})
+    show([line])

@@ -1,70 +1,25 @@
-"""The commands for secure sums: make and run a node, close a study at its nodes, and check a transcript."""
+"""The commands for secure sums: close a study at its nodes, and check a transcript."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
 from ldpkit.cli.commands import TOKEN_VARIABLE, group, out_option, require_yes, yes_option
 from ldpkit.cli.output import warn
-from ldpkit.cli.serving import run_server, server_options
 
 if TYPE_CHECKING:
-    from flask import Flask
-
     from collector.nodes.aggregator import Send
-    from collector.settings import Settings
     from schemas import Study
-
-KEY_FILE = "node.key"
 
 
 @group("node")
 def node() -> None:
-    """Run a node of secure sums, or close a sum at its nodes."""
-
-
-@node.command("init", example="node init")
-@click.argument("folder", default=Path(), type=click.Path(path_type=Path), metavar="[FOLDER]")
-def init(folder: Path) -> None:
-    """Make a place for a node: database, token, settings and keys.
-
-    Prints what a study names the node as, https://NODE#KEYS; in a place that is there, only that.
-    """
-    from collector.nodes.keys import NodeKeys
-    from collector.settings import FILE_NAME
-    from ldpkit.cli.places import make_place
-
-    def make_keys(place: Path) -> None:
-        # An earlier start may have been stopped here.
-        if not (place / KEY_FILE).exists():
-            NodeKeys.generate().save(place / KEY_FILE)
-
-    if not (folder / FILE_NAME).exists() or not (folder / KEY_FILE).exists():
-        settings, database = make_place(folder, None, make_keys)
-        warn(f"made {settings} and {database}; start the node there with `ldpkit node serve`")
-    warn("a study names the node by its own address and these keys:")
-    click.echo(f"https://NODE#{NodeKeys.load(folder / KEY_FILE).fragment}")
-
-
-@node.command("serve", example="node serve --port 8001")
-@server_options
-@click.option("--key", metavar="FILE", default=KEY_FILE, show_default=True, help="the node's keys")
-def serve(key: str, database: str | None, **options: Any) -> None:
-    """Run a node of secure sums in its place."""
-
-    def create(settings: Settings) -> Flask:
-        # Imported in each worker: prometheus_client looks for their shared folder when it is imported.
-        from collector.nodes.app import create_node_app
-
-        return create_node_app(settings, key_file=key)
-
-    run_server(database, False, False, create, **options)
+    """Close a secure sum at its nodes, or check what they signed."""
 
 
 @node.command("close", example="node close study.json --out total.json")

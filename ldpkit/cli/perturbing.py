@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError
 from ldp_client.files.disk import (
     chosen_questions,
     count_lines,
@@ -17,7 +17,7 @@ from ldp_client.files.disk import (
     replacing,
 )
 from ldp_client.words.text import counted
-from ldpkit.cli.commands import command, json_option, out_option, quiet_option
+from ldpkit.cli.commands import command, out_option
 from ldpkit.cli.output import progress, show, warn
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ FINDINGS = '[\n {\n  "study_digest"'
 @click.argument("answers", metavar="ANSWERS")
 @out_option("write the reports to this file (NDJSON)", "REPORTS")
 @click.option("--missing-as-refusal", is_flag=True, help="read a blank, or null, as a refusal")
-@quiet_option
-@json_option
 def perturb(study: str, answers: str, out: str, missing_as_refusal: bool) -> None:
     """Add device-side noise to a file of answers, or to a data holder's table.
 
@@ -55,7 +53,7 @@ def perturb(study: str, answers: str, out: str, missing_as_refusal: bool) -> Non
         tell(Step(f"  {count} answers perturbed", count, max(count, people)))
 
     count = perturb_file(document, answers, out, told, warn, missing_as_refusal)
-    show([f"{counted(count, 'report')} in {out}"], {"study": document.id, "reports": count, "file": out})
+    show([f"{counted(count, 'report')} in {out}"])
     warn("Each run draws new noise and spends epsilon again: keep these reports, run once.")
 
 
@@ -63,10 +61,7 @@ def perturb(study: str, answers: str, out: str, missing_as_refusal: bool) -> Non
 @click.argument("study", metavar="STUDY.json")
 @click.argument("reports", nargs=-1, required=True, metavar="REPORTS...")
 @out_option("the summary, for `ldpkit fit`")
-@click.option("--workers", type=int, metavar="N", help="how many processes read columns (default: all cores)")
-@quiet_option
-@json_option
-def summarize(study: str, reports: tuple[str, ...], out: str, workers: int | None) -> None:
+def summarize(study: str, reports: tuple[str, ...], out: str) -> None:
     """Reduce reports to a fixed-size, mergeable summary.
 
     REPORTS are files (NDJSON, CSV or Parquet), or the folder or address of a dataset of very many reports.
@@ -89,7 +84,7 @@ def summarize(study: str, reports: tuple[str, ...], out: str, workers: int | Non
         refuse_table(out)
         refuse_replacing_other(out, FORMAT)
         # 2. Read, and write.
-        summary = _summary_of(document, reports, workers)
+        summary = _summary_of(document, reports)
         with replacing(out, read=(study, *reports)) as file:
             file.write(summary.to_json() + "\n")
     # 3. Tell how far false reports could move an average.
@@ -99,8 +94,7 @@ def summarize(study: str, reports: tuple[str, ...], out: str, workers: int | Non
         n = counts[name]
         share = n / sum(counts.values()) if document.sample_one_question and n else 1.0
         lines.append(f"{name}: {n} reports. {influence_in_words(mechanism, FALSE_SHARE, share)}")
-    facts = {"study": document.id, "version": document.version, "digest": document.digest, "file": out}
-    show(lines, {**facts, "reports": counts})
+    show(lines)
 
 
 def _have_columns(reports: tuple[str, ...]) -> bool:
@@ -110,16 +104,14 @@ def _have_columns(reports: tuple[str, ...]) -> bool:
     return all(path.lower().endswith(".parquet") or "://" in path or os.path.isdir(path) for path in reports)
 
 
-def _summary_of(study: Study, reports: tuple[str, ...], workers: int | None) -> Summary:
+def _summary_of(study: Study, reports: tuple[str, ...]) -> Summary:
     """Read columns by processes, or reports one by one if there are no columns."""
     from summaries.progress import columns_of, reading_of
 
     if _have_columns(reports):
         from summaries.engines import summarize_dataset
 
-        return summarize_dataset(study, list(reports), workers=workers, told=columns_of(progress()))
-    if workers is not None:
-        raise UsageError("--workers is for a dataset, or for Parquet files", code="summary.engine_option")
+        return summarize_dataset(study, list(reports), told=columns_of(progress()))
     from summaries.reading import summarize_files
 
     return summarize_files(study, list(reports), reading_of(progress(), reports))
@@ -143,8 +135,6 @@ def _cells_in_words(study: Study, summary: Summary) -> str:
     help=f"draw this many reports of each answer (default {SAMPLES})",
 )
 @out_option("also write the findings as JSON", "FILE.json", required=False)
-@quiet_option
-@json_option
 def audit(study: str, question: str | None, samples: int, out: str | None) -> int:
     """Try to refute a study's stated privacy. Exit with 0 if every question passed, else with 4."""
     from ldpkit.auditing.auditing import audit_study
@@ -168,9 +158,9 @@ def audit(study: str, question: str | None, samples: int, out: str | None) -> in
         audits.append(one)
         tell(Step(f"audited {one.question}", len(audits), len(questions) + 1))
     passed = all(one.passed for one in audits)
-    findings = [{"study_digest": document.digest, **one.to_dict()} for one in audits]
-    show(table(audits), {"study": document.id, "passed": passed, "audits": findings})
+    show(table(audits))
     if out:
+        findings = [{"study_digest": document.digest, **audit.to_dict()} for audit in audits]
         with replacing(out) as file:
             json.dump(findings, file, indent=1, ensure_ascii=False)
             file.write("\n")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
-from ldpkit.cli.commands import command, json_option, out_option, quiet_option
+from ldpkit.cli.commands import command, out_option
 from ldpkit.cli.fitting import SEED
-from ldpkit.cli.output import progress, show_written, warn
+from ldpkit.cli.output import progress, show, warn
 
 if TYPE_CHECKING:
     from schemas import Study
@@ -67,8 +67,6 @@ class Numbers(click.ParamType[list[int]]):
     "--power", type=float, metavar="P", help="how many find the effects or the difference so often?"
 )
 @SEED
-@quiet_option
-@json_option
 def plan(study: str | None, out: str, seed: int, **given: Any) -> None:
     """Predict how wide posteriors will be, by devices and epsilon, by simulation or a formula."""
     from inference.results.saving import new_folder
@@ -85,7 +83,7 @@ def plan(study: str | None, out: str, seed: int, **given: Any) -> None:
             lines = _plan_difference(document, folder, seed, given)
         else:
             lines = _plan_questions(document, folder, seed, given)
-    show_written(lines, PLAN)
+    show(lines)
 
 
 def _kind(given: dict[str, Any]) -> str:
@@ -255,8 +253,6 @@ def _plan_formula(study: Study | None, folder: Path, given: dict[str, Any]) -> l
 @click.option("--n", "devices", type=int, metavar="N", help="devices in each (default 10000)")
 @click.option("--device", "clips", is_flag=True, help="clip records as devices do, which the models ignore")
 @SEED
-@quiet_option
-@json_option
 def calibrate(
     study: str,
     out: str,
@@ -304,5 +300,5 @@ def calibrate(
         for each in calibrations:
             (folder / f"{each.question}.png").write_bytes(to_png(rank_plot(each)))
     lines = [line for each in calibrations for line in calibration_lines(each)]
-    show_written(lines, "calibration.json")
+    show(lines)
     return 0 if all(each.ok for each in calibrations) else EXIT_NOT_TRUSTED

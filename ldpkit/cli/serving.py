@@ -1,4 +1,4 @@
-"""The command `ldpkit serve`, and the options of servers."""
+"""The command `ldpkit serve`: a collector, a node of secure sums, or an issuer of blind tickets."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from ldp_client.documents.errors import InputError
 from ldpkit.cli.commands import COUNT, command
 from ldpkit.cli.output import warn
+from ldpkit.cli.places import ISSUER, KEY_FILE, NODE, TOKEN_BYTES, kind_option
 
 if TYPE_CHECKING:
     from flask import Flask
 
     from collector.settings import Settings
 
-F = TypeVar("F", bound=Callable[..., Any])
 # How long `serve` waits for PostgreSQL.
 START_SECONDS = 60.0
 SEVERAL = (
@@ -30,66 +30,31 @@ SEVERAL = (
 )
 
 
-def server_options(function: F) -> F:
-    """Add the options of a server, which `run_server` takes."""
-    file = click.Path(path_type=Path)
-    text = "for https without a proxy: a PEM file, the server's own certificate first"
-    for option in (
-        click.option("--ready-file", metavar="FILE", help="gets the base URL once the server listens"),
-        click.option("--tls-key", type=file, metavar="FILE", help="its private key in PEM"),
-        click.option("--tls-certificate", type=file, metavar="FILE", help=text),
-        click.option("--threads", type=COUNT, default=64, show_default=True, help="threads a process"),
-        click.option("--workers", type=COUNT, default=1, show_default=True, help="processes"),
-        click.option("--port", type=int, default=8000, show_default=True, help="0 takes any free port"),
-        click.option("--host", default="127.0.0.1", show_default=True, help="address to listen on"),
-        click.option("--database", metavar="URL", help="another database than the settings name"),
-    ):
-        function = option(function)
-    return function
-
-
 @command("serve", "serve --port 8000")
-@server_options
-@click.option("--new", is_flag=True, help="make the database if there is none")
-@click.option("--require-ohttp", is_flag=True, help="refuse reports that do not come through a relay")
-def serve(database: str | None, new: bool, require_ohttp: bool, **options: Any) -> None:
-    """Run the collector. Without a token in the settings and without keys, it makes a token."""
-    if Path("node.key").exists():
-        raise InputError(
-            "this folder has a node's keys, node.key: run `ldpkit node serve`, or go to the collector's",
-            code="serve.place_of_a_node",
-        )
-    run_server(database, new, require_ohttp, None, **options)
-
-
-def run_server(
-    database: str | None,
-    new: bool,
-    require_ohttp: bool,
-    create: Callable[[Settings], Flask] | None,
-    *,
+@kind_option
+@click.option("--host", default="127.0.0.1", show_default=True, help="address to listen on")
+@click.option("--port", type=int, default=8000, show_default=True, help="0 takes any free port")
+@click.option("--workers", type=COUNT, default=1, show_default=True, help="processes")
+@click.option(
+    "--tls-certificate",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="for https without a proxy: a PEM file, the server's own certificate first",
+)
+@click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="its private key in PEM")
+@click.option("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
+def serve(
+    kind: str,
     host: str,
     port: int,
     workers: int,
-    threads: int,
     tls_certificate: Path | None,
     tls_key: Path | None,
     ready_file: str | None,
 ) -> None:
-    """Serve a collector, or another application, until it is told to stop.
+    """Run a server in the folder that `ldpkit init` made. Its settings are in ldpkit.toml.
 
-    Args:
-        database: the database, None for the settings' own.
-        new: make the database if there is none.
-        require_ohttp: refuse reports that do not come through a relay.
-        create: makes the application; None for a collector.
-        host: the address to listen on.
-        port: its port.
-        workers: processes.
-        threads: threads of each process.
-        tls_certificate: for https, a PEM file.
-        tls_key: its private key.
-        ready_file: gets the base URL.
+    A collector without a token in the settings and without keys makes a token.
     """
     from collector.db import sqlite_file
     from collector.logs import log_event, refuse_ready, write_logs
@@ -98,9 +63,21 @@ def run_server(
     from ldp_client.device.arguments import LOOPBACK
 
     # 1. Check everything, and warn.
+    if kind == NODE and not Path(KEY_FILE).exists():
+        raise InputError(
+            f"this folder has no node's keys, {KEY_FILE}: go to the node's folder, or make one with "
+            "`ldpkit init --as node`",
+            code="serve.no_place_of_a_node",
+        )
+    if kind != NODE and Path(KEY_FILE).exists():
+        raise InputError(
+            f"this folder has a node's keys, {KEY_FILE}: run `ldpkit serve --as node`, or go "
+            "to another folder",
+            code="serve.place_of_a_node",
+        )
     refuse_ready(ready_file)
-    endpoint = Endpoint(host, port, workers, threads, tls_certificate, tls_key)
-    settings = serve_settings(database, new, require_ohttp)
+    endpoint = Endpoint(host, port, workers, certificate=tls_certificate, key=tls_key)
+    settings = serve_settings()
     _warn_of_postgresql(settings)
     if tls_certificate is None and host not in LOOPBACK:
         warn(
@@ -116,26 +93,40 @@ def run_server(
     try:
         with served_alone(file):
             announce = partial(_announce, settings, ready_file=ready_file)
-            serve_collector(settings, endpoint, announce, create)
+            serve_collector(settings, endpoint, announce, {NODE: _node, ISSUER: _issuer}.get(kind))
     finally:
         # A worker also leaves through here.
         if os.getpid() == master:
             log_event("stop", "the server has stopped")
 
 
-def serve_settings(database: str | None = None, new: bool = False, require_ohttp: bool = False) -> Settings:
-    """Return a server's settings, once its database answers. See `run_server` for the arguments."""
-    from collector.keys import new_word
-    from collector.settings import server_settings
-    from ldpkit.cli.places import TOKEN_BYTES, make_database
+def _node(settings: Settings) -> Flask:
+    # Imported in each worker: prometheus_client looks for their shared folder when it is imported.
+    from collector.nodes.app import create_node_app
 
-    settings = server_settings(database=database, require_ohttp=require_ohttp or None)
+    return create_node_app(settings, key_file=KEY_FILE)
+
+
+def _issuer(settings: Settings) -> Flask:
+    # As in `_node`.
+    from collector.tickets.app import create_issuer_app
+
+    return create_issuer_app(settings)
+
+
+def serve_settings() -> Settings:
+    """Return a server's settings, once its database answers."""
+    from collector.keys import Role, list_keys, new_word
+    from collector.migrations import opened
+    from collector.settings import server_settings
+
+    settings = server_settings()
     wait_for_database(settings)
-    if new:
-        make_database(settings)
     if settings.token is not None:
         return settings
-    if _has_keys(settings):
+    with opened(settings.database, settings.lock_timeout) as database, database.read() as session:
+        has_operator = any(key.role is Role.OPERATE for key in list_keys(session))
+    if has_operator:
         warn("no token is set: keys that were made before are good; set one to make or revoke keys")
         return settings
     # No operator could act otherwise. A made token is printed, so it may stay in a log.
@@ -187,15 +178,6 @@ def _warn_of_postgresql(settings: Settings) -> None:
         if has_lagging_replica(database):
             advice = "see synchronous_standby_names in docs/operate.md"
             warn(f"a replica follows PostgreSQL, and may lack the last reports: {advice}")
-
-
-def _has_keys(settings: Settings) -> bool:
-    """Return True if a key has the operator's role."""
-    from collector.keys import Role, list_keys
-    from collector.migrations import opened
-
-    with opened(settings.database, settings.lock_timeout) as database, database.read() as session:
-        return any(key.role is Role.OPERATE for key in list_keys(session))
 
 
 def _announce(settings: Settings, url: str, ready_file: str | None) -> None:

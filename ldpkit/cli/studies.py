@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,27 +11,15 @@ import click
 
 from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError, UsageError
 from ldp_client.words.text import counted, visible
-from ldpkit.cli.commands import (
-    DAY,
-    collector_option,
-    command,
-    json_option,
-    require_yes,
-    yes_option,
-)
+from ldpkit.cli.commands import DAY, collector_option, command, json_option, require_yes, yes_option
 from ldpkit.cli.output import show, warn
 
 if TYPE_CHECKING:
     from ldpkit.cli.client import Client
     from schemas import Study
 
-FORBIDDEN = 403
 # Each request deletes a hundred thousand reports.
 MOST_REQUESTS = 10_000
-# A large database is rewritten.
-UPKEEP_SECONDS = 3600.0
-# Lines of the audit log that a collector returns at most.
-MOST_LINES = 10_000
 ENDS_SUM = (
     "once shares are deleted at this node, its total can no longer be made, unless `ldpkit node close` has "
     "made it"
@@ -73,13 +61,13 @@ def publish(study: str, collector: str) -> None:
     has_page = read.protocol is None and read.respondent != "holder"
     page = f"{client.url}/s/{read.id}" if has_page else None
     again = "is published" if is_new else "was published before"
-    said = [f"{read.id}, version {read.version}, {again}; digest {read.digest}"]
+    lines = [f"{read.id}, version {read.version}, {again}; digest {read.digest}"]
     if page:
-        said.append(f"people answer at  {page}")
-    said.append(f"devices fetch     {address}")
-    said.append(f"how it goes       ldpkit status {read.id} --collector {client.url}")
-    found = {"study": read.id, "version": read.version, "digest": read.digest}
-    show(said, {**found, "done": True, "new": is_new, "people": page, "devices": address})
+        lines.append(f"people answer at  {page}")
+    lines.append(f"devices fetch     {address}")
+    lines.append(f"how it goes       ldpkit status {read.id} --collector {client.url}")
+    study_names = {"study": read.id, "version": read.version, "digest": read.digest}
+    show(lines, {**study_names, "new": is_new, "people": page, "devices": address})
 
 
 def _study_in(document: bytes, path: str) -> tuple[Study, bool]:
@@ -105,45 +93,28 @@ def _document(text: bytes) -> dict[str, Any]:
 
 @command("status", "status habits")
 @click.argument("study", metavar="[STUDY_ID]", required=False)
-@click.option("--log", is_flag=True, help="instead, what operators did, with which key, and when")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, MOST_LINES),
-    metavar="N",
-    help="lines of --log, the newest first (100)",
-)
+@click.option("--log", is_flag=True, help="instead, the last actions of operators, each with its key and day")
 @collector_option
 @json_option
-def status(study: str | None, log: bool, limit: int | None, collector: str) -> None:
+def status(study: str | None, log: bool, collector: str) -> None:
     """List a collector's studies, or print one's status: reports by day, refusals and warnings."""
     from ldpkit.cli.client import client_of, study_path
 
     if study is not None and log:
         raise click.UsageError("STUDY_ID and --log exclude each other")
-    if limit is not None and not log:
-        raise click.UsageError("--limit goes with --log")
     client = client_of(collector, "a collector's status")
-    if log:
-        found, lines = client.ask(
-            "GET",
-            f"/v1/audit-log?limit={limit or 100}",
-            lambda body: _lined(body["entries"], _entry_in_one_line),
-        )
-    elif study is not None:
-        found, lines = client.ask(
-            "GET", f"{study_path(study)}/status", lambda body: (body, _status_in_lines(body))
-        )
+    if study is not None:
+        show_answer(client, f"{study_path(study)}/status", lambda body: (body, _status_lines(body)))
+    elif log:
+        show_answer(client, "/v1/audit-log", lambda body: listed(body["entries"], _entry_line))
     else:
-        found, lines = client.ask(
-            "GET", "/v1/studies", lambda body: _lined(body["studies"], _study_in_one_line)
-        )
-        if not found:
-            warn(f"{client.url} has no study")
-    show(map(columns, lines), found)
+        show_answer(client, "/v1/studies", lambda body: listed(body["studies"], _study_line))
 
 
-def _lined(found: Any, line: Any) -> tuple[Any, list[str]]:
-    return found, [line(one) for one in found]
+def show_answer(client: Client, path: str, read: Any) -> None:
+    """Print what a server answers. read: returns the document, and its lines in columns."""
+    document, lines = client.ask("GET", path, read)
+    show((columns(line) for line in lines), document)
 
 
 def columns(line: str) -> str:
@@ -151,32 +122,40 @@ def columns(line: str) -> str:
     return "\t".join(map(visible, line.split("\t")))
 
 
-def _study_in_one_line(study: Mapping[str, Any]) -> str:
+def listed(entries: Any, line: Any) -> tuple[Any, list[str]]:
+    """Return entries, and a line for each."""
+    return entries, [line(entry) for entry in entries]
+
+
+def _study_line(study: Mapping[str, Any]) -> str:
     is_open = study["state"] in ("open", "not open yet")
     state = f"{study['opens'] or '…'} to {study['closes'] or '…'}" if is_open else study["state"]
     return f"{study['id']}\tversion {study['version']}\t{state}\t{counted(study['reports'], 'report')}"
 
 
-def _entry_in_one_line(entry: Mapping[str, Any]) -> str:
+def _entry_line(entry: Mapping[str, Any]) -> str:
     return "\t".join([entry["at"], entry["key"], entry["action"], entry["study"] or "", entry["detail"]])
 
 
-def _status_in_lines(status: Mapping[str, Any]) -> list[str]:
+def _status_lines(status: Mapping[str, Any]) -> list[str]:
     left = status["days_left"]
     until = "" if left is None else f", {counted(left, 'day')} left with today"
     refused = ", ".join(f"{name} {number}" for name, number in status["refused"].items())
     versions = ", ".join(
-        f"{one['version']} ({counted(one['reports'], 'report')})" for one in status["versions"]
+        f"{each['version']} ({counted(each['reports'], 'report')})" for each in status["versions"]
     )
     lines = [
         f"{status['id']}: {status['title']}",
         f"state\t{status['state']}{until}; {status['opens'] or '…'} to {status['closes'] or '…'}",
         f"reports\t{status['reports']}",
-        *(f"\t{one['day']}\t{one['reports']}" for one in status["by_day"]),
+        *(f"\t{each['day']}\t{each['reports']}" for each in status["by_day"]),
         f"version\t{status['version']}, of {versions}",
         f"refused\t{refused or 'nothing'} (since the collector started)",
-        *(f"retention\t{_kept_in_one_line(one)}" for one in status["retention"]),
     ]
+    for kept in status["retention"]:
+        until = f"until {kept['until']}" if kept["until"] else "after each one's day"
+        stated = f"version {kept['version']}\t{counted(kept['days'], 'day')}, {until}"
+        lines.append(f"retention\t{stated}\t{kept['reports']} kept\t{kept['overdue']} overdue")
     if status["tickets_left"] is not None:
         lines.append(f"invited\t{counted(status['tickets_left'], 'ticket')} left")
     if status.get("issuer") is not None:
@@ -184,118 +163,74 @@ def _status_in_lines(status: Mapping[str, Any]) -> list[str]:
     return [*lines, *(f"look after: {line}" for line in status["attention"])]
 
 
-def _kept_in_one_line(kept: Mapping[str, Any]) -> str:
-    until = f"until {kept['until']}" if kept["until"] else "after each one's day"
-    stated = f"{counted(kept['days'], 'day')}, {until}"
-    return "\t".join(
-        [f"version {kept['version']}", stated, f"{kept['reports']} kept", f"{kept['overdue']} overdue"]
-    )
+def _status_of(client: Client, study_id: str) -> dict[str, Any]:
+    """Return a study's status, whose lines can be made. Raises TransferError."""
+    from ldpkit.cli.client import study_path
+
+    def read(body: Any) -> dict[str, Any]:
+        _status_lines(body)
+        return dict(body)
+
+    return client.ask("GET", f"{study_path(study_id)}/status", read)
 
 
 @command("close", "close habits --yes")
 @click.argument("study", metavar="STUDY_ID")
 @yes_option
 @collector_option
-@json_option
 def close(study: str, yes: bool, collector: str) -> None:
     """Close a study, so that it takes no reports until `ldpkit open` reopens it."""
-    from ldpkit.cli.client import client_of
+    from ldpkit.cli.client import client_of, study_path
 
     client = client_of(collector, "closing a study")
-    before = _status_of(client, study)
-    hours = _hours_under_way(client, study, before)
+    hours = client.ask("GET", study_path(study), _hours_of_batches)
     if hours:
         warn(
-            f"reports to {study} leave up to {2 * hours} hours after they were made, uncounted until then: "
-            "those under way are refused once it is closed, and lost where it stays so; publish a version "
-            "with `closes` instead, or close it that much later"
+            f"reports to {study} leave up to {2 * hours} hours after they were made, uncounted until "
+            "then: those under way are refused once it is closed, and lost where it stays so; publish a "
+            "version with `closes` instead, or close it that much later"
         )
-    require_yes(yes, f"closing {study} at {client.url}{_in_words(before)}")
-    _change(client, study, "close", before, "is closed")
+    require_yes(yes, f"closing {study} at {client.url}")
+    _change(client, study, "close", "is closed")
 
 
-@command("open", "open habits --yes")
+def _hours_of_batches(study: Any) -> int:
+    return int(study.get("channel", {}).get("batches", {}).get("hours", 0))
+
+
+@command("open", "open habits")
 @click.argument("study", metavar="STUDY_ID")
-@yes_option
 @collector_option
-@json_option
-def reopen(study: str, yes: bool, collector: str) -> None:
+def reopen(study: str, collector: str) -> None:
     """Reopen a study that was closed."""
     from ldpkit.cli.client import client_of
 
-    client = client_of(collector, "opening a study")
-    before = _status_of(client, study)
-    require_yes(yes, f"opening {study} at {client.url}{_in_words(before)}")
-    _change(client, study, "open", before, "takes reports between its `opens` and `closes`")
+    _change(client_of(collector, "opening a study"), study, "open", "takes reports if its days are not over")
 
 
-def _change(client: Client, study: str, action: str, before: dict[str, Any] | None, done: str) -> None:
+def _change(client: Client, study: str, action: str, done: str) -> None:
     from ldpkit.cli.client import study_path
 
     version = client.ask("POST", f"{study_path(study)}/{action}", lambda body: int(body["version"]), {})
-    was = before and {"state": before["state"], "reports": before["reports"]}
-    found = {"study": study, "version": version, "done": True, "before": was}
-    show([f"{study}, version {version}, {done}"], found)
-
-
-def _status_of(client: Client, study_id: str) -> dict[str, Any] | None:
-    """Return a study's status, or None if the key may not read it. Raises RefusalError."""
-    from ldpkit.cli.client import RefusalError, study_path
-
-    try:
-        return client.ask("GET", f"{study_path(study_id)}/status", _checked_status)
-    except RefusalError as error:
-        if error.status != FORBIDDEN:
-            raise
-        return None
-
-
-def _checked_status(body: Any) -> dict[str, Any]:
-    """Return a status whose formatting does not fail."""
-    _status_in_lines(body)
-    status: dict[str, Any] = body
-    return status
-
-
-def _in_words(status: Mapping[str, Any] | None) -> str:
-    return f", {status['state']} with {counted(status['reports'], 'report')}" if status else ""
-
-
-def _hours_under_way(client: Client, study_id: str, status: Mapping[str, Any] | None) -> int:
-    """Return for how many hours at most a version's reports wait for their window.
-
-    status: None if the key may not read it. Then only the current version counts.
-    """
-    from ldpkit.cli.client import study_path
-    from schemas import Study
-
-    versions = [""] if status is None else [f"?version={one['version']}" for one in status["versions"]]
-    hours = [0]
-    for version in versions:
-        channel = Study.from_json(client.send("GET", study_path(study_id) + version).body).channel
-        hours.append(channel.hours if channel else 0)
-    return max(hours)
+    show([f"{study}, version {version}, {done}"])
 
 
 @command("delete", "delete habits --yes")
 @click.argument("study", metavar="STUDY_ID")
 @yes_option
 @collector_option
-@json_option
 def delete(study: str, yes: bool, collector: str) -> None:
     """Close a study permanently and delete its reports."""
     from ldpkit.cli.client import client_of, study_path
 
     client = client_of(collector, "deleting a study")
-    path = study_path(study)
-    status = client.ask("GET", f"{path}/status", _checked_status)
+    status = _status_of(client, study)
     if status["summed"]:
         warn(f"{study} is a secure sum: {ENDS_SUM}")
     what = f"{counted(status['reports'], 'report')} of {study} at {client.url}"
     require_yes(yes, f"deleting {what}, and closing it permanently")
-    deleted = _delete(client, "DELETE", path, None)
-    said = f"{counted(deleted, 'report')} of {study} deleted, and the study closed permanently"
-    show([said], {"study": study, "reports": status["reports"], "done": True, "deleted": deleted})
+    deleted = _delete(client, "DELETE", study_path(study), None)
+    show([f"{counted(deleted, 'report')} of {study} deleted, and the study closed permanently"])
 
 
 def _delete(client: Client, method: str, path: str, body: Any) -> int:
@@ -303,7 +238,7 @@ def _delete(client: Client, method: str, path: str, body: Any) -> int:
     total = 0
     for _ in range(MOST_REQUESTS):
         try:
-            deleted, complete = client.ask(method, path, _deleted, body)
+            deleted, is_complete = client.ask(method, path, _deleted, body)
         except TransferError as error:
             if not total:
                 raise
@@ -312,17 +247,17 @@ def _delete(client: Client, method: str, path: str, body: Any) -> int:
                 code="server.deleted_in_part",
             ) from error
         total += deleted
-        if complete:
+        if is_complete:
             return total
     raise TransferError(f"{client.url} goes on deleting without end", code="server.deletes_without_end")
 
 
 def _deleted(body: Any) -> tuple[int, bool]:
     """Return how many reports a request deleted, and whether all are deleted. Raises ValueError."""
-    deleted, complete = int(body["deleted"]), body["complete"] is True
-    if deleted < 1 and not complete:
+    deleted, is_complete = int(body["deleted"]), body["complete"] is True
+    if deleted < 1 and not is_complete:
         raise ValueError
-    return deleted, complete
+    return deleted, is_complete
 
 
 @command("expire", "expire habits --before 2026-06-01 --yes")
@@ -330,15 +265,14 @@ def _deleted(body: Any) -> tuple[int, bool]:
 @click.option("--before", type=DAY, help="those from before this day (UTC), whatever the study states")
 @yes_option
 @collector_option
-@json_option
 def expire(study: str | None, before: date | None, yes: bool, collector: str) -> None:
     """Delete reports that were kept for as long as their study states, or that came before a day.
 
     Without STUDY_ID: the overdue reports of each study that states how long.
     """
-    from ldpkit.cli.client import PassingError, RefusalError, client_of, study_path
+    from ldpkit.cli.client import RefusalError, client_of, study_path
 
-    # 1. Which reports go.
+    # 1. Find the reports.
     if before is not None and study is None:
         raise UsageError("--before needs a STUDY_ID", code="admin.expire_without_study")
     if before is not None and before > datetime.now(UTC).date():
@@ -347,77 +281,49 @@ def expire(study: str | None, before: date | None, yes: bool, collector: str) ->
             code="admin.expire_in_future",
         )
     client = client_of(collector, "deleting reports")
-    summed = client.ask(
-        "GET", "/v1/studies", lambda body: {one["id"]: one["summed"] for one in body["studies"]}
-    )
     if study is not None and before is not None:
-        reports = {study: _reports_before(client, study, before)}
-        what = f"{counted(reports[study], 'report')} of {study} from before {before}"
+        days = _status_of(client, study)["by_day"]
+        reports = {study: sum(day["reports"] for day in days if str(day["day"]) < before.isoformat())}
+        asked = {"before": before.isoformat()}
     else:
-        found = client.ask("GET", "/v1/retention", lambda body: _overdue(body["retention"], study))
-        reports = {name: number for name, number in found.items() if number}
-        what = ", ".join(f"{counted(number, 'report')} of {name}" for name, number in reports.items())
+        reports, asked = client.ask("GET", "/v1/retention", lambda body: _overdue(body, study)), {}
+        if study is not None and not reports:
+            raise InputError(
+                f"{study[:64]!r} is no study there that states how long its reports are kept: name --before",
+                code="admin.no_stated_retention",
+            )
+        reports = {name: number for name, number in reports.items() if number}
     if not reports:
-        show([f"nothing is overdue at {client.url}"], {"done": False, "reports": {}, "deleted": {}})
+        show([f"nothing is overdue at {client.url}"])
         return
-    for name in reports:
-        if summed.get(name):
-            warn(visible(f"{name} is a secure sum: {ENDS_SUM}"))
-    require_yes(yes, f"deleting {what} at {client.url}, with their part of the summaries,")
-    # 2. Delete them, of each study.
-    deleted: dict[str, int] = {}
+    # 2. Ask.
+    for summed in client.ask(
+        "GET", "/v1/studies", lambda body: [each["id"] for each in body["studies"] if each["summed"]]
+    ):
+        if summed in reports:
+            warn(visible(f"{summed} is a secure sum: {ENDS_SUM}"))
+    what = ", ".join(f"{counted(number, 'report')} of {name}" for name, number in reports.items())
+    since = "" if before is None else f" from before {before}"
+    require_yes(yes, f"deleting {what}{since} at {client.url}, with their part of the summaries,")
+    # 3. Delete them, of each study.
     failed: dict[str, TransferError] = {}
-    is_refused = False
     for name in reports:
-        body = {} if before is None else {"before": before.isoformat()}
         try:
-            deleted[name] = _delete(client, "POST", f"{study_path(name)}/expire", body)
+            deleted = _delete(client, "POST", f"{study_path(name)}/expire", asked)
+            show([visible(f"{counted(deleted, 'report')} of {name} deleted")])
         except TransferError as error:
             failed[name] = error
-            is_refused = is_refused or isinstance(error, RefusalError)
-            if isinstance(error, PassingError) and error.status is None:
-                break
-    # 3. Print the deletions that succeeded, even if others failed.
-    done = {"done": not failed, "reports": reports, "deleted": deleted}
-    show(
-        (visible(f"{counted(number, 'report')} of {name} deleted") for name, number in deleted.items()), done
-    )
     if failed:
         why = "; ".join(f"{name}: {error}" for name, error in failed.items())
+        is_refused = any(isinstance(error, RefusalError) for error in failed.values())
         kind = RefusedError if is_refused else TransferError
         raise kind(f"not all was deleted at {client.url}: {why}", code="admin.not_all_deleted")
 
 
-def _reports_before(client: Client, study: str, before: date) -> int:
-    from ldpkit.cli.client import study_path
-
-    status = client.ask("GET", f"{study_path(study)}/status", _checked_status)
-    return sum(one["reports"] for one in status["by_day"] if str(one["day"]) < before.isoformat())
-
-
-def _overdue(retention: Iterable[Mapping[str, Any]], study: str | None) -> dict[str, int]:
-    """Return the number of overdue reports by study. Raises InputError if `study` states no retention."""
+def _overdue(body: Any, study: str | None) -> dict[str, int]:
+    """Return the number of overdue reports by study, of those that state how long they keep reports."""
     overdue: dict[str, int] = {}
-    for one in retention:
-        if study in (None, one["study"]):
-            overdue[str(one["study"])] = overdue.get(one["study"], 0) + int(one["overdue"])
-    if study is not None and not overdue:
-        raise InputError(
-            f"{study[:64]!r} is no study there that states how long its reports are kept: name --before",
-            code="admin.no_stated_retention",
-        )
+    for kept in body["retention"]:
+        if study in (None, kept["study"]):
+            overdue[str(kept["study"])] = overdue.get(kept["study"], 0) + int(kept["overdue"])
     return overdue
-
-
-@command("upkeep", "upkeep")
-@click.option("--date", "day", type=DAY, help="today's date (UTC), if the server's clock is in doubt")
-@collector_option
-@json_option
-def upkeep(day: date | None, collector: str) -> None:
-    """Run the daily upkeep now: it deletes used tickets and the order of reports."""
-    from ldpkit.cli.client import client_of
-
-    body = {} if day is None else {"date": day.isoformat()}
-    client = client_of(collector, "upkeep")
-    client.ask("POST", "/v1/upkeep", lambda found: found["done"], body, again=False, seconds=UPKEEP_SECONDS)
-    show([], {"done": True})

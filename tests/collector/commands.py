@@ -23,8 +23,23 @@ def said_at_start(database: str, capsys: pytest.CaptureFixture[str], *more: str)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server, "serve_collector", lambda *_arguments: None)
         patch.setenv("LDPKIT_TOKEN", TOKEN)
-        run("serve", "--database", database, *more)
+        patch.setenv("LDPKIT_DATABASE", database)
+        run("serve", *more)
     return capsys.readouterr().err
+
+
+def main_on(database: str, *words: str) -> int:
+    """The exit code of a command on a database."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LDPKIT_DATABASE", database)
+        return main(list(words))
+
+
+def run_on(database: str, *words: str) -> None:
+    """Run a command on a database; it succeeds, or raises what it refuses with."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LDPKIT_DATABASE", database)
+        run(*words)
 
 
 def at(*arguments: str) -> None:

@@ -69,6 +69,19 @@ QUESTIONS: list[dict[str, Any]] = [
 ANSWERS = {"hours": 8, "fruit": "pear", "ever": "yes"}
 
 RUN_COMMAND = "import sys; from ldpkit.cli import main; sys.exit(main())"
+# In one process: another that opens the file beside a simulated disk would be forgotten by it.
+MAKE_AND_RUN = (
+    """
+import os
+from collector.db import Database
+from collector.migrations import make
+from collector.settings import Settings
+url = os.environ["LDPKIT_DATABASE"]
+if not os.path.exists(url.removeprefix("sqlite:///")):
+    make(Database(url, Settings.lock_timeout))
+"""
+    + RUN_COMMAND
+)
 
 
 def build_study(version: int = 1, **changes: Any) -> Study:
@@ -162,6 +175,10 @@ class Harness:
         """The exit code of an operator's command here."""
         return exit_code(self.app, *arguments)
 
+    def upkeep(self, **body: Any) -> TestResponse:
+        """Run the daily upkeep now."""
+        return self.client.post("/v1/upkeep", json=body, headers=self.operator)
+
     def publish(self, study: Study) -> TestResponse:
         return self.client.post("/v1/studies", json=study.document, headers=self.operator)
 
@@ -214,16 +231,16 @@ class Server:
         ready.unlink(missing_ok=True)
         # Granian leaves a port that it finds itself alone for a second before it listens, to whoever comes.
         with held_port() as port, self.log.open("ab") as log:
-            arguments = [*command, "--database", f"sqlite:///{self.database}", *options]
+            arguments = [*command, *options, "--ready-file", str(ready)]
             arguments += [] if "--port" in options else ["--port", str(port)]
-            arguments += ["--ready-file", str(ready), *([] if self.database.exists() else ["--new"])]
             self.process = subprocess.Popen(
-                [sys.executable, "-c", RUN_COMMAND, *arguments],
+                [sys.executable, "-c", MAKE_AND_RUN, *arguments],
                 cwd=folder,
                 env={
                     **os.environ,
                     "PYTHONPATH": str(REPOSITORY),
                     "LDPKIT_TOKEN": TOKEN,
+                    "LDPKIT_DATABASE": f"sqlite:///{self.database}",
                     "LDPKIT_TICKET_KEY": TICKET_KEY,
                     **(environment or {}),
                 },

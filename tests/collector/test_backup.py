@@ -15,7 +15,7 @@ from collector.migrations import make
 from collector.models import TicketRow
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
-from tests.collector.commands import run
+from tests.collector.commands import main_on, run_on
 from tests.collector.conftest import build_report, build_study
 from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
@@ -38,7 +38,7 @@ def test_backup_under_load_is_complete(make_harness, study, make_report, tmp_pat
 
     with ThreadPoolExecutor(1) as pool:
         loading = pool.submit(load)
-        run("backup", "--out", str(tmp_path / "copy.sqlite3"), "--database", f"sqlite:///{harness.path}")
+        run_on(f"sqlite:///{harness.path}", "backup", "--out", str(tmp_path / "copy.sqlite3"))
         stop.set()
         loading.result()
     copy = make_harness("copy.sqlite3")
@@ -75,12 +75,12 @@ def test_backup_does_not_overwrite_an_existing_file(links, habits, tmp_path, mon
     if not links:
         monkeypatch.setattr(backup.os, "link", refuse)
     copy = tmp_path / "copy.sqlite3"
-    command = ["backup", "--out", str(copy), "--database", f"sqlite:///{habits.path}"]
-    run(*command)
+    command = ["backup", "--out", str(copy)]
+    run_on(f"sqlite:///{habits.path}", *command)
     assert copy.stat().st_mode & 0o077 == 0
     before = copy.read_bytes()
     with raises(InputError, "backup.file_exists"):
-        run(*command)
+        run_on(f"sqlite:///{habits.path}", *command)
     assert copy.read_bytes() == before
     assert sorted(file.name for file in tmp_path.glob(".ldpkit*")) == []
 
@@ -93,7 +93,7 @@ def test_failed_backup_leaves_no_file(tmp_path):
         ("copy", "text", "input.invalid"),
     ):
         with raises(InputError, code):
-            run("backup", "--out", str(tmp_path / out), "--database", f"sqlite:///{tmp_path / name}")
+            run_on(f"sqlite:///{tmp_path / name}", "backup", "--out", str(tmp_path / out))
     assert [file.name for file in tmp_path.iterdir()] == ["text"]
 
 
@@ -134,7 +134,7 @@ def test_postgresql_backup_restores_elsewhere(make_harness, postgresql, study, t
     with monkeypatch.context() as shell:
         for variable, value in SETTINGS.items():
             shell.setenv(variable, value)
-        run("backup", "--out", str(copy), "--database", source)
+        run_on(source, "backup", "--out", str(copy))
     with database.writing_connection() as connection:
         connection.exec_driver_sql("DROP OWNED BY reader")
         connection.exec_driver_sql("DROP ROLE reader")
@@ -167,7 +167,7 @@ def test_backup_includes_study_deleted_meanwhile(make_harness, postgresql, tmp_p
 
     monkeypatch.setattr(backup, "select", delete_and_select)
     copy = tmp_path / "copy"
-    run("backup", "--out", str(copy), "--database", source)
+    run_on(source, "backup", "--out", str(copy))
     backup.restore(Database(target, 10), copy)
     assert make_harness(database=target).exported() == reports
 
@@ -179,13 +179,13 @@ def test_an_earlier_releases_database_can_be_backed_up_before_it_is_migrated(tmp
     make(database)
     with database.writing_connection() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0000'")
-    assert main(["serve", "--port", "0", "--database", database_url]) == 3
+    assert main_on(database_url, "serve", "--port", "0") == 3
     assert "make a backup, and run `ldpkit migrate`" in capsys.readouterr().err
-    assert main(["backup", "--database", database_url, "--out", str(tmp_path / "backup")]) == 0
+    assert main_on(database_url, "backup", "--out", str(tmp_path / "backup")) == 0
     assert (tmp_path / "backup").stat().st_size > 1000
     with database.writing_connection() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    assert main(["backup", "--database", database_url, "--out", str(tmp_path / "later")]) == 3
+    assert main_on(database_url, "backup", "--out", str(tmp_path / "later")) == 3
     assert "later release" in capsys.readouterr().err
     database.engine.dispose()
 

@@ -15,15 +15,16 @@ def test_token_is_created_only_without_an_operator_key(database_url, capsys, mon
     """Otherwise each start would write an operator's token into the log."""
     monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
     ensure_database(database_url)
+    monkeypatch.setenv("LDPKIT_DATABASE", database_url)
     app = create_app({"database": database_url, "token": TOKEN})
-    operate(app, "keys", "add", "reader", "--role", "read")
+    operate(app, "keys", "reader", "--role", "read")
     capsys.readouterr()
-    made = serve_settings(database_url).token
+    made = serve_settings().token
     assert made
     assert f"operator's token: {made}" in capsys.readouterr().err
-    operate(app, "keys", "add", "chief", "--role", "operate")
+    operate(app, "keys", "chief", "--role", "operate")
     capsys.readouterr()
-    assert serve_settings(database_url).token is None
+    assert serve_settings().token is None
     assert "no token is set" in capsys.readouterr().err
 
 

@@ -136,9 +136,11 @@ def test_implausible_clock_stores_nothing(habits, study, caplog, capsys, monkeyp
     late = build_report(study)
     assert habits.put(late).status_code == 503
     monkeypatch.setattr(clock, "utc_today", lambda: right)
-    assert habits.exit_code("upkeep") == habits.exit_code("upkeep", "--date", "2026-06-14") == 3
-    assert f"--date {right}" in capsys.readouterr().err
-    assert habits.exit_code("upkeep", "--date", right.isoformat()) == 0
+    for body in ({}, {"date": "2026-06-14"}):
+        refused = habits.upkeep(**body)
+        assert refused.status_code == 422
+        assert right.isoformat() in refused.get_json()["detail"]
+    assert habits.upkeep(date=right.isoformat()).status_code == 200
     habits.operate("status", "--log")
     assert f"(token)\tupkeep\t\tas of {right}, which the operator stated" in capsys.readouterr().out
     assert habits.put(late).status_code == 201
@@ -148,7 +150,7 @@ def test_implausible_clock_stores_nothing(habits, study, caplog, capsys, monkeyp
 
 
 @pytest.mark.attack(19)
-def test_refused_clock_deletes_nothing(habits, study, capsys, monkeypatch):
+def test_refused_clock_deletes_nothing(habits, study, monkeypatch):
     """Set the clock two years ahead and expire by it: nothing is deleted until an operator states the day."""
     assert habits.put(build_report(study)).status_code == 201
     wrong = habits.day = habits.day + timedelta(800)
@@ -157,9 +159,8 @@ def test_refused_clock_deletes_nothing(habits, study, capsys, monkeypatch):
     assert refused.status_code == 422
     assert f"the clock says {wrong}" in refused.get_json()["detail"]
     assert len(habits.exported()) == 1
-    assert habits.exit_code("upkeep", "--date", "22.11.2026") == 2
-    assert "YYYY-MM-DD" in capsys.readouterr().err
-    assert habits.exit_code("upkeep", "--date", wrong.isoformat()) == 0
+    assert habits.upkeep(date="22.11.2026").status_code == 422
+    assert habits.upkeep(date=wrong.isoformat()).status_code == 200
     assert expire(habits, wrong - timedelta(90)).status_code == 200
 
 
@@ -237,7 +238,7 @@ def test_upkeep_removes_ticket_nonces_and_tags_from_files(kept, study):
 
 
 @pytest.mark.attack(12)
-def test_day_with_an_open_reader_is_not_done(kept, study, capsys):
+def test_day_with_an_open_reader_is_not_done(kept, study):
     """A backup reads while the upkeep runs: the old rows stay, so that the day must not count as done."""
     reports = arrived(kept, study)
     kept.day += timedelta(1)
@@ -246,9 +247,10 @@ def test_day_with_an_open_reader_is_not_done(kept, study, capsys):
         connection.exec_driver_sql("BEGIN")
         connection.execute(text("SELECT count(*) FROM studies")).scalar_one()
         upkeep_of(kept).run_if_due()
-        assert kept.exit_code("upkeep") == 5
+        refused = kept.upkeep()
     engine.dispose()
-    assert "the files still have the order in which reports came" in capsys.readouterr().err
+    assert refused.status_code == 503
+    assert "the files still have the order in which reports came" in refused.get_json()["detail"]
     with kept.collector.database.read() as session:
         assert session.scalar(select(UpkeepRow.day)) < kept.day
     upkeep_of(kept).run_if_due()

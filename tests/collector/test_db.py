@@ -26,10 +26,9 @@ from collector.problems import ProblemError
 from collector.reports.writer import Change
 from collector.store import add_sums, read_sums
 from ldp_client.documents.errors import InputError
-from ldpkit.cli import main
 from schemas import Study
 from tests.collector.answered import problem
-from tests.collector.commands import said_at_start
+from tests.collector.commands import main_on, said_at_start
 from tests.collector.conftest import TOKEN, build_study
 from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
@@ -232,8 +231,8 @@ def test_database_that_is_not_utf8_is_refused_in_one_line(postgresql, elsewhere,
     with postgresql._connect() as connection:
         connection.execute(made)
     url = f"postgresql://postgres@/latin?host={postgresql.folder}"
-    for command in (["init", "place"], ["migrate"], ["serve"]):
-        assert main([*command, "--database", url]) == 3
+    for command in (["init", "place", "--database", url], ["migrate"], ["serve"]):
+        assert main_on(url, *command) == 3
         said = capsys.readouterr().err
         assert "in the encoding LATIN1" in said
         assert said.count("\n") == 1

@@ -109,13 +109,14 @@ def test_revoking_no_tickets_is_refused(place, capsys):
 
 
 def test_invite_after_the_last_day_or_the_close_is_refused(make_harness, capsys):
+    """The latest of all versions' last days counts."""
     place = make_harness(ticket_key=KEY)
-    for version, days, code in ((1, 30, 3), (2, 3, 0)):
-        closes = place.day - timedelta(days)
+    for version, days, last, code in ((1, 30, 30, 3), (2, 40, 30, 3), (3, 3, 3, 0)):
+        closes, ended = (place.day - timedelta(past) for past in (days, last))
         place.publish(Study({**PLAIN.document, "version": version, "closes": closes.isoformat()}))
         assert place.exit_code("invite", "habits", "--count", "1") == code
         shown = capsys.readouterr()
-        assert (shown.out == "", f"ended on {closes}" in shown.err) == (code == 3, code == 3)
+        assert (shown.out == "", f"ended on {ended}" in shown.err) == (code == 3, code == 3)
     place.close()
     assert place.exit_code("invite", "habits", "--count", "2") == 3
     assert capsys.readouterr().out == ""
@@ -174,13 +175,14 @@ def test_upkeep_of_other_studies_runs_despite_a_lost_key(moved, caplog):
         assert [found for found in order_of(moved) if found in old] == sorted(old)
 
 
-def test_upkeep_fails_until_tickets_of_lost_key_are_forgotten(moved, capsys):
-    assert moved.exit_code("upkeep") != 0
-    said = capsys.readouterr().err
+def test_upkeep_fails_until_tickets_of_lost_key_are_forgotten(moved):
+    refused = moved.upkeep()
+    assert refused.status_code >= 400
+    said = refused.get_json()["detail"]
     assert "study lost: setting ticket_key" in said
     assert "all other upkeep was done" in said
     assert tags(moved) == USES
     assert moved.exit_code("invite", "lost", "--revoke-all") == 0
-    assert moved.exit_code("upkeep") == 0
+    assert moved.upkeep().status_code == 200
     with moved.collector.database.read() as session:
         assert count_tickets(session, 1) == 0

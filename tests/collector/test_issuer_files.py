@@ -21,7 +21,7 @@ from collector.tickets import issue
 from collector.tickets.issue import Person
 from ldp_client.core.tokens import REQUEST_BYTES, TYPE
 from ldp_client.documents.errors import InputError
-from tests.collector.commands import operate, run
+from tests.collector.commands import main_on, operate, run
 from tests.collector.issuing import BY, TYPES, ask, invited, issuer_at
 from tests.kit.errors import raises
 
@@ -96,7 +96,7 @@ def test_next_day_removes_the_order_of_requests(issuer):
 def made(tmp_path_factory):
     """An issuer with a key and two tickets."""
     folder = tmp_path_factory.mktemp("issuer")
-    run("tickets", "init", str(folder))
+    run("init", "--as", "issuer", str(folder))
     app = issuer_at(f"sqlite:///{folder / HERE}")
     operate(app, "tickets", "key", "habits")
     operate(app, "invite", "habits", "--count", "2", "--out", str(folder / "codes.csv"))
@@ -176,7 +176,7 @@ def test_stopped_issuer_file_has_every_token(codes, tmp_path, monkeypatch):
 
     monkeypatch.setattr(server, "serve_collector", serve)
     monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
-    run("tickets", "serve")
+    run("serve", "--as", "issuer")
     moved = shutil.copyfile(HERE, tmp_path / "moved.sqlite3")
     served[0].extensions["ldpkit"].close()
     assert tokens_in(moved) == 1
@@ -186,11 +186,11 @@ def test_stopped_issuer_file_has_every_token(codes, tmp_path, monkeypatch):
 @pytest.mark.usefixtures("serving")
 def test_restored_backup_is_not_taken_for_file_of_log(tmp_path):
     """An operator puts a backup beside the log of the killed issuer, which is then written into it."""
-    run("backup", "--database", f"sqlite:///{HERE}", "--out", "copy.sqlite3")
+    assert main_on(f"sqlite:///{HERE}", "backup", "--out", "copy.sqlite3") == 0
     dead = killed(tmp_path)
     database = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
     # Nor where it has had a log of its own since.
-    run("tickets", "resume", "--end-unused", "--database", database)
+    assert main_on(database, "tickets", "resume", "--unused", "end") == 0
     see(tmp_path / "copy.sqlite3")
     os.replace(tmp_path / "copy.sqlite3", dead)
     refused(dead)
@@ -199,7 +199,7 @@ def test_restored_backup_is_not_taken_for_file_of_log(tmp_path):
 @pytest.mark.attack(4)
 def test_issuer_with_replaced_database_gives_no_token(serving):
     """A backup is copied over the file of a running issuer, after it had a log of its own."""
-    run("backup", "--database", f"sqlite:///{HERE}", "--out", "copy.sqlite3")
+    assert main_on(f"sqlite:///{HERE}", "backup", "--out", "copy.sqlite3") == 0
     change("copy.sqlite3")
     client, database = serving.test_client(), serving.extensions["ldpkit"].database
     with wal.served_alone(Path(HERE)):

@@ -16,12 +16,11 @@ from collector.db import Database
 from collector.migrations import make
 from collector.models import CollectorRow
 from collector.tickets import app as issuer_app
-from collector.tickets import codes, issue
+from collector.tickets import issue
 from collector.tickets.issue import Person
 from ldp_client.documents.errors import EXIT_REFUSED, InputError, TransferError, UsageError
-from tests.collector.commands import operate
+from tests.collector.commands import operate, run_on
 from tests.collector.issuing import ask, invited, issuer_at, made_pairs
-from tests.kit.commands import run
 from tests.kit.errors import raises
 
 PEOPLE = ("Ada", "Bo", "Cy")
@@ -46,7 +45,7 @@ class Place:
             app.extensions["ldpkit"].close()
 
     def resume(self, which):
-        run("tickets", "resume", which, "--database", self.url)
+        run_on(self.url, "tickets", "resume", "--unused", which)
 
     @staticmethod
     def name(path, names):
@@ -97,7 +96,7 @@ def put_back(place, postgresql):
     """Copies an issuer, lets something happen, and puts the copy in its place."""
 
     def put_back(meanwhile=lambda: None):
-        run("backup", "--out", "copy", "--database", place.url)
+        run_on(place.url, "backup", "--out", "copy")
         meanwhile()
         if place.url.startswith("sqlite:"):
             file = Path(place.url.removeprefix("sqlite:///"))
@@ -135,7 +134,7 @@ def test_request_during_code_replacement_gives_no_second_token(on_postgresql, mo
 @pytest.mark.attack(4)
 def test_concurrent_tickets_of_one_person_give_one_code(on_postgresql, monkeypatch):
     """Two operators invite the same person at once."""
-    plain, refused = codes.new_word, []
+    plain, refused = issue.new_word, []
 
     def again():
         database = Database(on_postgresql.url, 30)
@@ -154,7 +153,7 @@ def test_concurrent_tickets_of_one_person_give_one_code(on_postgresql, monkeypat
             other.join(1)
         return plain(*arguments)
 
-    monkeypatch.setattr(codes, "new_word", new_word)
+    monkeypatch.setattr(issue, "new_word", new_word)
     on_postgresql.invite("first.csv")
     other.join()
     assert ["Ada has a ticket already" in one for one in refused] == [True]
@@ -163,28 +162,28 @@ def test_concurrent_tickets_of_one_person_give_one_code(on_postgresql, monkeypat
 
 def test_restored_is_refused_for_original_database(small):
     """All unused tickets of all studies would end when the command is run without need."""
-    made = small.invite("codes.csv")
-    for which in ("--end-unused", "--keep"):
+    codes = small.invite("codes.csv")
+    for which in ("end", "keep"):
         with raises(InputError, "issuer.not_restored") as refused:
             small.resume(which)
         assert refused.value.exit_code == EXIT_REFUSED
-    assert small.ask(made["Ada"]) == 200
+    assert small.ask(codes["Ada"]) == 200
 
 
 @pytest.mark.attack(4)
 def test_no_second_token_by_default_after_restored_backup(place, put_back, capsys):
     """A person who got a token after the backup asks again once it is restored."""
-    made = place.invite("codes.csv")
-    place.ask(made["Cy"])
-    put_back(lambda: place.ask(made["Ada"]))
-    place.resume("--end-unused")
+    codes = place.invite("codes.csv")
+    place.ask(codes["Cy"])
+    put_back(lambda: place.ask(codes["Ada"]))
+    place.resume("end")
     said = capsys.readouterr().err
     assert "2 unused tickets ended" in said
     assert "--again --second-token" in said
     for more, why in (((), "has a ticket already"), (("--again",), "Ada may have got a token")):
         with pytest.raises(TransferError, match=why):
             place.invite("again.csv", *more)
-    assert [place.ask(made[name]) for name in ("Ada", "Bo")] == [409, 409]
+    assert [place.ask(codes[name]) for name in ("Ada", "Bo")] == [401, 401]
     place.run("tickets", "status", "habits")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "everybody: 1 of 1 ticket got a token; 2 more ended as a backup was put back"
@@ -194,7 +193,7 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
     assert place.ask(again["Bo"]) == 200
     # Of a second backup too: what is known stays known.
     put_back()
-    place.resume("--end-unused")
+    place.resume("end")
     place.name("some.csv", ["Ada"])
     with pytest.raises(TransferError, match="Ada may have got a token"):
         place.invite("more.csv", "--again", names="some.csv")
@@ -203,17 +202,17 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
 @pytest.mark.attack(4)
 def test_running_issuer_gives_no_token_from_copy(small):
     """A copy is put under a running issuer, which used to look only at its start."""
-    made = small.invite("codes.csv")
+    codes = small.invite("codes.csv")
     app, database = issuer_at(small.url), Database(small.url, 5)
     client = app.test_client()
     with database.write() as session:
         session.execute(update(CollectorRow).values(is_copy=True))
-    asked = ask(client, made["Ada"])
+    asked = ask(client, codes["Ada"])
     assert asked.status_code == 503
     assert "restored from a backup" in asked.get_json(force=True)["detail"]
     assert client.get("/readyz").status_code == 503
-    small.resume("--keep")
-    assert [ask(client, made["Ada"]).status_code, client.get("/readyz").status_code] == [200, 200]
+    small.resume("keep")
+    assert [ask(client, codes["Ada"]).status_code, client.get("/readyz").status_code] == [200, 200]
     app.extensions["ldpkit"].close()
     database.engine.dispose()
 
@@ -221,10 +220,10 @@ def test_running_issuer_gives_no_token_from_copy(small):
 @pytest.mark.attack(4)
 def test_commands_refuse_to_change_copy_before_restored(place, put_back):
     """An operator invites people at a restored copy, which does not know who got a token since."""
-    made = place.invite("codes.csv")
-    put_back(lambda: place.ask(made["Ada"]))
+    codes = place.invite("codes.csv")
+    put_back(lambda: place.ask(codes["Ada"]))
     with pytest.raises(InputError, match="restored from a backup"):
-        place.ask(made["Ada"])
+        place.ask(codes["Ada"])
     with pytest.MonkeyPatch.context() as patch:
         # As a server that runs already.
         patch.setattr(issuer_app.issue, "require_original", lambda _session: None)
@@ -234,9 +233,9 @@ def test_commands_refuse_to_change_copy_before_restored(place, put_back):
             operate(app, *words)
     app.extensions["ldpkit"].close()
     assert not os.path.exists("more.csv")
-    place.resume("--keep")
+    place.resume("keep")
     assert place.counts() == [(3, 0)]
-    assert place.ask(made["Bo"]) == 200
+    assert place.ask(codes["Bo"]) == 200
 
 
 def unnamed(place, out, *more):
@@ -256,7 +255,10 @@ def test_new_unnamed_codes_end_earlier_ones(small, capsys):
     assert [small.ask(code) for code in (*first, *second)] == [401, 401, 200, 200]
     # Those with names are others.
     assert small.counts() == [(5, 2)]
-    third = unnamed(small, "third.csv", "--again")
+    with pytest.raises(TransferError, match="2 tickets of people without names got a token"):
+        unnamed(small, "third.csv", "--again")
+    assert small.counts() == [(5, 2)]
+    third = unnamed(small, "third.csv", "--again", "--second-token")
     assert [small.ask(code) for code in third] == [200, 200]
 
 
@@ -280,7 +282,7 @@ def test_one_person_by_two_spellings_gets_one_code(small, name):
     small.name("people.csv", ["Anna", "Zo\u00eb"])
     small.invite("first.csv")
     small.name("people.csv", [name])
-    with pytest.raises(TransferError, match="has a ticket already"):
+    with pytest.raises(TransferError, match="has a ticket already, as"):
         small.invite("second.csv")
 
 
@@ -288,7 +290,7 @@ def test_one_person_by_two_spellings_gets_one_code(small, name):
     ("text", "code", "fact"),
     [
         ("name\n  \n", "ticket.incomplete_name_line", "2"),
-        ("name,name\nCarl,Dora\n", "ticket.duplicate_column", "people.csv"),
+        ("name,name\nCarl,Dora\n", "ticket.wrong_name_columns", "people.csv"),
         ("name\n\n", "ticket.no_names", "people.csv"),
     ],
 )

@@ -12,7 +12,7 @@ from tests.collector.answered import client_of
 
 
 def make_key(harness, capsys, name, role):
-    harness.operate("keys", "add", name, "--role", role)
+    harness.operate("keys", name, "--role", role)
     return capsys.readouterr().out.strip()
 
 

@@ -18,6 +18,7 @@ from collector.models import Base
 from collector.wal import served_alone
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
+from tests.collector.commands import main_on
 from tests.kit.errors import raises
 
 
@@ -108,7 +109,7 @@ SERVE = ["serve", "--port", "0"]
 COMMANDS = [SERVE, ["migrate"], ["backup", "--out", "copy"]]
 
 
-@pytest.mark.parametrize("arguments", [*COMMANDS, ["tickets", "serve"]], ids=" ".join)
+@pytest.mark.parametrize("arguments", [*COMMANDS, ["serve", "--as", "issuer"]], ids=" ".join)
 def test_commands_do_not_create_missing_database(arguments, elsewhere, capsys):
     assert main(arguments) == 3
     error = capsys.readouterr().err
@@ -123,7 +124,7 @@ def test_an_empty_database_is_not_filled(arguments, database_url, capsys):
     """With a wrong URL or an unmounted disk, there may be a file or a database without tables."""
     if database_url.startswith("sqlite"):
         open(database_url.removeprefix("sqlite:///"), "w").close()
-    assert main([*arguments, "--database", database_url]) == 3
+    assert main_on(database_url, *arguments) == 3
     error = capsys.readouterr().err
     assert "has no collector's tables" in error
     assert error.count("\n") == 1
@@ -141,8 +142,11 @@ def test_database_of_other_program_is_not_used_or_changed(postgresql, capsys):
         connection.execute(text("CREATE TABLE bills (number integer)"))
         connection.execute(text("INSERT INTO alembic_version VALUES ('0003')"))
     database.engine.dispose()
-    for arguments, said in ((["migrate"], "no collector's tables"), (["init"], "has tables already")):
-        assert main([*arguments, "--database", url]) == 3
+    for arguments, said in (
+        (["migrate"], "no collector's tables"),
+        (["init", "--database", url], "has tables already"),
+    ):
+        assert main_on(url, *arguments) == 3
         assert said in capsys.readouterr().err
 
 

@@ -13,7 +13,7 @@ from collector import backup, wal
 from collector.db import Database
 from collector.migrations import check
 from ldp_client.documents.errors import InputError
-from ldpkit.cli import main
+from tests.collector.commands import main_on
 from tests.collector.conftest import build_report, build_study
 from tests.kit.errors import raises
 
@@ -25,12 +25,12 @@ def test_restore_replaces_the_database(make_harness, database_url, postgresql, s
     before = build_report(study)
     first.put(before)
     copy, url = tmp_path / "copy", database_url
-    assert main(["backup", "--out", str(copy), "--database", database_url]) == 0
+    assert main_on(database_url, "backup", "--out", str(copy)) == 0
     assert first.put(build_report(study)).status_code == 201
     first.collector.close()
     if database_url.startswith("postgresql"):
         url = postgresql.new_database()
-    assert main(["restore", str(copy), "--database", url]) == 0
+    assert main_on(url, "restore", str(copy)) == 0
     again = make_harness(database=url)
     assert again.exported() == [before]
     assert again.put(build_report(study)).status_code == 201
@@ -45,7 +45,7 @@ def test_each_restored_file_is_marked_as_copy(make_harness, tmp_path):
     shutil.copyfile(first.path, aside)
     with closing(sqlite3.connect(aside)) as connection:
         assert connection.execute("SELECT is_copy FROM collector").fetchall() == [(0,)]
-    assert main(["restore", str(aside), "--database", place]) == 0
+    assert main_on(place, "restore", str(aside)) == 0
     with closing(sqlite3.connect(tmp_path / "again.sqlite3")) as connection:
         assert connection.execute("SELECT is_copy FROM collector").fetchall() == [(1,)]
 
@@ -54,7 +54,7 @@ def killed(habits, study, tmp_path):
     """A place whose server was killed with reports in its log, and an earlier backup: (file, backup)."""
     copy, path = tmp_path / "copy.sqlite3", tmp_path / "dead" / "reports.sqlite3"
     habits.put(build_report(study))
-    main(["backup", "--out", str(copy), "--database", f"sqlite:///{habits.path}"])
+    main_on(f"sqlite:///{habits.path}", "backup", "--out", str(copy))
     habits.put(build_report(study))
     path.parent.mkdir()
     for ending in ("", "-wal", "-mark"):
@@ -71,7 +71,7 @@ def test_restore_keeps_the_write_ahead_log_with_the_replaced_file(habits, study,
     """The restored database has the backup's reports; the replaced file still has all of them."""
     path, copy = killed(habits, study, tmp_path)
     capsys.readouterr()
-    assert main(["restore", str(copy), "--database", f"sqlite:///{path}"]) == 0
+    assert main_on(f"sqlite:///{path}", "restore", str(copy)) == 0
     replaced = path.with_name("reports.sqlite3.replaced-1")
     assert f"what was there is {replaced} now" in capsys.readouterr().out
     check(Database(f"sqlite:///{path}", 1))
@@ -82,7 +82,7 @@ def test_restore_keeps_the_write_ahead_log_with_the_replaced_file(habits, study,
 def test_crash_during_restore_mixes_no_files(habits, study, tmp_path, monkeypatch):
     """After each rename: there is no database, or the restored one; and the same command ends it."""
     path, copy = killed(habits, study, tmp_path)
-    command = ["restore", str(copy), "--database", f"sqlite:///{path}"]
+    command = ["restore", str(copy)]
     replace = os.replace
 
     def crash(source, target):
@@ -91,10 +91,10 @@ def test_crash_during_restore_mixes_no_files(habits, study, tmp_path, monkeypatc
 
     for is_there in (False, True):
         monkeypatch.setattr(backup.os, "replace", crash)
-        assert main(command) == 130
+        assert main_on(f"sqlite:///{path}", *command) == 130
         assert path.exists() == is_there
         monkeypatch.undo()
-    assert main(command) == 0
+    assert main_on(f"sqlite:///{path}", *command) == 0
     assert sorted(file.name for file in path.parent.iterdir()) == [
         "reports.sqlite3",
         "reports.sqlite3-mark",
@@ -187,7 +187,7 @@ def test_postgresql_takes_a_backup_into_an_empty_database_alone(postgresql, make
     url = postgresql.new_database()
     make_harness(database=url).publish(build_study())
     copy = tmp_path / "copy"
-    assert main(["backup", "--out", str(copy), "--database", url]) == 0
+    assert main_on(url, "backup", "--out", str(copy)) == 0
     with raises(InputError, "database.has_tables"):
         backup.restore(Database(url, 1), copy)
 

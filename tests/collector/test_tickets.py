@@ -24,10 +24,10 @@ from collector.daily import Upkeep
 from collector.keys import hash_key
 from collector.reports.writer import Upload
 from collector.tickets.codes import TICKETS, delete_used_tickets, make_tickets
-from ldpkit.cli import client, main
+from ldpkit.cli import client
 from ldpkit.cli.client import RefusalError
 from tests.collector.answered import AwayError, problem
-from tests.collector.commands import URL, answering
+from tests.collector.commands import URL, answering, main_on
 from tests.collector.conftest import REPOSITORY, build_report, build_study, count_tickets
 from tests.collector.conftest import TICKET_KEY as KEY
 from tests.kit.commands import run
@@ -150,14 +150,14 @@ def test_nothing_links_a_ticket_with_its_report(either, study):
         for name in ("tickets", "spent", "reports")
     }
     assert columns == {
-        "tickets": {"study", "hash", "public", "name", "request"},
+        "tickets": {"study", "hash", "public", "name", "request", "ended"},
         "spent": {"study", "mark"},
         "reports": {"study", "id", "version", "day", "payloads"},
     }
     # At a collector these columns say nothing.
     with either.collector.database.read() as session:
-        of_issuers = select(TICKETS.c.name, TICKETS.c.request).distinct()
-        assert session.execute(of_issuers).all() == [("", None)]
+        of_issuers = select(TICKETS.c.name, TICKETS.c.request, TICKETS.c.ended).distinct()
+        assert session.execute(of_issuers).all() == [("", None, False)]
     assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (13, 12, 1)
     next_day(either)
     assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (1, 0, 1)
@@ -350,7 +350,7 @@ def test_backup_is_not_in_order_of_arrival(either, study, tmp_path, monkeypatch)
     seed_the_system(monkeypatch, "backup")
     ids = [report.id for report, _ in answered(either, study, 30)]
     copy = tmp_path / "copy"
-    assert main(["backup", "--out", str(copy), "--database", either.url]) == 0
+    assert main_on(either.url, "backup", "--out", str(copy)) == 0
     assert 0.2 < concordant(copy, ids) < 0.8
 
 

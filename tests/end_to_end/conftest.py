@@ -9,6 +9,10 @@ import urllib.request
 
 import pytest
 
+from collector.db import Database
+from collector.migrations import make
+from collector.settings import Settings
+
 TOKEN = "operators-token-for-tests"
 LDPKIT = [sys.executable, "-m", "ldpkit.cli"]
 
@@ -43,10 +47,12 @@ class Collector:
 
     def start(self):
         file = self.folder / "collector.sqlite3"
-        words = ["--port", str(self.port), "--database", f"sqlite:///{file}"]
-        words += [] if file.exists() else ["--new"]
-        environment = {**os.environ, "LDPKIT_TOKEN": TOKEN}
-        self.process, self.url = started(self.folder / "url", "serve", *words, env=environment)
+        url = f"sqlite:///{file}"
+        if not file.exists():
+            make(Database(url, Settings.lock_timeout))
+        environment = {**os.environ, "LDPKIT_TOKEN": TOKEN, "LDPKIT_DATABASE": url}
+        words = ["serve", "--port", str(self.port)]
+        self.process, self.url = started(self.folder / "url", *words, env=environment)
 
     def kill(self):
         """End it at once, its workers with it: one that ends first would be replaced."""

@@ -44,7 +44,7 @@ def run(line, folder, token=TOKEN):
 class Issuer:
     def __init__(self, folder):
         self.folder = folder
-        self.process, self.url = started(folder / "url", "tickets", "serve", "--port", "0", cwd=folder)
+        self.process, self.url = started(folder / "url", "serve", "--as", "issuer", "--port", "0", cwd=folder)
 
     def operate(self, line):
         """One line of the guide, at this issuer, whose port is another one."""
@@ -60,7 +60,7 @@ class Issuer:
 @pytest.fixture
 def office(tmp_path):
     """The guide's issuer, up to the moment when it serves."""
-    run(guide_block("ldpkit tickets init")[0], tmp_path)
+    run(guide_block("ldpkit init --as issuer")[0], tmp_path)
     issuer = Issuer(tmp_path / "issuer")
     for line in guide_block("export LDPKIT_TOKEN")[1:]:
         issuer.operate(line)

@@ -39,7 +39,7 @@ def test_each_tutorial_prints_documented_output(page, tmp_path):
 
 @pytest.mark.slow
 def test_readme_prints_documented_output(tmp_path):
-    of_one_report = "ldpkit fit ../study.json collected.ndjson --out result --quiet"
+    of_one_report = "ldpkit fit ../study.json collected.ndjson --out result"
     steps = played((ROOT / "README.md").read_text(), tmp_path, [of_one_report])
     assert len(steps) == 11
     assert {step.command: lines for step in steps if (lines := untold(step))} == {}

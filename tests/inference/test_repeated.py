@@ -25,7 +25,7 @@ from tests.kit.commands import leaves
 
 STUDY = Study(studies.document(studies.YES_NO))
 ANSWERS = "".join('{"ever": "yes"}\n' if place % 3 else '{"ever": "no"}\n' for place in range(600))
-QUICK = ["--method", "gaussian_approx", "--draws", "400", "--question", "ever", "--quiet"]
+QUICK = ["--method", "gaussian_approx", "--draws", "400", "--question", "ever"]
 ROW = {"mean": 0.5, "sd": 0.1, "ess_bulk": 1000.0}
 VERDICT = {"convergence": {"state": "good", "reasons": []}}
 WHOLE = {"study_digest": "x", "questions": {"ever": {"verdict": VERDICT, "parameters": {"p": ROW}}}}
@@ -137,7 +137,7 @@ def test_stored_call_names_files_by_their_names(tmp_path: Path) -> None:
 
 
 # Options of `fit` and `survey` that change no number of posterior.json.
-SHOWN = {"--out", "--check", "--earlier", "--json", "--quiet"}
+SHOWN = {"--out", "--check", "--earlier"}
 
 
 def options_of(name: str) -> dict[str, str]:

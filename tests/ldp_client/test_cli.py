@@ -226,7 +226,7 @@ def test_a_missing_extra_is_named(study_file, tmp_path):
     ("arguments", "says"),
     [
         (["serve", "--workers", "two"], "'--workers': 'two' is not a valid integer"),
-        (["serve", "--threads", "0"], "'--threads': 0 is not in the range x>=1"),
+        (["serve", "--workers", "0"], "'--workers': 0 is not in the range x>=1"),
         (["plan", "s.json", "--out", "p", "--n", "1e3"], "'--n': must be whole numbers, as in"),
     ],
 )

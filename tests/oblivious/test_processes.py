@@ -163,7 +163,7 @@ def post(url, body, media_type=REQUEST_TYPE, method="POST"):
 def test_report_is_sent_and_deleted_only_through_the_relay(start_server, tmp_path, keys, kind, send):
     keys.save(tmp_path / "ohttp.keys")
     environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys"}
-    collector = start_server("--require-ohttp", environment=environment)
+    collector = start_server(environment={**environment, "LDPKIT_REQUIRE_OHTTP": "true"})
     relay, url = RELAYS[kind](tmp_path, f"{collector.url}/ohttp")
     try:
         study = batched_study()
@@ -291,17 +291,17 @@ def test_init_creates_gateway_keys_that_rotate_and_retire(tmp_path, monkeypatch,
     assert 'ohttp_keys = "ohttp.keys"' in (tmp_path / "place" / "ldpkit.toml").read_text()
     monkeypatch.setenv("LDPKIT_CONFIG", str(tmp_path / "place" / "ldpkit.toml"))
     assert Settings.load().ohttp_keys == str(file)
-    _, first, _ = ldpkit("ohttp", "show", str(file))
-    status, second, said = ldpkit("ohttp", "rotate", str(file))
-    assert (status, ldpkit("ohttp", "show", str(file))[1]) == (0, second)
+    _, first, _ = ldpkit("ohttp", str(file))
+    status, second, said = ldpkit("ohttp", str(file), "--rotate")
+    assert (status, ldpkit("ohttp", str(file))[1]) == (0, second)
     number, newer = b64decode(first)[0], b64decode(second)[0]
     assert f"key {newer} is the newest, {number} stay valid" in said
     assert first != second
-    assert ldpkit("ohttp", "retire", str(file), "--number", str(newer))[0] == 3
-    assert ldpkit("ohttp", "retire", str(file), "--number", str(number))[0] == 0
+    assert ldpkit("ohttp", str(file), "--retire", str(newer))[0] == 3
+    assert ldpkit("ohttp", str(file), "--retire", str(number))[0] == 0
     assert file.stat().st_mode & 0o777 == 0o600
     # Where there are none yet, the first ones.
-    status, printed, _ = ldpkit("ohttp", "rotate", "other.keys")
+    status, printed, _ = ldpkit("ohttp", "other.keys", "--rotate")
     assert (status, b64decode(printed)[1:3]) == (0, b"\0\x20")
     assert (tmp_path / "other.keys").stat().st_mode & 0o777 == 0o600
 

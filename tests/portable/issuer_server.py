@@ -1,4 +1,4 @@
-"""`ldpkit tickets serve` as an operator runs it, on a port of loopback."""
+"""`ldpkit serve --as issuer` as an operator runs it, on a port of loopback."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class IssuerServer:
         # Its keys state its address, so that it has one before it listens.
         with held_port() as port:
             self.url = f"http://127.0.0.1:{port}"
-            self._run("tickets", "init", str(folder))
+            self._run("init", "--as", "issuer", str(folder))
             self._token = self._run("token").strip()
             self._start(port)
 
@@ -31,7 +31,7 @@ class IssuerServer:
         """Run it until it listens."""
         self._log = (self.folder / "issuer.log").open("ab")
         ready = self.folder / "ready"
-        command = [sys.executable, "-c", RUN_COMMAND, "tickets", "serve", "--port", str(port)]
+        command = [sys.executable, "-c", RUN_COMMAND, "serve", "--as", "issuer", "--port", str(port)]
         self._process = subprocess.Popen(
             [*command, "--ready-file", str(ready)],
             cwd=self.folder,

@@ -72,7 +72,7 @@ def test_report_with_its_token_is_stored_once_and_withdrawn(server, issuer, tmp_
 
 @pytest.mark.slow
 def test_another_library_takes_and_gives_the_same_tokens(server, issuer):
-    """@cloudflare/privacypass-ts: its issuer with this device, its client with `ldpkit tickets serve`."""
+    """@cloudflare/privacypass-ts: its issuer with this device, its client with `ldpkit serve --as issuer`."""
     study = Study(studies.document(studies.YES_NO, id="peer", channel=issuer.channel("peer")))
     assert server.request("POST", "/v1/studies", study.document) == 201
     given = {
@@ -97,7 +97,9 @@ def relayed(tmp_path, monkeypatch):
 
     monkeypatch.setattr(relaying, "forwarded", forwarded)
     keys.save(tmp_path / "ohttp.keys")
-    collector = Server(tmp_path, "--require-ohttp", environment={"LDPKIT_OHTTP_KEYS": "ohttp.keys"})
+    collector = Server(
+        tmp_path, environment={"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_REQUIRE_OHTTP": "true"}
+    )
     relay = relaying.Relay(f"{collector.url}/ohttp", "127.0.0.1", 0)
     thread = threading.Thread(target=relay.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

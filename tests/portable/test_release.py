@@ -187,7 +187,7 @@ def test_release_with_differing_versions_is_rejected(tmp_path):
 @pytest.mark.needs("git")
 def test_mistakes_before_a_release_are_reported(tmp_path, capsys):
     """An uncommitted change is left out, and a folder in dist/ belongs to a developer."""
-    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "init"], cwd=tmp_path, check=True)
     (tmp_path / "new.py").write_text("")
     release.tell_uncommitted(tmp_path)
     assert capsys.readouterr().err == "not committed, and left out of the release: new.py\n"

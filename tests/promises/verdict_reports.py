@@ -128,5 +128,5 @@ def command_of(case: Case, folder: Path, *seed: Any) -> list[str]:
     study, evidence = case.study(), folder / "evidence"
     (folder / "study.json").write_text(study.to_json())
     evidence.write_text(evidence_of(case, study, *seed))
-    more = ["--method", "gaussian_approx", "--quiet"]
+    more = ["--method", "gaussian_approx"]
     return ["fit", str(folder / "study.json"), str(evidence), "--out", str(folder / "out"), *more]

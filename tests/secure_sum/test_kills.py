@@ -46,9 +46,9 @@ class Process:
 
     def start(self):
         """Take shares, where devices look for it."""
-        options = ("--key", str(self.folder / "node.key"), "--port", self.port)
+        options = ("--port", self.port)
         ensure_database(f"sqlite:///{self.folder / 'collector.sqlite3'}")
-        self.server = Server(self.folder, *options, command=("node", "serve"))
+        self.server = Server(self.folder, *options, command=("serve", "--as", "node"))
 
     def kill(self):
         """kill -9, and start again."""

@@ -24,10 +24,9 @@ def key(monkeypatch):
 COMMANDS = (
     ("status",),
     ("status", "habits"),
-    ("close", "habits", "--yes"),
     ("invite", "habits", "--count", "2"),
-    ("keys", "add", "ann", "--role", "read"),
-    ("keys", "list"),
+    ("keys", "ann", "--role", "read"),
+    ("keys",),
     ("status", "--log"),
     ("expire", "--yes"),
     ("delete", "habits", "--yes"),

@@ -51,7 +51,7 @@ def test_expire_with_a_key_that_may_only_read_is_refused(asked, kept, make_repor
     asked(kept)
     send_reports(kept, make_report, "closing")
     kept.day += timedelta(40)
-    at("keys", "add", "ann", "--role", "read")
+    at("keys", "ann", "--role", "read")
     monkeypatch.setenv("LDPKIT_TOKEN", capsys.readouterr().out.split()[-1])
     with raises(RefusedError, "admin.not_all_deleted", "403"):
         at("expire", "--yes")
@@ -119,7 +119,6 @@ def test_expire_continues_after_a_failing_study(asked, kept, make_report, capsys
     with kept.collector.database.write() as session:
         session.execute(text("UPDATE sums SET sums = :one WHERE study = 2"), {"one": bytes(8)})
     with raises(TransferError, "admin.not_all_deleted", "closing"):
-        at("expire", "--yes", "--json")
-    said = {"done": False, "reports": {"closing": 1, "rolling": 1}, "deleted": {"rolling": 1}}
-    assert json.loads(capsys.readouterr().out) == said
+        at("expire", "--yes")
+    assert lines(capsys) == ["1 report of rolling deleted"]
     assert reports_by_study(kept) == {"closing": 1, "habits": 0, "rolling": 0}

@@ -70,9 +70,3 @@ def test_repeated_project_prints_that_nothing_changed(project, tmp_path, capsys)
     assert project() == 0
     assert "nothing is changed" in capsys.readouterr().out
     assert (tmp_path / "second.json").read_bytes() == before
-
-
-def test_project_rejects_id_of_first_study(project, tmp_path, capsys):
-    assert project("--id", first_study().id) == 2
-    assert "is the first study's" in capsys.readouterr().err
-    assert not (tmp_path / "second.json").exists()

@@ -19,13 +19,12 @@ from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     RefusedError,
 )
-from ldp_client.files.signing import sign_study
 from ldpkit.cli import main
 from ldpkit.cli.answering import Folder, default_folder
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.devices import STUDY, YES, Server, consenting, signing_pair
+from tests.ldp_client.devices import STUDY, YES, Server, consenting
 from tests.ldp_client.issuers import Issuer, lost, study_of
 from tests.portable.embedding_guide import code
 
@@ -67,20 +66,6 @@ def test_the_person_is_shown_the_study_and_asked(tmp_path, server, monkeypatch, 
     code = main(["answer", "--max-epsilon", "8", url, "--set", "ever=yes", "--folder", str(tmp_path)])
     assert (code == 0, len(uploads(server))) == (bool(sent), sent)
     assert ("2.72 times" in capsys.readouterr().out) == (typed is not None)
-
-
-def test_answer_with_a_key_needs_its_signature(server, answer, tmp_path, capsys):
-    private, public = signing_pair()
-    (tmp_path / "public.pem").write_text(public)
-    signer = ("--trusted-signer", str(tmp_path / "public.pem"))
-    server.statuses = [404]
-    assert answer(*signer) == EXIT_REFUSED
-    assert "published with a signature?" in capsys.readouterr().err
-    server.content = sign_study(STUDY, signing_pair(1)[0].encode()).to_json().encode()
-    assert answer(*signer) == EXIT_REFUSED
-    server.content = sign_study(STUDY, private.encode()).to_json().encode()
-    assert answer(*signer) == 0
-    assert len(uploads(server)) == 1
 
 
 @pytest.mark.attack(7)
