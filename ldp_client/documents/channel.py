@@ -6,9 +6,8 @@ keys, which the protocol does not do itself (RFC 9578, section 10).
 
 from binascii import unhexlify
 
-from ldp_client.documents.errors import StudyError
 from ldp_client.documents.fields import Base64, Checked, Integer
-from ldp_client.documents.public import PublicField, PublicValues
+from ldp_client.documents.public import PublicValues
 from ldp_client.documents.shapes import ListOf, Record
 
 TYPE_CHECKING = False
@@ -85,53 +84,11 @@ CHANNEL = Record(
         "tickets": Record(
             {
                 "issuer": WEB_ADDRESS,
-                "keys": ListOf(_KEY, 1, MOST_KEYS, repeats=True),
+                "keys": ListOf(_KEY, 1, MOST_KEYS, unique_by="key"),
             }
         ),
     },
 )
-
-
-def check_channel(parsed: "dict[str, Any]") -> None:
-    """Raise StudyError if a study's channel conflicts with its other fields."""
-    channel = parsed["channel"]
-    if channel is None:
-        return
-    if parsed["respondent"] == "holder":
-        problem = "does not go with the respondent 'holder', whose statistics bear its name"
-        raise StudyError("channel", problem, code="study.channel_for_holders")
-    if channel["tickets"] is not None:
-        _check_strata(parsed["public"] or (), channel["tickets"]["keys"])
-
-
-def _check_strata(public: "tuple[dict[str, Any], ...]", keys: "tuple[dict[str, Any], ...]") -> None:
-    """Raise StudyError unless each key has its own values of the public fields that tickets carry."""
-    fields = [PublicField(one) for one in public]
-    carried = {field.id: field for field in fields if field.from_ticket}
-    seen: "list[dict[str, str]]" = []
-    for index, key in enumerate(keys):
-        path, values = f"channel.tickets.keys[{index}]", key["public"] or {}
-        if key["key"] in [other["key"] for other in keys[:index]]:
-            raise StudyError(f"{path}.key", "occurs twice", code="study.duplicate_ticket_key")
-        _check_values(values, carried, f"{path}.public")
-        if values in seen:
-            problem = "must differ from every other key's: two keys of one stratum tell people apart"
-            raise StudyError(f"{path}.public", problem, code="study.ticket_public_invalid")
-        seen.append(values)
-
-
-def _check_values(values: "dict[str, str]", carried: "dict[str, PublicField]", path: str) -> None:
-    for name in sorted(values):
-        if name not in carried:
-            problem = "is no public field of this study that tickets carry"
-            raise StudyError(f"{path}.{name}", problem, code="study.ticket_value_unknown_field")
-        if carried[name].place(values[name]) is None:
-            problem = "is not one of the values that the study lists"
-            raise StudyError(f"{path}.{name}", problem, code="study.ticket_value_not_listed")
-    for name in sorted(carried):
-        if name not in values:
-            problem = "is missing: the token's key adds it to a report"
-            raise StudyError(f"{path}.{name}", problem, code="study.ticket_value_missing")
 
 
 class TokenKey:

@@ -9,6 +9,7 @@ from ldp_client.documents.spoken import Spoken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Optional
 
     from ldp_client.documents.errors import DocumentError
@@ -193,6 +194,25 @@ class PublicField:
         error = abs(steps.numerator - place * steps.denominator)
         on_grid = error * tolerance.denominator <= tolerance.numerator * steps.denominator
         return place if on_grid and 0 <= place < self.size else None
+
+
+def wrong_value(
+    fields: "Sequence[PublicField]", values: "dict[str, str]", invited: bool = False
+) -> "Optional[tuple[str, str]]":
+    """Return (field, problem) of the first value that is wrong, or None if all are right.
+
+    invited: a ticket still adds the fields that it carries, so that they may be missing.
+    """
+    known = {field.id: field for field in fields}
+    for name in sorted(values):
+        if name not in known:
+            return name, "is no public field that may be given here"
+        if known[name].place(values[name]) is None:
+            return name, "is not one of the values that the study lists"
+    for field in fields:
+        if field.id not in values and not (invited and field.from_ticket):
+            return field.id, "is missing"
+    return None
 
 
 def _is_short(number: Rational) -> bool:

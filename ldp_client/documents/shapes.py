@@ -38,7 +38,7 @@ class ListOf:
             key = item[self.unique_by] if self.unique_by else item
             if key in seen:
                 suffix = f".{self.unique_by}" if self.unique_by else ""
-                raise error(f"{path}[{index}]{suffix}", f"{key!r} occurs twice")
+                raise error(f"{path}[{index}]{suffix}", f"{printable(key)} occurs twice")
             seen.add(key)
 
     def json_schema(self) -> "dict[str, Any]":

@@ -4,15 +4,15 @@ from binascii import hexlify
 
 from ldp_client.documents.asker import ASKER
 from ldp_client.documents.canonical import canonical_json, parse_canonical, parse_json
-from ldp_client.documents.channel import CHANNEL, Channel, check_channel
+from ldp_client.documents.channel import CHANNEL, Channel
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.fields import Boolean, Constant, Day, Identifier, Integer, OneOf
-from ldp_client.documents.protocol import FEWEST_NOISY, PROTOCOL, SecureSum
-from ldp_client.documents.public import PUBLIC, PublicField
+from ldp_client.documents.protocol import PROTOCOL, SecureSum
+from ldp_client.documents.public import PUBLIC, PublicField, wrong_value
 from ldp_client.documents.question import QUESTIONS, Question
-from ldp_client.documents.question_rules import check_question
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.sections import SECTIONS, Section, check_sections
+from ldp_client.documents.rules import check_study
+from ldp_client.documents.sections import SECTIONS, Section
 from ldp_client.documents.shapes import ListOf, Record, Tagged
 from ldp_client.documents.spoken import FIELD, LANGUAGES, Spoken, languages_of, plain
 
@@ -270,16 +270,7 @@ class Study:
         Returns:
             (field, problem) of the first value that is wrong, or None if all are right.
         """
-        known = {field.id: field for field in self.public}
-        for name in sorted(values):
-            if name not in known:
-                return name, "the study has no such public field"
-            if known[name].place(values[name]) is None:
-                return name, "is not one of the values that the study lists"
-        for field in self.public:
-            if field.id not in values and not (invited and field.from_ticket):
-                return field.id, "is missing"
-        return None
+        return wrong_value(self.public, values, invited)
 
     def wrong_payload(self, names: "Iterable[str]") -> "Optional[tuple[str, str]]":
         """Check that a report has payloads for all questions, or for exactly one if sample_one_question.
@@ -309,58 +300,3 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self.id!r}, version {self.version}, {len(self.questions)} questions)"
-
-
-def check_study(parsed: "dict[str, Any]") -> None:
-    """Raise StudyError if fields of a parsed study conflict."""
-    if parsed["opens"] and parsed["closes"] and parsed["opens"] > parsed["closes"]:
-        problem = f"{parsed['closes']} is before opens, {parsed['opens']}"
-        raise StudyError("closes", problem, code="study.closes_before_opens")
-    protocol = parsed["protocol"]
-    if protocol is not None and protocol["devices"] - protocol["max_faulty"] < FEWEST_NOISY:
-        problem = f"must leave {FEWEST_NOISY} devices or more: devices − max_faulty ≥ {FEWEST_NOISY}"
-        raise StudyError("protocol.max_faulty", problem, code="study.max_faulty_invalid")
-    if protocol is not None and parsed["sample_one_question"]:
-        problem = "does not go with a secure sum, which counts every device in each answer"
-        raise StudyError("sample_one_question", problem, code="study.sample_one_question_with_secure_sum")
-    if parsed["respondent"] == "holder":
-        _check_holder(parsed)
-    if parsed["sections"]:
-        check_sections(parsed)
-    if parsed["public"]:
-        _check_public(parsed)
-    for index, question in enumerate(parsed["questions"]):
-        check_question(parsed, question, f"questions[{index}]")
-    check_channel(parsed)
-
-
-def _check_holder(parsed: "dict[str, Any]") -> None:
-    """Raise StudyError for a data holder with a secure sum or sample_one_question: it releases statistics
-    itself."""
-    if parsed["protocol"] is not None:
-        problem = "does not go with the respondent 'holder': its statistics have their own noise"
-        raise StudyError("protocol", problem, code="study.secure_sum_for_holders")
-    if parsed["sample_one_question"]:
-        problem = "does not go with the respondent 'holder', who answers every question"
-        raise StudyError("sample_one_question", problem, code="study.sample_one_question_for_holders")
-
-
-def _check_public(parsed: "dict[str, Any]") -> None:
-    """Raise StudyError unless reports can carry the public fields, and no private question has their ids."""
-    if parsed["protocol"] is not None:
-        problem = "does not go with a secure sum: nodes see no report that could carry it"
-        raise StudyError("public", problem, code="study.public_with_secure_sum")
-    if parsed["respondent"] == "holder":
-        problem = "does not go with the respondent 'holder': a table describes many people"
-        raise StudyError("public", problem, code="study.public_for_holders")
-    private = set()
-    for question in parsed["questions"]:
-        private.add(question["id"])
-        # A file of answers has a column for each field of a record.
-        fields = list(question.get("features") or ())
-        fields += [question["response"]] if "response" in question else []
-        private.update([f"{question['id']}.{field['id']}" for field in fields])
-    for index, field in enumerate(parsed["public"]):
-        if field["id"] in private:
-            problem = f"{field['id']!r} is a private question: its answer must not be sent without noise too"
-            raise StudyError(f"public[{index}].id", problem, code="study.public_id_invalid")

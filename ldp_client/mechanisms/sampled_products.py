@@ -19,8 +19,8 @@ from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio, truth_threshold
 from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.randomness import random_bits, read, uniform_below
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.question_rules import power_of_two
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.rules import power_of_two
 from ldp_client.mechanisms.base import Privacy, register
 from ldp_client.mechanisms.record import RecordMechanism
 

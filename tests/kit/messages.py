@@ -39,11 +39,22 @@ def _calls() -> Iterator[tuple[str, ast.Call, str]]:
                 if not isinstance(node, ast.Call):
                     continue
                 function = node.func
+                if isinstance(function, ast.Name) and function.id == "refuse_study":
+                    node = _as_error(node, texts)
+                    yield str(path.relative_to(ROOT)), node, "StudyError"
+                    continue
                 is_said = isinstance(function, ast.Attribute) and function.attr == "say"
                 name = function.value if is_said else function  # type: ignore[attr-defined]
                 if isinstance(name, ast.Name) and name.id in CLASSES - own:
                     node.args = [_stated(argument, texts) for argument in node.args]
                     yield str(path.relative_to(ROOT)), node, name.id
+
+
+def _as_error(call: ast.Call, texts: list[ast.Assign]) -> ast.Call:
+    """The error that a call of `refuse_study` raises."""
+    _is_broken, path, problem, code = (_stated(argument, texts) for argument in call.args)
+    error = ast.Call(call.func, [path, problem], [ast.keyword("code", code)])
+    return ast.copy_location(error, call)
 
 
 def _texts(tree: ast.Module) -> list[ast.Assign]:

@@ -125,7 +125,7 @@ def test_channel_is_rejected_for_holders():
     protocol = {"name": "secure_sum", "nodes": nodes, "devices": 20, "max_faulty": 5}
     summed = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
     holder = studies.document(studies.TABLE, channel=channel(), **studies.HOLDER)
-    with raises(StudyError, "study.channel_for_holders", field="channel"):
+    with raises(StudyError, "study.not_for_holders", field="channel"):
         Study(holder)
     assert Study(studies.document(summed, protocol=protocol, channel=channel())).channel.tickets
 

@@ -60,8 +60,8 @@ def test_data_holders_and_secure_sums_reject_public_fields():
     protocol = {"name": "secure_sum", "nodes": nodes, "devices": 20, "max_faulty": 5}
     summed = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
     for document, code in (
-        (holder, "study.public_for_holders"),
-        (studies.document(summed, public=[REGION], protocol=protocol), "study.public_with_secure_sum"),
+        (holder, "study.not_for_holders"),
+        (studies.document(summed, public=[REGION], protocol=protocol), "study.not_for_secure_sums"),
     ):
         with raises(StudyError, code, field="public"):
             Study(document)

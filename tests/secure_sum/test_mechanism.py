@@ -68,7 +68,7 @@ def test_marginals_reject_missing_and_unused_fields():
     question = document["questions"][0]
     stated = question["mechanism"]
     wrong = {
-        "norm": ("study.norm_with_marginals", {**question, "norm": "1"}),
+        "norm": ("study.norm_invalid", {**question, "norm": "1"}),
         "response": ("study.marginals_response", {**question, "response": {"id": "rate", "ask": "yes_no"}}),
         "model.name": ("study.marginals_model", {**question, "model": {"name": "linear_regression"}}),
         "mechanism.share": (
@@ -80,7 +80,7 @@ def test_marginals_reject_missing_and_unused_fields():
         with raises(StudyError, code, field=f"questions[0].{field}"):
             Study({**document, "questions": [changed]})
     rating = build_study("rating").document["questions"][0]
-    with raises(StudyError, "study.norm_missing"):
+    with raises(StudyError, "study.norm_invalid"):
         Study({**document, "questions": [{name: rating[name] for name in rating if name != "norm"}]})
     with raises(StudyError, "study.model_not_for_response"):
         Study({**document, "questions": [{**rating, "model": {"name": "marginals"}}]})
@@ -147,8 +147,8 @@ def test_a_bad_protocol_names_its_field(protocol, field, code):
 def test_route_and_mechanism_need_each_other():
     document = build_study("ever").document
     local = {**document["questions"][0], "mechanism": {"name": "randomized_response", "epsilon": "1"}}
-    with raises(StudyError, "study.protocol_needs_summed_gaussian"):
+    with raises(StudyError, "study.summed_gaussian_for_sums"):
         Study({**document, "questions": [local]})
     without = {name: value for name, value in document.items() if name != "protocol"}
-    with raises(StudyError, "study.summed_gaussian_needs_protocol"):
+    with raises(StudyError, "study.summed_gaussian_for_sums"):
         Study(without)

@@ -108,8 +108,8 @@ def test_refusal_is_encoded_like_one_more_choice(name):
 @pytest.mark.parametrize(
     ("code", "question"),
     [
-        ("study.refusal_with_memoized", {**studies.MEMOIZED, "refusal": True}),
-        ("study.refusal_needs_labels", {**COLOUR, "choices": {"count": 5}}),
+        ("study.refusal_invalid", {**studies.MEMOIZED, "refusal": True}),
+        ("study.refusal_invalid", {**COLOUR, "choices": {"count": 5}}),
         ("study.invalid", {**studies.LINEAR, "refusal": True}),
     ],
 )

@@ -114,11 +114,11 @@ def test_half_the_budget_must_allow_noise():
 
 
 def test_averages_and_too_many_features_are_refused():
-    with raises(StudyError, "study.fourth_moments_with_average") as caught:
+    with raises(StudyError, "study.fourth_moments_invalid") as caught:
         asked(average=3)
     assert caught.value.field == "questions[0].mechanism.fourth_moments"
     many = [{"id": f"f{i}", "bounds": ["0", "1"]} for i in range(21)]
-    with raises(StudyError, "study.fourth_moments_too_many", "20"):
+    with raises(StudyError, "study.fourth_moments_invalid", "20"):
         mechanism({**studies.LAPLACE_TABLE, "features": many}, fourth_moments=True)
     with pytest.raises(StudyError):
         mechanism(studies.TABLE, fourth_moments=True)
