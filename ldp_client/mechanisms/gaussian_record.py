@@ -77,6 +77,7 @@ class GaussianNumberRecord(GaussianRecord):
             raise StudyError(
                 f"{self.where}.response_share", "is too small", code="study.response_share_too_small"
             )
+        self.units = (self.grid, self.response_grid)
         self.payload_size = 4 * (len(self.features) + 1)
         self.privacy = Privacy(stated.epsilon, stated.delta)
 
@@ -87,7 +88,7 @@ class GaussianNumberRecord(GaussianRecord):
 
     def quantise(self, answer: "Any") -> "list[int]":
         """Return features, clipped to the norm, and response, on their grids. Raises AnswerError."""
-        features, response = self.quantise_fields(answer, self.grid, self.response_grid)
+        features, response = self.quantise_fields(answer)
         entries = clip_norm(features, self.radius)
         entries.append(response)
         return entries
@@ -115,6 +116,7 @@ class GaussianYesNoRecord(GaussianRecord):
         of_features = stated.epsilon - of_response
         self.distance = gaussian_radius(of_features, stated.delta, len(self.features))
         self._set_grid(question, self.distance)
+        self.units = (self.grid, 1)
         self.threshold = truth_threshold(of_response, 2)
         whole = 1 << CHOICE_BITS
         self.odds = (self.threshold, whole - self.threshold)
@@ -130,7 +132,7 @@ class GaussianYesNoRecord(GaussianRecord):
 
     def quantise(self, answer: "Any") -> "list[int]":
         """Return features, clipped to the norm, and 0 or 1 for the response. Raises AnswerError."""
-        features, response = self.quantise_fields(answer, self.grid, 1)
+        features, response = self.quantise_fields(answer)
         entries = clip_norm(features, self.radius)
         entries.append(int(response > 0))
         return entries

@@ -40,6 +40,7 @@ class GaussianStatistics(RecordMechanism):
         assert question.norm is not None
         self.radius = question.norm.floor_scaled(1 << UNIT_BITS)
         self.weight = isqrt(self.radius * self.radius // 2)
+        self.units = (UNIT, self.weight)
         self.coordinates = self._released_pairs()
         self.payload_size = 4 * len(self.coordinates)
         self.distance = self._hidden_distance(question)
@@ -92,7 +93,7 @@ class GaussianStatistics(RecordMechanism):
 
     def quantise(self, answer: "Any") -> "list[int]":
         """Return v in units of 2**-20, with features clipped to the norm. Raises AnswerError."""
-        scaled, response = self.quantise_fields(answer, UNIT, self.weight)
+        scaled, response = self.quantise_fields(answer)
         vector = [self.weight]
         vector.extend(clip_norm(scaled, self.radius))
         vector.append(response)

@@ -1,6 +1,6 @@
 """The base class of mechanisms for a record of features and a response: it reads answers into integers."""
 
-from ldp_client.core.quantise import as_float, grid_index, signed_units, signed_units_of
+from ldp_client.core.quantise import UNIT, as_float, signed_units
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import Places
@@ -21,7 +21,10 @@ class RecordMechanism(Mechanism):
     features and response: the fields of the question. norm: the norm that clips the features, or None.
     binary: whether the response is a yes/no. places: the index of choices, by feature id. cuts: the
     boundaries of bins as floats, by feature id. Answers are compared with them: a grid would move fine cuts.
+    units: the integers for a scaled feature of 1, and for a scaled response of 1.
     """
+
+    units = (UNIT, UNIT)
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
@@ -34,56 +37,39 @@ class RecordMechanism(Mechanism):
         self.cuts = {field.id: [float(cut) for cut in field.cuts] for field in self.features if field.cuts}
         fields = list(self.features)
         fields.append(self.response)
-        # For each field: its name, its path in the answers, and a number's bounds as floats.
-        self._asked = [(field, field.id, f"{self.field}.{field.id}", _limits(field)) for field in fields]
-        self._names = [field.id for field in fields]
-        # If all fields are numbers, one loop reads them.
-        limits = [(name, path, found) for _, name, path, found in self._asked if found]
-        self._numbers = [(name, path, low, high, high - low) for name, path, (low, high) in limits]
-        self._all_numbers = len(self._numbers) == len(fields)
+        # For each field: its path in the answers, and a number's bounds as floats, or None.
+        self._asked = [(field, f"{self.field}.{field.id}", _limits(field)) for field in fields]
 
-    def quantise_fields(self, answer: "Any", unit: int, weight: int) -> "tuple[list[int], int]":
-        """Return features in −unit..unit or as levels, not clipped to the norm; response in −weight..weight.
+    def quantise_fields(self, answer: "Any") -> "tuple[list[int], int]":
+        """Return features in units or as levels, not clipped to the norm, and the response in units.
 
         Raises AnswerError.
         """
         if not isinstance(answer, dict):
             raise AnswerError.say("core.record", self.field)
-        at_once = unit == weight and self._all_numbers
-        # A plain dict of the right length lacks a name only if the loop raises KeyError.
-        if not (at_once and type(answer) is dict and len(answer) == len(self._numbers)):
-            self._check_names(answer)
-        if at_once:
-            try:
-                scaled = signed_units_of(answer, self._numbers, unit)
-            except KeyError:
-                self._check_names(answer)
-                raise
-            last = scaled.pop()
-            return scaled, last
-        twice = 2 * unit
-        scaled = [
-            grid_index(answer[name], limits, twice, path) - unit
-            if limits
-            else self._quantise_level(field, answer[name], unit, path)
-            for field, name, path, limits in self._asked[:-1]
-        ]
-        field, name, path, limits = self._asked[-1]
-        if limits:
-            return scaled, signed_units(answer[name], limits, weight, path)
-        return scaled, self._quantise_level(field, answer[name], weight, path)
-
-    def _check_names(self, answer: "dict[str, Any]") -> None:
-        for name in self._names:
-            if name not in answer:
-                raise AnswerError.say("core.missing", f"{self.field}.{name}")
-        if len(answer) != len(self._names):
+        for field, path, _ in self._asked:
+            if field.id not in answer:
+                raise AnswerError.say("core.missing", path)
+        if len(answer) != len(self._asked):
             raise AnswerError.say("core.unasked_field", self.field)
+        unit, weight = self.units
+        scaled = []
+        for field, path, limits in self._asked:
+            size = weight if field is self.response else unit
+            if limits:
+                scaled.append(signed_units(answer[field.id], limits, size, path))
+            else:
+                scaled.append(self._quantise_level(field, answer[field.id], size, path))
+        response = scaled.pop()
+        return scaled, response
 
     def _quantise_level(self, field: "Field", value: "Any", size: int, path: str) -> int:
         """Return −size for no and size for yes; for a choice or bins, return the index."""
         if field.choices:
-            return self._place(field, value, path)
+            index = self.places[field.id].of(value) if isinstance(value, str) else -1
+            if index < 0:
+                raise AnswerError.say("core.one_of_choices", path, choices=len(field.choices))
+            return index
         if field.cuts:
             number = as_float(value, path)
             return sum([number >= cut for cut in self.cuts[field.id]])
@@ -91,13 +77,6 @@ class RecordMechanism(Mechanism):
         if sign is None:
             raise AnswerError.say("core.yes_or_no", path)
         return sign * size
-
-    def _place(self, field: "Field", value: "Any", name: str) -> int:
-        """Return the index of a choice."""
-        index = self.places[field.id].of(value) if isinstance(value, str) else -1
-        if index < 0:
-            raise AnswerError.say("core.one_of_choices", name, choices=len(field.choices))
-        return index
 
 
 def _limits(field: "Field") -> "Optional[tuple[float, float]]":

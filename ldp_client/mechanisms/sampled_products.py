@@ -137,7 +137,7 @@ class SampledProducts(RecordMechanism):
 
     def quantise(self, answer: "Any") -> "list[int]":
         """Return u in units of 2**-20. Raises AnswerError."""
-        features, response = self.quantise_fields(answer, UNIT, UNIT)
+        features, response = self.quantise_fields(answer)
         vector = [UNIT]
         if not self._levels:
             vector.extend(features)

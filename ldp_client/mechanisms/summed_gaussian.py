@@ -82,7 +82,7 @@ class SummedMarginals(SummedMechanism):
 
     def quantise(self, answer: "Any") -> "list[int]":
         """Return the moments on the grid; numbers out of bounds are clipped. Raises AnswerError."""
-        scaled, response = self._record.quantise_fields(answer, UNIT, UNIT)
+        scaled, response = self._record.quantise_fields(answer)
         scaled.append(response)
         moments = []
         for units in scaled:

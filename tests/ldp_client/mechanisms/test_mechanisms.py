@@ -7,12 +7,9 @@ from collections import defaultdict
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.core.noise_levels import gaussian_radius
-from ldp_client.core.quantise import signed_units, signed_units_of
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
@@ -224,26 +221,6 @@ def test_answers_that_do_not_fit_are_refused_before_any_noise_without_their_valu
         assert "secret" not in str(caught.value)
         assert "20.125" not in str(caught.value)
         assert caught.value.field.startswith(question["id"])
-
-
-@settings(max_examples=30)
-@given(
-    st.lists(st.one_of(st.floats(), st.integers(), st.just(10**400), st.just("7"), st.none()), min_size=1),
-    st.tuples(st.floats(-1e9, 0), st.floats(1, 1e9)),
-)
-def test_numbers_read_in_one_loop_are_read_as_one_by_one(answers, bounds):
-    size, (low, high) = 1 << 20, bounds
-    record = dict(enumerate(answers))
-    asked = [(name, f"record.{name}", low, high, high - low) for name in record]
-
-    def outcome(read):
-        try:
-            return read()
-        except AnswerError as error:
-            return str(error)
-
-    one_by_one = outcome(lambda: [signed_units(record[name], bounds, size, path) for name, path, *_ in asked])
-    assert outcome(lambda: signed_units_of(record, asked, size)) == one_by_one
 
 
 IMPOSSIBLE = [
