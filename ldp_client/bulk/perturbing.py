@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ldp_client.answering import padding_of, refuse_route, refuse_wrong_public
 from ldp_client.bulk import choices, numbers
 from ldp_client.bulk.quantising import Quantised, count_clipped, in_rows, quantise_many, with_blanks
-from ldp_client.bulk.randomness import below
 from ldp_client.columns.clipping import ClippedCount
 from ldp_client.core.randomness import Source, read, urandom
 from ldp_client.documents.errors import AnswerError, InputError
@@ -160,15 +159,11 @@ def reports_of(
     values = public or [{} for _ in people]
     for each in values:
         refuse_wrong_public(study, each)
-    names = [question.id for question in study.questions]
-    # If a study asks each person one question only, first draw which question.
-    asked = below(len(names), len(people), random).tolist() if study.sample_one_question else None
     payloads: list[dict[str, bytes]] = [{} for _ in people]
-    for place, name in enumerate(names):
-        chosen = [row for row in range(len(people)) if asked is None or asked[row] == place]
-        rows = randomise_many(mechanisms[name], [people[row][place][1] for row in chosen], random)
-        for row, payload in zip(chosen, rows):
-            payloads[row][name] = payload.tobytes()
+    for place, question in enumerate(study.questions):
+        answers = [person[place][1] for person in people]
+        for kept, payload in zip(payloads, randomise_many(mechanisms[question.id], answers, random)):
+            kept[question.id] = payload.tobytes()
     secrets = read(random, SECRET_BYTES * len(people))
     head = (study.id, study.version, study.digest)
     for row, (kept, each) in enumerate(zip(payloads, values)):

@@ -7,26 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp_client.columns.arrays import clip_norms, positions, refuse_missing, signed, without_mask
-from ldp_client.columns.clipping import ROUNDING, is_clipped
-from ldp_client.core.quantise import UNIT, as_float
+from ldp_client.columns.arrays import clip_norms, is_missing, numbers, positions, signed, without_mask
+from ldp_client.columns.clipping import is_clipped, largest_square
+from ldp_client.core.quantise import UNIT
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.question import Field
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.mechanisms.record import RecordMechanism
+from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
-from ldp_client.mechanisms.tables.rows import NO_ROWS, is_missing
+from ldp_client.mechanisms.tables.rows import NO_ROWS
 from ldp_client.words.text import say
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Quantised = Sequence[Any] | Integers
-
-
-FLAGS = (bool, np.bool_)
 
 
 def in_rows(field: str, answers: Any) -> Any:
@@ -72,20 +70,18 @@ def quantise_many(mechanism: Mechanism, answers: Any) -> Quantised:
     numbered choices; for a record {field: array, …, response: array}. Anything else is read as a sequence
     of single answers.
     """
-    answers = in_rows(mechanism.field, answers)
     if isinstance(answers, dict):
-        if isinstance(mechanism, GaussianStatistics):
-            return _clipped_records(mechanism, answers)
-        if isinstance(mechanism, SampledProducts):
-            return _entries(mechanism, _records(mechanism, answers, UNIT))
-        answers = _each_record(mechanism, answers)
-    answers = without_mask(answers)
+        if isinstance(mechanism, (GaussianRecord, GaussianStatistics, SampledProducts)):
+            return _records(mechanism, answers)
+        columns = [without_mask(column) for column in answers.values()]
+        answers = [dict(zip(answers, values)) for values in zip(*columns)]
+    answers = without_mask(in_rows(mechanism.field, answers))
     if isinstance(answers, np.ndarray) and answers.ndim == 1:
         if isinstance(mechanism, ChoiceMechanism):
             return _choices(mechanism, answers)
-        if answers.dtype.kind in "iuf" and hasattr(mechanism, "bounds") and hasattr(mechanism, "levels"):
-            refuse_missing(answers, mechanism.field)
-            indices = _indices(answers, mechanism.bounds, mechanism.levels)
+        if answers.dtype.kind in "iuf" and isinstance(mechanism, (NumberMechanism, RefusableNumber)):
+            place = positions(numbers(answers, mechanism.field), mechanism.bounds)
+            indices = np.minimum((place * mechanism.levels + 0.5).astype(np.int64), mechanism.levels)
             return np.column_stack([indices, np.zeros_like(indices)]) if mechanism.refusal else indices
     return _one_by_one(mechanism, answers.tolist() if isinstance(answers, np.ndarray) else answers)
 
@@ -112,36 +108,16 @@ def count_clipped(mechanism: Any, answers: Any) -> int:
 
 def _are_clipped(mechanism: Any, columns: dict[str, Any]) -> NDArray[np.bool_]:
     """Return which records of {field: column} are beyond the bounds or norm."""
-    numbers = {
-        field.id: (_floats(columns[field.id], field.id), _bounds(field))
-        for field in (*mechanism.features, mechanism.response)
-        if field.bounds is not None
-    }
-    beyond = [(column < float(low)) | (column > float(high)) for column, (low, high) in numbers.values()]
+    beyond, squares = [], np.zeros(1)
+    for field in (*mechanism.features, mechanism.response):
+        if field.bounds is not None:
+            values = numbers(columns[field.id], field.id)
+            low, high = field.bounds
+            beyond.append((values < float(low)) | (values > float(high)))
+            if field is not mechanism.response:
+                squares = squares + np.square(2 * positions(values, field.bounds) - 1)
     clipped: NDArray[np.bool_] = np.any(beyond, axis=0)
-    if mechanism.norm is not None:
-        scaled = [2 * positions(*numbers[field.id]) - 1 for field in mechanism.features]
-        clipped |= np.square(scaled).sum(axis=0) > float(mechanism.norm) ** 2 * (1 + ROUNDING)
-    return clipped
-
-
-def _floats(column: Any, name: str) -> Floats:
-    numbers = np.asarray(column)
-    if numbers.dtype.kind == "O":
-        # Object arrays may hold integers beyond all floats.
-        numbers = np.asarray([as_float(value, name) for value in numbers.tolist()])
-    return numbers.astype(np.float64)
-
-
-def _each_record(mechanism: Mechanism, answers: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the records of {field: column}. Lists keep their values' types: True is not a number."""
-    columns = [
-        np.asarray(column).tolist() if hasattr(column, "dtype") else list(column)
-        for column in map(without_mask, answers.values())
-    ]
-    if len({len(column) for column in columns}) > 1:
-        raise AnswerError.say("core.column_lengths", mechanism.field)
-    return [dict(zip(answers, values)) for values in zip(*columns)]
+    return clipped if mechanism.norm is None else clipped | (squares > largest_square(mechanism.norm))
 
 
 def _choices(mechanism: ChoiceMechanism, answers: NDArray[Any]) -> Integers | list[int]:
@@ -159,95 +135,55 @@ def _choices(mechanism: ChoiceMechanism, answers: NDArray[Any]) -> Integers | li
     return _one_by_one(mechanism, answers.tolist())
 
 
-def _indices(values: NDArray[Any], bounds: tuple[Rational, Rational], levels: int) -> Integers:
-    return np.minimum((positions(values, bounds) * levels + 0.5).astype(np.int64), levels)
-
-
-def _clipped_records(mechanism: GaussianStatistics, answers: dict[str, Any]) -> Integers:
-    """Return v of every record, as GaussianStatistics.quantise does."""
-    vectors = _records(mechanism, answers, mechanism.weight)
-    vectors[:, 1:-1] = clip_norms(vectors[:, 1:-1], mechanism.radius)
-    return vectors
-
-
-def _records(mechanism: RecordMechanism, answers: dict[str, Any], weight: int) -> Integers:
-    """Return (constant, features, response) of every record: features in units, the others × weight."""
-    columns = {name: np.asarray(without_mask(answers[name])) for name in answers}
-    _check_columns(mechanism, columns)
-    for field in (*mechanism.features, mechanism.response):
-        # Arrays of booleans are rejected above. In a list of numbers a boolean would count as 0 or 1.
-        if field.bounds is not None and any(
-            [isinstance(value, FLAGS) for value in _listed(answers[field.id])]
-        ):
-            raise AnswerError.say("core.numbers", f"{mechanism.field}.{field.id}")
-    features = [_units(mechanism, columns[field.id], field) for field in mechanism.features]
-    last = _signed(columns[mechanism.response.id], mechanism.response, weight)
-    return np.column_stack([np.full(len(last), weight), *features, last])
-
-
-def _entries(mechanism: SampledProducts, rows: Integers) -> Integers:
-    """Return every record's entries: a field with levels becomes its level's codes, others are unchanged."""
-    if not any(mechanism.codes):
-        return rows
-    found = [rows[:, :1]]
-    for codes, column in zip(mechanism.codes, rows[:, 1:-1].T):
-        found.append(UNIT * np.asarray(codes, np.int64)[column] if codes else column[:, None])
-    return np.hstack([*found, rows[:, -1:]])
-
-
-def _units(mechanism: RecordMechanism, column: NDArray[Any], field: Field) -> Integers:
-    """Return a feature's column as quantise_fields does."""
-    if field.cuts:
-        return np.searchsorted(mechanism.cuts[field.id], column.astype(np.float64), side="right")
-    if not field.choices:
-        return _signed(column, field, UNIT)
-    labels, where = np.unique(column.astype(str), return_inverse=True)
-    places = np.asarray([mechanism.places[field.id].of(label) for label in labels.tolist()], np.int64)[where]
-    if places.size and places.min() < 0:
-        problem = say("core.one_of_choices", choices=len(field.choices))
-        row = int(places.argmin()) + 1
-        raise AnswerError.say("core.row", f"{mechanism.field}.{field.id}", row=row, problem=problem)
-    return places
-
-
-def _listed(column: Any) -> Any:
-    """Return the values of a list, whose types may differ; () for an array."""
-    return () if hasattr(column, "dtype") else column
-
-
-def _signed(column: NDArray[Any], field: Field, size: int) -> Integers:
-    if field.bounds is None:
-        return np.where(column, size, -size)
-    return signed(column, field.bounds, size)
-
-
-def _bounds(field: Any) -> tuple[Rational, Rational]:
-    bounds: tuple[Rational, Rational] = field.bounds
-    return bounds
-
-
-def _check_columns(mechanism: RecordMechanism, columns: dict[str, NDArray[Any]]) -> None:
+def _records(
+    mechanism: GaussianRecord | GaussianStatistics | SampledProducts, columns: dict[str, Any]
+) -> Integers:
+    """Return the integers of every record of {field: column}, as the mechanism's `quantise` does."""
     fields = [*mechanism.features, mechanism.response]
     for field in fields:
-        name = f"{mechanism.field}.{field.id}"
         if field.id not in columns:
-            raise AnswerError.say("core.missing", name)
-        column = columns[field.id]
-        if column.ndim != 1 or len(column) != len(columns[fields[0].id]):
-            raise AnswerError.say("core.one_column", name)
-        if field.choices:
-            _check_labels(column, field, name)
-            continue
-        if column.dtype.kind not in ("b" if field.bounds is None else "iuf"):
-            raise AnswerError.say("core.booleans" if field.bounds is None else "core.numbers", name)
-        refuse_missing(column, name)
+            raise AnswerError.say("core.missing", f"{mechanism.field}.{field.id}")
     if len(columns) != len(fields):
         raise AnswerError.say("core.unasked_field", mechanism.field)
+    unit, weight = mechanism.units
+    *features, response = [
+        _field(mechanism, field, columns[field.id], weight if field is mechanism.response else unit)
+        for field in fields
+    ]
+    for field, column in zip(fields, [*features, response]):
+        if column.ndim != 1 or len(column) != len(response):
+            raise AnswerError.say("core.one_column", f"{mechanism.field}.{field.id}")
+    if isinstance(mechanism, SampledProducts):
+        entries = [np.full(len(response), UNIT)]
+        for codes, column in zip(mechanism.codes, features):
+            entries.append(UNIT * np.asarray(codes, np.int64)[column] if codes else column)
+        return np.column_stack([*entries, response])
+    vectors = clip_norms(np.column_stack(features), mechanism.radius)
+    if isinstance(mechanism, GaussianStatistics):
+        vectors = np.column_stack([np.full(len(response), weight), vectors])
+    elif mechanism.binary:
+        response = np.where(response > 0, 1, 0)
+    return np.column_stack([vectors, response])
 
 
-def _check_labels(column: NDArray[Any], field: Field, name: str) -> None:
-    """Require text, also in a column of objects. Raises AnswerError with the first row without text."""
-    wrong = [] if column.dtype.kind == "U" else [not isinstance(value, str) for value in column.tolist()]
+def _field(mechanism: RecordMechanism, field: Field, column: Any, size: int) -> Integers:
+    """Return one field's column in units of 1/size, or as levels."""
+    name = f"{mechanism.field}.{field.id}"
+    if field.bounds is not None:
+        values = numbers(in_rows(name, column), name)
+        if field.cuts:
+            return np.searchsorted(mechanism.cuts[field.id], values, side="right")
+        return signed(values, field.bounds, size)
+    listed = without_mask(in_rows(name, column))
+    answers = np.asarray(listed)
+    if not field.choices:
+        if answers.dtype.kind != "b":
+            raise AnswerError.say("core.booleans", name)
+        return np.where(answers, size, -size)
+    labels, where = np.unique(answers.astype(str), return_inverse=True)
+    places = np.asarray([mechanism.places[field.id].of(label) for label in labels.tolist()], np.int64)[where]
+    wrong = [place < 0 or not isinstance(label, str) for place, label in zip(places, listed)]
     if any(wrong):
         problem = say("core.one_of_choices", choices=len(field.choices))
         raise AnswerError.say("core.row", name, row=wrong.index(True) + 1, problem=problem)
+    return places

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp_client.core.quantise import as_float
 from ldp_client.documents.errors import AnswerError
 from ldp_client.documents.rational import Rational
 from ldp_client.words.text import say
@@ -30,25 +31,48 @@ def without_mask(answers: Any) -> Any:
     return answers.tolist()
 
 
-def refuse_missing(values: NDArray[Any], field: str, before: int = 0) -> None:
-    """Raise AnswerError for a value that is not finite, with its first row, counted from before + 1."""
-    numbers = values.astype(np.float64)
-    for bad, key in ((np.isnan(numbers), "core.missing"), (np.isinf(numbers), "core.infinite")):
-        if bad.any():
-            raise AnswerError.say("core.row", field, row=before + int(bad.argmax()) + 1, problem=say(key))
+def is_missing(value: Any) -> bool:
+    """Return True for None, NaN, or what data frames have for either."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):
+        # An array, or a signalling NaN: it is not missing, and no answer.
+        return False
 
 
-def positions(values: NDArray[Any], bounds: tuple[Rational, Rational]) -> Floats:
+def numbers(column: Any, field: str, before: int = 0) -> Floats:
+    """Return a column of numbers as floats, infinite for an integer beyond all floats.
+
+    Raises AnswerError, with the first wrong row, counted from before + 1.
+    """
+    column = without_mask(column)
+    kind = getattr(getattr(column, "dtype", None), "kind", "O")
+    if kind in "mM":
+        raise AnswerError.say("core.times", field)
+    if kind in "iuf" and np.isfinite(column).all():
+        return np.asarray(column, np.float64)
+    floats = np.empty(len(column))
+    for place, value in enumerate(column.tolist() if hasattr(column, "dtype") else column):
+        try:
+            floats[place] = as_float(value, field)
+        except AnswerError as error:
+            problem = say("core.missing") if is_missing(value) else error.problem
+            raise AnswerError.say("core.row", field, row=before + place + 1, problem=problem) from None
+    return floats
+
+
+def positions(values: Floats, bounds: tuple[Rational, Rational]) -> Floats:
     """Return core/quantise.grid_index for every value, without rounding, by the same operations on floats."""
-    numbers = values.astype(np.float64)
     low, high = float(bounds[0]), float(bounds[1])
     with np.errstate(all="ignore"):
-        share = np.clip((numbers - low) / (high - low), 0.0, 1.0)
-    share = np.where(numbers >= high, 1.0, share)
-    return np.where(numbers <= low, 0.0, share)
+        share = np.clip((values - low) / (high - low), 0.0, 1.0)
+    share = np.where(values >= high, 1.0, share)
+    return np.where(values <= low, 0.0, share)
 
 
-def signed(values: NDArray[Any], bounds: tuple[Rational, Rational], size: int) -> Integers:
+def signed(values: Floats, bounds: tuple[Rational, Rational], size: int) -> Integers:
     """Return core/quantise.signed_units for every value."""
     return (positions(values, bounds) * (2 * size) + 0.5).astype(np.int64) - size
 

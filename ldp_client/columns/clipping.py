@@ -56,7 +56,12 @@ def is_clipped(asked: Any, answer: Any) -> bool:
     if asked.norm is None:
         return False
     scaled = [signed_units(answer[field.id], field.bounds, UNIT, field.id) / UNIT for field in features]
-    return sum(entry * entry for entry in scaled) > float(asked.norm) ** 2 * (1 + ROUNDING)
+    return sum(entry * entry for entry in scaled) > largest_square(asked.norm)
+
+
+def largest_square(norm: Any) -> float:
+    """Return the largest square of a norm that is not clipped."""
+    return float(norm) ** 2 * (1 + ROUNDING)
 
 
 def _is_beyond(value: Any, bounds: Any) -> bool:

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from ldp_client.answering import perturb_answers, public_values, quantise_answers, refuse_route, report_of
-from ldp_client.columns.clipping import ClippedCount, is_clipped
+from ldp_client.columns.clipping import ClippedCount
 from ldp_client.core.randomness import Source, urandom
 from ldp_client.documents.errors import AnswerError, InputError, MissingExtraError, RefusedError, UsageError
 from ldp_client.documents.question import Question
@@ -188,18 +188,11 @@ class CountedTable:
 
     def chunks(self) -> Iterator[Any]:
         """Yield the table's parts. Each part is counted after it was consumed."""
+        from ldp_client.bulk.quantising import count_clipped
+
         before = 0
         for part in self.table.chunks():
             yield part
             before += len(next(iter(part.values())))
-            self.count.note(self.question.id, _clipped_rows(self.question, part))
+            self.count.note(self.question.id, count_clipped(self.question, part))
         self.count.total = before
-
-
-def _clipped_rows(question: Question, columns: dict[str, Any]) -> int:
-    try:
-        from ldp_client.bulk.quantising import count_clipped
-    except ModuleNotFoundError:
-        records = [dict(zip(columns, values)) for values in zip(*columns.values())]
-        return sum([is_clipped(question, record) for record in records])
-    return count_clipped(question, columns)

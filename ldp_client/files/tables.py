@@ -80,7 +80,7 @@ class CsvFile:
             texts = self._texts(columns, places, chunk, first, len(header))
             for column in columns:
                 readings[column].look_at(texts[column])
-            yield {column: _numbers(texts[column]) for column in columns}
+            yield {column: [_number(text) for text in texts[column]] for column in columns}
             first += ROWS
         refuse_two_readings(self.name, readings)
 
@@ -159,18 +159,10 @@ def _columns_of(study: Study, question: Question) -> dict[str, str]:
     return {field.id: prefix + field.id for field in question.fields}
 
 
-def _numbers(texts: list[str]) -> list[Any]:
+def _number(text: str) -> float | str | None:
+    """Return a number, None for a missing value, or other text, which no mechanism takes."""
     try:
         # Python reads 1_000 as a number. In a table it is a mistake.
-        if "_" not in "".join(texts):
-            return [float(text) for text in texts]
-    except ValueError:
-        pass
-    return [_number(text) for text in texts]
-
-
-def _number(text: str) -> float | str | None:
-    try:
         return text if "_" in text else float(text)
     except ValueError:
         return None if text.strip().lower() in NO_VALUE else text

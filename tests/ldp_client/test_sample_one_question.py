@@ -7,10 +7,10 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
-from ldp_client.bulk.perturbing import reports_of
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import AnswerError, ReportError
 from ldp_client.explain import describe
+from ldp_client.files.batch import perturb_people
 from schemas import Rational, Report, Study
 from summaries import check_report, summarize
 from tests import studies
@@ -65,7 +65,7 @@ def test_report_size_does_not_depend_on_the_question():
     assert len({next(iter(Report.from_json(text).payloads)) for text in texts}) == len(PARTS)
     assert len({len(text) for text in texts}) == 1
     quantised = [(name, MECHANISMS[name].quantise(ANSWERS[name])) for name in MECHANISMS]
-    batch = list(reports_of(STUDY, MECHANISMS, [quantised] * 30, source))
+    batch = list(perturb_people(STUDY, MECHANISMS, [quantised] * 30, source))
     assert {len(report.to_json()) for report in batch} == {len(texts[0])}
     assert any(text.endswith("}") for text in texts)
 

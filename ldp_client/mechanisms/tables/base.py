@@ -7,7 +7,7 @@ replace-one and, without averaging, under add/remove as well (sensitivities.py),
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldp_client.core.integers import isqrt
 from ldp_client.core.noise_levels import NOISE_BITS
@@ -19,10 +19,7 @@ from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.tables.powers import Gram, PowerSums, products_of
-from ldp_client.mechanisms.tables.rows import Columns, as_arrays
-
-if TYPE_CHECKING:
-    pass
+from ldp_client.mechanisms.tables.rows import records_of
 
 MULTIPLIER_BITS = 120
 WORD_BYTES = 8
@@ -70,7 +67,6 @@ class TableMechanism(Mechanism):
         self.intercept, self.average = stated.intercept, stated.average
         longest = isqrt(len(self.features) * UNIT * UNIT - 1) + 1
         self.radius = min(question.norm.floor_scaled(UNIT), longest)
-        self.columns = Columns(self.field, [*self.features, self.response], self.radius)
         self.coordinates = self._released_pairs()
         self.products = products_of(len(self.features), self.intercept) if stated.fourth_moments else []
         self.payload_size = WORD_BYTES * (1 + len(self.coordinates) + len(self.products))
@@ -135,16 +131,10 @@ class TableMechanism(Mechanism):
         """
         gram = Gram(len(self.features) + 2, self.average)
         powers = PowerSums(len(self.features)) if self.products else None
-        for before, columns in self.columns.parts(answer):
-            arrays = as_arrays(columns)
-            if arrays is None:
-                records = self.columns.records(columns, before)
-                gram.add_rows(powers.add_rows(records) if powers else records)
-            else:
-                rows = self.columns.array(arrays, before)
-                gram.add_array(rows)
-                if powers:
-                    powers.add_array(rows)
+        for records in records_of(self.field, [*self.features, self.response], self.radius, answer):
+            gram.add(records)
+            if powers:
+                powers.add(records)
         if gram.groups == 0:
             raise AnswerError.say("core.table_groups", self.field, average=self.average)
         sums = [gram.total[i][j] for i, j in self.coordinates]
@@ -178,40 +168,31 @@ class TableMechanism(Mechanism):
         count, *values = self._all_words(payload)
         if self.count_step:
             count = (2 * count + self.count_step) // (2 * self.count_step)
-        return count, [value / grid for value, grid in zip(values, self._grids)]
+        return count, [value / grid for value, grid in zip(values, self._grids[: len(self.coordinates)])]
 
     def power_sums(self, payload: bytes) -> list[float]:
         """The noisy sums of products of features in scaled units, in the order of `products`."""
-        values = self._all_words(payload)[1 + len(self.coordinates) :]
-        return [value / grid for value, grid in zip(values, self._power_grids)]
+        size = len(self.coordinates)
+        return [value / grid for value, grid in zip(self._all_words(payload)[1 + size :], self._grids[size:])]
 
     @property
     def _grids(self) -> list[float]:
-        """Integers for one scaled unit of each coordinate."""
-        shift = 2.0 ** (2 * UNIT_BITS - MULTIPLIER_BITS)
-        return [multiplier * self.average * shift for multiplier in self._pair_multipliers]
-
-    @property
-    def _pair_multipliers(self) -> list[int]:
-        return self.multipliers[: len(self.coordinates)]
-
-    @property
-    def _power_grids(self) -> list[float]:
-        multipliers = self.multipliers[len(self.coordinates) :]
+        """Integers for one scaled unit of each coordinate, then of each product."""
+        powers = [2] * len(self.coordinates) + [len(product) for product in self.products]
         return [
-            multiplier * 2.0 ** (len(product) * UNIT_BITS - MULTIPLIER_BITS)
-            for product, multiplier in zip(self.products, multipliers)
+            multiplier * self.average * 2.0 ** (power * UNIT_BITS - MULTIPLIER_BITS)
+            for power, multiplier in zip(powers, self.multipliers)
         ]
 
     @property
     def noise_scale(self) -> list[float]:
         """Each coordinate's noise, sd of Gaussian and scale b of Laplace noise, in scaled units."""
-        return [(1 << NOISE_BITS) / grid for grid in self._grids]
+        return [(1 << NOISE_BITS) / grid for grid in self._grids[: len(self.coordinates)]]
 
     @property
     def power_noise_scale(self) -> list[float]:
         """`noise_scale` of each product's sum."""
-        return [(1 << NOISE_BITS) / grid for grid in self._power_grids]
+        return [(1 << NOISE_BITS) / grid for grid in self._grids[len(self.coordinates) :]]
 
     @property
     def count_noise_sd(self) -> float:
@@ -239,7 +220,7 @@ class TableMechanism(Mechanism):
         side = min(self.radius, UNIT)
         fields = [UNIT, *[side] * len(self.features), UNIT]
         products = [fields[i] * fields[j] * self.average for i, j in self.coordinates]
-        return [(p * m >> MULTIPLIER_BITS) + 1 for p, m in zip(products, self._pair_multipliers)]
+        return [(p * m >> MULTIPLIER_BITS) + 1 for p, m in zip(products, self.multipliers)]
 
 
 def part(budget: Privacy, share: Rational) -> Privacy:

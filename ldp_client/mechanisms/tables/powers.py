@@ -7,7 +7,6 @@ two and one are among the second moments. How far apart two tables' sums can be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from itertools import combinations_with_replacement
 from math import comb, factorial
 from typing import TYPE_CHECKING, Any
@@ -29,67 +28,37 @@ EXACT_ROWS = 1 << (53 - 2 * LIMB_BITS)
 
 
 class Gram:
-    """Rows are lists (or arrays) of integers; those that do not fill a last group are left out.
+    """Exact sums of uuᵀ over rows u, or over sums u of `average` rows. An incomplete group is left out.
 
-    wide: entries of arrays are up to two limbs long, as those of groups are. total: the upper triangle's
-    sums, by row. groups: how many vectors u were summed.
+    total: the upper triangle's sums, by row. groups: how many vectors u were summed.
     """
 
-    def __init__(self, width: int, average: int, wide: bool = False) -> None:
+    def __init__(self, width: int, average: int) -> None:
         self.average = average
-        self.wide = wide or average > 1
         self.groups = 0
         self.total = [[0] * width for _ in range(width)]
-        self._open = [0] * width
-        self._filled = 0
+        # Rows that wait for the rest of their group.
+        self._rest: Any = None
 
-    def add_rows(self, rows: Iterable[list[int]]) -> None:
-        """Add records one by one."""
-        for row in rows:
-            if self.average > 1:
-                self._open = [one + other for one, other in zip(self._open, row)]
-                self._filled += 1
-                if self._filled < self.average:
-                    continue
-                row, self._open, self._filled = self._open, [0] * len(row), 0
-            self._add_vector(row)
+    def add(self, rows: Integers) -> None:
+        """Add rows whose entries have at most two limbs, as their sums over a group."""
+        import numpy as np
 
-    def _add_vector(self, vector: list[int]) -> None:
-        self.groups += 1
-        for i, entry in enumerate(vector):
-            sums = self.total[i]
-            for j in range(i, len(vector)):
-                sums[j] += entry * vector[j]
-
-    def add_array(self, rows: Integers) -> None:
-        """Add the rows of an array, entries of at most 2**LIMB_BITS (its square if wide): the same sums."""
         if self.average > 1:
-            head = min(len(rows), (self.average - self._filled) % self.average)
-            self.add_rows(rows[:head].tolist())
-            whole = (len(rows) - head) // self.average * self.average
-            tail = rows[head + whole :]
-            grouped = rows[head : head + whole].reshape(-1, self.average, rows.shape[1])
-            self._add_vectors(grouped.sum(axis=1))
-            self.add_rows(tail.tolist())
-        else:
-            self._add_vectors(rows)
-
-    def _add_vectors(self, vectors: Integers) -> None:
-        self.groups += len(vectors)
-        for start in range(0, len(vectors), EXACT_ROWS):
-            chunk = vectors[start : start + EXACT_ROWS]
-            high = chunk >> LIMB_BITS if self.wide else 0 * chunk
+            rows = rows if self._rest is None else np.concatenate([self._rest, rows])
+            whole = len(rows) // self.average * self.average
+            rows, self._rest = rows[:whole], rows[whole:]
+            rows = rows.reshape(-1, self.average, rows.shape[1]).sum(axis=1)
+        self.groups += len(rows)
+        for start in range(0, len(rows), EXACT_ROWS):
+            chunk = rows[start : start + EXACT_ROWS]
+            high = chunk >> LIMB_BITS
             low = chunk - (high << LIMB_BITS)
-            self._add_products(low, low, 0)
-            if high.any():
-                for left, right, shift in ((high, low, 1), (low, high, 1), (high, high, 2)):
-                    self._add_products(left, right, shift * LIMB_BITS)
-
-    def _add_products(self, left: Integers, right: Integers, shift: int) -> None:
-        products: Any = left.astype(float).T @ right.astype(float)
-        for i, sums in enumerate(products.tolist()):
-            for j in range(i, len(sums)):
-                self.total[i][j] += int(sums[j]) << shift
+            for left, right, shift in ((low, low, 0), (high, low, 1), (low, high, 1), (high, high, 2)):
+                products: Any = left.astype(float).T @ right.astype(float)
+                for i, sums in enumerate(products.tolist()):
+                    for k in range(i, len(sums)):
+                        self.total[i][k] += int(sums[k]) << shift * LIMB_BITS
 
 
 def products_of(features: int, intercept: bool) -> list[tuple[int, ...]]:
@@ -106,23 +75,17 @@ class PowerSums:
         factors: list[tuple[int, ...]] = [*((i,) for i in range(1, features + 1)), *self.pairs]
         self.places = {factor: place for place, factor in enumerate(factors)}
         self.features = features
-        self.gram = Gram(len(factors), 1, wide=True)
+        self.gram = Gram(len(factors), 1)
 
-    def add_rows(self, rows: Iterable[list[int]]) -> Iterator[list[int]]:
-        """Add the records (1, x, y) that are read through it."""
-        for row in rows:
-            self.gram.add_rows([[*row[1 : self.features + 1], *(row[i] * row[j] for i, j in self.pairs)]])
-            yield row
-
-    def add_array(self, rows: Integers) -> None:
-        """`add_rows` of an array: the same sums."""
+    def add(self, rows: Integers) -> None:
+        """Add records (1, x, y)."""
         import numpy as np
 
         first, second = np.asarray(self.pairs).T
         for start in range(0, len(rows), EXACT_ROWS):
             part = rows[start : start + EXACT_ROWS]
             products = part[:, first] * part[:, second]
-            self.gram.add_array(np.column_stack([part[:, 1 : self.features + 1], products]))
+            self.gram.add(np.column_stack([part[:, 1 : self.features + 1], products]))
 
     def total(self, product: tuple[int, ...]) -> int:
         """The sum of one product of three or four features, in units of UNIT to the −3 or −4."""
