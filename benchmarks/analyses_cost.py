@@ -259,7 +259,7 @@ def augmentation_of(analysis: Any) -> Augmentation:
     cells = analysis.cells
     columns = np.concatenate([analysis.law.standard[:, 0], np.ones((len(cells.frame), 1))], axis=1)
     rows = np.repeat(np.arange(len(cells.counts)), cells.counts)
-    vectors = analysis.response.vectors
+    vectors = analysis.response.choices.vectors[0, :-1]
     channel = vectors[np.argsort(vectors[:, 1])].T
     order = np.argsort(np.argsort(vectors[:, 1]))
     return Augmentation(columns[cells.cell[rows]], order[cells.reports["ever"][rows]], channel)

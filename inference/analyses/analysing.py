@@ -163,7 +163,7 @@ def _held(found: Diagnostics, analysis: Assembled, expected: Predictive | Unchec
 
 def far_beyond(analysis: Assembled, sites: Draws) -> tuple[str, ...]:
     """Return a note if the law of a private number lies beyond the number's bounds."""
-    channel = analysis.response.channel if analysis.response is not None else None
+    channel = analysis.response.number if analysis.response is not None else None
     if channel is None or channel.plain is None or not channel.plain.error > 0:
         return ()
     frame, sizes = analysis.cells.frame, analysis.cells.sizes
@@ -283,7 +283,7 @@ def _notes_of_privates(analysis: Assembled) -> list[str]:
         found.append(f"the answers to {whose} are assumed to depend on {on or 'no public column'} alone")
     if analysis.predictors and not analysis.outcome.answers:
         found.append(_one_spread(analysis))
-    if not all(one.exact for one in analysis.privates):
+    if not all(one.channel.exact for one in analysis.privates):
         found.append("log-likelihoods leave out a constant that no answer changes")
     if not analysis.privates:
         found.append("the formula names no private column: this is an ordinary regression")

@@ -28,15 +28,14 @@ from inference.analyses.matrices import (
     matrix_of,
     variables,
 )
-from inference.analyses.parameter_names import INTERCEPT, refuse_clashes, united
+from inference.analyses.open_shares import OpenShares
+from inference.analyses.parameter_names import INTERCEPT, refuse_clashes
 from inference.analyses.program import Assembled
 from inference.analyses.stated_priors import LOGIT_SCALE, Given
 from inference.analyses.table import Private, Table, Values
 from inference.analyses.varying import Group, groups_of, levels_of
-from inference.priors.laws import Stated, state
 from ldp_client.documents.errors import InputError
 
-UNIFORM: Stated = state("beta", a=1.0, b=1.0)
 # The most numbers that a likelihood holds at a time: 2.4 GB.
 MOST_TERMS = 300_000_000
 MOST_LEVELS = 100
@@ -71,12 +70,10 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     unit = outcome.scales.coefficient / LOGIT_SCALE
     groups = groups_of(formula.varying, cells, predictors, outcome.outputs, given, unit)
     shares, shares_groups = _shares_of(formula, matrix, cells, predictors, given)
-    private = [*([response] if response else []), *predictors]
-    shares_open = [{name: given.of([name], UNIFORM, "share")[0]} for one in private for name in one.unknown]
-    unknown: dict[str, Stated] = united(*shares_open)
+    opened = OpenShares([*([response] if response else []), *predictors], given)
     given.refuse_others()
     laws = (law, groups, shares, shares_groups, own)
-    found = Assembled(formula, outcome, response, predictors, cells, *laws, unknown, values)
+    found = Assembled(formula, outcome, response, predictors, cells, *laws, opened, values)
     start = {name: np.asarray(value, np.float64) for name, value in found.initial().items()}
     refuse_clashes(found.parameters(start), found.axes())
     given.refuse_two_readings()
@@ -120,7 +117,7 @@ def _right_side(formula: Formula, table: Table) -> tuple[tuple[Private, ...], li
     ordered = [name for name in table.names if name in named]
     private = tuple(table.private[name] for name in ordered if name in table.private)
     for column in private:
-        if column.channel is not None:
+        if column.number is not None:
             raise InputError(
                 f"{column.name} is a private number, which cannot be a predictor. Ask the question as a "
                 "choice of bands.",
@@ -133,8 +130,8 @@ def _outcome_of(
     name: str, response: Private | None, cells: Cells, family: str | None
 ) -> tuple[Outcome, Values | None]:
     """Return the outcome's law and, if the outcome is public, its values."""
-    if response is not None and response.channel is not None:
-        return private_number_outcome(name, response.channel, family), None
+    if response is not None and response.number is not None:
+        return private_number_outcome(name, response.number, family), None
     if response is not None:
         return choice_outcome(response.answers, response.ordered, family), None
     column = cells.outcome

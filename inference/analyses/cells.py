@@ -93,10 +93,13 @@ def _form(patterns: int, n: int) -> str:
 
 
 def joint_vectors(columns: Sequence[Private], codes: Sequence[Codes]) -> Values:
-    """Return P(reports | answers) of patterns (patterns, combinations of answers), last column fastest."""
+    """Return P(reports | answers) of patterns (patterns, combinations of answers), last column fastest.
+
+    columns: without unknown weights.
+    """
     found = np.ones((len(codes[0]) if codes else 1, 1))
     for column, code in zip(columns, codes, strict=True):
-        found = (found[:, :, None] * column.vectors[code][:, None, :]).reshape(len(code), -1)
+        found = (found[:, :, None] * column.choices.vectors[0, code][:, None, :]).reshape(len(code), -1)
     return found
 
 

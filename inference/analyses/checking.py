@@ -10,10 +10,11 @@ import numpy as np
 from jax import Array
 
 from inference.analyses.cells import cuts_of
+from inference.analyses.channel import Channel
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.subgroups import MOST_GROUPS, Mask, groups_of
-from inference.analyses.table import Codes, Looks, Private, Values
+from inference.analyses.table import Codes, Private, Values
 from inference.analyses.trends import against_columns
 from inference.analyses.whole_reports import Truths
 from inference.models.base import Draws as Sites
@@ -27,7 +28,6 @@ MOST_KINDS = 64
 AT_ONCE, MOST_AT_ONCE = 2_000_000, 20_000_000
 # For a private number: values in memory for each law, and its cost relative to a law of choices.
 HELD, LONGER = 60, {"laplace": 4, "gaussian": 40}
-UNLIKE = "the law itself was not checked: its reports differ too much to be counted"
 FEW = "the law itself was not checked: there are too few reports"
 
 
@@ -41,7 +41,7 @@ class Unchecked(NamedTuple):
 def checked(
     analysis: Assembled, prior: Sites | None, posterior: Sites, seed: int, by: str | None = None
 ) -> Predictive | Unchecked:
-    """Return shares of reports, simulated and observed; Unchecked if reports differ too much, or are too few.
+    """Return shares of reports, simulated and observed; Unchecked if reports are too few.
 
     A private outcome is checked by its reports, and a private number by parts of its reports' range. A public
     choice is checked by its choices, and a public number by its distance from what the fit expects by public
@@ -52,8 +52,6 @@ def checked(
     random = np.random.default_rng(seed)
     middles, sites = _middles(analysis, posterior), _some(posterior, 2)
     pairs = list(_pairs(analysis, middles))
-    if not pairs:
-        return Unchecked(UNLIKE)
     found = [_compared(one, sites, random, by) for one in pairs]
     kept = np.concatenate([one.kept for one in found])
     after, observed = _together(found, kept)
@@ -136,22 +134,19 @@ def _pairs(analysis: Assembled, middles: Values) -> Iterator[_Pair]:
 
     middles: (cells,) that are subtracted from a public number.
     """
-    response = analysis.response
-    sides = [one for one in analysis.predictors if one.looks is not None]
-    counted = response is None or response.channel is not None or response.looks is not None
     parts = _parts_about(analysis, middles) if _is_public(analysis) else None
-    own = _width(analysis, parts) if counted else 0
-    joint = [one for one in sides if one.looks and own * one.looks.shows.shape[1] <= MOST_KINDS and own]
-    if counted and not joint:
+    own = _width(analysis, parts)
+    joint = [one for one in analysis.predictors if own * one.choices.shows.shape[1] <= MOST_KINDS]
+    if not joint:
         yield _Pair(analysis, parts, True, None)
-    for one in sides:
+    for one in analysis.predictors:
         yield _Pair(analysis, parts, one in joint, one)
 
 
 def _width(analysis: Assembled, parts: _Parts | None) -> int:
     """Return the number of kinds of the outcome."""
-    if analysis.response is not None and analysis.response.looks is not None:
-        return analysis.response.looks.shows.shape[1]
+    if analysis.response is not None and analysis.response.number is None:
+        return analysis.response.choices.shows.shape[1]
     return len(analysis.outcome.answers) or len(parts.cuts if parts else _cuts(analysis)) + 1
 
 
@@ -187,34 +182,35 @@ def _middles(analysis: Assembled, posterior: Sites) -> Values:
 
 def _cuts(analysis: Assembled) -> Values:
     """Return the cuts that divide the reports of a private number into parts."""
+    return cuts_of(_reported_numbers(analysis), analysis.cells.counts)
+
+
+def _reported_numbers(analysis: Assembled) -> Values:
+    """Return the report of each pattern, of a private number."""
     assert analysis.response is not None
-    reports = analysis.response.vectors[analysis.cells.reports[analysis.response.name], 0]
-    return cuts_of(np.asarray(reports), analysis.cells.counts)
+    assert analysis.response.number is not None
+    return analysis.response.number.reports[analysis.cells.reports[analysis.response.name]]
 
 
 def _parts_of(analysis: Assembled, cuts: Values) -> Callable[[Array, Mapping[str, Array]], Array]:
     """Return a function from linear predictors and a law's own parameters to the probability of each part."""
-    channel = analysis.response.channel if analysis.response is not None else None
+    channel = analysis.response.number if analysis.response is not None else None
     assert channel is not None
     law_of = analysis.outcome.law_of
     return jax.jit(lambda eta, own: channel.shares(law_of(eta, own), cuts))
 
 
 class _Side:
-    """One private column: each pattern's part and features, and chances (parts, answers, kinds)."""
+    """One private column: each pattern's part and kind of report, and chances (parts, answers, kinds)."""
 
-    def __init__(self, looks: Looks, codes: Codes) -> None:
-        self.looks = looks
-        self.said = codes < len(looks.shows)
-        codes = np.where(self.said, codes, 0)
-        self.part, self.shows = looks.part[codes], looks.shows[codes]
+    def __init__(self, channel: Channel, codes: Codes) -> None:
+        self.channel, self.said = channel, codes >= 0
+        self.part, self.shows = channel.part[codes], channel.shows[codes].astype(np.float64)
 
     def chances(self, sites: Mapping[str, Values], place: int) -> Values:
         """Return the chances at one draw."""
-        found = self.looks.chances.copy()
-        for name, slopes in self.looks.unknown.items():
-            found += slopes * sites[name][0, place]
-        return found
+        drawn = {name: values[0, place] for name, values in sites.items()}
+        return np.asarray(self.channel.mixed(self.channel.chances, drawn))
 
 
 class _Pair:
@@ -236,22 +232,20 @@ class _Pair:
         shows = [self._outcome.shows] if self._outcome else [self._kind_shown(cuts)] if self._seen else []
         shows += [self._predictor.shows] if self._predictor else []
         sides = [side for side in (self._outcome, self._predictor) if side]
-        self.exclusive = all(side.looks.exclusive_parts.all() for side in sides)
+        self.exclusive = all(side.channel.exact for side in sides)
         self.kinds = int(np.prod([one.shape[1] for one in shows]))
         said = np.logical_and.reduce([np.ones(len(cells.cell), bool), *(side.said for side in sides)])
-        self._parts = [len(side.looks.chances) for side in (self._outcome, self._predictor) if side]
+        self._parts = [len(side.channel.odds) for side in (self._outcome, self._predictor) if side]
         part = np.zeros(len(cells.cell), np.int64)
         for side in sides:
-            part = part * len(side.looks.chances) + side.part
+            part = part * len(side.channel.odds) + side.part
         self._take(said, part, shows)
 
     def _kind_shown(self, cuts: Values | None) -> Values:
         """Return each pattern's choice, or its part of the range, one-hot."""
         analysis, cells = self.analysis, self.analysis.cells
         if cuts is not None:
-            assert analysis.response is not None
-            reports = analysis.response.vectors[cells.reports[analysis.response.name], 0]
-            return np.eye(len(cuts) + 1)[np.searchsorted(cuts, reports)]
+            return np.eye(len(cuts) + 1)[np.searchsorted(cuts, _reported_numbers(analysis))]
         assert analysis.values is not None
         if self._about is not None:
             return self._about.shown(analysis.values, cells.cell)
@@ -283,7 +277,7 @@ class _Pair:
             self._counts[:, kind] = np.bincount(cell, counts * shown, len(some))
 
     def _longer(self) -> int:
-        channel = self.analysis.response.channel if self.analysis.response is not None else None
+        channel = self.analysis.response.number if self.analysis.response is not None else None
         return LONGER[channel.noise] if channel is not None and self._reported is not None else 1
 
     def observed(self, groups: list[Mask]) -> Values:
@@ -350,13 +344,13 @@ class _Pair:
     def _alone(self, parts: tuple[int, int]) -> tuple[bool, bool]:
         """Return whether each report is of one kind alone, for the outcome and for the predictor."""
         first, second = (
-            side is None or bool(side.looks.exclusive_parts[part])
+            side is None or bool(side.channel.exclusive[part])
             for side, part in zip((self._outcome, self._predictor), parts, strict=True)
         )
         return first, second
 
 
 def _side(analysis: Assembled, column: Private | None) -> _Side | None:
-    if column is None or column.looks is None:
+    if column is None or column.number is not None:
         return None
-    return _Side(column.looks, analysis.cells.reports[column.name])
+    return _Side(column.choices, analysis.cells.reports[column.name])

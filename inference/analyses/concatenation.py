@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from inference.analyses.channel import Channel, stacked
 from inference.analyses.private_numbers import NumberChannel
 from inference.analyses.public_columns import look_alike
-from inference.analyses.table import Codes, Looks, Private, Table, Values, with_missing
+from inference.analyses.table import Codes, Private, Table
 from inference.models.plain_means import PlainMean, pooled
 from ldp_client.documents.errors import InputError
 
@@ -58,7 +59,7 @@ def digest_of(digests: Mapping[str, str]) -> str:
 
 
 def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
-    """Return a private column of all tables, with their vectors stacked."""
+    """Return a private column of all tables, with their channels stacked."""
     parts = {}
     for place, table in tables.items():
         if name not in table.private:
@@ -73,7 +74,7 @@ def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
                 _other_answers(name, first, one, f"{column} {leader}", f"{column} {place}"),
                 code="table.join_other_answers",
             )
-        if _channel(one) != _channel(first):
+        if _noise(one) != _noise(first):
             raise InputError(
                 f"{name} has other bounds or other noise in {column} {place} than in {column} "
                 f"{leader}: such numbers cannot be joined",
@@ -84,53 +85,39 @@ def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
                 f"{name} is ordered differently in {column} {place} than in {column} {leader}",
                 code="table.join_other_order",
             )
-    alike = [_said(_in_order(one, first.answers)) for one in parts.values()]
-    starts = np.cumsum([0, *(len(one.vectors) for one in alike)])
+    alike = [_in_order(one, first.answers) for one in parts.values()]
+    if first.number is None:
+        channel: Channel | NumberChannel = stacked([one.choices for one in alike])
+    else:
+        channel = _pooled(first.number, [(tables[place].counts, one) for place, one in parts.items()])
+    starts = np.cumsum([0, *(_distinct(one) for one in alike)])
     codes = [
         np.where(one.codes < 0, -1, one.codes + start) for one, start in zip(alike, starts, strict=False)
     ]
-    shares = dict.fromkeys(share for one in alike for share in one.unknown)
-    looks = [one.looks for one in alike if one.looks is not None]
-    whole = Private(
-        name,
-        first.answers,
-        np.concatenate(codes),
-        np.vstack([one.vectors for one in alike]),
-        {share: np.vstack([_or_zeros(one.unknown, share, one.vectors) for one in alike]) for share in shares},
-        first.ordered,
-        all(one.exact for one in alike),
-        looks=_looks(looks) if looks and len(looks) == len(alike) else None,
-        channel=_pooled([(tables[place].counts, one) for place, one in zip(parts, alike, strict=True)]),
-    )
-    return with_missing(whole)
+    return Private(name, first.answers, np.concatenate(codes), channel, first.ordered)
 
 
-def _channel(one: Private) -> tuple[str, float, float, float] | None:
-    channel = one.channel
-    return None if channel is None else (channel.noise, channel.low, channel.high, channel.scale)
+def _distinct(one: Private) -> int:
+    """Return the number of distinct reports of a column's channel."""
+    return len(one.choices.shows if one.number is None else one.number.reports)
 
 
-def _pooled(columns: Sequence[tuple[Codes, Private]]) -> NumberChannel | None:
+def _noise(one: Private) -> tuple[str, float, float, float] | None:
+    number = one.number
+    return None if number is None else (number.noise, number.low, number.high, number.scale)
+
+
+def _pooled(first: NumberChannel, columns: Sequence[tuple[Codes, Private]]) -> NumberChannel:
     """Return the joint channel, with the mean and sd of all answers, from (people of each report, column)."""
-    channels = [one.channel for _, one in columns]
-    first = channels[0]
-    sizes = [int(counts[one.codes >= 0].sum()) for counts, one in columns]
-    known = [(n, one) for n, one in zip(sizes, channels, strict=True) if n and one is not None]
-    if first is None or not known:
-        return first
+    channels = [(int(counts[one.codes >= 0].sum()), one.number) for counts, one in columns]
+    numbers = [(n, number) for n, number in channels if number is not None]
+    reports = np.concatenate([number.reports for _, number in numbers])
+    known = [(n, number) for n, number in numbers if n]
     starts = pooled([(n, PlainMean(one.mean, 0.0, one.sd)) for n, one in known])
     plain = [(n, one.plain) for n, one in known if one.plain is not None]
-    return replace(first, mean=starts.mean, sd=starts.sd, plain=pooled(plain) if plain else None)
-
-
-def _said(one: Private) -> Private:
-    """Return the column with code −1 for missing reports, and without their vector, the last."""
-    if not one.missing:
-        return one
-    last = len(one.vectors) - 1
-    unknown = {share: slopes[:last] for share, slopes in one.unknown.items()}
-    codes = np.where(one.codes == last, -1, one.codes)
-    return replace(one, codes=codes, vectors=one.vectors[:last], unknown=unknown, missing=0)
+    return replace(
+        first, mean=starts.mean, sd=starts.sd, reports=reports, plain=pooled(plain) if plain else None
+    )
 
 
 def _other_answers(name: str, first: Private, one: Private, leader: str, place: str) -> str:
@@ -148,38 +135,7 @@ def _in_order(one: Private, answers: Sequence[str]) -> Private:
     order = [one.answers.index(answer) for answer in answers]
     if order == list(range(len(order))):
         return one
-    unknown = {share: slopes[:, order] for share, slopes in one.unknown.items()}
-    looks = one.looks
-    if looks is not None:
-        moved = {share: slopes[:, order] for share, slopes in looks.unknown.items()}
-        looks = replace(looks, chances=looks.chances[:, order], unknown=moved)
-    vectors = one.vectors[:, order]
-    return replace(one, answers=tuple(answers), vectors=vectors, unknown=unknown, looks=looks)
-
-
-def _or_zeros(found: Mapping[str, Values], name: str, alike: Values) -> Values:
-    return found[name] if name in found else np.zeros_like(alike)
-
-
-def _looks(looks: Sequence[Looks]) -> Looks:
-    """Return the features of all reports."""
-    width = max(one.shows.shape[1] for one in looks)
-    shares = dict.fromkeys(share for one in looks for share in one.unknown)
-    parts = np.cumsum([0, *(len(one.chances) for one in looks)])
-    return Looks(
-        np.vstack([np.pad(one.shows, ((0, 0), (0, width - one.shows.shape[1]))) for one in looks]),
-        np.concatenate([one.part + start for one, start in zip(looks, parts, strict=False)]),
-        np.concatenate([_wide(one.chances, width) for one in looks]),
-        {
-            share: np.concatenate([_wide(_or_zeros(one.unknown, share, one.chances), width) for one in looks])
-            for share in shares
-        },
-        np.concatenate([one.exclusive_parts for one in looks]),
-    )
-
-
-def _wide(chances: Values, width: int) -> Values:
-    return np.pad(chances, ((0, 0), (0, 0), (0, width - chances.shape[2])))
+    return replace(one, answers=tuple(answers), channel=one.choices.reordered(order))
 
 
 def _public(name: str, tables: Mapping[str, Table], column: str) -> tuple[pd.Series, list[str]]:

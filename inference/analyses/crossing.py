@@ -213,12 +213,12 @@ def _columns(table: Table, names: Sequence[str], by: str | None) -> list[Private
                 f"{name} is public: cross private columns, and give a public column with --by",
                 code="table.cross_public_column",
             )
-        if table.private[name].channel is not None:
+        if table.private[name].number is not None:
             raise InputError(
                 f"{name} is a number: cross choices, or use the number as a formula's outcome",
                 code="table.cross_number_column",
             )
-        if table.private[name].unknown:
+        if table.private[name].choices.weights:
             raise InputError(
                 f"{name}: its design leaves a share open, which a crossed table cannot estimate",
                 code="table.cross_share_open",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from inference.analyses.dice import NAMED, Channel, Rows
+from inference.analyses.dice import BEHAVIOURS, NAMED, Mixture, Rows, Share, mixed, split
 from ldp_client.documents.errors import InputError
 
 FORMAT = "ldpkit.design/1"
@@ -21,15 +22,15 @@ MOST_DIGITS = 100
 NOT_GIVEN = object()
 # Common words for no, and for yes.
 NO_YES = (("no", "n", "false", "f", "0"), ("yes", "y", "true", "t", "1"))
-_OPEN = "only one share may be unknown"
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A channel and its rows: {column: value}, {} for all rows."""
+    """A mixture and its rows: {column: value}, {} for all rows."""
 
     rows: Mapping[str, str]
-    channel: Channel
+    mixture: Mixture
     words: str
 
 
@@ -46,8 +47,8 @@ class ColumnDesign:
     @property
     def notes(self) -> tuple[str, ...]:
         """Return a warning if the matrix mostly pairs reports with answers of other names."""
-        # If a matrix leaves a share open, its entries alone describe no real group of people.
-        known = [part.channel.matrix for part in self.parts if not part.channel.unknown]
+        # With unknown weights, no single matrix describes a real group of people.
+        known = [part.mixture.leaves[()] for part in self.parts if not part.mixture.weights]
         if not any(_speaks_for_others(self.answers, self.reports, matrix) for matrix in known):
             return ()
         return (
@@ -62,18 +63,37 @@ class ColumnDesign:
         for part in self.parts:
             which = ", ".join(f"{column} = {value}" for column, value in part.rows.items())
             lines.append(f"{self.name}{f' where {which}' if which else ''}: {part.words}")
-            for answer, row, place in zip(
-                self.answers, part.channel.matrix, range(len(self.answers)), strict=True
-            ):
+            for row, answer in enumerate(self.answers):
                 chances = [
-                    f"{report} {chance}" + "".join(
-                        f" {'+' if moved[place][j] >= 0 else '-'} {abs(moved[place][j])} {share}"
-                        for share, moved in part.channel.unknown.items() if moved[place][j]
-                    )
-                    for j, (report, chance) in enumerate(zip(self.reports, row, strict=True))
-                ]  # fmt: skip
+                    f"{report} {_in_words(part.mixture, row, place)}"
+                    for place, report in enumerate(self.reports)
+                ]
                 lines.append(f"  answer {answer}: report {', '.join(chances)}")
         return lines
+
+
+def _in_words(mixture: Mixture, answer: int, report: int) -> str:
+    """Return P(report | answer) as a sum over the leaves, such as "5/6 (1 − denial) + denial"."""
+    chances = {path: matrix[answer][report] for path, matrix in mixture.leaves.items()}
+    # 1. Branches with the same chance are one, as their weights add up to 1.
+    for name, labels in mixture.weights.items():
+        for path in [path for path in chances if (name, 0) in path]:
+            rest = tuple(step for step in path if step != (name, 0))
+            branches = [tuple(sorted((*rest, (name, place)))) for place in range(len(labels) or 2)]
+            if all(chances.get(branch) == chances[path] for branch in branches):
+                chances[rest] = chances.get(rest, 0) + chances[path]
+                chances = {one: chance for one, chance in chances.items() if one not in branches}
+    # 2. The other branches are terms.
+    terms = []
+    for path, chance in sorted(chances.items()):
+        each = [(name, branch, mixture.weights[name]) for name, branch in path]
+        factors = [
+            f"{name}[{labels[branch]}]" if labels else f"(1 − {name})" if branch else name
+            for name, branch, labels in each
+        ]
+        if chance:
+            terms.append(" ".join([*([str(chance)] if chance != 1 or not path else []), *factors]))
+    return " + ".join(terms) or "0"
 
 
 @dataclass(frozen=True)
@@ -145,9 +165,11 @@ def _column(name: str, document: Any) -> ColumnDesign:
     where = f"the design of {name}"
     if not isinstance(document, dict):
         raise InputError(f"{where} must be an object, {{…}}", code="design.column_not_object")
-    common = ("answers", "reports", "ordered", "random", "denial")
-    rest = {key: value for key, value in document.items() if key not in common}
+    rest = {key: value for key, value in document.items() if key not in ("answers", "reports", "ordered")}
+    # 1. The design of all rows, or of each group; shares that are stated beside `matrices` are of all groups.
+    stated, common = [{"rows": {}, **rest}], {}
     if "matrices" in rest:
+        common = {key: rest.pop(key) for key in BEHAVIOURS if key in rest}
         _members(rest, where, ("matrices",))
         stated = rest["matrices"]
         if not isinstance(stated, list) or not stated:
@@ -156,29 +178,27 @@ def _column(name: str, document: Any) -> ColumnDesign:
                 code="design.matrices_not_list",
             )
         for one in stated:
-            _members({"rows": None, **one} if isinstance(one, dict) else one, where, ("rows",), tuple(one))
-            if "rows" not in one:
+            if not isinstance(one, dict) or "rows" not in one:
                 raise InputError(
                     f'{where}: each of several matrices needs its rows, {{"column": value}}',
                     code="design.matrix_without_rows",
                 )
-    else:
-        stated = [rest]
+    parts = [_part(where, one, common) for one in stated]
+    # 2. Labels: a named design has usual ones.
     answers = _labels(document.get("answers", NOT_GIVEN), f"{where}: answers")
-    parts = [_part(where, one) for one in stated]
-    answers = answers or _named_answers(stated) or _lacking(where, "answers")
-    channels = [_told(where, document, part.channel) for part in parts]
     reports = _labels(document.get("reports", NOT_GIVEN), f"{where}: reports")
-    if "matrix" not in stated[0]:
+    named = _named_in(stated[0])
+    answers = answers or (NAMED[named].answers if named else _lacking(where, "answers"))
+    if named:
         _refuse_turned(where, answers, reports)
-    reports = reports or (
-        tuple(map(str, range(len(channels[0].matrix[0])))) if "matrix" not in stated[0] else ()
-    )
-    reports = reports or _lacking(where, "reports")
-    for channel in channels:
-        _check(where, channel, answers, reports)
-    whole = tuple(Part(part.rows, channel, part.words) for part, channel in zip(parts, channels, strict=True))
-    return ColumnDesign(name, answers, reports, whole, _boolean(f"{where}: ordered", document))
+    usual = tuple(map(str, range(parts[0].mixture.shape[1]))) if named else ()
+    reports = reports or usual or _lacking(where, "reports")
+    # 3. One law for all groups: weights of one name are the same, so they have the same branches.
+    for part in parts:
+        _check(where, part.mixture, answers, reports)
+    with _refusing_names(where):
+        mixed([part.mixture for part in parts], [Fraction(1)] * len(parts))
+    return ColumnDesign(name, answers, reports, tuple(parts), _boolean(f"{where}: ordered", document))
 
 
 def _boolean(where: str, document: Mapping[str, Any]) -> bool:
@@ -229,9 +249,12 @@ def _lacking(where: str, what: str) -> tuple[str, ...]:
     raise InputError(f"{where} lacks {what!r}", code="design.missing_labels")
 
 
-def _named_answers(stated: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    name = str(stated[0].get("design"))
-    return NAMED[name].answers if name in NAMED else ()
+def _named_in(document: Any) -> str | None:
+    """Return the first named design in a component. A stated matrix decides the labels: then None."""
+    if "mixture" in document:
+        names = [_named_in(one) for one in document["mixture"].values()]
+        return names[0] if all(names) else None
+    return document.get("design")
 
 
 def _labels(value: Any, where: str) -> tuple[str, ...]:
@@ -249,15 +272,67 @@ def _labels(value: Any, where: str) -> tuple[str, ...]:
     return labels
 
 
-def _part(where: str, document: Mapping[str, Any]) -> Part:
-    rows = document.get("rows", {})
+def _part(where: str, document: Mapping[str, Any], common: Mapping[str, Any]) -> Part:
+    """Read a group's rows and its design. common: shares of people in all groups, {behaviour: share}."""
+    rows = document["rows"]
     if not isinstance(rows, dict) or not all(isinstance(one, str | int | float) for one in rows.values()):
         raise InputError(f'{where}: rows must be {{"column": value}}', code="design.rows_not_object")
     own = {key: value for key, value in document.items() if key != "rows"}
-    where_rows = {str(column): str(value) for column, value in rows.items()}
+    mixture, words = _behaving(where, common, *_component(where, own))
+    return Part({str(column): str(value) for column, value in rows.items()}, mixture, words)
+
+
+def _component(where: str, document: Any) -> tuple[Mixture, str]:
+    """Read a matrix, a named design or a mixture, with the people who behave otherwise, and describe it."""
+    if not isinstance(document, dict):
+        raise InputError(f"{where} must be an object, {{…}}", code="design.not_object")
+    own = {key: value for key, value in document.items() if key not in BEHAVIOURS}
     if "matrix" in own:
         _members(own, where, ("matrix",))
-        return Part(where_rows, Channel(_matrix(where, own["matrix"])), "a matrix")
+        found = Mixture.of(_matrix(where, own["matrix"])), "a matrix"
+    elif "mixture" in own:
+        found = _mixture(where, own)
+    else:
+        found = _named(where, own)
+    return _behaving(where, {key: document[key] for key in BEHAVIOURS if key in document}, *found)
+
+
+def _mixture(where: str, document: Mapping[str, Any]) -> tuple[Mixture, str]:
+    _members(document, where, ("mixture", "weights"))
+    branches, weights = document["mixture"], document["weights"]
+    if not isinstance(branches, dict) or len(branches) < 2:
+        raise InputError(
+            f"{where}: mixture must be two or more designs by name, {{name: design}}",
+            code="design.mixture_not_named",
+        )
+    labels = tuple(branches)
+    parts = [_component(f"{where}: {label}", one) for label, one in branches.items()]
+    if len({part.shape for part, _ in parts}) > 1:
+        raise InputError(
+            f"{where}: the designs of a mixture must have as many answers and reports each",
+            code="design.mixture_of_other_sizes",
+        )
+    each: list[Fraction] | str
+    if weights == UNKNOWN or (isinstance(weights, dict) and list(weights) == [UNKNOWN]):
+        each = _unknown(where, "weights", weights)
+    else:
+        _members(weights, f"{where}: weights", labels)
+        each = [_probability(f"{where}: the weight of {label}", weights[label]) for label in labels]
+        if sum(each) != 1:
+            raise InputError(
+                f"{where}: its weights add up to {float(sum(each)):.6g}, not to 1: state fractions",
+                code="design.weights_sum_not_one",
+            )
+    with _refusing_names(where):
+        mixture = mixed([part for part, _ in parts], each, labels)
+    known = {} if isinstance(each, str) else dict(zip(labels, each, strict=True))
+    said = ", ".join(_said(label, weight) for label, weight in known.items())
+    said = said or f"{', '.join(labels)} with {_said('weights', str(each))}"
+    return mixture, f"a mixture of {said}"
+
+
+def _named(where: str, document: Mapping[str, Any]) -> tuple[Mixture, str]:
+    own = dict(document)
     _members(own, where, ("design",), tuple(own))
     name = own.pop("design")
     if not isinstance(name, str) or name not in NAMED:
@@ -266,20 +341,85 @@ def _part(where: str, document: Mapping[str, Any]) -> Part:
             code="design.unknown_design",
         )
     named = NAMED[name]
-    _members(own, f"{where}: {name}", named.needs, named.may)
+    _members(own, f"{where}: {name}", named.needs, (*named.may, *named.shares))
+    shares = {key: _share(where, key, own.pop(key, UNKNOWN)) for key in named.shares}
     numbers = {key: _probability(f"{where}: {key}", value, key == "cards") for key, value in own.items()}
     if numbers.get("yes", 0) + numbers.get("no", 0) > 1 and name == "forced":
         raise InputError(f"{where}: yes and no add up to more than 1", code="design.yes_and_no_above_one")
-    said = ", ".join(f"{key} = {value}" for key, value in numbers.items())
-    return Part(where_rows, named.expand(numbers), f"{name}, {said} ({named.words})")
+    said = ", ".join(_said(key, value) for key, value in {**numbers, **shares}.items())
+    return named.expand(numbers, shares), f"{name}, {said} ({named.words})"
+
+
+def _behaving(where: str, stated: Mapping[str, Any], dice: Mixture, words: str) -> tuple[Mixture, str]:
+    """Mix a design with the people who deny, say no or answer at random instead."""
+    for name, behave in BEHAVIOURS.items():
+        if name in stated:
+            share = _share(where, name, stated[name])
+            with _refusing_names(where):
+                dice = split(share, behave(dice), dice)
+            words = f"{words}, {_said(name, share)}"
+    return dice, words
+
+
+def _share(where: str, key: str, value: Any) -> Share:
+    """Read a known share, or the name of an unknown one."""
+    if value == UNKNOWN or isinstance(value, dict):
+        return _unknown(where, key, value)
+    return _probability(f"{where}: {key}", value)
+
+
+def _said(key: str, share: Share) -> str:
+    """Describe a share: its number, or the name of an unknown one."""
+    if not isinstance(share, str):
+        return f"{key} = {share}"
+    return f"{key} {UNKNOWN}" if share == key else f"{key} {UNKNOWN}, called {share}"
+
+
+def _unknown(where: str, key: str, value: Any) -> str:
+    """Return the name of unknown weights: "unknown" has the member's, {"unknown": name} its own."""
+    if value == UNKNOWN:
+        return key
+    _members(value, f"{where}: {key}", (UNKNOWN,))
+    name = value[UNKNOWN]
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InputError(
+            f"{where}: {key}: the name of an unknown share must be of letters, digits and _, not {name!r}",
+            code="design.share_name_invalid",
+        )
+    return name
+
+
+@contextmanager
+def _refusing_names(where: str) -> Iterator[None]:
+    """Raise InputError if unknown weights are inside themselves, or have other branches elsewhere."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(
+            f'{where}: two unknown shares are called {error}: give one another name, {{"unknown": name}}',
+            code="design.share_name_taken",
+        ) from None
 
 
 def _matrix(where: str, value: Any) -> Rows:
-    if not isinstance(value, list) or not all(isinstance(row, list) for row in value):
+    if not isinstance(value, list) or not value or not all(isinstance(row, list) for row in value):
         raise InputError(
             f"{where}: matrix must be a list of lists, one for each answer", code="design.matrix_not_lists"
         )
-    return tuple(tuple(_probability(f"{where}: matrix", one) for one in row) for row in value)
+    rows = tuple(tuple(_probability(f"{where}: matrix", one) for one in row) for row in value)
+    for place, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            raise InputError(
+                f"{where}: row {place} of the matrix has {len(row)} entries, row 1 {len(rows[0])}",
+                code="design.unequal_rows",
+            )
+        # Probabilities that only round to 1, such as three times 0.3333, must be stated as fractions.
+        if sum(row) != 1:
+            raise InputError(
+                f"{where}: row {place} adds up to {float(sum(row)):.6g}, not to 1: state fractions",
+                code="design.row_sum_not_one",
+            )
+    return rows
 
 
 def _probability(where: str, value: Any, whole: bool = False) -> Fraction:
@@ -306,66 +446,20 @@ def _probability(where: str, value: Any, whole: bool = False) -> Fraction:
     return number
 
 
-def _check(where: str, channel: Channel, answers: Sequence[str], reports: Sequence[str]) -> None:
-    """Raise InputError if a matrix does not fit its labels, does not sum to 1, or is uninformative."""
-    matrix = channel.matrix
-    if len(matrix) != len(answers):
+def _check(where: str, mixture: Mixture, answers: Sequence[str], reports: Sequence[str]) -> None:
+    """Raise InputError if a design does not fit its labels, or is uninformative."""
+    rows, columns = mixture.shape
+    if rows != len(answers):
         raise InputError(
-            f"{where}: the matrix has {len(matrix)} rows for {len(answers)} answers",
-            code="design.wrong_row_count",
+            f"{where}: the matrix has {rows} rows for {len(answers)} answers", code="design.wrong_row_count"
         )
-    for answer, row in zip(answers, matrix, strict=True):
-        if len(row) != len(reports):
-            raise InputError(
-                f"{where}: the row of {answer!r} has {len(row)} entries for {len(reports)} reports",
-                code="design.wrong_row_length",
-            )
-        # Probabilities that only round to 1, such as three times 0.3333, must be stated as fractions.
-        if sum(row) != 1:
-            raise InputError(
-                f"{where}: the row of {answer!r} adds up to {float(sum(row)):.6g}, not to 1: state fractions",
-                code="design.row_sum_not_one",
-            )
-    if not channel.unknown and len(set(matrix)) == 1:
+    if columns != len(reports):
+        raise InputError(
+            f"{where}: the matrix has {columns} columns for {len(reports)} reports",
+            code="design.wrong_row_length",
+        )
+    if all(len(set(matrix)) == 1 for matrix in mixture.leaves.values()):
         raise InputError(
             f"{where}: every answer gives the same reports, so reports carry no information",
             code="design.all_rows_equal",
         )
-
-
-def _told(where: str, document: Mapping[str, Any], channel: Channel) -> Channel:
-    """Return the channel, mixed with stated shares of people who answer at random, and who deny."""
-    for name, mixed in (("denial", _denied), ("random", _randomised)):
-        if name not in document:
-            continue
-        value = document[name]
-        if channel.unknown:
-            raise InputError(
-                f"{where}: {name} and another share are both unknown: {_OPEN}",
-                code="design.two_shares_unknown",
-            )
-        other = mixed(channel.matrix)
-        moved = _minus(other, channel.matrix)
-        if value == "unknown":
-            channel = Channel(channel.matrix, {name: moved})
-        else:
-            share = _probability(f"{where}: {name}", value)
-            shifted = zip(channel.matrix, moved, strict=True)
-            matrix = tuple(tuple(a + share * m for a, m in zip(row, by, strict=True)) for row, by in shifted)
-            channel = Channel(matrix)
-    return channel
-
-
-def _minus(a: Rows, b: Rows) -> Rows:
-    pairs = zip(a, b, strict=True)
-    return tuple(tuple(x - y for x, y in zip(one, other, strict=True)) for one, other in pairs)
-
-
-def _randomised(matrix: Rows) -> Rows:
-    """Return the matrix of people who give each report with the same probability."""
-    return tuple(tuple(Fraction(1, len(row)) for _ in row) for row in matrix)
-
-
-def _denied(matrix: Rows) -> Rows:
-    """Return the matrix of people who act as if their answer were the first."""
-    return tuple(matrix[0] for _ in matrix)

@@ -1,80 +1,144 @@
-"""Designs of randomised answers: each is a matrix P(report | answer), in fractions; some leave a share open.
+"""Designs of randomised answers: a mixture of matrices P(report | answer), in fractions.
 
 Only the respondent sees the dice, spinner or second question. The design defines how they turn answers
-into reports.
+into reports. A mixture's weights are known, or unknown and learnt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
 from typing import NamedTuple
 
+import numpy as np
+
+from inference.analyses.channel import Channel, Path, Weights
+
 Row = tuple[Fraction, ...]
 Rows = tuple[Row, ...]
-Numbers = Mapping[str, Fraction]
+# A share of people, or the name of an unknown one.
+Share = Fraction | str
 
 ONE, ZERO = Fraction(1), Fraction(0)
 
 
 @dataclass(frozen=True)
-class Channel:
-    """matrix[i][j] = P(report j | answer i); unknown: {share: what it adds, times its value}."""
+class Mixture:
+    """Σ over leaves of the product of unknown weights on the leaf's path × its matrix.
 
-    matrix: Rows
-    unknown: Mapping[str, Rows] = field(default_factory=dict)
+    leaves: {path: matrix}; matrix[i][j] is P(report j | answer i), times the known weights above it.
+    weights: {name of unknown weights: labels of their branches, () of a share and its complement}.
+    """
+
+    leaves: Mapping[Path, Rows]
+    weights: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, matrix: Rows) -> Mixture:
+        """Return one matrix as a mixture."""
+        return cls({(): matrix})
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return the numbers of answers and reports."""
+        (matrix, *_) = self.leaves.values()
+        return len(matrix), len(matrix[0])
+
+    def channel(self, lead: str) -> Channel:
+        """Return the mixture in floating point. lead: before the names of unknown weights."""
+        matrices = np.asarray([[list(map(float, row)) for row in matrix] for matrix in self.leaves.values()])
+        reports = self.shape[1]
+        paths = [tuple((lead + name, branch) for name, branch in path) for path in self.leaves]
+        weights = {lead + name: Weights(lead + name, labels) for name, labels in self.weights.items()}
+        shows, part = np.eye(reports, dtype=bool), np.zeros(reports, np.int64)
+        return Channel(matrices[:, None], shows, part, paths=tuple(paths), weights=weights)
+
+
+def mixed(
+    parts: Sequence[Mixture], weights: Sequence[Fraction] | str, labels: tuple[str, ...] = ()
+) -> Mixture:
+    """Return a mixture of mixtures. weights: known, or the name of unknown ones.
+
+    labels: of the branches of unknown weights; without any, weights is the share of the first of two. Raises
+    ValueError if unknown weights are inside themselves, or have other branches elsewhere.
+    """
+    leaves: dict[Path, Rows] = {}
+    names: dict[str, tuple[str, ...]] = {} if not isinstance(weights, str) else {weights: labels}
+    for branch, part in enumerate(parts):
+        if any(names.get(name, own) != own for name, own in part.weights.items()):
+            raise ValueError(next(name for name, own in part.weights.items() if names.get(name, own) != own))
+        if isinstance(weights, str) and weights in part.weights:
+            raise ValueError(weights)
+        names |= part.weights
+        for path, matrix in part.leaves.items():
+            if isinstance(weights, str):
+                leaves[tuple(sorted(((weights, branch), *path)))] = matrix
+                continue
+            scaled = tuple(tuple(weights[branch] * chance for chance in row) for row in matrix)
+            leaves[path] = _sum(leaves[path], scaled) if path in leaves else scaled
+    return Mixture(leaves, names)
+
+
+def _sum(first: Rows, second: Rows) -> Rows:
+    both = zip(first, second, strict=True)
+    return tuple(tuple(a + b for a, b in zip(one, other, strict=True)) for one, other in both)
+
+
+def split(share: Share, first: Mixture, rest: Mixture) -> Mixture:
+    """Return the mixture of `first`, with a share that may be unknown, and the rest."""
+    return mixed((first, rest), share if isinstance(share, str) else (share, 1 - share))
 
 
 class Named(NamedTuple):
-    """A named design. needs: its probabilities. may: optional members. words: a description."""
+    """A named design. needs: its probabilities. may: optional members. words: a description.
+
+    shares: optional shares of people, unknown unless they are stated.
+    """
 
     needs: tuple[str, ...]
-    expand: Callable[[Numbers], Channel]
+    expand: Callable[[Mapping[str, Fraction], Mapping[str, Share]], Mixture]
     words: str
     may: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
     answers: tuple[str, ...] = ("no", "yes")
 
 
-def _yes_no(given_no: Fraction, given_yes: Fraction) -> Rows:
+Numbers = Mapping[str, Fraction]
+Shares = Mapping[str, Share]
+
+
+def _yes_no(given_no: Fraction, given_yes: Fraction) -> Mixture:
     """Return the matrix from the probabilities of report 1."""
-    return ((1 - given_no, given_no), (1 - given_yes, given_yes))
+    return Mixture.of(((1 - given_no, given_no), (1 - given_yes, given_yes)))
 
 
-def _warner(p: Numbers) -> Channel:
-    return Channel(_yes_no(1 - p["p"], p["p"]))
+TRUTH, YES, NO = _yes_no(ZERO, ONE), _yes_no(ONE, ONE), _yes_no(ZERO, ZERO)
 
 
-def _forced(p: Numbers) -> Channel:
-    yes, no = p["yes"], p["no"]
-    return Channel(_yes_no(yes, 1 - no))
+def _warner(p: Numbers, _shares: Shares) -> Mixture:
+    return _yes_no(1 - p["p"], p["p"])
 
 
-def _unrelated(p: Numbers) -> Channel:
-    share = p["p"]
-    if "prevalence" in p:
-        other = (1 - share) * p["prevalence"]
-        return Channel(_yes_no(other, share + other))
-    # 1 − p of the people answer the other question. Its prevalence raises their share of yes.
-    moved: Rows = ((share - 1, 1 - share), (share - 1, 1 - share))
-    return Channel(_yes_no(ZERO, share), {"prevalence": moved})
+def _forced(p: Numbers, _shares: Shares) -> Mixture:
+    return mixed((YES, NO, TRUTH), (p["yes"], p["no"], 1 - p["yes"] - p["no"]))
 
 
-def _crosswise(p: Numbers) -> Channel:
-    """Report 1 means "both or neither" of the statement and another that holds with probability p."""
-    return Channel(_yes_no(1 - p["p"], p["p"]))
+def _unrelated(p: Numbers, shares: Shares) -> Mixture:
+    """1 − p of the people answer the other question."""
+    return split(p["p"], TRUTH, split(shares["prevalence"], YES, NO))
 
 
-def _triangular(p: Numbers) -> Channel:
+def _triangular(p: Numbers, _shares: Shares) -> Mixture:
     """Report 1 means "at least one of the two", without revealing which."""
-    return Channel(_yes_no(p["p"], ONE))
+    return _yes_no(p["p"], ONE)
 
 
-def _kuk(p: Numbers) -> Channel:
+def _kuk(p: Numbers, _shares: Shares) -> Mixture:
     """Respondents draw from their answer's deck; report j is the number of red cards among `cards` draws."""
     cards = int(p.get("cards", ONE))
-    return Channel((_binomial(cards, p["no"]), _binomial(cards, p["yes"])))
+    return Mixture.of((_binomial(cards, p["no"]), _binomial(cards, p["yes"])))
 
 
 def _binomial(count: int, chance: Fraction) -> Row:
@@ -82,20 +146,19 @@ def _binomial(count: int, chance: Fraction) -> Row:
     return tuple(weights)
 
 
-def _mangat(p: Numbers) -> Channel:
+def _mangat(p: Numbers, _shares: Shares) -> Mixture:
     """People with the trait say yes; the others say yes with probability 1 − p, by Warner's device."""
-    return Channel(_yes_no(1 - p["p"], ONE))
+    return _yes_no(1 - p["p"], ONE)
 
 
-def _lie_detector(p: Numbers) -> Channel:
+def _lie_detector(p: Numbers, shares: Shares) -> Mixture:
     """Mangat's design in which only a share t of people with the trait say yes, and the others no."""
-    moved: Rows = ((ZERO, ZERO), (-ONE, ONE))
-    return Channel(_yes_no(1 - p["p"], ZERO), {"t": moved})
+    return split(shares["t"], _yes_no(1 - p["p"], ONE), _yes_no(1 - p["p"], ZERO))
 
 
-def _cheater_detection(p: Numbers) -> Channel:
+def _cheater_detection(p: Numbers, _shares: Shares) -> Mixture:
     """People without the trait are forced to say yes with p; cheaters say no whatever the device shows."""
-    return Channel((*_yes_no(p["p"], ONE), (ONE, ZERO)))
+    return Mixture.of(((1 - p["p"], p["p"]), (ZERO, ONE), (ONE, ZERO)))
 
 
 NAMED: Mapping[str, Named] = {
@@ -103,16 +166,44 @@ NAMED: Mapping[str, Named] = {
     "mirrored": Named(("p",), _warner, "with p the statement, else its opposite"),
     "disguised": Named(("p",), _warner, "a red card has p in the stack of yes and 1 − p in the stack of no"),
     "forced": Named(("yes", "no"), _forced, "with `yes` forced to say yes, with `no` to say no, else true"),
-    "unrelated": Named(("p",), _unrelated, "with p the question, else another one", ("prevalence",)),
-    "crosswise": Named(("p",), _crosswise, "1: both or neither; the other statement holds with p"),
+    "unrelated": Named(
+        ("p",), _unrelated, "with p the question, else another one", shares=("prevalence",)
+    ),
+    "crosswise": Named(("p",), _warner, "1: both or neither; the other statement holds with p"),
     "triangular": Named(("p",), _triangular, "1: at least one; the other statement holds with p"),
     "kuk": Named(("yes", "no"), _kuk, "the red cards drawn from one's own deck", ("cards",)),
     "mangat": Named(("p",), _mangat, "with the trait yes; without it no with p, else yes"),
     "stochastic_lie_detector": Named(
-        ("p",), _lie_detector, "with the trait yes with a share t; without it no with p, else yes"
+        ("p",), _lie_detector, "with the trait yes with a share t; without it no with p, else yes",
+        shares=("t",),
     ),
     "cheater_detection": Named(
         ("p",), _cheater_detection, "without the trait forced to say yes with p; cheaters say no",
         answers=("no", "yes", "cheater"),
     ),
 }  # fmt: skip
+
+
+def _denying(dice: Mixture) -> Mixture:
+    """Return the mixture of people who act as if their answer were the first."""
+    return Mixture({path: (matrix[0],) * len(matrix) for path, matrix in dice.leaves.items()}, dice.weights)
+
+
+def _saying_no(dice: Mixture) -> Mixture:
+    """Return the matrix of people who give the first report, whatever the dice show."""
+    answers, reports = dice.shape
+    return Mixture.of(((ONE, *(reports - 1) * (ZERO,)),) * answers)
+
+
+def _random(dice: Mixture) -> Mixture:
+    """Return the matrix of people who give each report with the same probability."""
+    answers, reports = dice.shape
+    return Mixture.of(((Fraction(1, reports),) * reports,) * answers)
+
+
+# What a share of people do instead of what the dice tell them; each is a share of those not named after it.
+BEHAVIOURS: Mapping[str, Callable[[Mixture], Mixture]] = {
+    "denial": _denying,
+    "no_saying": _saying_no,
+    "random": _random,
+}

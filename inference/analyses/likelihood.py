@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import jax
@@ -62,11 +61,3 @@ class Reported:
             return log_density[:, 0]
         weights = self._placed(log_shares) + jnp.log(jnp.maximum(self.predictors, TINY))
         return jax.scipy.special.logsumexp(weights + log_density, axis=1)
-
-
-def with_unknown(vectors: Array, slopes: Mapping[str, Array], shares: Mapping[str, Array]) -> Array:
-    """Return P(report | answer) at these values of the open shares of a channel."""
-    found = vectors
-    for name, slope in slopes.items():
-        found = found + slope * shares[name]
-    return found

@@ -31,7 +31,7 @@ def impossible(columns: Sequence[Private], cells: Cells) -> tuple[str, ...]:
     """Return a reason for each private column whose reports are impossible: where, and their probability."""
     found = []
     # A number's reports have no shares of kinds. They are checked against the mechanism when read.
-    for column in (one for one in columns if one.channel is None):
+    for column in (one for one in columns if one.number is None):
         tested = [(where, p) for where, mask in _groups(cells.frame) for p in _p_values(column, cells, mask)]
         if not tested:
             continue
@@ -56,20 +56,16 @@ def _groups(frame: pd.DataFrame) -> Iterator[tuple[str, Mask]]:
 
 def _p_values(column: Private, cells: Cells, group: Mask) -> Iterator[float]:
     """Yield, for each part of the design, an upper bound of the probability of reports as far outside."""
-    looks, codes = column.looks, cells.reports[column.name]
-    if looks is None:
-        return
-    inside = group[cells.cell] & (codes < len(looks.shows))
+    channel, codes = column.choices, cells.reports[column.name]
+    inside = group[cells.cell] & (codes >= 0)
     codes, counts = codes[inside], cells.counts[inside].astype(np.float64)
-    for part, rows in enumerate(looks.chances):
-        own = looks.part[codes] == part
+    for part, exclusive in enumerate(channel.exclusive):
+        own = channel.part[codes] == part
         n = float(counts[own].sum())
         if n < FEWEST:
             continue
-        seen = counts[own] @ looks.shows[codes[own]]
-        moved = [slopes[part] for slopes in looks.unknown.values() if slopes[part].any()]
-        corners = np.vstack([rows, *(rows + slopes for slopes in moved)])
-        if looks.exclusive_parts[part] and 2 < len(seen) <= MOST_KINDS:
+        seen, corners = counts[own] @ channel.shows[codes[own]], channel.corners(part)
+        if exclusive and 2 < len(seen) <= MOST_KINDS:
             yield _outside(seen, corners)
         else:
             yield _beyond(seen, n, corners)

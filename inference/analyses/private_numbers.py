@@ -31,7 +31,8 @@ class NumberChannel:
     """How an answer is reported: clipped to low…high, then with noise, all in the question's own units.
 
     noise: the mechanism's name. scale: the noise's scale. mean, sd: of the clipped answers, estimated from
-    the reports without a law, as starts. plain: their mean without a law, if there are reports.
+    the reports without a law, as starts. reports: (distinct,). plain: their mean without a law, if there are
+    reports.
     """
 
     noise: str
@@ -40,7 +41,13 @@ class NumberChannel:
     scale: float
     mean: float
     sd: float
+    reports: Values
     plain: PlainMean | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Return True if `log_density` is that of the reports as they were sent."""
+        return self.noise != "laplace"
 
     @property
     def width(self) -> float:
@@ -87,10 +94,9 @@ def private_number_of(question: Question, payloads: Sequence[bytes | None]) -> P
         places = np.clip(places, 0.0, 1.0)
     distinct, codes = np.unique(places, return_inverse=True)
     ends = (low, low + width)
-    channel = NumberChannel(mechanism.name, *ends, width * scale, low + width * mean, width * sd, plain)
-    vectors: Values = (low + width * distinct)[:, None]
-    exact = mechanism.name != "laplace"
-    return Private(question.id, (), codes.ravel().astype(np.int64), vectors, exact=exact, channel=channel)
+    start = low + width * mean, width * sd
+    channel = NumberChannel(mechanism.name, *ends, width * scale, *start, low + width * distinct, plain)
+    return Private(question.id, (), codes.ravel().astype(np.int64), channel)
 
 
 def possible_numbers(question: Question) -> tuple[Private, Values]:
@@ -110,5 +116,5 @@ def possible_numbers(question: Question) -> tuple[Private, Values]:
     steps = np.concatenate([(b - a) * weights / 2 for a, b in parts])
     if mechanism.name == "laplace":
         places, steps = np.append(places, [low, low + width]), np.append(steps, [scale, scale])
-    channel = NumberChannel(mechanism.name, low, low + width, scale, low + width / 2, width / 4)
-    return Private(question.id, (), np.arange(len(places)), places[:, None], channel=channel), steps
+    channel = NumberChannel(mechanism.name, low, low + width, scale, low + width / 2, width / 4, places)
+    return Private(question.id, (), np.arange(len(places)), channel), steps

@@ -16,15 +16,16 @@ from numpy.typing import DTypeLike
 from inference.analyses.cells import Cells
 from inference.analyses.families import Outcome, OwnParameters
 from inference.analyses.formula import Formula
-from inference.analyses.likelihood import Reported, with_unknown
+from inference.analyses.likelihood import Reported
 from inference.analyses.linear import Linear
+from inference.analyses.open_shares import OpenShares
 from inference.analyses.parameter_names import Parameters, united
 from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Private, Values
 from inference.analyses.varying import Group
 from inference.models.base import Draws
-from inference.priors.laws import Stated, law
+from inference.priors.laws import Stated
 from inference.results.tree import Axis
 
 # Patterns × choices. Below it, each law is computed once for its cell, and compiles faster.
@@ -37,7 +38,7 @@ class Assembled:
 
     response: the private outcome, None if it is public. predictors: the private predictors. law: the
     outcome's linear predictor; groups: its varying terms. shares, shares_groups: the same for the joint law
-    of the predictors' answers, None without any. unknown: {share that a channel leaves open: its prior}.
+    of the predictors' answers, None without any. opened: the shares that channels leave open.
     values: (patterns,) of a public outcome: numbers, or indices of choices. counted: True if the probability
     of each pattern is needed, not only the sum.
     """
@@ -52,7 +53,7 @@ class Assembled:
     shares: Linear | None
     shares_groups: tuple[Group, ...]
     own: OwnParameters
-    unknown: Mapping[str, Stated]
+    opened: OpenShares
     values: Values | None = None
     counted: bool = False
 
@@ -81,7 +82,7 @@ class Assembled:
     def by_rows(self) -> bool:
         """Return True if products of rows are faster: for many different reports of a choice."""
         of_choice = self.response is not None and self.outcome.name in ("logit", "softmax")
-        varies = self.groups or self.predictors or self.unknown or self.counted
+        varies = self.groups or self.predictors or self.opened.weights or self.counted
         return of_choice and not varies and len(self.cells.counts) * len(self.outcome.answers) >= FROM_ROWS
 
     def data(self, dtype: DTypeLike = np.float64) -> dict[str, Any]:
@@ -93,9 +94,10 @@ class Assembled:
         found = united(own, *(part.data() for part in self._parts))
         for place, one in enumerate(self.privates):
             codes = cells.reports[one.name]
-            found[f"vectors_{place}"] = one.vectors[codes]
-            for name, slopes in one.unknown.items():
-                found[f"slopes_{place}_{name}"] = slopes[codes]
+            if one.number is not None:
+                found["numbers"] = one.number.reports[codes]
+            else:
+                found[f"leaves_{place}"] = one.choices.vectors[:, codes]
         if self.values is not None:
             found["values"] = self.values
         return found
@@ -105,7 +107,7 @@ class Assembled:
         cells, columns = self.cells, self.law.standard[:, 0]
         if self.law.intercept:
             columns = np.concatenate([columns, np.ones((len(columns), 1))], axis=1)
-        vectors = self.response.vectors[cells.reports[self.response.name]]
+        vectors = self.response.choices.vectors[0, cells.reports[self.response.name]]
         return rows_of(columns[cells.cell], vectors, cells.counts.astype(np.float64), dtype)
 
     def initial(self) -> dict[str, object]:
@@ -116,7 +118,7 @@ class Assembled:
             self.own.initial(),
             *(group.initial() for group in (*self.groups, *self.shares_groups)),
             shares.initial(np.zeros(len(shares.outputs))) if shares is not None else {},
-            dict.fromkeys(self.unknown, 0.5),
+            self.opened.initial(),
         )
 
     def program(self, **data: Array) -> None:
@@ -137,13 +139,13 @@ class Assembled:
             eta += group.draw(data)
         own = self.own.draw()
         log_shares = self._log_shares(data)
-        shares = {name: numpyro.sample(name, law(prior)) for name, prior in self.unknown.items()}
+        shares = self.opened.draw()
         if self.outcome.answers:
             return self.outcome.log_law(eta, own), log_shares, shares
         law_of_number = self.outcome.law_of(self._of_patterns(eta, data), own)
-        channel = self.response.channel if self.response is not None else None
-        if channel is not None:
-            return channel.log_density(law_of_number, data["vectors_0"]), log_shares, shares
+        number = self.response.number if self.response is not None else None
+        if number is not None:
+            return number.log_density(law_of_number, data["numbers"][:, None]), log_shares, shares
         return law_of_number.log_prob(data["values"][:, None]), log_shares, shares
 
     def _log_shares(self, data: dict[str, Array]) -> Array | None:
@@ -164,17 +166,15 @@ class Assembled:
         self, data: dict[str, Array], log_law: Array, log_shares: Array | None, shares: Mapping[str, Array]
     ) -> Array:
         """Return the log-likelihood (patterns,) of each pattern."""
-        vectors = [
-            with_unknown(
-                data[f"vectors_{place}"],
-                {name: data[f"slopes_{place}_{name}"] for name in one.unknown},
-                shares,
-            )
+        vectors = {
+            place: one.choices.mixed(data[f"leaves_{place}"], shares)
             for place, one in enumerate(self.privates)
-        ]
+            if one.number is None
+        }
         predictors = jnp.ones((len(self.cells.cell), 1))
-        for one in vectors[len(self.privates) - len(self.predictors) :]:
-            predictors = (predictors[:, :, None] * one[:, None, :]).reshape(len(one), -1)
+        for place in range(len(self.privates) - len(self.predictors), len(self.privates)):
+            own = vectors[place]
+            predictors = (predictors[:, :, None] * own[:, None, :]).reshape(len(own), -1)
         same = len(self.cells.cell) == len(self.cells.frame)
         reported = Reported(data["cell"], predictors, same)
         if not self.outcome.answers:
@@ -192,12 +192,12 @@ class Assembled:
             self.law.parameters(draws),
             self.own.parameters(draws, self._shift(draws)),
             *(part.parameters(draws) for part in self._parts[1:]),
-            {name: draws[name] for name in self.unknown},
+            self.opened.parameters(draws),
         )
 
     def axes(self) -> dict[str, Axis]:
         """Return {parameter: its place in ArviZ's groups}, for parameters with coordinates."""
-        found = [self.own.axes()]
+        found = [self.own.axes(), self.opened.axes()]
         for place, part in enumerate(self._parts):
             of_outcome = place <= len(self.groups)
             found.append(
@@ -212,7 +212,7 @@ class Assembled:
             _themselves(self.own.priors),
             *(_themselves(group.sd_priors()) for group in self.every_group),
             *(linear.prior_by_name() for linear in self.linears[1:]),
-            _themselves(self.unknown),
+            _themselves(self.opened.priors),
         )
 
     def without_prior(self) -> set[str]:

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from inference.analyses.channel import Channel
 from inference.analyses.matrices import columns_of
 from inference.analyses.private_numbers import private_number_of
-from inference.analyses.table import Codes, Looks, Private, Table, Values, with_missing
+from inference.analyses.table import Codes, Private, Table
 from inference.false_reports.conformance import not_conforming
 from inference.false_reports.details import Detail, detail_of
 from ldp_client import mechanism_for
@@ -259,27 +260,21 @@ def private_of(question: Question, payloads: Sequence[bytes | None]) -> Private:
 
 
 def private_of_sets(question: Question, distinct: NDArray[np.uint8], codes: Codes) -> Private:
-    """Return packed sets of choices as likelihood vectors: odds for choices in the report's set, else one.
+    """Return packed sets of choices as reports of a private column.
 
-    codes: (rows,) the set of each row, −1 for none. For randomized response the vectors are the probabilities
-    themselves. Other vectors omit a factor that is the same for all choices.
+    codes: (rows,) the set of each row, −1 for none.
     """
     mechanism = choice_mechanism(question)
-    answers = names_of_answers(mechanism)
-    bits = np.unpackbits(distinct, axis=1, bitorder="little")[:, : mechanism.choices].astype(np.float64)
-    p, q = float(mechanism.p), float(mechanism.q)
-    alone = bool((bits.sum(axis=1) == 1).all()) and abs(p + (mechanism.choices - 1) * q - 1) < 1e-12
-    odds = mechanism.odds[0] / mechanism.odds[1]
-    vectors: Values = np.where(bits == 1, p, q) if alone else 1 + (odds - 1) * bits
     if isinstance(mechanism, Hadamard):
-        looks = _looks_of_columns(mechanism, distinct)
+        channel = _hadamard_channel(mechanism, distinct)
     else:
-        chances = np.where(np.eye(mechanism.choices) == 1, p, q)[None]
-        looks = Looks(bits, np.zeros(len(bits), np.int64), chances, exclusive=alone)
-    ordered = is_scale(question)
-    return with_missing(
-        Private(question.id, answers, codes, vectors, ordered=ordered, exact=alone, looks=looks)
-    )
+        bits = np.unpackbits(distinct, axis=1, bitorder="little")[:, : mechanism.choices].astype(bool)
+        p, q = float(mechanism.p), float(mechanism.q)
+        alone = bool((bits.sum(axis=1) == 1).all()) and abs(p + (mechanism.choices - 1) * q - 1) < 1e-12
+        odds = np.nan if alone else mechanism.odds[0] / mechanism.odds[1]
+        chances = np.where(np.eye(mechanism.choices) == 1, p, q)[None, None]
+        channel = Channel(chances, bits, np.zeros(len(bits), np.int64), np.asarray([odds]))
+    return Private(question.id, names_of_answers(mechanism), codes, channel, is_scale(question))
 
 
 def is_scale(question: Question) -> bool:
@@ -287,8 +282,8 @@ def is_scale(question: Question) -> bool:
     return bool(question.ordered and not question.refusal)
 
 
-def _looks_of_columns(mechanism: Hadamard, distinct: NDArray[np.uint8]) -> Looks:
-    """Return the features of Hadamard response: a report is one column, which supports its set of choices.
+def _hadamard_channel(mechanism: Hadamard, distinct: NDArray[np.uint8]) -> Channel:
+    """Return the channel of Hadamard response: a report is one column, which supports its set of choices.
 
     A choice of another block is supported less than a choice of the same block, so two numbers do not
     suffice. Columns with the same set are one kind.
@@ -300,9 +295,9 @@ def _looks_of_columns(mechanism: Hadamard, distinct: NDArray[np.uint8]) -> Looks
     p, halves = float(mechanism.p), 2 * mechanism.blocks
     of_column = np.where(bits.T == 1, p, (1 - p) / (halves - 1)) * 2 / mechanism.width
     places = {row.tobytes(): place for place, row in enumerate(kinds)}
-    shows = np.eye(len(kinds))[[places[row.tobytes()] for row in distinct]]
+    shows = np.eye(len(kinds), dtype=bool)[[places[row.tobytes()] for row in distinct]]
     chances = of_column * np.bincount(kind.ravel())
-    return Looks(shows, np.zeros(len(shows), np.int64), chances[None])
+    return Channel(chances[None, None], shows, np.zeros(len(shows), np.int64))
 
 
 def names_of_answers(mechanism: ChoiceMechanism) -> tuple[str, ...]:

@@ -26,7 +26,12 @@ LOGIT_SCALE = 2.5
 PROBIT_SCALE = 1.6
 VARYING_SCALE = 1.0
 
-_REAL = {"normal": ("loc", "scale"), "student_t": ("degrees_of_freedom", "loc", "scale")}
+# A logistic prior of loc 0 and scale 1 on a log odds makes the share itself uniform.
+_REAL = {
+    "normal": ("loc", "scale"),
+    "student_t": ("degrees_of_freedom", "loc", "scale"),
+    "logistic": ("loc", "scale"),
+}
 _POSITIVE = {
     "half_normal": ("scale",),
     "log_normal": ("loc", "scale"),
@@ -34,12 +39,21 @@ _POSITIVE = {
     "inverse_gamma": ("shape", "scale"),
 }
 _SHARE = {"beta": ("a", "b")}
-KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"real": _REAL, "positive": _POSITIVE, "share": _SHARE}
+_WEIGHTS = {"dirichlet": ("concentration",)}
+KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "real": _REAL,
+    "positive": _POSITIVE,
+    "share": _SHARE,
+    "weights": _WEIGHTS,
+}
 _MAY_BE_NEGATIVE = ("loc",)
 
 
-def stated(name: str, given: Any, kind: str = "real") -> Stated:
-    """Check a stated prior: "flat", or {"distribution": …}. Raises InputError for any other."""
+def stated(name: str, given: Any, kind: str = "real", count: int = 1) -> Stated:
+    """Check a stated prior: "flat", or {"distribution": …}. Raises InputError for any other.
+
+    count: of the weights that it is the prior of.
+    """
     if given == FLAT and kind == "real":
         return FLAT_PRIOR
     laws = KINDS[kind]
@@ -55,6 +69,14 @@ def stated(name: str, given: Any, kind: str = "real") -> Stated:
             f"the prior of {name}: {given['distribution']} needs exactly {', '.join(wanted)}",
             code="prior.wrong_fields",
         )
+    if kind == "weights":
+        each = given["concentration"]
+        if not isinstance(each, Sequence) or isinstance(each, str) or len(each) != count:
+            raise InputError(
+                f"the prior of {name}: concentration must be a list of {count} numbers, one for each weight",
+                code="prior.wrong_concentration",
+            )
+        return state("dirichlet", concentration=tuple(_number(name, "concentration", one) for one in each))
     return state(given["distribution"], **{key: _number(name, key, given[key]) for key in wanted})
 
 
@@ -86,13 +108,18 @@ class Given:
         # {stated name: True if it was a parameter's first (own) name, False if a wider one}.
         self._taken: dict[str, set[bool]] = {}
 
-    def of(self, names: Sequence[str], default: Stated, kind: str = "real") -> tuple[Stated, bool]:
-        """Return the prior of the parameter with these names, narrowest first, and whether it was stated."""
+    def of(
+        self, names: Sequence[str], default: Stated, kind: str = "real", count: int = 1
+    ) -> tuple[Stated, bool]:
+        """Return the prior of the parameter with these names, narrowest first, and whether it was stated.
+
+        count: of the weights that it is the prior of.
+        """
         self._asked += names
         for name in names:
             if name in self._priors:
                 self._taken.setdefault(name, set()).add(name == names[0])
-                return stated(name, self._priors[name], kind), True
+                return stated(name, self._priors[name], kind, count), True
         return (FLAT_PRIOR, True) if self._all_flat and kind == "real" else (default, False)
 
     def refuse_others(self) -> None:
@@ -121,7 +148,7 @@ def is_flat(prior: Stated) -> bool:
 
 
 class RealPriors(Distribution):
-    """Independent priors of an array's entries: normal, Student's t or flat.
+    """Independent priors of an array's entries: normal, Student's t, logistic or flat.
 
     unit, shift: an entry is unit × (a number with its prior) + shift. ordered: the entries increase, as
     cutpoints do. A flat prior has log density 0, and its draws are placeholders.
@@ -140,7 +167,8 @@ class RealPriors(Distribution):
             return np.reshape([float(one.get(name, default)) for one in priors], shape)
 
         self.flat = np.reshape([is_flat(one) for one in priors], shape)
-        # 0 for a normal prior.
+        self.logistic = np.reshape([one["distribution"] == "logistic" for one in priors], shape)
+        # 0 for another prior than Student's t.
         self.freedom = entries("degrees_of_freedom", 0.0)
         self.loc = entries("loc", 0.0) * unit + shift
         self.scale = entries("scale", 1.0) * unit
@@ -166,6 +194,8 @@ class RealPriors(Distribution):
         drawn = jax.random.normal(first, (*sample_shape, *self.event_shape))
         if heavy.any():
             drawn = jnp.where(heavy, student.sample(second, sample_shape), drawn)
+        if self.logistic.any():
+            drawn = jnp.where(self.logistic, jax.random.logistic(second, drawn.shape), drawn)
         found = jnp.asarray(self.loc + self.scale * drawn)
         return jnp.sort(found, axis=-1) if self.ordered else found
 
@@ -177,6 +207,8 @@ class RealPriors(Distribution):
         each = dist.Normal().log_prob(standard)
         if heavy.any():
             each = jnp.where(heavy, student.log_prob(standard), each)
+        if self.logistic.any():
+            each = jnp.where(self.logistic, dist.Logistic().log_prob(standard), each)
         each = jnp.where(self.flat, 0.0, each - jnp.log(self.scale))
         total: Array = jnp.sum(each, axis=tuple(range(-self.event_dim, 0)))
         return total

@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from inference.analyses.channel import stacked
 from inference.analyses.concatenation import POOLED, joined
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.marks import ALIKE, alike, refuse_alike
 from inference.analyses.matrices import columns_of
 from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole
-from inference.analyses.table import WAVE, Codes, Looks, Private, Table, Values, table_of, with_missing
+from inference.analyses.table import WAVE, Codes, Private, Table, table_of
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import counted
 
@@ -308,29 +309,9 @@ def _refuse_mixed(column: pd.Series, name: str) -> None:
 def _private(frame: pd.DataFrame, design: ColumnDesign) -> Private:
     """Return a private column: each row's report, under the channel of its group of rows."""
     reports = codes_of(frame[design.name], design.reports, design.name)
-    group = _groups(frame, design)
-    width = len(design.reports)
-    vectors = np.vstack([_floats(part.channel.matrix) for part in design.parts])
-    unknown: dict[str, Values] = {}
-    for place, part in enumerate(design.parts):
-        for share, moved in part.channel.unknown.items():
-            slopes = unknown.setdefault(f"{design.name}_{share}", np.zeros_like(vectors))
-            slopes[place * width : (place + 1) * width] = _floats(moved)
-    shape = (len(design.parts), width, len(design.answers))
-    looks = Looks(
-        np.tile(np.eye(width), (len(design.parts), 1)),
-        np.repeat(np.arange(len(design.parts)), width),
-        vectors.reshape(shape).transpose(0, 2, 1),
-        {name: slopes.reshape(shape).transpose(0, 2, 1) for name, slopes in unknown.items()},
-    )
-    codes = group * width + reports
-    column = Private(design.name, design.answers, codes, vectors, unknown, design.ordered, looks=looks)
-    return with_missing(column)
-
-
-def _floats(matrix: Sequence[Sequence[object]]) -> Values:
-    """Return a matrix of fractions (answers, reports) as floats (reports, answers)."""
-    return np.asarray([[float(one) for one in row] for row in matrix], np.float64).T  # type: ignore[arg-type]
+    codes = _groups(frame, design) * len(design.reports) + reports
+    channel = stacked([part.mixture.channel(f"{design.name}_") for part in design.parts])
+    return Private(design.name, design.answers, codes, channel, design.ordered)
 
 
 def codes_of(column: pd.Series, labels: Sequence[str], name: str) -> Codes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
 
 if TYPE_CHECKING:
+    from inference.analyses.channel import Channel
     from inference.analyses.private_numbers import NumberChannel
 
 Values = NDArray[np.float64]
@@ -23,50 +24,35 @@ WAVE = "wave"
 
 
 @dataclass(frozen=True)
-class Looks:
-    """The features of reports, and their probabilities, for checks of a fit.
-
-    shows: (distinct, features), 1 if a report with that vector has the feature. part: (distinct,) of the
-    design. chances: (parts, answers, features), P(feature | answer); unknown: what open shares add.
-    exclusive: whether each report has exactly one feature, for all parts or for each. Otherwise each feature
-    has a separate chance.
-    """
-
-    shows: Values
-    part: Codes
-    chances: Values
-    unknown: Mapping[str, Values] = field(default_factory=dict)
-    exclusive: bool | NDArray[np.bool_] = True
-
-    @property
-    def exclusive_parts(self) -> NDArray[np.bool_]:
-        """Return `exclusive` for each part, (parts,)."""
-        return np.broadcast_to(np.asarray(self.exclusive), len(self.chances))
-
-
-@dataclass(frozen=True)
 class Private:
     """One private column, behind a known channel.
 
     name: of the column. answers: the possible true answers. The first is the reference; of two, the second is
-    the event. codes: (rows,) the index of each row's likelihood vector. vectors: (distinct, answers):
-    P(report | answer), up to a factor that no answer changes. unknown: {name of an open share: (distinct,
-    answers)}, which is added to the vectors, times that share. ordered: whether the answers have an order.
-    exact: whether the factor is 1, so that log-likelihoods are the reports' own. missing: the number of rows
-    without a report; their vector is ones, or NaN for a private number. looks: reports' features, for checks.
-    channel: of a private number, which has no answers, and as vectors (distinct, 1) its reports themselves.
+    the event. A number has none. codes: (rows,) the index of each row's report in the channel, −1 without a
+    report. channel: P(report | answer). ordered: whether the answers have an order.
     """
 
     name: str
     answers: tuple[str, ...]
     codes: Codes
-    vectors: Values
-    unknown: Mapping[str, Values] = field(default_factory=dict)
+    channel: Channel | NumberChannel
     ordered: bool = False
-    exact: bool = True
-    missing: int = 0
-    looks: Looks | None = None
-    channel: NumberChannel | None = None
+
+    @property
+    def choices(self) -> Channel:
+        """Return the channel of a choice."""
+        assert self.answers
+        return cast("Channel", self.channel)
+
+    @property
+    def number(self) -> NumberChannel | None:
+        """Return the channel of a number, None of a choice."""
+        return None if self.answers else cast("NumberChannel", self.channel)
+
+    @property
+    def missing(self) -> int:
+        """Return the number of rows without a report."""
+        return int((self.codes < 0).sum())
 
 
 @dataclass(frozen=True)
@@ -125,16 +111,3 @@ def table_of(
     frame = public.reset_index(drop=True)
     columns = {one.name: one for one in private}
     return Table(frame, columns, np.ones(len(frame), np.int64), notes, digest, noise)
-
-
-def with_missing(column: Private) -> Private:
-    """Return the column with an uninformative vector for missing reports, of code −1."""
-    gone = column.codes < 0
-    if not gone.any():
-        return column
-    # NaN is an uninformative number.
-    silent = np.full((1, column.vectors.shape[1]), 1.0 if column.answers else np.nan)
-    unknown = {name: np.vstack([slopes, 0 * silent]) for name, slopes in column.unknown.items()}
-    codes = np.where(gone, len(column.vectors), column.codes)
-    vectors = np.vstack([column.vectors, silent])
-    return replace(column, codes=codes, vectors=vectors, unknown=unknown, missing=int(gone.sum()))

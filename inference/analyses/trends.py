@@ -17,9 +17,10 @@ from jax import Array
 from numpyro import handlers
 from scipy import stats
 
+from inference.analyses.channel import Channel
 from inference.analyses.program import Assembled
 from inference.analyses.subgroups import MOST_LEVELS, levels_or_bands
-from inference.analyses.table import Codes, Looks, Private, Values
+from inference.analyses.table import Codes, Private, Values
 from inference.compiling import compiled
 from inference.results.predictive import FALSE_ALARM
 
@@ -38,15 +39,13 @@ def against_columns(analysis: Assembled, sites: Mapping[str, Values], middles: V
     levels = _levels(analysis, middles)
     found = []
     for one in analysis.predictors:
-        if one.looks is None:
-            continue
         codes = analysis.cells.reports[one.name]
-        said = codes < len(one.looks.shows)
+        said = codes >= 0
         counts = analysis.cells.counts[said].astype(np.float64)
-        chances = _chances(analysis, one, one.looks, sites)[said]
+        chances = _chances(analysis, one, sites)[said]
         p: dict[str, list[float]] = {}
-        for kind in _kinds(one.looks):
-            shows, chance = one.looks.shows[codes[said], kind], chances[:, kind]
+        for kind in _kinds(one.choices):
+            shows, chance = one.choices.shows[codes[said], kind], chances[:, kind]
             along = {name: level[said] for name, level in levels.items()}
             along[EXPECTED] = levels_or_bands(pd.Series(chance), counts, MOST_LEVELS)
             for name, level in along.items():
@@ -68,9 +67,9 @@ def _said(name: str, column: str, outcome: str) -> str:
     )
 
 
-def _kinds(looks: Looks) -> range:
+def _kinds(channel: Channel) -> range:
     """Return the kinds to check. If each report is of exactly one kind, the last follows from the others."""
-    return range(looks.shows.shape[1] - bool(looks.exclusive_parts.all()))
+    return range(channel.shows.shape[1] - channel.exact)
 
 
 def _levels(analysis: Assembled, middles: Values) -> Mapping[str, Codes]:
@@ -92,30 +91,20 @@ def _outcome(analysis: Assembled, middles: Values) -> Values | list[str]:
         assert analysis.values is not None
         return analysis.values - middles[cells.cell]
     codes = cells.reports[response.name]
-    return response.vectors[codes, 0] if response.channel is not None else list(map(str, codes))
+    return response.number.reports[codes] if response.number is not None else list(map(str, codes))
 
 
-def _chances(analysis: Assembled, one: Private, looks: Looks, sites: Mapping[str, Values]) -> Values:
+def _chances(analysis: Assembled, one: Private, sites: Mapping[str, Values]) -> Values:
     """Return (patterns, kinds): each kind's probability, given everything but the predictor's own report.
 
     This is the probability of the pattern with that kind as its report, divided by its probability without a
     report.
     """
-    place = analysis.privates.index(one)
-    codes = analysis.cells.reports[one.name]
-    parts = looks.part[np.where(codes < len(looks.part), codes, 0)]
+    channel, leaves = one.choices, f"leaves_{analysis.privates.index(one)}"
+    parts = channel.part[analysis.cells.reports[one.name]]
     with jax.enable_x64(True):
         data = {name: jnp.asarray(values) for name, values in analysis.data().items()}
         draws = {name: jnp.asarray(values[0]) for name, values in sites.items()}
-
-        def of(chances: Values, slopes: Mapping[str, Values]) -> dict[str, Array]:
-            own = {f"slopes_{place}_{name}": jnp.asarray(slope[parts]) for name, slope in slopes.items()}
-            return {**data, f"vectors_{place}": jnp.asarray(chances[parts]), **own}
-
-        silent = of(
-            np.ones(looks.chances.shape[:2]),
-            {name: np.zeros(slopes.shape[:2]) for name, slopes in looks.unknown.items()},
-        )
 
         @compiled
         def mean(draws: dict[str, Array], shown: dict[str, Array], silent: dict[str, Array]) -> Array:
@@ -126,12 +115,10 @@ def _chances(analysis: Assembled, one: Private, looks: Looks, sites: Mapping[str
 
             return jax.lax.map(at, draws).mean(axis=0)
 
+        silent = {**data, leaves: jnp.broadcast_to(channel.silent[:, None], data[leaves].shape)}
         kinds = [
-            of(
-                looks.chances[:, :, kind],
-                {name: slopes[:, :, kind] for name, slopes in looks.unknown.items()},
-            )
-            for kind in range(looks.shows.shape[1])
+            {**data, leaves: jnp.asarray(channel.chances[:, parts, :, kind])}
+            for kind in range(channel.shows.shape[1])
         ]
         return np.stack([np.asarray(mean(draws, kind, silent)) for kind in kinds], axis=1)
 

@@ -80,14 +80,15 @@ class FormulaTruth:
         for one in self._analysis.outcome.own:
             if not self._analysis.outcome.cutpoints:
                 self.sites[one.name] = np.asarray(self._positive(one.name))
-        for name in self._analysis.unknown:
-            value = self._stated(name)
-            if not 0 < value < 1:
+        for weights in self._analysis.opened.weights:
+            values = [self._stated(name) for name in weights.names]
+            if min(values) <= 0 or max(values) >= 1 or (weights.labels and abs(sum(values) - 1) > 1e-6):
+                what = "be above 0 and add up to 1" if weights.labels else "be between 0 and 1"
                 raise InputError(
-                    f"the truth of {name} must be between 0 and 1, not {value:g}",
+                    f"the truth of {listed(weights.names)} must {what}",
                     code="plan.formula_truth_not_probability",
                 )
-            self.sites[name] = np.asarray(value)
+            self.sites |= weights.sites_at(values)
 
     def _coefficients(self, law: Linear) -> Values:
         """Effects as stated, (columns, outputs); the intercepts 0."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from inference.analyses.channel import Channel
 from inference.analyses.design_file import Design
 from inference.analyses.formula import known_column, parse
 from inference.analyses.marks import refuse_alike
@@ -174,10 +175,9 @@ def _possible_reports(question: Question) -> tuple[Private, Values | None]:
             "too many to sum over: plan with fewer choices, or under randomized_response or hadamard",
             code="plan.too_many_reports_of_mechanism",
         )
-    answers = names_of_answers(mechanism)
-    vectors = vectors / vectors.sum(axis=0)
+    channel = Channel.of((vectors / vectors.sum(axis=0)).T)
     codes = np.arange(len(vectors))
-    return Private(question.id, answers, codes, vectors, ordered=is_scale(question)), None
+    return Private(question.id, names_of_answers(mechanism), codes, channel, is_scale(question)), None
 
 
 def _levels_of(one: PublicField) -> Sequence[Any]:

@@ -54,9 +54,8 @@ def test_possible_reports_have_probabilities_of_mechanism(name):
     """They add up to 1, and the largest ratio between two answers is e^ε."""
     question = {**studies.CHOICE, "mechanism": {"name": name, "epsilon": "1.5"}}
     study = Study(studies.document(question, public=PUBLIC))
-    vectors = (
-        possible_of_study(study, f"{question['id']} ~ region", None).table.private[question["id"]].vectors
-    )
+    private = possible_of_study(study, f"{question['id']} ~ region", None).table.private[question["id"]]
+    vectors = private.choices.vectors[0, :-1]
     assert vectors.sum(axis=0) == pytest.approx(1)
     ratios = vectors[:, :, None] / vectors[:, None, :]
     assert log(ratios.max()) == pytest.approx(1.5, abs=1e-5)

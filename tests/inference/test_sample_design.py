@@ -56,7 +56,7 @@ def matrix_of(design: dict[str, str]) -> Rows:
     """P(report | answer) of a named design, as ldpkit reads it."""
     document = {"format": "ldpkit.design/1", "columns": {"report": design}}
     (column,) = read_design(json.dumps(document)).columns
-    return column.parts[0].channel.matrix
+    return column.parts[0].mixture.leaves[()]
 
 
 def run(*arguments: Path | str) -> subprocess.CompletedProcess[str]:

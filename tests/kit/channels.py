@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from inference.analyses.table import Codes, Looks, Private, Values, with_missing
+from inference.analyses.channel import Channel, Weights
+from inference.analyses.table import Codes, Private, Values
 
 
 def known_channel(
@@ -17,8 +18,14 @@ def known_channel(
     ordered: bool = False,
 ) -> Private:
     """Return a private column under one matrix P(report | answer), (answers, reports); −1 is missing."""
-    known = np.asarray(matrix, np.float64)
-    width = known.shape[1]
-    looks = Looks(np.eye(width), np.zeros(width, np.int64), known[None])
-    codes = np.asarray(reports, np.int64)
-    return with_missing(Private(name, tuple(answers), codes, known.T, ordered=ordered, looks=looks))
+    channel = Channel.of(np.asarray(matrix, np.float64))
+    return Private(name, tuple(answers), np.asarray(reports, np.int64), channel, ordered)
+
+
+def open_share(name: str, reports: Codes, share: str) -> Private:
+    """Return a yes-no column of which an unknown share answers at random, and the others the truth."""
+    weights, random, truth = Weights(share), np.full((2, 2), 0.5), np.eye(2)
+    shows, part = np.eye(2, dtype=bool), np.zeros(2, np.int64)
+    paths = (((share, 0),), ((share, 1),))
+    channel = Channel(np.stack([random, truth])[:, None], shows, part, paths=paths, weights={share: weights})
+    return Private(name, ("no", "yes"), np.asarray(reports, np.int64), channel)

@@ -99,7 +99,7 @@ def design(**columns: Any) -> str:
     whole = {
         name: one
         if "design" in one
-        else {**usual, **({} if "matrices" in one else {"matrix": MATRIX}), **one}
+        else {**usual, **({} if {"matrices", "mixture"} & set(one) else {"matrix": MATRIX}), **one}
         for name, one in columns.items()
     }
     return json.dumps({"format": "ldpkit.design/1", "columns": whole})

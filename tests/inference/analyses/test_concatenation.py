@@ -20,8 +20,8 @@ def test_plain_mean_is_pooled_over_all_waves(order):
     for place, name in enumerate(order):
         table = workers(SIZES[name], place, "normal" if name == "a" else "groups")
         tables[name] = table_of(table.public[["died"]], [table.private["hours"]])
-    own = {name: table.private["hours"].channel for name, table in tables.items()}
-    found = joined(tables, "wave").private["hours"].channel
+    own = {name: table.private["hours"].number for name, table in tables.items()}
+    found = joined(tables, "wave").private["hours"].number
     shares = {name: SIZES[name] / 4000 for name in order}
     assert found.plain.mean == pytest.approx(sum(shares[one] * own[one].plain.mean for one in order))
     error = np.sqrt(sum((shares[one] * own[one].plain.error) ** 2 for one in order))

@@ -8,10 +8,10 @@ import pytest
 from scipy.stats.contingency import association
 
 from inference.analyses.crossing import cramers_v, cross_table
-from inference.analyses.table import Private, Table, table_of
+from inference.analyses.table import Table, table_of
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import JOBS, SHARP, YES_NO, reported
-from tests.kit.channels import known_channel
+from tests.kit.channels import known_channel, open_share
 from tests.kit.errors import raises
 
 pytestmark = pytest.mark.programs
@@ -95,8 +95,7 @@ def test_rare_independent_answers_are_not_called_dependent():
 )
 def test_columns_that_cannot_be_crossed_are_rejected(names, by, code):
     columns = [known_channel(name, ["no", "yes"], [0, 1], YES_NO) for name in ("ever", "job")]
-    one = columns[0]
-    columns += [Private("open", one.answers, one.codes, one.vectors, {"open_t": np.ones((2, 2))})]
+    columns += [open_share("open", columns[0].codes, "open_t")]
     columns += [reported(SHARP, np.asarray([1.0, 2.0]))]
     with raises(InputError, code):
         cross_table(table_of(pd.DataFrame({"place": ["a", "b"]}), columns), names, by)

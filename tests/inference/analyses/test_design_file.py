@@ -17,6 +17,9 @@ from tests.kit.errors import raises
 
 FORCED = {"answers": ["no", "yes"], "reports": ["0", "1"], "matrix": MATRIX}
 NAMED = {"design": "forced", "yes": "1/6", "no": "1/6"}
+KUK = {"design": "kuk", "yes": "0.8", "no": "0.3", "cards": "2"}
+MIXED = {"a": NAMED, "b": {"matrix": MATRIX}}
+LABELS = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
 # P(report 1) at a share π of yes, by the papers' own formulas.
 PAPERS = {
     "warner": ({"p": "0.7"}, lambda share: 0.7 * share + 0.3 * (1 - share)),
@@ -37,7 +40,7 @@ def column(**stated: Any) -> ColumnDesign:
 @pytest.mark.parametrize("name", PAPERS)
 def test_named_design_matches_its_paper(name):
     numbers, of = PAPERS[name]
-    no, yes = column(design=name, **numbers).parts[0].channel.matrix
+    no, yes = column(design=name, **numbers).parts[0].mixture.leaves[()]
     for share in (0.0, 0.3, 1.0):
         assert float(no[1]) * (1 - share) + float(yes[1]) * share == pytest.approx(of(share), abs=1e-15)
     assert sum(no) == sum(yes) == 1
@@ -52,32 +55,33 @@ def test_named_design_matches_its_paper(name):
     ],
 )
 def test_unknown_share_of_design_enters_linearly(name, p, unknown, wanted):
-    channel = column(design=name, p=p).parts[0].channel
-    ((_, moved),) = channel.unknown.items()
-    no, yes = (float(row[1]) + unknown * float(by[1]) for row, by in zip(channel.matrix, moved, strict=True))
+    channel = column(design=name, p=p).parts[0].mixture.channel("q_")
+    (weights,) = channel.weights
+    no, yes = channel.mixed(channel.chances[:, 0, :, 1], {weights: unknown})
     assert no * 0.7 + yes * 0.3 == pytest.approx(wanted, abs=1e-15)
 
 
 def test_kuk_cards_are_binomial_and_cheaters_say_no():
     kuk = column(design="kuk", yes="0.8", no="0.3", cards="3")
     assert kuk.reports == ("0", "1", "2", "3")
-    assert kuk.parts[0].channel.matrix[1][3] == Fraction(4, 5) ** 3
+    assert kuk.parts[0].mixture.leaves[()][1][3] == Fraction(4, 5) ** 3
     cheaters = column(design="cheater_detection", p="0.2")
     assert cheaters.answers == ("no", "yes", "cheater")
-    assert cheaters.parts[0].channel.matrix[2] == (1, 0)
+    assert cheaters.parts[0].mixture.leaves[()][2] == (1, 0)
 
 
 def test_denial_and_random_answers_change_the_matrix():
-    denied = column(**FORCED, denial="0.1").parts[0].channel
-    assert denied.matrix[1][1] == Fraction(9, 10) * Fraction(5, 6) + Fraction(1, 60)
-    random = column(**FORCED, random="0.5").parts[0].channel
-    assert random.matrix[0][1] == Fraction(1, 2) * Fraction(1, 6) + Fraction(1, 4)
-    assert set(column(**FORCED, denial="unknown").parts[0].channel.unknown) == {"denial"}
+    denied = column(**FORCED, denial="0.1").parts[0].mixture.leaves[()]
+    assert denied[1][1] == Fraction(9, 10) * Fraction(5, 6) + Fraction(1, 60)
+    random = column(**FORCED, random="0.5").parts[0].mixture.leaves[()]
+    assert random[0][1] == Fraction(1, 2) * Fraction(1, 6) + Fraction(1, 4)
+    says_no = column(**FORCED, no_saying="0.5").parts[0].mixture.leaves[()]
+    assert says_no == ((Fraction(11, 12), Fraction(1, 12)), (Fraction(7, 12), Fraction(5, 12)))
 
 
 BAD = [
     ({**FORCED, "matrix": [[0.5, 0.5], [0.1, 0.9]]}, "design.number_not_in_quotes"),
-    ({**FORCED, "matrix": [["0.5", "0.4"], ["0.1", "0.9"]]}, ("design.row_sum_not_one", "'no'", "0.9")),
+    ({**FORCED, "matrix": [["0.5", "0.4"], ["0.1", "0.9"]]}, ("design.row_sum_not_one", "row 1", "0.9")),
     ({**FORCED, "matrix": [["0.5", "0.5"], ["0.5", "0.5"]]}, "design.all_rows_equal"),
     ({**FORCED, "matrix": "5/6"}, "design.matrix_not_lists"),
     ({**FORCED, "answers": ["a", "b", "c"]}, ("design.wrong_row_count", "2", "3")),
@@ -88,7 +92,6 @@ BAD = [
     ({**FORCED, "row": {}}, ("design.unknown_member", "'row'")),
     ({**FORCED, "ordered": "true"}, "design.ordered_not_boolean"),
     ({**FORCED, "random": True}, "design.number_not_in_quotes"),
-    ({**FORCED, "random": "unknown", "denial": "unknown"}, "design.two_shares_unknown"),
     ({**NAMED, "design": "warners"}, ("design.unknown_design", "'warners'")),
     ({**NAMED, "yes": "1e-999999999"}, "design.not_decimal_or_fraction"),
     ({**NAMED, "yes": "0.9"}, "design.yes_and_no_above_one"),
@@ -97,6 +100,20 @@ BAD = [
     ({"design": "kuk", "yes": "0.8", "no": "0.3", "cards": "2.5"}, "design.cards_out_of_range"),
     ({"matrices": [{"matrix": MATRIX}]}, "design.matrix_without_rows"),
     ({"matrices": {}}, "design.matrices_not_list"),
+    ({**FORCED, "matrix": [["1", "0"], ["1"]]}, ("design.unequal_rows", "row 2")),
+    ({**NAMED, "denial": {"unknown": "no way"}}, ("design.share_name_invalid", "no way")),
+    ({**NAMED, "denial": {"unknown": "a"}, "random": {"unknown": "a"}}, ("design.share_name_taken", "a")),
+    ({**LABELS, "mixture": [FORCED], "weights": "unknown"}, "design.mixture_not_named"),
+    (
+        {**LABELS, "mixture": MIXED, "weights": {"a": "0.5", "b": "0.4"}},
+        ("design.weights_sum_not_one", "0.9"),
+    ),
+    ({**LABELS, "mixture": MIXED, "weights": {"a": "1"}}, ("design.missing_member", "'b'")),
+    ({**LABELS, "mixture": {**MIXED, "b": KUK}, "weights": "unknown"}, "design.mixture_of_other_sizes"),
+    (
+        {**LABELS, "mixture": MIXED, "weights": {"unknown": "a"}, "random": {"unknown": "a"}},
+        "design.share_name_taken",
+    ),
 ]
 
 
@@ -160,6 +177,24 @@ def test_matrix_with_permuted_labels_is_noted(matrix, reports, sound):
     notes = survey_of(pd.DataFrame({"job": reports * 4}), read).notes
     assert bool(notes) != sound
     assert sound or f"(now {', '.join(reports)})" in notes[0]
+
+
+def test_known_mixture_equals_its_sum_of_matrices():
+    half = {"a": "1/2", "b": "1/2"}
+    inner = {"mixture": {"a": {"matrix": [["1", "0"], ["0", "1"]]}, "b": {"matrix": MATRIX}}, "weights": half}
+    (matrix,) = column(**LABELS, **inner).parts[0].mixture.leaves.values()
+    assert matrix == ((Fraction(11, 12), Fraction(1, 12)), (Fraction(1, 12), Fraction(11, 12)))
+    (matrix,) = (
+        column(**LABELS, mixture={"a": inner, "b": NAMED}, weights=half).parts[0].mixture.leaves.values()
+    )
+    assert matrix[0][0] == Fraction(7, 8)
+
+
+def test_design_in_words_shows_unknown_shares_where_they_matter():
+    lines = column(**NAMED, reports=["no", "yes"], denial="unknown", random="1/2").in_words()
+    assert lines[0].endswith("denial unknown, random = 1/2")
+    assert lines[1] == "  answer no: report no 2/3, yes 1/3"
+    assert lines[2].startswith("  answer yes: report no 1/4 + 5/12 denial + 1/12 (1 − denial), yes")
 
 
 def test_labels_are_not_checked_against_an_open_matrix():

@@ -7,11 +7,14 @@ import re
 import shlex
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from inference.analyses.assembling import assemble
 from inference.analyses.design_file import read_design
-from inference.analyses.dice import NAMED
+from inference.analyses.dice import BEHAVIOURS, NAMED
 from inference.analyses.families import FAMILIES
+from inference.analyses.survey import survey_of
 from ldpkit.cli import main
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "surveys.md").read_text(encoding="utf-8")
@@ -61,9 +64,20 @@ def test_design_in_guide_equals_its_named_form():
     matrix = read_design(DESIGN).columns[0]
     (named,) = re.findall(r"write `(.*?)`:", GUIDE)
     text = f'{{"format": "ldpkit.design/1", "columns": {{{named}}}}}'
-    assert read_design(text).columns[0].parts[0].channel.matrix == matrix.parts[0].channel.matrix
+    assert read_design(text).columns[0].parts[0].mixture == matrix.parts[0].mixture
+
+
+def test_design_with_unknown_shares_in_guide_can_be_fitted():
+    """Each unknown share has the parameter that its prior names; a mixture's weights have one each."""
+    shares, mixture = (json.loads(one) for one in blocks("json") if '"unknown"' in one)
+    design = read_design(json.dumps(shares))
+    table = survey_of(pd.DataFrame({"armed": ["no", "yes"]}), design)
+    assert set(assemble(table, "armed ~ 1", design.priors).opened.priors) == set(design.priors)
+    design = read_design(json.dumps({**shares, "columns": {"armed": mixture}}))
+    opened = assemble(survey_of(pd.DataFrame({"armed": ["no", "yes"]}), design), "armed ~ 1").opened
+    assert list(opened.priors) == [f"armed_weights[{label}]" for label in mixture["mixture"]]
 
 
 def test_the_guide_names_every_design_and_family():
-    for name in (*NAMED, *FAMILIES):
+    for name in (*NAMED, *BEHAVIOURS, *FAMILIES):
         assert name in GUIDE, name

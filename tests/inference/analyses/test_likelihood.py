@@ -97,9 +97,8 @@ def enumerated(found, b, family, outcome, terms, public):
 def said(whole, name, place, answer):
     """P(the row's report | answer), 1 where there is none."""
     one = whole.private[name]
-    k = len(CHANNELS[name][0])
     code = int(one.codes[place])
-    return 1.0 if code >= k else CHANNELS[name][answer][code]
+    return 1.0 if code < 0 else CHANNELS[name][answer][code]
 
 
 ROWS = 20

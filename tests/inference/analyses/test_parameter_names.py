@@ -18,7 +18,7 @@ from inference.design.formula_plan import plan_formula
 from inference.design.possible_reports import Possible
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import any_draws, table
-from tests.kit.channels import known_channel
+from tests.kit.channels import known_channel, open_share
 from tests.kit.errors import raises
 
 ROWS = 120
@@ -96,16 +96,13 @@ def test_stated_prior_that_means_two_parameters_is_rejected():
 def test_open_shares_of_one_name_are_rejected():
     """Share c of ever_b and share b_c of ever get one name, and law_middle is the sampler's own."""
 
-    def open_share(name: str, share: str) -> Private:
-        one = column(name, YES["ever"])
-        return Private(name, one.answers, one.codes, one.vectors, {f"{name}_{share}": np.ones((2, 2))})
-
-    age = pd.DataFrame({"age": np.arange(ROWS) % 7})
-    table = table_of(age, [open_share("ever", "b_c"), open_share("ever_b", "c")])
+    age, codes = pd.DataFrame({"age": np.arange(ROWS) % 7}), np.arange(ROWS) % 2
+    columns = [open_share("ever", codes, "ever_b_c"), open_share("ever_b", codes, "ever_b_c")]
+    table = table_of(age, columns)
     with raises(InputError, "result.duplicate_name", "ever_b_c"):
         assemble(table, "ever ~ ever_b + age")
     with raises(InputError, "result.duplicate_name", "law_middle"):
-        assemble(table_of(age, [open_share("law", "middle")]), "law ~ age")
+        assemble(table_of(age, [open_share("law", codes, "law_middle")]), "law ~ age")
 
 
 @pytest.mark.attack(17)

@@ -92,17 +92,17 @@ def test_likelihood_matches_quadrature(document, family, predictor):
     hours, ever = table.private["hours"], table.private["ever"]
     total = 0.0
     for place, age in enumerate(table.public["age"]):
-        z = float(hours.vectors[hours.codes[place], 0])
+        z = float(hours.number.reports[hours.codes[place]])
         eta = b["Intercept"] + b["age"] * age
         if not predictor:
-            total += log(brute(family, hours.channel, z, eta, b.get("sigma")))
+            total += log(brute(family, hours.number, z, eta, b.get("sigma")))
             continue
         logit = b["ever_Intercept[yes]"] + b["ever_age[yes]"] * age
         share = 1 / (1 + exp(-logit))
         parts = [
             weight
             * YES_NO[answer][ever.codes[place]]
-            * brute(family, hours.channel, z, eta + b["ever[yes]"] * answer, b.get("sigma"))
+            * brute(family, hours.number, z, eta + b["ever[yes]"] * answer, b.get("sigma"))
             for answer, weight in enumerate((1 - share, share))
         ]
         total += log(sum(parts))
@@ -113,13 +113,13 @@ def test_reports_are_in_units_of_the_question():
     """The mean of the reports is within five standard errors of the answers."""
     answers = np.full(4000, 9.0)
     column = reported(GAUSSIAN, answers)
-    values = column.vectors[column.codes, 0]
-    assert abs(values.mean() - 9) < 5 * column.channel.scale / sqrt(4000)
-    assert values.std() == pytest.approx(column.channel.scale, rel=0.1)
+    values = column.number.reports[column.codes]
+    assert abs(values.mean() - 9) < 5 * column.number.scale / sqrt(4000)
+    assert values.std() == pytest.approx(column.number.scale, rel=0.1)
     beyond = reported(LAPLACE, answers)
-    assert beyond.vectors.min() >= LOW
-    assert beyond.vectors.max() <= HIGH
-    assert not beyond.exact
+    assert beyond.number.reports.min() >= LOW
+    assert beyond.number.reports.max() <= HIGH
+    assert not beyond.number.exact
 
 
 def test_unsuitable_analysis_of_private_number_is_rejected():
@@ -139,8 +139,8 @@ def test_density_under_narrow_law_is_density_of_the_noise():
     column = reported(GAUSSIAN, np.full(3, 6.0))
     found = assemble(table_of(pd.DataFrame({"age": [1.0, 2.0, 3.0]}), [column]), "hours ~ 1")
     sites = {"law_middle": np.asarray([6.0]), "sigma": np.asarray(1e-4)}
-    values = column.vectors[column.codes, 0]
-    scale = column.channel.scale
+    values = column.number.reports[column.codes]
+    scale = column.number.scale
     wanted = np.sum(-((values - 6) ** 2) / (2 * scale**2) - np.log(scale * sqrt(2 * pi)))
     assert log_likelihood(found, sites) == pytest.approx(float(wanted), abs=1e-6)
 
@@ -165,7 +165,7 @@ def test_probability_of_interval_is_integral_of_density(document, family):
         "hours ~ 1",
         family=family,
     )
-    channel = found.response.channel
+    channel = found.response.number
     cuts = np.asarray([1.0, 4.0, 4.5, 9.0, 11.0])
     if channel.noise == "gaussian":
         cuts = np.asarray([-3.0, 1.0, 9.0, 14.0])

@@ -61,10 +61,10 @@ def test_likelihood_vector_of_payload_matches_mechanism(mechanism):
     column = private_of(study.questions[0], [*payloads, None])
     for payload, code in zip(payloads, column.codes, strict=False):
         weights = [own.odds[0] if own.supported(payload, k) else own.odds[1] for k in range(9)]
-        vector = column.vectors[code]
+        vector = column.choices.vectors[0, code]
         assert vector / vector.sum() == pytest.approx(np.asarray(weights, float) / sum(weights), rel=1e-12)
     assert column.missing == 1
-    assert list(column.vectors[column.codes[-1]]) == [1.0] * 9
+    assert list(column.choices.vectors[0, column.codes[-1]]) == [1.0] * 9
 
 
 @pytest.mark.attack(17)
@@ -90,9 +90,8 @@ def test_hadamard_decoding_is_unbiased(epsilon, choices, refusal):
     decoded = np.asarray([decoder_of(own).cells(one)[1:] for one in payloads], np.float64)
     np.testing.assert_allclose(chances @ decoded, np.eye(own.choices), atol=1e-9)
     private = private_of(question, payloads)
-    np.testing.assert_allclose(
-        private.looks.chances[0], chances @ private.looks.shows[private.codes], atol=1e-12
-    )
+    channel = private.choices
+    np.testing.assert_allclose(channel.chances[0, 0], chances @ channel.shows[private.codes], atol=1e-12)
 
 
 def log_likelihood(found: Assembled, sites: dict[str, np.ndarray]) -> float:
@@ -183,7 +182,7 @@ CELLS = made(FEW, 100)
 
 def shape_of(table: Table) -> list[tuple[object, ...]]:
     """What the rows of a table say, in any order."""
-    private = [one.vectors[one.codes].tolist() for one in table.private.values()]
+    private = [one.choices.vectors[0, one.codes].tolist() for one in table.private.values()]
     rows = (
         table.counts.tolist(),
         map(str, table.public.to_dict("records")),

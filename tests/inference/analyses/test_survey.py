@@ -115,7 +115,7 @@ def test_each_group_of_rows_has_its_matrix(tmp_path: Path) -> None:
     parts = [{"rows": {"place": one}, "design": "warner", "p": p} for one, p in (("1", "0.7"), ("2", "0.9"))]
     text = design(armed={"matrices": parts})
     column = load(tmp_path, [1, 2], text).private["armed"]
-    assert column.vectors[column.codes].max(axis=1) == pytest.approx([0.7] * 4 + [0.9] * 4)
+    assert column.choices.vectors[0, column.codes].max(axis=1) == pytest.approx([0.7] * 4 + [0.9] * 4)
     with raises(InputError, "dice.unknown_group", "9"):
         load(tmp_path, [1, 2, 3], text)
 

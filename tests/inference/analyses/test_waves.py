@@ -11,9 +11,9 @@ import pytest
 from inference import analyse_waves
 from inference.analyses.assembling import assemble
 from inference.analyses.effects import quantities_of
-from inference.analyses.likelihood import with_unknown
 from inference.analyses.reports import table_of_reports
 from inference.analyses.survey import load_waves
+from inference.analyses.table import Private
 from inference.analyses.waves import table_of_waves
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError
@@ -54,6 +54,11 @@ def reports_of(study: Study, share: float, n: int, seed: int) -> list[Report]:
     return answered(study, answers, seed)
 
 
+def of_rows(column: Private) -> np.ndarray:
+    """P(report | answer) of each row, (rows, answers)."""
+    return column.choices.vectors[0, column.codes]
+
+
 @pytest.fixture(scope="module")
 def waves():
     """0.3 said yes in version 1, 0.6 in version 2, where the noise is another."""
@@ -85,7 +90,7 @@ def test_rows_of_each_wave_keep_their_channel(waves):
         assert list(whole.public["region"][rows]) == list(own.public["region"])
         for question in ("ever", "job"):
             mine, theirs = whole.private[question], own.private[question]
-            assert np.array_equal(mine.vectors[mine.codes[rows]], theirs.vectors[theirs.codes])
+            assert np.array_equal(of_rows(mine)[rows], of_rows(theirs))
     assert start == len(whole.counts)
     assert whole.n == 160
 
@@ -97,7 +102,7 @@ def test_choices_in_another_order_are_matched_by_label():
     own = table_of_reports(second, reports, ["job"])
     mine, theirs = table.private["job"], own.private["job"]
     assert mine.answers == tuple(JOB["choices"])
-    assert np.array_equal(mine.vectors[mine.codes[-len(own.counts) :]], theirs.vectors[theirs.codes][:, ::-1])
+    assert np.array_equal(of_rows(mine)[-len(own.counts) :], of_rows(theirs)[:, ::-1])
 
 
 def test_difference_between_waves_is_a_contrast(waves):
@@ -252,7 +257,7 @@ def test_waves_of_tables_may_have_their_own_dice():
     formula = "q ~ wave + age + (1 | region)"
     table, _ = load_waves({"a": "a.csv", "b": "b.csv"}, "d.json", formula, "drop", [])
     cells = assemble(table, formula).cells
-    vectors = with_unknown(table.private["q"].vectors, {}, {})[cells.reports["q"]]
+    vectors = table.private["q"].choices.vectors[0, cells.reports["q"]]
     wave = np.asarray(cells.frame["wave"])[cells.cell]
     for name, p in (("a", 0.9), ("b", 0.7)):
         assert set(np.round(vectors[wave == name].max(axis=1), 12)) == {p}

@@ -1,0 +1,67 @@
+"""Shares that a design leaves open: their priors, in a program and as named draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpyro
+from jax import Array
+
+from inference.analyses.parameter_names import Parameters, axis_of, united
+from inference.analyses.stated_priors import Given
+from inference.analyses.table import Private
+from inference.models.base import Draws
+from inference.priors.laws import Stated, law, state
+from inference.results.tree import Axis
+
+
+class OpenShares:
+    """The unknown weights of all channels, which a priori are uniform unless a prior is stated.
+
+    weights: of each mixture. priors: {parameter: its prior}. laws: {site: its prior}, of a Dirichlet law in
+    sticks.
+    """
+
+    def __init__(self, columns: Sequence[Private], given: Given) -> None:
+        every = united(*(one.choices.weights for one in columns if one.number is None))
+        self.weights = tuple(every.values())
+        self.priors: dict[str, Stated] = {}
+        self.laws: dict[str, Stated] = {}
+        for weights in self.weights:
+            count = weights.branches
+            if not weights.labels:
+                prior = given.of([weights.name], state("beta", a=1.0, b=1.0), "share")[0]
+                alone, rest = [prior["a"]], [prior["b"]]
+            else:
+                usual = state("dirichlet", concentration=(1.0,) * count)
+                prior = given.of([weights.name], usual, "weights", count)[0]
+                each = prior["concentration"]
+                alone, rest = each[:-1], [sum(each[place:]) for place in range(1, count)]
+            laws = [state("beta", a=a, b=b) for a, b in zip(alone, rest, strict=True)]
+            self.laws |= dict(zip(weights.sites, laws, strict=True))
+            margins = laws if not weights.labels else [state("beta", a=a, b=sum(each) - a) for a in each]
+            self.priors |= dict(zip(weights.names, margins, strict=True))
+
+    def draw(self) -> dict[str, Array]:
+        """Sample inside a NumPyro program."""
+        return {site: numpyro.sample(site, law(prior)) for site, prior in self.laws.items()}
+
+    def initial(self) -> dict[str, object]:
+        """Return the start: equal weights."""
+        found: dict[str, object] = {}
+        for one in self.weights:
+            found |= one.sites_at([1 / one.branches] * one.branches)
+        return found
+
+    def parameters(self, draws: Draws) -> Parameters:
+        """Return {name: draws}."""
+        each = (dict(zip(one.names, one.at(draws), strict=False)) for one in self.weights)
+        return united(*each)
+
+    def axes(self) -> dict[str, Axis]:
+        """Return {parameter: its place in ArviZ's groups}, for weights of labelled branches."""
+        return {
+            name: axis_of(one.name, {f"{one.name}_dim": label})
+            for one in self.weights
+            for name, label in zip(one.names, one.labels, strict=False)
+        }

@@ -1,0 +1,299 @@
+"""Mixtures with unknown weights: likelihoods, posteriors, priors and plans match direct computations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import product
+from math import log
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+from numpyro import handlers
+from scipy import special, stats
+
+from inference.analyses.analysing import analyse_table, model_of
+from inference.analyses.assembling import assemble
+from inference.analyses.design_file import read_design
+from inference.analyses.peaks import peaks_of
+from inference.analyses.program import Assembled
+from inference.analyses.survey import survey_of
+from inference.analyses.table import Table
+from inference.design.formula_plan import plan_formula
+from inference.design.possible_reports import possible_of_design
+from inference.samplers import SAMPLERS
+from inference.sampling import sample_prior
+from ldp_client.documents.errors import InputError
+from tests.kit.errors import raises
+
+LABELS = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
+FORCED = {"design": "forced", "yes": "1/6", "no": "1/6"}
+BOTH = {**FORCED, "denial": "unknown", "random": "unknown"}
+NEVER = {"matrix": [["1", "0"], ["1", "0"]]}
+KINDS = {
+    "mixture": {"follow": FORCED, "no": NEVER, "any": {"matrix": [["1/2", "1/2"]] * 2}},
+    "weights": "unknown",
+}
+PRIORS = {
+    "Intercept": {"distribution": "logistic", "loc": 0, "scale": 1},
+    "q_random": {"distribution": "beta", "a": 2, "b": 8},
+    "q_denial": {"distribution": "beta", "a": 1, "b": 9},
+}
+
+
+def table_of(stated: Mapping[str, Any], counts: Mapping[tuple[str, str, int], int]) -> Table:
+    """A table of {(arm, report, x): people} under a design of q."""
+    rows = [key for key, count in counts.items() for _ in range(count)]
+    frame = pd.DataFrame(rows, columns=["arm", "q", "x"])
+    return survey_of(frame, read_design(document({**LABELS, **stated})))
+
+
+def document(column: Mapping[str, Any]) -> str:
+    return json.dumps({"format": "ldpkit.design/1", "columns": {"q": column}})
+
+
+def log_chances(analysis: Assembled, sites: Mapping[str, Any]) -> dict[tuple[str, str, int], float]:
+    """{(arm, report, x): log P(report)} at these sites."""
+    with jax.enable_x64(True):
+        data = {name: jnp.asarray(one) for name, one in analysis.data().items()}
+        with handlers.seed(rng_seed=0), handlers.substitute(data=sites):
+            each = np.asarray(analysis.each(data, *analysis.drawn(data)))
+    cells = analysis.cells
+    rows = cells.frame.iloc[cells.cell]
+    # Each arm with its own dice has its own codes of no and yes.
+    arm, report = np.divmod(cells.reports["q"], 2)
+    arms = rows["arm"] if "arm" in rows else np.asarray(["a", "b"])[arm]
+    keys = zip(arms, np.asarray(["no", "yes"])[report], rows["x"], strict=True)
+    return dict(zip(keys, map(float, each), strict=True))
+
+
+def says_yes(truth: bool, die: int, denies: bool, says_no: bool, coin: bool | None) -> bool:
+    """What a person says under forced response; a coin if they answer at random."""
+    if coin is not None:
+        return coin
+    if says_no:
+        return False
+    return die == 1 or (die != 6 and truth and not denies)
+
+
+def enumerated(prevalence: float, denial: float, no_saying: float, random: float) -> float:
+    """P(yes), by a sum over all people: what they are, how they behave and what they roll."""
+    total, dice = 0.0, range(1, 7)
+    bits = (False, True)
+    for truth, denies, says_no, careless, coin, die in product(bits, bits, bits, bits, bits, dice):
+        shares = (
+            (truth, prevalence),
+            (denies, denial),
+            (says_no, no_saying),
+            (careless, random),
+            (coin, 0.5),
+        )
+        chance = np.prod([share if is_so else 1 - share for is_so, share in shares]) / 6
+        total += chance * says_yes(truth, die, denies, says_no, coin if careless else None)
+    return float(total)
+
+
+COUNTS = {(arm, report, x): 1 for arm in "ab" for report in ("no", "yes") for x in (0, 1)}
+SHARES = {"q_denial": 0.3, "q_random": 0.2, "q_no_saying": 0.1}
+
+
+@pytest.mark.attack(17)
+@pytest.mark.parametrize(
+    ("stated", "open_ones"),
+    [
+        (BOTH, ["denial", "random"]),
+        ({**FORCED, "denial": "unknown", "random": "0.2"}, ["denial"]),
+        ({**FORCED, "denial": "0.3", "no_saying": "unknown", "random": "unknown"}, ["no_saying", "random"]),
+        ({**FORCED, "no_saying": "unknown"}, ["no_saying"]),
+    ],
+)
+def test_likelihood_of_behaviours_equals_enumeration_of_people(stated, open_ones):
+    analysis = assemble(table_of(stated, COUNTS), "q ~ arm + x")
+    names = {f"q_{name}" for name in open_ones}
+    assert names == {name for name in analysis.initial() if name.startswith("q_")}
+    drawn = analysis.law.sites(np.asarray([[-0.4], [0.5], [0.9]]))
+    found = log_chances(analysis, {**drawn, **{name: SHARES[name] for name in names}})
+    for (arm, report, x), value in found.items():
+        behave = [
+            SHARES[f"q_{name}"] if name in stated else 0.0 for name in ("denial", "no_saying", "random")
+        ]
+        yes = enumerated(special.expit(-0.4 + 0.5 * (arm == "b") + 0.9 * x), *behave)
+        assert value == pytest.approx(log(yes if report == "yes" else 1 - yes), abs=1e-12)
+
+
+@pytest.mark.attack(17)
+def test_groups_have_own_shares_and_one_that_is_common():
+    """Equal names are one share; {"unknown": name} gives a group its own."""
+    parts = [{"rows": {"arm": arm}, **FORCED, "denial": {"unknown": f"denial_{arm}"}} for arm in ("a", "b")]
+    analysis = assemble(table_of({"matrices": parts, "random": "unknown"}, COUNTS), "q ~ x")
+    drawn = analysis.law.sites(np.asarray([[-0.4], [0.9]]))
+    own = {"a": 0.1, "b": 0.6}
+    shares = {"q_denial_a": own["a"], "q_denial_b": own["b"], "q_random": 0.2}
+    for (arm, report, x), value in log_chances(analysis, {**drawn, **shares}).items():
+        yes = enumerated(special.expit(-0.4 + 0.9 * x), own[arm], 0.0, 0.2)
+        assert value == pytest.approx(log(yes if report == "yes" else 1 - yes), abs=1e-12)
+
+
+@pytest.mark.attack(17)
+def test_weights_of_mixture_have_dirichlet_prior():
+    """The likelihood and the prior's moments are those of three weights that add up to 1."""
+    table = table_of(KINDS, COUNTS)
+    prior = {"distribution": "dirichlet", "concentration": [7, 2, 1]}
+    analysis = assemble(table, "q ~ x", {"q_weights": prior})
+    (weights,) = analysis.opened.weights
+    sites = weights.sites_at([0.7, 0.2, 0.1])
+    drawn = analysis.law.sites(np.asarray([[-0.4], [0.9]]))
+    for (_, report, x), value in log_chances(analysis, {**drawn, **sites}).items():
+        share = special.expit(-0.4 + 0.9 * x)
+        yes = 0.7 * (1 / 6 + 2 / 3 * share) + 0.1 / 2
+        assert value == pytest.approx(log(yes if report == "yes" else 1 - yes), abs=1e-12)
+    draws = analysis.parameters(sample_prior(model_of(analysis), 0))
+    names = [f"q_weights[{label}]" for label in ("follow", "no", "any")]
+    assert sum(draws[name] for name in names) == pytest.approx(1.0)
+    for name, alpha in zip(names, (7, 2, 1), strict=True):
+        assert draws[name].mean() == pytest.approx(alpha / 10, abs=0.02)
+        assert draws[name].std() == pytest.approx(stats.beta(alpha, 10 - alpha).std(), rel=0.1)
+        assert analysis.priors()[name][0] == {"distribution": "beta", "a": alpha, "b": 10 - alpha}
+    assert analysis.axes()[names[1]].coordinates == {"q_weights_dim": "no"}
+    for wrong in ([7, 2], 7):
+        with raises(InputError, "prior.wrong_concentration"):
+            assemble(table, "q ~ x", {"q_weights": {**prior, "concentration": wrong}})
+
+
+def test_plan_needs_truth_of_each_share():
+    design = read_design(document({**LABELS, **KINDS}))
+    possible = possible_of_design(design, "q ~ x", pd.DataFrame({"x": [0, 1]}))
+    truth = {"q_weights[follow]": 0.7, "q_weights[no]": 0.2, "q_weights[any]": 0.1}
+    plan = plan_formula(possible, "q ~ x", [1000], effects=truth)
+    assert {name: plan.truth[name] for name in truth} == pytest.approx(truth)
+    # Reports hardly show the weights: half of the 90 % interval is nearly the uniform prior's.
+    assert plan.half_widths["q_weights[no]"][0] > 0.2
+    with raises(InputError, "plan.formula_truth_not_probability", "add up to 1"):
+        plan_formula(possible, "q ~ x", [1000], effects={**truth, "q_weights[no]": 0.3})
+
+
+TWO_DICE = [
+    {"rows": {"arm": arm}, "design": "stochastic_lie_detector", "p": p}
+    for arm, p in (("1", "0.8"), ("2", "0.1"))
+]
+# Of 1,000 people in each arm at each x, those who say yes.
+LIARS = {("1", 0): 352, ("1", 1): 415, ("1", 2): 506, ("2", 0): 832, ("2", 1): 847, ("2", 2): 804}
+# Of 400 people under each design of GLMMRR at each x.
+PLAGIARISM = {
+    "warner": ({"design": "warner", "p": "0.8"}, (133, 182, 222)),
+    "forced": ({"design": "forced", "yes": "0.125", "no": "0.125"}, (122, 190, 223)),
+    "unrelated": ({"design": "unrelated", "p": "0.7", "prevalence": "0.3"}, (92, 143, 200)),
+    "crosswise": ({"design": "crosswise", "p": "0.18"}, (242, 208, 192)),
+}
+
+
+def peak(stated: Mapping[str, Any], counts: Mapping[tuple[str, str, int], int]) -> Any:
+    """The peak of the likelihood of q ~ x."""
+    analysis = assemble(table_of(stated, counts), "q ~ x", "flat")
+    return peaks_of(analysis, model_of(analysis))[1]
+
+
+@pytest.mark.slow
+@pytest.mark.programs
+def test_stochastic_lie_detector_matches_rrreg():
+    """RRlog(y ~ x, model = "SLD", p = c(.8, .1)) of RRreg 0.7.6."""
+    counts = {
+        (arm, report, x): n
+        for (arm, x), yes in LIARS.items()
+        for report, n in (("yes", yes), ("no", 1000 - yes))
+    }
+    found = peak({"matrices": TWO_DICE}, counts)
+    assert list(found.values.values()) == pytest.approx([-0.90186, 0.57246, 0.73242], abs=1e-4)
+    assert list(found.sds.values()) == pytest.approx([0.11518, 0.08478, 0.01315], abs=1e-4)
+    assert found.log_likelihood == pytest.approx(-3398.56079, abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.programs
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (["warner"], [-1.18877, 0.80135, -805.05186]),
+        (["forced"], [-1.02310, 0.71171, -798.79194]),
+        (["unrelated"], [-1.36671, 0.86259, -753.77807]),
+        (["crosswise"], [-0.62385, 0.39924, -822.55766]),
+        (list(PLAGIARISM), [-1.05319, 0.69604, -3186.58540]),
+    ],
+)
+def test_four_designs_match_glmmrr(names, wanted):
+    """RRglm(y ~ x, link = "RRlink.logit") of GLMMRR 0.6.0, of each design and of all in one table."""
+    parts = [{"rows": {"arm": name}, **PLAGIARISM[name][0]} for name in names]
+    counts = {
+        (name, report, x): n
+        for name in names
+        for x, yes in enumerate(PLAGIARISM[name][1])
+        for report, n in (("yes", yes), ("no", 400 - yes))
+    }
+    found = peak({"matrices": parts}, counts)
+    assert [*found.values.values(), found.log_likelihood] == pytest.approx(wanted, abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.programs
+@pytest.mark.attack(17)
+def test_posterior_of_two_shares_equals_grid_integration():
+    """Beta priors of both shares on their own scale, and a uniform prevalence."""
+    yes, people = 640, 2000
+    counts = {("a", "yes", 0): yes, ("a", "no", 0): people - yes}
+    found = analyse_table(table_of(BOTH, counts), "q ~ 1", priors=PRIORS, draws=4000).draws
+    middles = (np.arange(200) + 0.5) / 200
+    prevalence, denial, random = np.meshgrid(middles, middles, middles, indexing="ij", sparse=True)
+    chance = random / 2 + (1 - random) * (1 / 6 + 2 / 3 * prevalence * (1 - denial))
+    density = stats.binom(people, chance).logpmf(yes)
+    density = density + stats.beta(2, 8).logpdf(random) + stats.beta(1, 9).logpdf(denial)
+    weights = np.exp(density - density.max())
+    weights /= weights.sum()
+    drawn = {
+        "q_denial": found["q_denial"],
+        "q_random": found["q_random"],
+        "p": special.expit(found["Intercept"]),
+    }
+    for name, grid in (("q_denial", denial), ("q_random", random), ("p", prevalence)):
+        mean = float((weights * grid).sum())
+        sd = float(np.sqrt((weights * (grid - mean) ** 2).sum()))
+        assert drawn[name].mean() == pytest.approx(mean, abs=0.1 * sd)
+        assert drawn[name].std() == pytest.approx(sd, rel=0.1)
+
+
+STUDIES = 30
+
+
+@pytest.mark.slow
+@pytest.mark.programs
+@pytest.mark.attack(17)
+def test_intervals_of_shares_have_their_level():
+    """Truths from the prior, two arms with other dice: 90 % intervals hold them in 90 % of studies."""
+    rng = np.random.default_rng(3)
+    dice = {"a": (1 / 6, 1 / 6), "b": (0.4, 0.1)}
+    parts = [
+        {"rows": {"arm": "a"}, **FORCED},
+        {"rows": {"arm": "b"}, "design": "forced", "yes": "0.4", "no": "0.1"},
+    ]
+    stated = {"matrices": parts, "no_saying": "unknown", "random": "unknown"}
+    priors = {name.replace("denial", "no_saying"): prior for name, prior in PRIORS.items()}
+    held = dict.fromkeys(("q_no_saying", "q_random", "p"), 0)
+    for seed in range(STUDIES):
+        truth = {"q_no_saying": rng.beta(1, 9), "q_random": rng.beta(2, 8), "p": rng.random()}
+        counts: dict[tuple[str, str, int], int] = {}
+        for arm, (forced_yes, forced_no) in dice.items():
+            follows = forced_yes + (1 - forced_yes - forced_no) * truth["p"]
+            says = truth["q_random"] / 2 + (1 - truth["q_random"]) * (1 - truth["q_no_saying"]) * follows
+            yes = int(rng.binomial(1000, says))
+            counts |= {(arm, "yes", 0): yes, (arm, "no", 0): 1000 - yes}
+        model = model_of(assemble(table_of(stated, counts), "q ~ 1", priors))
+        draws = dict(model.parameters(SAMPLERS["nuts"].draw(model, seed, 500, 4).sites))
+        draws["p"] = special.expit(draws["Intercept"])
+        for name, value in truth.items():
+            low, high = np.quantile(draws[name], [0.05, 0.95])
+            held[name] += bool(low < value < high)
+    for name, count in held.items():
+        assert stats.binomtest(count, STUDIES, 0.9).pvalue > 1e-3, (name, count)
