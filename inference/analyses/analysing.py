@@ -13,7 +13,7 @@ from inference.analyses.checking import Unchecked, checked
 from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.parameter_names import INTERCEPT, united
-from inference.analyses.peaks import Peak, peaks_of, without_bound
+from inference.analyses.peaks import Peak, peaks_of, unidentified, without_bound
 from inference.analyses.population import (
     Population,
     left_out_of,
@@ -78,6 +78,7 @@ def analyse_table(
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
     own_seed = seed_of(seed, formula, analysis.data())
 
+    _refuse_unidentified(analysis)
     peaks = peaks_of(analysis, model_of(analysis))
     _refuse_improper(analysis, peaks)
     method, drawn = draws_of(analysis, peaks, method, own_seed, draws, chains, progress)
@@ -205,6 +206,17 @@ def draws_of(
         if method == "gaussian_approx" or not found.reasons:
             return "gaussian_approx", found
     return "nuts", draw_nuts(model, seed, draws, WARMUP_OF_ROWS, chains, tell)
+
+
+def _refuse_unidentified(analysis: Assembled) -> None:
+    """Raise InputError if a parameter with a flat prior cannot be identified, whatever is reported."""
+    names = unidentified(analysis)
+    if names:
+        raise InputError(
+            f"flat priors leave no proper posterior: no reports could tell {listed(names)} apart. State "
+            "other priors, or use two groups with other dice.",
+            code="prior.flat_not_identified",
+        )
 
 
 def _refuse_improper(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.flatten_util import ravel_pytree
 from numpy.typing import NDArray
 from numpyro import handlers
 from scipy.linalg import cho_solve
@@ -16,6 +17,7 @@ from scipy.stats import norm
 
 from inference.analyses.matrices import weights_of
 from inference.analyses.program import Assembled
+from inference.analyses.stated_priors import is_flat
 from inference.compiling import Program
 from inference.models.base import Draws, Model
 from inference.results.diagnostics import listed
@@ -37,6 +39,12 @@ STEP, LEAST_FALL = 2.0, 0.1
 HALF_OF_A_TAIL, SKEW = 0.1**0.5, 1.5
 # If a coefficient's curvature is so many times as wide as its prior, the likelihood does not bound it.
 OPEN = 3.0
+
+# Around the start, to leave points at which effects happen to be 0.
+SPREAD = 0.5
+# A direction in which all probabilities of reports are constant: its information, as a share of the largest,
+# and the least part of a direction that counts.
+NO_INFORMATION, LEAST_PART = 1e-10, 1e-4
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,53 @@ def peaks_of(analysis: Assembled, model: Model) -> tuple[Peak, Peak] | None:
         return tuple(  # type: ignore[return-value]
             _peak(analysis, space, own, likelihood, sites_of, start, data) for own in (posterior, likelihood)
         )
+
+
+def unidentified(analysis: Assembled) -> list[str]:
+    """Return the parameters of a direction in which no report's probability changes, if one has a flat prior.
+
+    Whatever is reported, the likelihood is constant along it. Effects by group are taken as known.
+    """
+    flat = {name for name, (prior, _) in analysis.priors().items() if is_flat(prior)}
+    if not flat:
+        return []
+    analysis = replace(analysis, counted=True)
+    model = Model(analysis.program, analysis.data(), analysis.initial(), analysis.parameters)
+    known = {name for group in analysis.every_group for name in group.initial()}
+    with jax.enable_x64(True):
+        # 1. A point in general position, as sites.
+        space, data = space_of(model), as_arrays(model.data)
+        start = np.asarray(Program(space.start, runs_once=True)(as_arrays(model.initial, float), data))
+        start = start + SPREAD * np.random.default_rng(0).normal(size=len(start))
+        sites = {name: jnp.asarray(one) for name, one in Program(space.sites)(start, data).items()}
+        vector, rebuilt = ravel_pytree({name: one for name, one in sites.items() if name not in known})
+
+        # 2. How each pattern's log-likelihood moves with them, (sites, patterns).
+        def log_chances(vector: Array, data: Arrays) -> Array:
+            with handlers.block(), handlers.substitute(data={**sites, **rebuilt(vector)}):
+                return analysis.each(dict(data), *analysis.drawn(dict(data)))
+
+        def scores_of(vector: Array, data: Arrays) -> Array:
+            along = lambda way: jax.jvp(lambda at: log_chances(at, data), (vector,), (way,))[1]  # noqa: E731
+            return jax.lax.map(along, jnp.eye(len(vector)))
+
+        scores = np.asarray(Program(scores_of, runs_once=True)(vector, data))
+        # 3. The directions of no information, and the parameters that move along them.
+        norms = np.linalg.norm(scores, axis=1)
+        units = np.where(norms > 0, norms, 1.0)
+        sizes, ways = np.linalg.eigh(scores @ scores.T / np.outer(units, units))
+        ways = ways[:, sizes < NO_INFORMATION * sizes[-1]]
+        ways = np.where(np.abs(ways) > LEAST_PART, ways, 0.0).T / units
+        found: set[str] = set()
+        for way in ways:
+            moved = [rebuilt(vector + step * way) for step in (NUDGE, -NUDGE)]
+            ends = {name: np.stack([np.asarray(one[name]) for one in moved]) for name in moved[0]}
+            values = analysis.parameters(
+                {**{name: np.stack([one, one]) for name, one in sites.items()}, **ends}
+            )
+            names = {name for name, both in values.items() if both[0] != both[1]}
+            found |= names if names & flat else set()
+    return [name for name in analysis.priors() if name in found]
 
 
 def _peak(

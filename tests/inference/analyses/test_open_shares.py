@@ -176,6 +176,16 @@ def test_plan_needs_truth_of_each_share():
         plan_formula(possible, "q ~ x", [1000], effects={**truth, "q_weights[no]": 0.3})
 
 
+@pytest.mark.attack(18)
+@pytest.mark.programs
+def test_flat_prior_that_reports_cannot_bound_is_rejected_before_sampling():
+    """P(yes) depends on prevalence × (1 − denial) alone: both are a ridge without an end."""
+    counts = {("a", "no", 0): 60, ("a", "yes", 0): 40}
+    for stated in (BOTH, {**FORCED, "denial": "unknown"}, {**FORCED, "no_saying": "unknown"}):
+        with raises(InputError, "prior.flat_not_identified", "Intercept"):
+            analyse_table(table_of(stated, counts), "q ~ 1", priors="flat")
+
+
 TWO_DICE = [
     {"rows": {"arm": arm}, "design": "stochastic_lie_detector", "p": p}
     for arm, p in (("1", "0.8"), ("2", "0.1"))
