@@ -40,7 +40,7 @@ from collector.reports.rules import RuleBook, Rules
 from collector.reports.writer import Change, Work, Writer
 from collector.settings import TOKEN_VARIABLE, Settings, server_settings
 from collector.studies import CurrentStudies, load_keys
-from collector.tickets.keys import refuse_issuers
+from collector.tickets.issue import refuse_issuers
 from ldp_client.documents.errors import InputError
 from schemas import Study
 
@@ -163,12 +163,12 @@ def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
         current=CurrentStudies(database),
         writer=writer,
         limits=UploadLimits(settings.upload_rate),
-        deletions=withdraw.Deletions(withdraw.DELETION_RATE, metrics),
+        deletions=withdraw.Deletions(withdraw.DELETION_RATE),
         studies=cached(store.study_overviews),
         arrivals=cached(store.arrivals),
         parsing=room(BODIES_IN_PARSING * settings.body_limit, PARSING_PATIENCE, "too much is being read"),
         exports=room(MOST_EXPORTS, 0.0, f"{MOST_EXPORTS} exports are being read"),
-        counting=room(1, 0.0, "another summary is being counted, or the upkeep is under way"),
+        upkeep=room(1, 0.0, "the upkeep is under way"),
         keys=KeyChecks(database, token_hash, metrics, today, writer.act),
         daily=DailyLines(writer.act, today),
     )

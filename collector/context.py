@@ -36,7 +36,7 @@ class Collector:
             refuses it.
         parsing: room for the bytes of bodies that are being inflated, parsed and checked.
         exports: room for streams, each of which occupies a thread as long as its reader takes.
-        counting: room for one summary that is counted on request.
+        upkeep: room for one upkeep that an operator has asked for.
         daily: lines of the audit log without a time.
     """
 
@@ -55,7 +55,7 @@ class Collector:
     arrivals: CostBoundCache[list[Arrivals]]
     parsing: Limiter
     exports: Limiter
-    counting: Limiter
+    upkeep: Limiter
     keys: KeyChecks
     daily: DailyLines
 
@@ -75,7 +75,6 @@ class Collector:
     def close(self) -> None:
         """Write the queued work and close the database."""
         self.writer.close()
-        self.deletions.close()
         self.database.engine.dispose()
 
 

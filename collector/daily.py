@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from collector import audit_log, store
 from collector.clock import MOST_BACK, doubt_of
-from collector.db import LOCK_NOT_AVAILABLE, Database, WrongSumsError, is_of_all, one_line
+from collector.db import LOCK_NOT_AVAILABLE, Database, is_of_all, one_line
 from collector.limiter import log_throttled
 from collector.models import Base, UpkeepRow
 from collector.problems import UNAVAILABLE, ProblemError
@@ -362,8 +362,6 @@ class Days:
 def _warn(what: str, error: Exception) -> None:
     """Log that part of the day's work failed."""
     why = one_line(getattr(error, "orig", error))
-    if isinstance(error, WrongSumsError):
-        why = f"a running summary is damaged ({why}): POST a recount to /v1/upkeep"
     line = f"the day's {what} failed, and is tried again: {why}"
     log_throttled(logging.WARNING, line, code="day-failed")
 

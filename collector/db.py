@@ -73,7 +73,7 @@ class PartlyHeldError(Exception):
 
 
 class WrongSumsError(Exception):
-    """The kept sums have the wrong length for their version: only a recount can correct them."""
+    """The kept sums have the wrong length for their version: the database is damaged."""
 
 
 class Bounds(NamedTuple):
@@ -459,6 +459,6 @@ def _(error: OtherReleaseError) -> ProblemError:
 
 @problem_of.register
 def _(error: WrongSumsError) -> ProblemError:
-    line = f"a running summary has another length ({error}): POST a recount to /v1/upkeep"
+    line = f"a running summary has another length ({error}): restore a backup (`ldpkit restore`)"
     log_throttled(logging.ERROR, line, code="summary-damaged")
     return ProblemError(UNAVAILABLE, "the running summary is damaged; nothing was changed")

@@ -198,8 +198,8 @@ class TicketRow(Base):
     hash: SHA-256; the ticket itself is not stored. public: canonical JSON of the public values that it
     carries, by field; NULL for none. At an issuer, never NULL: those of its key. Only an issuer has the rest.
     name: the operator's name for the person, "" for none. request: SHA-256 of the request that was answered;
-    only this request is answered again. ended: whether the ticket gets no token, because a restored backup
-    does not know whether it got one.
+    only this request is answered again. It is empty for a ticket that gets no token, because a restored
+    backup does not know whether it got one.
     """
 
     __tablename__ = "tickets"
@@ -211,7 +211,6 @@ class TicketRow(Base):
     public: Mapped[str | None] = mapped_column(Text)
     name: Mapped[str] = mapped_column(Text, server_default=text("''"))
     request: Mapped[bytes | None] = mapped_column(LargeBinary(32))
-    ended: Mapped[bool] = mapped_column(server_default=false())
 
 
 class TicketKeyRow(Base):

@@ -18,7 +18,7 @@ from collector.db import LOCK_NOT_AVAILABLE
 from collector.models import StudyRow
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
-from collector.reports.sums import FindRules, require_sums, take_back_reports
+from collector.reports.sums import FindRules, take_back_reports
 from collector.store import Arrivals, PackedReport, count_whole, empty_reports, forget_sums
 from collector.tickets import codes
 from ldp_client.documents.errors import InputError
@@ -55,8 +55,6 @@ def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = 
 
     Their ids stay as long as a copy might be accepted, which a relay or a backup may have: until the study is
     closed permanently, or the last day of all these reports is over.
-
-    Raises WrongSumsError if nothing can be deleted before all reports are counted again.
     """
     is_all = doomed.chosen.before is None and doomed.chosen.version is None
     if (most is None or is_all) and (whole := _delete_whole(act, doomed)) is not None:
@@ -128,8 +126,6 @@ def delete_reports(
 
     def begin(session: Session) -> tuple[int, list[int]]:
         number = _locked(session, study_id).number
-        # Checked before anything is deleted.
-        require_sums(session, study_id, number)
         line = f"reports from before {before}"
         # One command may send several requests until all reports are deleted.
         if before is not None and not audit_log.is_recorded_today(session, by, "expire", study_id, line):
@@ -145,14 +141,11 @@ def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | 
     """Close a study permanently and delete its reports and tickets; return how many reports.
 
     The document stays, so that its id cannot get another meaning. Devices get it only by its version, and use
-    it to check that the study's collector deletes their report. Raises as `delete_reports` does; then nothing
-    was done.
+    it to check that the study's collector deletes their report. Raises as `delete_reports` does.
     """
 
     def end(session: Session) -> None:
         row = _locked(session, study_id)
-        # Checked before the study is closed.
-        require_sums(session, study_id, row.number)
         if not row.deleted:
             audit_log.record(session, by, "delete study", study_id)
         studies.close(session, study_id, deleted=True)
@@ -260,7 +253,6 @@ def _begin_overdue(session: Session, kept: Kept, today: date, by: str) -> bool:
     if doubt := doubt_of(session, today):
         raise InputError(f"{doubt}: nothing was deleted", code="admin.retention_clock_in_doubt")
     _locked(session, kept.study)
-    require_sums(session, kept.study, kept.number)
     number = store.count_reports(session, kept.chosen)
     is_right = by != audit_log.BY_SERVER or is_vouched_for(session, today)
     if not number:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
@@ -15,11 +16,12 @@ from threading import Lock
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from collector import store
 from collector.db import Database
-from collector.models import StudyRow
+from collector.models import DocumentRow, StudyRow
 from collector.problems import (
     SIGNATURE_REFUSED,
     STUDY_CONFLICT,
@@ -32,10 +34,10 @@ from collector.problems import (
     unknown_study,
 )
 from collector.tickets.codes import has_tickets
-from collector.tickets.keys import is_issuers, refuse_keys_of_others
+from collector.tickets.issue import is_issuers
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.device.policy import verify_study
-from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.documents.errors import InputError, RefusedError, StudyError
 from ldp_client.documents.signed import FORMAT, Signature, signed_json
 from schemas import Study
 from schemas.names import title_above
@@ -152,7 +154,7 @@ def publish(session: Session, study: Study) -> bool:
         detail = "the version before has blind tickets: name an issuer too, or use another id"
         raise ProblemError(STUDY_CONFLICT, detail, "channel.tickets")
     _refuse_changed_questions(session, study)
-    refuse_keys_of_others(session, row.number, study)
+    _refuse_keys_of_others(session, row.number, study, issuer)
     _require_header_room(session, row.number, issuer)
     store.add_document(session, row.number, study.version, study.digest, study.canonical(), issuer)
     row.version = study.version
@@ -293,6 +295,21 @@ def issuer_of(study: Study) -> str:
         return ""
     parts = urlsplit(study.channel.tickets.issuer)
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def _refuse_keys_of_others(session: Session, number: int, study: Study, issuer: str) -> None:
+    """Reject a version with another study's token keys: its issuer signs nothing with them for this study."""
+    tickets = study.channel.tickets if study.channel is not None else None
+    keys = [] if tickets is None else [b'"key":"%b"' % b64encode(key.spki) for key in tickets.keys]
+    others = select(StudyRow.id, DocumentRow.canonical).join(StudyRow, StudyRow.number == DocumentRow.study)
+    others = others.where(DocumentRow.issuer == issuer, DocumentRow.study != number)
+    for other, canonical in session.execute(others) if keys else ():
+        if any(key in canonical for key in keys):
+            problem = (
+                f"have a token key of study {other}, good for no other one: state what "
+                f"`ldpkit tickets key {study.id}` prints"
+            )
+            raise StudyError("channel.tickets.keys", problem, code="study.ticket_key_of_other_study")
 
 
 def _require_header_room(session: Session, number: int, issuer: str) -> None:

@@ -99,7 +99,7 @@ class HeldParts(Iterator[bytes]):
 def read_summary(study_id: str, version: int | None) -> Response:
     """Return all that a posterior needs of one version's reports, by default the current one's."""
     collector = current_collector()
-    text = summary_text(collector, study_id, version, collector.counting)
+    text = summary_text(collector, study_id, version)
     collector.daily.write(acting_key(), "read summary", study_id)
     response = make_response(text)
     response.content_type = "application/json"

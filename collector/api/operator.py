@@ -25,14 +25,14 @@ from collector.daily import UnfinishedError, Upkeep, documents_of, kept_everywhe
 from collector.db import Database
 from collector.keys import TOKEN_KEY, Key, Role
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
-from collector.reports.sums import recount
 from collector.status import Seen, listed, status_of
 from collector.store import StudyOverview
 from collector.tickets import codes
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.fields import Boolean, Day, Identifier, Integer, OneOf, Text
+from ldp_client.documents.fields import Day, Identifier, Integer, OneOf, Text
 from ldp_client.documents.shapes import ListOf, Record
 from schemas import Study
+from schemas.warnings import names_in_words
 
 T = TypeVar("T")
 operator = Api("operator", __name__)
@@ -44,7 +44,7 @@ MOST_STUDIES = 1000
 MOST_AT_ONCE = 100_000
 PUBLIC = ListOf(Record({"field": Identifier(), "value": Text(200)}), 0, 64, "field")
 TICKETS = Record({"count": Integer(1, MOST_TICKETS)}, {"public": PUBLIC})
-UPKEEP = Record({}, {"date": Day(), "recount": Boolean()})
+UPKEEP = Record({}, {"date": Day()})
 NEW_KEY = Record(
     {"name": Identifier(), "role": OneOf(tuple(role.value for role in Role))},
     {"studies": ListOf(Identifier(), 1, MOST_STUDIES), "expires": Day()},
@@ -93,14 +93,14 @@ def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
     if not secret:
         raise ProblemError(STATEMENT_INVALID, codes.NO_KEY)
 
-    def act(session: Session) -> tuple[list[str], list[str]]:
+    study = collector.rules.find(study_id, _require_study(study_id)).study
+
+    def act(session: Session) -> list[str]:
         late = timedelta(collector.settings.grace_days)
         codes.refuse_ended(session, study_id, collector.today(), late)
-        made = codes.make_tickets(session, study_id, body["count"], secret, public, by)
-        return made, codes.warnings_of_tickets(session, study_id)
+        return codes.make_tickets(session, study_id, body["count"], secret, public, by)
 
-    tickets, warnings = _change_tickets(study_id, act)
-    return jsonify(tickets=tickets, warnings=warnings)
+    return jsonify(tickets=_change_tickets(study_id, act), warnings=names_in_words(study))
 
 
 @operator.operation("post", "/v1/studies/{study_id}/tickets/revoke", "Named", role=Role.OPERATE)
@@ -128,21 +128,11 @@ def _change_tickets(study_id: str, act: Callable[[Session], T]) -> T:
 
 @operator.operation("post", "/v1/upkeep", "Upkeep", role=Role.OPERATE, takes=UPKEEP)
 def keep_up(body: dict[str, Any]) -> Response:
-    """Run the daily upkeep now; or, with `recount`, recount the running summaries."""
-    if body["recount"]:
-        wrong = count_again(current_collector(), acting_key())
-        return jsonify(wrong=[{"study": study_id, "version": version} for study_id, version in wrong])
-    _run_upkeep(None if body["date"] is None else date.fromisoformat(body["date"]))
-    return jsonify(wrong=[])
-
-
-def _run_upkeep(day: date | None) -> None:
-    """Run the daily upkeep for reports of all days. Raises ProblemError.
-
-    day: today's date as the operator states it, if the clock is in doubt.
-    """
+    """Run the daily upkeep now, for reports of all days."""
     collector, by = current_collector(), acting_key().name
     today = collector.today()
+    # Today's date as the operator states it, if the clock is in doubt.
+    day = None if body["date"] is None else date.fromisoformat(body["date"])
 
     def begin(session: Session) -> None:
         if day not in (None, today):
@@ -154,7 +144,7 @@ def _run_upkeep(day: date | None) -> None:
         stated = "" if day is None else f"as of {day}, which the operator stated"
         audit_log.record(session, by, "upkeep", detail=stated)
 
-    with collector.counting.hold():
+    with collector.upkeep.hold():
         collector.writer.act(begin)
         try:
             with refusing_input(), _without_hurry(collector) as database:
@@ -164,14 +154,7 @@ def _run_upkeep(day: date | None) -> None:
             raise ProblemError(UNAVAILABLE, f"{error}; run this again") from None
         finally:
             collector.arrivals.forget()
-
-
-def count_again(collector: Collector, by: Key) -> list[tuple[str, int]]:
-    """Recount every stored report; return the studies and versions whose running summary was wrong."""
-    with collector.counting.hold():
-        collector.writer.act(lambda session: audit_log.record(session, by.name, "recount"))
-        with _without_hurry(collector) as database:
-            return database.act(recount)
+    return jsonify(done=True)
 
 
 @contextmanager
@@ -315,9 +298,12 @@ def require_token(key: Key) -> None:
         raise ProblemError(FORBIDDEN, "keys are made and removed with the operator's token")
 
 
-def _require_study(study_id: str) -> None:
-    if current_collector().current.find(study_id) is None:
+def _require_study(study_id: str) -> int:
+    """Return a study's current version. Raises ProblemError if there is no such study."""
+    study = current_collector().current.find(study_id)
+    if study is None:
         raise unknown_study(study_id)
+    return study.version
 
 
 @contextmanager

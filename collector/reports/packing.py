@@ -196,8 +196,6 @@ class CanonicalForm:
 
     Attributes:
         size: the size of the longest report in bytes.
-        density: the most values of a report for each of its bytes, however it is spelled. Each value but the
-            first follows a comma or an opening bracket.
     """
 
     def __init__(self, study: Study, layout: Layout, checks: Mapping[str, Check]) -> None:
@@ -219,14 +217,10 @@ class CanonicalForm:
         self._packed_values = lru_cache(maxsize=most)(self._pack_values)
         self._written_values = lru_cache(maxsize=most)(self._write_values)
         self._pattern = re.compile(self._expression(dict(layout.sizes)))
-        # The sizes of the shortest and the longest report.
         rest = len(self._head) + 2 * ID_BYTES + len(NO_PAYLOADS) + len(self._tail)
         parts = [len(self._members[name][0]) + (size + 2) // 3 * 4 + 1 for name, size in layout.sizes]
-        values = _marks(blank) + (1 if study.sample_one_question else len(parts))
-        if not study.sample_one_question:
-            parts = [sum(parts) + len(parts) - 1]
-        self.size = rest + max(parts) + (len(PUBLIC_HEAD) + longest if study.public else 0)
-        self.density = (values + sum(map(_most_marks, study.public))) / (rest + min(parts))
+        payloads = max(parts) if study.sample_one_question else sum(parts) + len(parts) - 1
+        self.size = rest + payloads + (len(PUBLIC_HEAD) + longest if study.public else 0)
 
     def read(self, body: bytes) -> PackedReport | None:
         """Return the body's report, or None if no device could send this body in this form."""
@@ -317,12 +311,3 @@ class CanonicalForm:
     def _write_values(self, packed: bytes) -> bytes:
         values = self._public.unpack(packed)
         return PUBLIC_HEAD + canonical_json(values).encode() if values else b""
-
-
-def _marks(text: str) -> int:
-    return sum(map(text.count, ",[{"))
-
-
-def _most_marks(field: PublicField) -> int:
-    """Return the most commas and opening brackets that a field adds to a report."""
-    return 2 + max(map(_marks, field.choices), default=0)

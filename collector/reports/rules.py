@@ -30,7 +30,7 @@ from summaries import QuestionSummary, Summary, noise_tails
 from summaries.cells import cell_at, keeps_cells
 from summaries.reductions import REDUCTIONS
 
-# Sums are read and written with every commit. Larger sums are counted from the reports on request.
+# Sums are read and written with every commit.
 MOST_KEPT_BYTES = 1 << 16
 # Counting a report may not cost more than the rest of its processing: a hash costs 40 to 100 ns.
 MOST_KEPT_HASHES = 128
@@ -63,11 +63,6 @@ class ReportCounter:
         """Return True if sums are updated as reports arrive: they are small, cheap and add up."""
         small = self.size * ON_DISK.itemsize <= MOST_KEPT_BYTES and self.hashes <= MOST_KEPT_HASHES
         return small and not self.needs_reports and self._study.protocol is None
-
-    def parts(self, payloads: Sequence[bytes]) -> int:
-        """Return how often `count` counts a question: once in each cell of these reports."""
-        cells = len(np.unique(self._public.cells(payloads))) if self._cells else 1
-        return cells * len(self._mechanisms)
 
     def count(self, payloads: Sequence[bytes]) -> Sums:
         """Return the sums of reports, given as their packed payloads."""
@@ -204,7 +199,8 @@ MOST_BYTES = 1 << 25
 class RuleBook:
     """The rules of the versions in use: finding the integers takes milliseconds.
 
-    Documents of MOST_BYTES together are kept ready. One that was not used since the last search goes first.
+    Documents of MOST_BYTES together are kept ready; one more, and the others are read again when they are
+    used.
     """
 
     def __init__(self, database: Database) -> None:
@@ -212,8 +208,7 @@ class RuleBook:
         self._rules: dict[tuple[str, int], Rules] = {}
         self._by_digest: dict[tuple[str, bytes], Rules] = {}
         self._studies: set[str] = set()
-        self._sizes: dict[tuple[str, int], int] = {}
-        self._used: set[tuple[str, int]] = set()
+        self._bytes = 0
         self._lock = Lock()
 
     def find(self, study_id: str, version: int, reserved: bool = False) -> Rules:
@@ -222,10 +217,23 @@ class RuleBook:
         reserved: see Database.read.
         """
         found = self._rules.get((study_id, version))
-        if found is None:
-            return self._load(study_id, version, reserved)
-        self._used.add((study_id, version))
-        return found
+        if found is not None:
+            return found
+        with self._database.read(reserved) as session:
+            document = store.find_document(session, study_id, version)
+        if document is None:
+            raise UnknownVersionError(f"study {study_id!r} has no version {version}")
+        rules = Rules.of(Study.from_json(document.canonical))
+        with self._lock:
+            if self._bytes + len(document.canonical) > MOST_BYTES:
+                self._rules.clear()
+                self._by_digest.clear()
+                self._bytes = 0
+            self._rules[(study_id, version)] = rules
+            self._by_digest[(study_id, rules.study.digest.encode())] = rules
+            self._bytes += len(document.canonical)
+            self._studies.add(study_id)
+        return rules
 
     def knows(self, study_id: str) -> bool:
         """Return True if `find` has found a version of this study before."""
@@ -234,36 +242,3 @@ class RuleBook:
     def find_in_use(self, study_id: str, digest: bytes) -> Rules | None:
         """Return the rules of a version by its digest in hexadecimal, if `find` has found them before."""
         return self._by_digest.get((study_id, digest))
-
-    def named(self, study_id: str, digests: set[bytes]) -> list[Rules]:
-        """Return the rules of a study's versions with these digests in hexadecimal, in use or not."""
-        in_use = [self.find_in_use(study_id, digest) for digest in digests]
-        if None not in in_use:
-            return [rules for rules in in_use if rules is not None]
-        with self._database.read() as session:
-            study = store.study_state(session, study_id)
-            published = {} if study is None else store.document_digests(session, study.number)
-        versions = [version for version, digest in published.items() if digest.encode() in digests]
-        return [self.find(study_id, version) for version in versions]
-
-    def _load(self, study_id: str, version: int, reserved: bool) -> Rules:
-        with self._database.read(reserved) as session:
-            canonical = store.canonical_bytes(session, study_id, version)
-        if canonical is None:
-            raise UnknownVersionError(f"study {study_id!r} has no version {version}")
-        rules = Rules.of(Study.from_json(canonical))
-        with self._lock:
-            self._rules[(study_id, version)] = rules
-            self._studies.add(study_id)
-            self._by_digest[(study_id, rules.study.digest.encode())] = rules
-            self._sizes[(study_id, version)] = len(canonical)
-            while sum(self._sizes.values()) > MOST_BYTES and len(self._sizes) > 1:
-                oldest = next(iter(self._sizes))
-                size = self._sizes.pop(oldest)
-                if oldest in self._used:
-                    self._used.discard(oldest)
-                    self._sizes[oldest] = size
-                    continue
-                gone = self._rules.pop(oldest)
-                self._by_digest.pop((oldest[0], gone.study.digest.encode()), None)
-        return rules

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import math
-import time
 from collections.abc import Callable
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
 from collector import store
 from collector.clock import settled_day
-from collector.metrics import Metrics
 from collector.problems import (
     REPORT_UNKNOWN,
     TOO_MANY_DELETIONS,
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
 WITHDRAWN = "withdrawn"
 # Deletions a second that one process makes for devices.
 DELETION_RATE = 100.0
-LOGGER = logging.getLogger("collector")
 
 
 def withdraw(
@@ -67,7 +62,7 @@ def withdraw(
             take_back_reports(session, find, study_id, study.number, [report])
 
     collector.writer.change((study_id, report_id), act)
-    collector.deletions.count(by_device)
+    collector.metrics.count_deletion("device" if by_device else "operator")
 
 
 def _is_done(collector: Collector, study_id: str, report_id: bytes) -> bool:
@@ -81,71 +76,29 @@ def _is_done(collector: Collector, study_id: str, report_id: bytes) -> bool:
         if study is None:
             raise unknown_study(study_id)
         is_withdrawn = was_withdrawn(session, study.number, report_id)
-    if is_withdrawn is None:
-        collector.deletions.take_unknown()
-    elif not is_withdrawn:
-        collector.deletions.take()
+    if not is_withdrawn:
+        collector.deletions.take(is_withdrawn is not None)
     return bool(is_withdrawn)
 
 
 class Deletions:
-    """The authorized deletions in one process: limited in rate, counted, and logged as counts.
+    """The deletions that devices may make in one process.
 
     rate: a second. Deletions of reports that are not stored get UNKNOWN_SHARE of it: an
-    attacker can draw secrets, and each deletion leaves a row. A log line has the count since the last line.
-    It is written for every LINE_EVERY deletions, or after LINE_SECONDS for at least LINE_LEAST: no line dates
-    one deletion.
+    attacker can draw secrets, and each deletion leaves a row.
     """
 
     UNKNOWN_SHARE = 0.1
-    LINE_EVERY = 100
-    LINE_LEAST = 10
-    LINE_SECONDS = 600.0
 
-    def __init__(self, rate: float, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
-        self._bucket = TokenBucket(rate, clock)
-        self._unknown = TokenBucket(self.UNKNOWN_SHARE * rate, clock)
-        self._metrics = metrics
-        self._clock = clock
-        self._lock = Lock()
-        self._unlogged = {True: 0, False: 0}
-        self._logged = clock()
+    def __init__(self, rate: float) -> None:
+        self._known = TokenBucket(rate)
+        self._unknown = TokenBucket(self.UNKNOWN_SHARE * rate)
 
-    def take(self) -> None:
-        """Admit one more deletion. Raises ProblemError above the limit."""
-        _take(self._bucket)
-
-    def take_unknown(self) -> None:
-        """Admit one more deletion of a report that is not stored. Raises ProblemError above the limit."""
-        _take(self._unknown)
-
-    def count(self, by_device: bool) -> None:
-        """Count a durable deletion. by_device: with the report's secret, else with an operator's key."""
-        self._metrics.count_deletion("device" if by_device else "operator")
-        with self._lock:
-            self._unlogged[by_device] += 1
-            waited = self._clock() - self._logged >= self.LINE_SECONDS
-            if sum(self._unlogged.values()) >= (self.LINE_LEAST if waited else self.LINE_EVERY):
-                self._log()
-
-    def close(self) -> None:
-        """Log the remaining counts."""
-        with self._lock:
-            if any(self._unlogged.values()):
-                self._log()
-
-    def _log(self) -> None:
-        counts = (self._unlogged[True], self._unlogged[False])
-        LOGGER.warning(
-            "deletions since the last such line: %d by their devices, %d with an operator's key", *counts
-        )
-        self._unlogged = {True: 0, False: 0}
-        self._logged = self._clock()
-
-
-def _take(bucket: TokenBucket) -> None:
-    seconds = bucket.let_in(1)
-    if seconds:
-        retry = {"Retry-After": str(math.ceil(seconds))}
-        raise ProblemError(TOO_MANY_DELETIONS, "more deletions arrived than are made a second", headers=retry)
-    bucket.settle(1, 1)
+    def take(self, is_known: bool) -> None:
+        """Admit one more deletion. Raises ProblemError above the limit. is_known: the report is stored."""
+        bucket = self._known if is_known else self._unknown
+        if seconds := bucket.let_in(1):
+            retry = {"Retry-After": str(math.ceil(seconds))}
+            detail = "more deletions arrived than are made a second"
+            raise ProblemError(TOO_MANY_DELETIONS, detail, headers=retry)
+        bucket.settle(1, 1)

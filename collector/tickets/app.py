@@ -12,7 +12,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
-from flask import Flask, Response, current_app, jsonify, request
+from flask import Flask, Response, jsonify, request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -24,15 +24,13 @@ from collector.api.operator import MOST_TICKETS, PUBLIC, operator, refusing_inpu
 from collector.api.parameters import TICKET_HEADER
 from collector.app import open_collector, settings_of
 from collector.clock import utc_today
-from collector.context import EXTENSION as COLLECTOR
-from collector.context import current_collector
+from collector.context import EXTENSION, current_collector
 from collector.keys import Role, hash_key
-from collector.limiter import Limiter, log_throttled
+from collector.limiter import log_throttled
 from collector.models import TicketKeyRow, TicketRow
 from collector.problems import (
     INTERNAL,
     MEDIA_TYPE_UNSUPPORTED,
-    OVERLOADED,
     STATEMENT_INVALID,
     TICKET_INVALID,
     TICKET_NEEDED,
@@ -41,20 +39,18 @@ from collector.problems import (
     Kind,
     ProblemError,
 )
-from collector.reports.limits import TokenBucket
 from collector.settings import Settings
 from collector.tickets import issue
 from collector.tickets.issue import Person
-from collector.tickets.signing import FaultError, SigningKey
+from collector.tickets.signing import FaultError, load_key, sign
 from ldp_client.core.tokens import REQUEST_BYTES, REQUEST_TYPE, RESPONSE_TYPE, TYPE, short_id_of, to_base64url
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.fields import Boolean, Integer, Text
 from ldp_client.documents.shapes import ListOf, Record
 
-WRONG_A_SECOND = 5.0
-# A signature takes some milliseconds of a processor: more at once would delay all of them.
-AT_ONCE, PATIENCE = 8, 5.0
+# Makes a change to the database, as `Writer.change` does.
+Change = Callable[[tuple[str, bytes], Callable[[Session], bytes]], bytes]
 # People with names in one request.
 MOST_PEOPLE = 1000
 REQUEST_INVALID = Kind(
@@ -66,10 +62,8 @@ KEY_OTHER = Kind(
     409,
     "Ask once more, with the study's key whose truncated id is `key_id` (`key`: its place at the issuer).",
 )
-TOO_MANY_TICKETS = Kind("too-many-tickets", 429, "Send the ticket that you were given.", 1)
-KINDS = (REQUEST_INVALID, KEY_UNKNOWN, KEY_OTHER, TOO_MANY_TICKETS)
+KINDS = (REQUEST_INVALID, KEY_UNKNOWN, KEY_OTHER)
 
-EXTENSION = "issuer"
 TOKENS = "/v1/tokens"
 DIRECTORY = "/.well-known/private-token-issuer-directory"
 DIRECTORY_TYPE = "application/private-token-issuer-directory"
@@ -97,58 +91,35 @@ TICKETS = Record(
 KEY = Record({}, {"public": PUBLIC, "remove": Boolean()})
 
 
-class Issuer:
-    """Issues tokens. A valid ticket is always found, however many wrong ones arrive.
+def answer(change: Change, ticket: str, body: bytes) -> bytes:
+    """Return the response to a request, once its claim on the ticket is durable. Raises ProblemError."""
+    if len(body) != REQUEST_BYTES or not body.startswith(TYPE):
+        raise ProblemError(REQUEST_INVALID, f"a request of type 0x0002 has {REQUEST_BYTES} bytes", "")
+    if not ticket:
+        raise ProblemError(TICKET_NEEDED, "the header LDPKit-Ticket is missing")
+    hashed = hash_key(ticket)
+    return _signed(change(("", hashed), lambda session: _claim(session, hashed, body)), body)
 
-    change: makes a change to the database, as `Writer.change` does.
-    """
 
-    def __init__(self, change: Callable[[tuple[str, bytes], Callable[[Session], bytes]], bytes]) -> None:
-        self._change = change
-        self._wrong = TokenBucket(WRONG_A_SECOND)
-        self._room = Limiter(
-            AT_ONCE, PATIENCE, lambda: ProblemError(OVERLOADED, "too many tokens are being signed")
-        )
-
-    def answer(self, ticket: str, body: bytes) -> bytes:
-        """Return the response to a request, once its claim on the ticket is durable. Raises ProblemError."""
-        if len(body) != REQUEST_BYTES or not body.startswith(TYPE):
-            raise ProblemError(REQUEST_INVALID, f"a request of type 0x0002 has {REQUEST_BYTES} bytes", "")
-        if not ticket:
-            raise ProblemError(TICKET_NEEDED, "the header LDPKit-Ticket is missing")
-        hashed = hash_key(ticket)
-        with self._room.hold():
-            return _signed(
-                _loaded(self._change(("", hashed), lambda session: self._claim(session, hashed, body))), body
-            )
-
-    def _claim(self, session: Session, hashed: bytes, body: bytes) -> bytes:
-        """Bind a ticket to its only request; return the private key to answer with."""
-        refuse_copy(session)
-        here = TicketRow.study.in_(select(TicketKeyRow.study))
-        known = (here, TicketRow.hash == hashed, TicketRow.ended.is_(False))
-        row = session.scalar(select(TicketRow).where(*known).with_for_update())
-        if row is None:
-            raise self._unknown()
-        of_study = select(TicketKeyRow).where(TicketKeyRow.study == row.study).order_by(TicketKeyRow.place)
-        key = _key_of(row, list(session.scalars(of_study)), body[2])
-        if not 0 < int.from_bytes(body[3:], "big") < _loaded(key.private).n:
-            raise ProblemError(REQUEST_INVALID, "the blinded message is no number below the modulus", "")
-        digest = hashlib.sha256(body).digest()
-        if row.request is None:
-            row.request = digest
-            session.flush()
-        elif row.request != digest:
-            raise ProblemError(TICKET_SPENT, "another request with this ticket was answered")
-        return key.private
-
-    def _unknown(self) -> ProblemError:
-        seconds = self._wrong.let_in(1)
+def _claim(session: Session, hashed: bytes, body: bytes) -> bytes:
+    """Bind a ticket to its only request; return the private key to answer with."""
+    refuse_copy(session)
+    here = TicketRow.study.in_(select(TicketKeyRow.study))
+    row = session.scalar(select(TicketRow).where(here, TicketRow.hash == hashed).with_for_update())
+    if row is None:
         log_throttled(logging.WARNING, "a ticket came that this issuer did not make", code="wrong-ticket")
-        if seconds:
-            return ProblemError(TOO_MANY_TICKETS, "a right ticket is taken at any time")
-        self._wrong.settle(1, 1)
-        return ProblemError(TICKET_INVALID, "no such ticket was made here")
+        raise ProblemError(TICKET_INVALID, "no such ticket was made here")
+    of_study = select(TicketKeyRow).where(TicketKeyRow.study == row.study).order_by(TicketKeyRow.place)
+    key = _key_of(row, list(session.scalars(of_study)), body[2])
+    if not 0 < int.from_bytes(body[3:], "big") < load_key(key.private).public_numbers.n:
+        raise ProblemError(REQUEST_INVALID, "the blinded message is no number below the modulus", "")
+    digest = hashlib.sha256(body).digest()
+    if row.request is None:
+        row.request = digest
+        session.flush()
+    elif row.request != digest:
+        raise ProblemError(TICKET_SPENT, "another request with this ticket was answered, or may have been")
+    return key.private
 
 
 def refuse_copy(session: Session) -> None:
@@ -176,20 +147,15 @@ def _key_of(row: TicketRow, keys: list[TicketKeyRow], short_id: int) -> TicketKe
     raise ProblemError(KEY_UNKNOWN, "no key of the ticket's study has this id")
 
 
-@lru_cache(maxsize=256)
-def _loaded(private: bytes) -> SigningKey:
-    return SigningKey.load(private)
-
-
-def _signed(key: SigningKey, body: bytes) -> bytes:
+# Repeated requests cost one signature.
+@lru_cache(maxsize=1024)
+def _signed(private: bytes, body: bytes) -> bytes:
     try:
-        signature = key.sign(body[3:])
+        return sign(load_key(private), body[3:])
     except FaultError:
         line = "a signature came out wrong and was thrown away: have this machine's memory checked"
         log_throttled(logging.ERROR, line, code="signing-fault")
         raise ProblemError(INTERNAL, "the signature failed its check; nothing was given") from None
-    assert signature is not None
-    return signature
 
 
 signing = Api("signing", __name__)
@@ -215,9 +181,8 @@ def give_token() -> Response:
     if request.mimetype != REQUEST_TYPE:
         raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {REQUEST_TYPE}")
     request.max_content_length = REQUEST_BYTES + 1
-    issuer: Issuer = current_app.extensions[EXTENSION]
-    answer = issuer.answer(request.headers.get(TICKET_HEADER.name, ""), request.get_data(cache=False))
-    return Response(answer, content_type=RESPONSE_TYPE)
+    ticket, body = request.headers.get(TICKET_HEADER.name, ""), request.get_data(cache=False)
+    return Response(answer(current_collector().writer.change, ticket, body), content_type=RESPONSE_TYPE)
 
 
 @signing.operation("get", DIRECTORY, {"type": "object"}, media_type=DIRECTORY_TYPE)
@@ -283,8 +248,8 @@ def is_ready() -> Response:
     """Answer 200 while the issuer can give tokens, 503 otherwise."""
     with current_collector().database.read() as session:
         refuse_copy(session)
-    answer: Response = READY.view()
-    return answer
+    response: Response = READY.view()
+    return response
 
 
 @routes.operation("get", "/openapi.json", {"type": "object"})
@@ -324,8 +289,7 @@ def create_issuer_app(
         issue.require_original(session)
     # A connection must not cross the fork that starts a worker.
     collector.database.engine.dispose()
-    app.extensions[COLLECTOR] = collector
-    app.extensions[EXTENSION] = Issuer(collector.writer.change)
+    app.extensions[EXTENSION] = collector
     # Devices take an answer with an identity for one of a collector.
     handling.install(app, b"")
     app.register_blueprint(signing)

@@ -12,8 +12,9 @@ import hmac
 import json
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Table, delete, exists, func, insert, select, update
@@ -21,17 +22,14 @@ from sqlalchemy.orm import Session
 
 from collector import audit_log, store
 from collector.keys import hash_key, new_word
-from collector.models import SpentRow, TicketRow
+from collector.models import SpentRow, StudyRow, TicketRow
 from collector.store import IDS_PER_STATEMENT, STUDIES, insert_new
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AnswerError, InputError
-from ldp_client.documents.public import PublicField
 from ldp_client.words.text import counted
 from schemas import Study
-from schemas.warnings import names_in_words
 
 TICKET_BYTES = 16
-MOST_AT_ONCE = 1_000_000
 # Used tickets are deleted at least so many at a time; fewer wait.
 FEWEST_TOGETHER = 10
 NONCE_BYTES = 16
@@ -57,21 +55,13 @@ class Spending(NamedTuple):
     key: bytes
 
     @classmethod
-    def start(cls, secret: bytes) -> Spending:
-        """Return a new Spending, with a new nonce."""
-        return cls._of(secrets.token_bytes(NONCE_BYTES), secret)
-
-    @classmethod
-    def read(cls, stored: bytes | None, secret: bytes) -> Spending:
-        """Return the Spending for `stored`. Raises InputError if it was made with another secret."""
-        spending = cls._of((stored or b"")[:NONCE_BYTES], secret)
+    def of(cls, secret: bytes, stored: bytes | None = None) -> Spending:
+        """Return the Spending that is stored, or a new one. Raises InputError for another secret than its."""
+        nonce = secrets.token_bytes(NONCE_BYTES) if stored is None else stored[:NONCE_BYTES]
+        spending = cls(nonce, hmac.digest(secret, nonce, "sha256"))
         if stored is not None and not hmac.compare_digest(stored, spending.stored):
             raise InputError(WRONG_KEY, code="settings.wrong_ticket_key")
         return spending
-
-    @classmethod
-    def _of(cls, nonce: bytes, secret: bytes) -> Spending:
-        return cls(nonce, hmac.digest(secret, nonce, "sha256"))
 
     @property
     def stored(self) -> bytes:
@@ -81,6 +71,22 @@ class Spending(NamedTuple):
     def mark(self, hashed: bytes) -> bytes:
         """Return the mark of a used ticket."""
         return hmac.digest(self.key, b"mark" + hashed, "sha256")
+
+
+def new_tickets(
+    session: Session, number: int, carried: Sequence[str | None], names: Iterable[str]
+) -> list[str]:
+    """Make a ticket for each member, and store the hashes in their order, which is not that of the list.
+
+    number: of their study. carried: the public values of each, in canonical JSON. names: the operator's.
+    """
+    tickets = [new_word(TICKET_BYTES) for _ in carried]
+    rows = [
+        {"study": number, "hash": hash_key(ticket), "public": public, "name": name}
+        for ticket, public, name in zip(tickets, carried, names, strict=True)
+    ]
+    session.connection().execute(insert(TICKETS), sorted(rows, key=itemgetter("hash")))
+    return tickets
 
 
 def make_tickets(
@@ -106,95 +112,57 @@ def make_tickets(
     Raises:
         InputError: the study takes no such tickets.
     """
-    # 1. Refuse a study that takes no direct tickets.
-    state, study = store.study_state(session, study_id), _current(session, study_id)
-    if state is not None and (state.closed or state.deleted):
-        how = "deleted" if state.deleted else "closed"
-        raise InputError(
-            f"study {study_id} was {how}: its tickets admit no reports, and none was made",
-            code="ticket.study_closed",
-        )
-    _refuse_blind(study)
-    values = {} if study is None else values_of(study, public or {})
-    # 2. Note that reports need tickets, and the key that marks used ones.
-    number = _number(session, study_id)
-    stored = session.execute(select(STUDIES.c.spending).where(STUDIES.c.number == number)).scalar_one()
-    spending = Spending.start(secret) if stored is None else Spending.read(stored, secret)
-    changed: dict[str, bool | bytes] = {"spending": spending.stored} | (
-        {} if values else {"needs_tickets": True}
-    )
-    session.execute(update(STUDIES).where(STUDIES.c.number == number).values(**changed))
-    # 3. Store the hashes in their order, which is not that of the list.
-    tickets = [new_word(TICKET_BYTES) for _ in range(count)]
+    row, study = _locked(session, study_id)
+    values = values_of(study, public or {})
+    row.spending = Spending.of(secret, row.spending).stored
+    row.needs_tickets = row.needs_tickets or not values
     carried = canonical_json(values) if values else None
-    rows = [{"study": number, "hash": one, "public": carried} for one in sorted(map(hash_key, tickets))]
-    session.connection().execute(insert(TICKETS), rows)
+    tickets = new_tickets(session, row.number, [carried] * count, [""] * count)
     audit_log.record(session, by, "invite", study_id, counted(count, "ticket"))
     return tickets
 
 
-def _refuse_blind(study: Study | None) -> None:
-    """Raise InputError for blind tickets: direct ones would link people and reports."""
-    if study is not None and study.channel is not None and study.channel.tickets is not None:
+def _locked(session: Session, study_id: str) -> tuple[StudyRow, Study]:
+    """Return a study's row, locked, and its current version.
+
+    Raises InputError if the study is unknown, or has blind tickets: direct ones would link people with
+    reports.
+    """
+    row, document = store.locked_study(session, study_id), store.find_document(session, study_id)
+    if row is None or document is None:
+        raise InputError(f"there is no study {study_id[:64]!r}", code="study.unknown")
+    study = Study.from_json(document.canonical)
+    if study.channel is not None and study.channel.tickets is not None:
         raise InputError(
             f"study {study.id} takes blind tickets, so that people and reports cannot be linked: its "
             "issuer makes them, with `ldpkit invite` there",
             code="ticket.issuer_gives_them",
         )
+    return row, study
 
 
 def refuse_ended(session: Session, study_id: str, today: date, late: timedelta) -> None:
-    """Raise InputError if no version takes reports any more. late: days of grace after the last day."""
-    last = _last_day(session, study_id)
-    if last is None or today - last <= late:
-        return
-    raise InputError(
-        f"study {study_id} ended on {last}: its tickets admit no reports, and none was made; publish a "
-        "version with a later `closes` first",
-        code="ticket.study_over",
-    )
-
-
-def _last_day(session: Session, study_id: str) -> date | None:
-    """Return the latest `closes` of all versions, or None if a version has none.
-
-    All versions count, because an earlier version takes reports until its own last day.
-    """
+    """Raise InputError if the study takes no reports any more. late: days of grace after the last day."""
     state = store.study_state(session, study_id)
-    if state is None or state.closes is None:
-        return None
-    days = [state.closes]
-    for version in store.document_digests(session, state.number):
-        canonical = store.canonical_bytes(session, study_id, version)
-        closes = None if canonical is None else Study.from_json(canonical).closes
-        if closes is None:
-            return None
-        days.append(date.fromisoformat(closes))
-    return max(days)
-
-
-def warnings_of_tickets(session: Session, study_id: str) -> list[str]:
-    """Return a warning if the values that a study's tickets carry may name a person."""
-    study = _current(session, study_id)
-    return names_in_words(study) if study else []
+    if state is None or not (state.closed or (state.closes is not None and today - state.closes > late)):
+        return
+    over = (
+        f"ended on {state.closes}" if not state.closed else "was deleted" if state.deleted else "was closed"
+    )
+    raise InputError(
+        f"study {study_id} {over}: its tickets admit no reports, and none was made", code="ticket.study_over"
+    )
 
 
 def values_of(study: Study, public: Mapping[str, str]) -> dict[str, str]:
     """Return the values that tickets carry, spelt as in reports. Raises InputError if they do not fit."""
     fields = {field.id: field for field in study.carried}
-    for name in public:
-        if name not in fields:
-            known = ", ".join(fields) or "none"
-            raise InputError(
-                f"public field {name[:64]}: tickets to {study.id} carry {known}",
-                code="ticket.unknown_public_field",
-            )
-    for name in fields:
-        if name not in public:
-            raise InputError(
-                f"public field {name}: its value is missing, which tickets carry",
-                code="ticket.public_value_missing",
-            )
+    if public.keys() != fields.keys():
+        raise InputError(
+            f"tickets to {study.id} carry the public fields {', '.join(fields) or '(none)'}: give a value of "
+            "each, and of no other",
+            code="ticket.other_public_fields",
+        )
     try:
         return {name: field.value_of(public[name]) for name, field in fields.items()}
     except AnswerError as error:
@@ -208,39 +176,27 @@ def disable(session: Session, study_id: str, by: str) -> None:
 
     If tickets carry public values, nothing is changed: no report is taken without these values.
     """
-    carried = ", ".join(carried_fields(session, study_id))
-    if carried:
+    row, study = _locked(session, study_id)
+    # Tickets of earlier versions count too, and recently used ones.
+    if study.carried or _exists(session, row.number, TICKETS.c.public.is_not(None)):
         raise InputError(
-            f"the tickets to {study_id} carry {carried}, which every report needs: nothing was "
-            "changed. To admit all reports, publish a version without such fields; --revoke-all forgets "
-            "tickets",
+            f"tickets to {study_id} carry public values, which reports need: nothing was changed. Publish a "
+            "version without such fields, then use --revoke-all and --disable",
             code="ticket.disable_carries_values",
         )
-    _refuse_blind(_current(session, study_id))
-    number = _number(session, study_id)
-    # Recently used ones count too.
-    if _exists(session, number, TICKETS.c.public.is_not(None)):
-        raise InputError(
-            f"tickets to an earlier version of {study_id} carry public values, without which no report "
-            "of that version is taken, however late: nothing was changed. A version without such fields lets "
-            "everybody in already, unless other tickets were made; --revoke-all, then --disable, "
-            "gives up both",
-            code="ticket.disable_earlier_version",
-        )
-    forget(session, number)
+    forget(session, row.number)
     audit_log.record(session, by, "disable tickets", study_id)
 
 
 def revoke(session: Session, study_id: str, by: str) -> None:
     """Forget a study's tickets, so that only new ones admit reports. Raises InputError."""
-    _refuse_blind(_current(session, study_id))
-    row = store.locked_study(session, study_id)
-    if row is not None and not row.needs_tickets and not has_tickets(session, row.number):
+    row, _ = _locked(session, study_id)
+    if not row.needs_tickets and not has_tickets(session, row.number):
         raise InputError(
             f"study {study_id} has no tickets to revoke: everybody may answer it. --count makes the first",
             code="ticket.none_to_revoke",
         )
-    _delete_all(session, _number(session, study_id))
+    _delete_all(session, row.number)
     audit_log.record(session, by, "revoke tickets", study_id)
 
 
@@ -255,12 +211,6 @@ def _delete_all(session: Session, number: int) -> None:
     session.execute(update(STUDIES).where(STUDIES.c.number == number).values(spending=None))
     for table in (SPENT, TICKETS):
         session.connection().execute(delete(table).where(table.c.study == number))
-
-
-def carried_fields(session: Session, study_id: str) -> dict[str, PublicField]:
-    """Return the public fields whose values the tickets to a study carry now."""
-    study = _current(session, study_id)
-    return {field.id: field for field in study.carried} if study else {}
 
 
 def has_tickets(session: Session, number: int) -> bool:
@@ -321,7 +271,7 @@ def delete_used_tickets(session: Session, study: int, secret: bytes) -> int:
     spent = set(session.execute(select(SPENT.c.mark).where(here)).scalars()) if stored else set()
     if len(spent) < FEWEST_TOGETHER:
         return 0
-    spending = Spending.read(stored, secret)
+    spending = Spending.of(secret, stored)
     known = session.execute(select(TICKETS.c.hash, TICKETS.c.public).where(TICKETS.c.study == study)).all()
     carried = {hashed: public for hashed, public in known if spending.mark(hashed) in spent}
     if len(carried) < len(spent):
@@ -334,19 +284,7 @@ def delete_used_tickets(session: Session, study: int, secret: bytes) -> int:
         some = TICKETS.c.hash.in_(used[start : start + IDS_PER_STATEMENT])
         session.connection().execute(delete(TICKETS).where(TICKETS.c.study == study, some))
     session.connection().execute(delete(SPENT).where(here))
-    fresh = Spending.start(secret)
+    fresh = Spending.of(secret)
     spend(session, study, map(fresh.mark, carried.keys() - set(used)))
     session.execute(update(STUDIES).where(STUDIES.c.number == study).values(spending=fresh.stored))
     return len(used)
-
-
-def _current(session: Session, study_id: str) -> Study | None:
-    document = store.find_document(session, study_id)
-    return None if document is None else Study.from_json(document.canonical)
-
-
-def _number(session: Session, study_id: str) -> int:
-    study = store.locked_study(session, study_id)
-    if study is None:
-        raise InputError(f"there is no study {study_id[:64]!r}", code="study.unknown")
-    return study.number

@@ -7,20 +7,18 @@ is in a report is in an issuer's database.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, NamedTuple, cast
 from unicodedata import category, normalize
 
-from sqlalchemy import CursorResult, Delete, Update, delete, func, insert, or_, select, text, update
+from sqlalchemy import CursorResult, Delete, Update, delete, func, or_, select, text, update
 from sqlalchemy.orm import Session
 
 from collector import audit_log, store
-from collector.keys import hash_key, new_word
 from collector.models import CollectorRow, DocumentRow, TicketKeyRow, TicketRow
 from collector.store import IDS_PER_STATEMENT
-from collector.tickets.codes import TICKET_BYTES, TICKETS
+from collector.tickets.codes import new_tickets
 from collector.tickets.signing import new_pair
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import canonical_json
@@ -30,14 +28,13 @@ from ldp_client.words.text import counted, visible
 
 # Names that a warning shows.
 SHOWN = 5
-# Tickets that may still get a token, and those that got one, or may have got one.
-UNUSED = (TicketRow.request.is_(None), TicketRow.ended.is_(False))
-USED = or_(TicketRow.request.is_not(None), TicketRow.ended)
+# The request of a ticket that may have got a token: a restored backup does not know.
+ENDED = b""
+UNUSED = TicketRow.request.is_(None)
 NEW_NAMES = (
     "names without a ticket here: {names} ({count}). If a name was spelt differently before, the person's "
     "earlier ticket stays valid"
 )
-TWO_REPORTS = "with a second one, this person may send two reports. If that is intended"
 
 
 class Person(NamedTuple):
@@ -86,17 +83,33 @@ def accept_copy(session: Session, is_ending: bool) -> int:
     Raises:
         InputError: the database is not a restored copy.
     """
-    if not _updated(session, update(CollectorRow).where(CollectorRow.is_copy).values(is_copy=False)):
+    if not _changed(session, update(CollectorRow).where(CollectorRow.is_copy).values(is_copy=False)):
         raise InputError(
             "this database was not restored from a backup, or was used since: its tickets stay as they are",
             code="issuer.not_restored",
         )
-    return _updated(session, update(TicketRow).where(*UNUSED).values(ended=True)) if is_ending else 0
+    return _changed(session, update(TicketRow).where(UNUSED).values(request=ENDED)) if is_ending else 0
 
 
-def _updated(session: Session, statement: Update | Delete) -> int:
+def _changed(session: Session, statement: Update | Delete) -> int:
+    """Execute a statement, and return how many rows it changed."""
     statement = statement.execution_options(synchronize_session=False)
     return int(cast("CursorResult[Any]", session.execute(statement)).rowcount)
+
+
+def is_issuers(session: Session) -> bool:
+    """Return True for an issuer's database: with reports it could join them with people."""
+    return session.scalars(select(TicketKeyRow.study).limit(1)).first() is not None
+
+
+def refuse_issuers(session: Session) -> None:
+    """Raise InputError for an issuer's database."""
+    if is_issuers(session):
+        raise InputError(
+            "this database is an issuer's: start it with `ldpkit serve --as issuer`; a collector needs "
+            "another one, from `ldpkit init`",
+            code="database.is_issuers",
+        )
 
 
 def refuse_reports(session: Session) -> None:
@@ -162,7 +175,7 @@ def remove_key(session: Session, study_id: str, public: Mapping[str, str], by: s
     if not rows:
         raise InputError(f"study {study_id[:64]} has no key for {shown(public)}", code="issuer.unknown_key")
     of_key = (TicketRow.study == number, TicketRow.public == rows[0].public)
-    removed = _updated(session, delete(TicketRow).where(*of_key, *UNUSED))
+    removed = _changed(session, delete(TicketRow).where(*of_key, UNUSED))
     # Count after the deletion, to include a token that was issued meanwhile.
     if session.scalar(select(func.count()).select_from(TicketRow).where(*of_key)):
         raise InputError(
@@ -212,8 +225,9 @@ def invite(
     """
     number = _locked(session, study_id)
     strata = {row.public for row in keys_of(session, study_id)}
-    for person in people:
-        if canonical_json(dict(person.public)) not in strata:
+    carried = [canonical_json(dict(person.public)) for person in people]
+    for person, public in zip(people, carried):
+        if public not in strata:
             raise InputError(
                 f"study {study_id} has no key for {shown(person.public)}", code="issuer.stratum_without_key"
             )
@@ -221,19 +235,11 @@ def invite(
     if people[0].name:
         warnings = _replace_named(session, number, people, is_again, is_second)
     elif is_again:
-        warnings = [_end_unnamed(session, number, people[0].public, is_second)]
-    tickets = [new_word(TICKET_BYTES) for _ in people]
-    rows = [
-        {
-            "study": number,
-            "hash": hash_key(ticket),
-            "public": canonical_json(dict(person.public)),
-            "name": person.name,
-        }
-        for ticket, person in zip(tickets, people)
-    ]
-    # Sorted by hash, so that the table does not show the order of the list.
-    session.connection().execute(insert(TICKETS), sorted(rows, key=itemgetter("hash")))
+        # People without names cannot be told apart.
+        unnamed = (TicketRow.study == number, TicketRow.public == carried[0], TicketRow.name == "")
+        ended = _changed(session, delete(TicketRow).where(*unnamed, UNUSED))
+        warnings = [f"{counted(ended, 'ticket')} of people without names ended"]
+    tickets = new_tickets(session, number, carried, [person.name for person in people])
     audit_log.record(session, by, "invite", study_id, counted(len(people), "ticket"))
     return tickets, warnings
 
@@ -242,71 +248,44 @@ def _replace_named(
     session: Session, number: int, people: Sequence[Person], is_again: bool, is_second: bool
 ) -> list[str]:
     """End the tickets that `invite` replaces. Returns its warnings, and raises its errors."""
-    wanted = [(person.name, looks(person.name)) for person in people]
-    known = {person.name: looks(person.name) for person in _named(session, number)}
-    _refuse_known(wanted, {} if is_again else {form: name for name, form in known.items()})
+    # 1. Compare names by their looks.
+    wanted = {looks(person.name): visible(person.name[:64]) for person in people}
+    if len(wanted) < len(people):
+        raise InputError("a name is listed twice: one person gets one token", code="issuer.duplicate_name")
+    here = select(TicketRow.hash, TicketRow.name, TicketRow.request).where(TicketRow.study == number)
+    rows = [(hashed, looks(name)) for hashed, name, _ in session.execute(here) if name]
+    known = {form for _, form in rows}
     if not is_again:
-        return []
-    there, ended = set(known.values()), {form for _, form in wanted}
-    end_unused(session, number, {name for name, form in known.items() if form in ended})
-    if not is_second:
-        # Checked after the tickets ended, to count a token that was issued until then.
-        used = {looks(person.name): person.token for person in _named(session, number, USED)}
-        for name, form in wanted:
-            if form in used:
-                what = "got a token already" if used[form] else "may have got a token after the backup"
+        for form, name in wanted.items():
+            if form in known:
                 raise InputError(
-                    f"{visible(name[:64])} {what}: {TWO_REPORTS}, add --second-token",
-                    code="issuer.name_has_token",
+                    f"{name} has a ticket already: one person gets one token; --again replaces it",
+                    code="issuer.duplicate_name",
                 )
-    strangers = [visible(name[:64]) for name, form in wanted if form not in there]
+        return []
+    # 2. End unused tickets.
+    end_unused(session, number, sorted(hashed for hashed, form in rows if form in wanted))
+    # 3. Look for tokens after that, to count one that was issued until then.
+    used = {
+        looks(name): request for _, name, request in session.execute(here) if name and request is not None
+    }
+    for form, name in wanted.items() if not is_second else ():
+        if form in used:
+            what = "may have got a token after the backup" if used[form] == ENDED else "got a token already"
+            raise InputError(
+                f"{name} {what}: with a second one, this person may send two reports. If that is intended, "
+                "add --second-token",
+                code="issuer.name_has_token",
+            )
+    strangers = [name for form, name in wanted.items() if form not in known]
     return [NEW_NAMES.format(names=", ".join(strangers[:SHOWN]), count=len(strangers))] if strangers else []
 
 
-def _refuse_known(wanted: Iterable[tuple[str, str]], seen: dict[str, str]) -> None:
-    """Raise InputError if a name is already known, or is listed twice.
-
-    seen: {a name's form for comparison: the name}.
-    """
-    for name, form in wanted:
-        if form in seen:
-            alike = (
-                ": one person gets one token; --again replaces it"
-                if seen[form] == name
-                else f", as {seen[form][:64]!a} (this is {name[:64]!a}): give two people different names"
-            )
-            raise InputError(
-                f"{visible(name[:64])} has a ticket already{alike}", code="issuer.duplicate_name"
-            )
-        seen[form] = name
-
-
-def end_unused(session: Session, number: int, names: Collection[str]) -> None:
-    """Delete the unused tickets of these people."""
-    rows = session.execute(select(TicketRow.hash, TicketRow.name).where(TicketRow.study == number, *UNUSED))
-    hashes = sorted(hashed for hashed, name in rows if name in names)
+def end_unused(session: Session, number: int, hashes: Sequence[bytes]) -> None:
+    """Delete those of these tickets that are unused. A ticket that got its token meanwhile stays."""
     for start in range(0, len(hashes), IDS_PER_STATEMENT):
         some = TicketRow.hash.in_(hashes[start : start + IDS_PER_STATEMENT])
-        # A ticket that got its token meanwhile stays.
-        _updated(session, delete(TicketRow).where(TicketRow.study == number, some, *UNUSED))
-
-
-def _end_unnamed(session: Session, number: int, public: Mapping[str, str], is_second: bool) -> str:
-    """Delete a stratum's unused tickets of people without names, which cannot be told apart.
-
-    Returns a line for the operator. Raises InputError if a person would get a second token.
-    """
-    written = canonical_json(dict(public))
-    unnamed = (TicketRow.study == number, TicketRow.public == written, TicketRow.name == "")
-    ended = _updated(session, delete(TicketRow).where(*unnamed, *UNUSED))
-    left = session.scalar(select(func.count()).select_from(TicketRow).where(*unnamed)) or 0
-    if left and not is_second:
-        raise InputError(
-            f"{counted(left, 'ticket')} of people without names got a token, or may have: with new ones, "
-            "these people may send two reports. If that is intended, add --second-token",
-            code="issuer.unnamed_tokens",
-        )
-    return f"{counted(ended, 'ticket')} of people without names ended"
+        _changed(session, delete(TicketRow).where(TicketRow.study == number, some, UNUSED))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -318,27 +297,25 @@ def looks(name: str) -> str:
 
 def counts(session: Session, study_id: str) -> list[Count]:
     """Return the numbers of each key of a study."""
-    ended = TicketRow.ended.is_(True)
-    numbers = (func.count().filter(~ended), func.count(TicketRow.request), func.count().filter(ended))
+    got = TicketRow.request != ENDED
+    every, ended = func.count().filter(or_(UNUSED, got)), func.count().filter(TicketRow.request == ENDED)
+    numbers = select(every, func.count().filter(got), ended).select_from(TicketRow)
     result = []
     for row in keys_of(session, study_id):
         of_key = (TicketRow.study == row.study, TicketRow.public == row.public)
-        counted_now = session.execute(select(*numbers).select_from(TicketRow).where(*of_key)).one()
-        result.append(Count(row.spki, json.loads(row.public), *counted_now))
+        result.append(Count(row.spki, json.loads(row.public), *session.execute(numbers.where(*of_key)).one()))
     return result
 
 
 def names_of(session: Session, study_id: str) -> list[Named]:
-    """Return the people of a study whom the operator named, by name."""
+    """Return the people of a study whom the operator named, by name; of one person, a token comes last."""
     study = store.study_state(session, study_id)
-    return [] if study is None else _named(session, study.number)
-
-
-def _named(session: Session, number: int, *conditions: Any) -> list[Named]:
-    """Return people by name; of one person, what is known comes last."""
-    rows = select(TicketRow.name, TicketRow.request.is_not(None), TicketRow.ended)
-    rows = rows.where(TicketRow.study == number, TicketRow.name != "", *conditions)
-    named = [Named(name, None if ended else got) for name, got, ended in session.execute(rows)]
+    number = None if study is None else study.number
+    rows = select(TicketRow.name, TicketRow.request).where(TicketRow.study == number, TicketRow.name != "")
+    named = [
+        Named(name, None if request == ENDED else request is not None)
+        for name, request in session.execute(rows)
+    ]
     return sorted(named, key=lambda person: (person.name, bool(person.token)))
 
 

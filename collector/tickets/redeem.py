@@ -173,7 +173,7 @@ def redeem(
     marked = dict(blind)
     if direct:
         try:
-            spending = Spending.read(study.spending, secret)
+            spending = Spending.of(secret, study.spending)
         except InputError as error:
             line = f"no ticket of study {uploads[0].study} can be checked: {error}"
             log_throttled(logging.ERROR, line, code="ticket-key")

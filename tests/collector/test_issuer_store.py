@@ -16,7 +16,7 @@ from collector.db import Database
 from collector.migrations import make
 from collector.models import CollectorRow
 from collector.tickets import app as issuer_app
-from collector.tickets import issue
+from collector.tickets import codes, issue
 from collector.tickets.issue import Person
 from ldp_client.documents.errors import EXIT_REFUSED, InputError, TransferError, UsageError
 from tests.collector.commands import operate, run_on
@@ -134,7 +134,7 @@ def test_request_during_code_replacement_gives_no_second_token(on_postgresql, mo
 @pytest.mark.attack(4)
 def test_concurrent_tickets_of_one_person_give_one_code(on_postgresql, monkeypatch):
     """Two operators invite the same person at once."""
-    plain, refused = issue.new_word, []
+    plain, refused = codes.new_word, []
 
     def again():
         database = Database(on_postgresql.url, 30)
@@ -153,7 +153,7 @@ def test_concurrent_tickets_of_one_person_give_one_code(on_postgresql, monkeypat
             other.join(1)
         return plain(*arguments)
 
-    monkeypatch.setattr(issue, "new_word", new_word)
+    monkeypatch.setattr(codes, "new_word", new_word)
     on_postgresql.invite("first.csv")
     other.join()
     assert ["Ada has a ticket already" in one for one in refused] == [True]
@@ -162,20 +162,20 @@ def test_concurrent_tickets_of_one_person_give_one_code(on_postgresql, monkeypat
 
 def test_restored_is_refused_for_original_database(small):
     """All unused tickets of all studies would end when the command is run without need."""
-    codes = small.invite("codes.csv")
+    made = small.invite("codes.csv")
     for which in ("end", "keep"):
         with raises(InputError, "issuer.not_restored") as refused:
             small.resume(which)
         assert refused.value.exit_code == EXIT_REFUSED
-    assert small.ask(codes["Ada"]) == 200
+    assert small.ask(made["Ada"]) == 200
 
 
 @pytest.mark.attack(4)
 def test_no_second_token_by_default_after_restored_backup(place, put_back, capsys):
     """A person who got a token after the backup asks again once it is restored."""
-    codes = place.invite("codes.csv")
-    place.ask(codes["Cy"])
-    put_back(lambda: place.ask(codes["Ada"]))
+    made = place.invite("codes.csv")
+    place.ask(made["Cy"])
+    put_back(lambda: place.ask(made["Ada"]))
     place.resume("end")
     said = capsys.readouterr().err
     assert "2 unused tickets ended" in said
@@ -183,7 +183,7 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
     for more, why in (((), "has a ticket already"), (("--again",), "Ada may have got a token")):
         with pytest.raises(TransferError, match=why):
             place.invite("again.csv", *more)
-    assert [place.ask(codes[name]) for name in ("Ada", "Bo")] == [401, 401]
+    assert [place.ask(made[name]) for name in ("Ada", "Bo")] == [409, 409]
     place.run("tickets", "status", "habits")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "everybody: 1 of 1 ticket got a token; 2 more ended as a backup was put back"
@@ -202,17 +202,17 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
 @pytest.mark.attack(4)
 def test_running_issuer_gives_no_token_from_copy(small):
     """A copy is put under a running issuer, which used to look only at its start."""
-    codes = small.invite("codes.csv")
+    made = small.invite("codes.csv")
     app, database = issuer_at(small.url), Database(small.url, 5)
     client = app.test_client()
     with database.write() as session:
         session.execute(update(CollectorRow).values(is_copy=True))
-    asked = ask(client, codes["Ada"])
+    asked = ask(client, made["Ada"])
     assert asked.status_code == 503
     assert "restored from a backup" in asked.get_json(force=True)["detail"]
     assert client.get("/readyz").status_code == 503
     small.resume("keep")
-    assert [ask(client, codes["Ada"]).status_code, client.get("/readyz").status_code] == [200, 200]
+    assert [ask(client, made["Ada"]).status_code, client.get("/readyz").status_code] == [200, 200]
     app.extensions["ldpkit"].close()
     database.engine.dispose()
 
@@ -220,10 +220,10 @@ def test_running_issuer_gives_no_token_from_copy(small):
 @pytest.mark.attack(4)
 def test_commands_refuse_to_change_copy_before_restored(place, put_back):
     """An operator invites people at a restored copy, which does not know who got a token since."""
-    codes = place.invite("codes.csv")
-    put_back(lambda: place.ask(codes["Ada"]))
+    made = place.invite("codes.csv")
+    put_back(lambda: place.ask(made["Ada"]))
     with pytest.raises(InputError, match="restored from a backup"):
-        place.ask(codes["Ada"])
+        place.ask(made["Ada"])
     with pytest.MonkeyPatch.context() as patch:
         # As a server that runs already.
         patch.setattr(issuer_app.issue, "require_original", lambda _session: None)
@@ -235,7 +235,7 @@ def test_commands_refuse_to_change_copy_before_restored(place, put_back):
     assert not os.path.exists("more.csv")
     place.resume("keep")
     assert place.counts() == [(3, 0)]
-    assert place.ask(codes["Bo"]) == 200
+    assert place.ask(made["Bo"]) == 200
 
 
 def unnamed(place, out, *more):
@@ -255,10 +255,7 @@ def test_new_unnamed_codes_end_earlier_ones(small, capsys):
     assert [small.ask(code) for code in (*first, *second)] == [401, 401, 200, 200]
     # Those with names are others.
     assert small.counts() == [(5, 2)]
-    with pytest.raises(TransferError, match="2 tickets of people without names got a token"):
-        unnamed(small, "third.csv", "--again")
-    assert small.counts() == [(5, 2)]
-    third = unnamed(small, "third.csv", "--again", "--second-token")
+    third = unnamed(small, "third.csv", "--again")
     assert [small.ask(code) for code in third] == [200, 200]
 
 
@@ -282,7 +279,7 @@ def test_one_person_by_two_spellings_gets_one_code(small, name):
     small.name("people.csv", ["Anna", "Zo\u00eb"])
     small.invite("first.csv")
     small.name("people.csv", [name])
-    with pytest.raises(TransferError, match="has a ticket already, as"):
+    with pytest.raises(TransferError, match="has a ticket already"):
         small.invite("second.csv")
 
 

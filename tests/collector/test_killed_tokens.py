@@ -16,7 +16,7 @@ from collector.problems import ProblemError
 from collector.reports import intake
 from collector.reports.rules import RuleBook
 from collector.reports.writer import Upload
-from collector.tickets.app import Issuer
+from collector.tickets.app import answer
 from collector.tickets.codes import SPENT
 from collector.tickets.issue import Person
 from ldp_client.core.tokens import header_of
@@ -136,7 +136,7 @@ def given(url, code, body, statement=0):
     if statement:
         die_at(database.engine, statement)
     try:
-        return Issuer(lambda _key, change: database.act(change)).answer(code, body)
+        return answer(lambda _key, change: database.act(change), code, body)
     except ProblemError as problem:
         return problem.kind.name
     finally:
@@ -162,12 +162,12 @@ def test_killed_issuer_gives_a_code_one_token(database_url):
         other = office.asking()
         bodies = [asked[-1], other] if len(codes) % 2 else [other, asked[-1]]
         answers = [given(database_url, codes[-1], one.body) for one in bodies]
-        assert sorted(isinstance(answer, bytes) for answer in answers) == [False, True]
+        assert sorted(isinstance(each, bytes) for each in answers) == [False, True]
         assert "ticket-spent" in answers
-        for one, answer in zip(bodies, answers):
-            if isinstance(answer, bytes):
-                assert one.token(answer, os.urandom)
-                assert given(database_url, codes[-1], one.body) == answer
+        for one, each in zip(bodies, answers):
+            if isinstance(each, bytes):
+                assert one.token(each, os.urandom)
+                assert given(database_url, codes[-1], one.body) == each
         codes.pop()
         asked.append(office.asking())
 

@@ -150,14 +150,14 @@ def test_nothing_links_a_ticket_with_its_report(either, study):
         for name in ("tickets", "spent", "reports")
     }
     assert columns == {
-        "tickets": {"study", "hash", "public", "name", "request", "ended"},
+        "tickets": {"study", "hash", "public", "name", "request"},
         "spent": {"study", "mark"},
         "reports": {"study", "id", "version", "day", "payloads"},
     }
     # At a collector these columns say nothing.
     with either.collector.database.read() as session:
-        of_issuers = select(TICKETS.c.name, TICKETS.c.request, TICKETS.c.ended).distinct()
-        assert session.execute(of_issuers).all() == [("", None, False)]
+        of_issuers = select(TICKETS.c.name, TICKETS.c.request).distinct()
+        assert session.execute(of_issuers).all() == [("", None)]
     assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (13, 12, 1)
     next_day(either)
     assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (1, 0, 1)

@@ -61,7 +61,7 @@ BODIES: dict[str, Callable[[str], Any]] = {
     "POST /v1/keys": lambda kind: {"name": f"new-{kind}", "role": "read"},
     f"POST {STUDY}/expire": lambda _kind: {},
     f"POST {STUDY}/tickets/list": lambda _kind: {"list": "a list"},
-    "POST /v1/upkeep": lambda _kind: {"recount": True},
+    "POST /v1/upkeep": lambda _kind: {},
     f"POST {STUDY}/reports": lambda _kind: {"reports": []},
 }
 # What the operator's page sends with its cookie.

@@ -62,7 +62,7 @@ SECRETS: dict[str, Callable[[Path], bytes]] = {
     "token": lambda _: token(),
     "shares": lambda _: b"".join(split(bytes(16), 2, "chacha20")),
     "key of an operator": lambda _: new_key().encode(),
-    "nonce of tickets": lambda _: Spending.start(b"secret").nonce,
+    "nonce of tickets": lambda _: Spending.of(b"secret").nonce,
 }
 # These come from OpenSSL, which reads the system's generator itself.
 KEYS: dict[str, Callable[[Path], bytes]] = {

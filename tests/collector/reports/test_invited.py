@@ -80,7 +80,7 @@ def test_report_without_the_tickets_value_is_rejected(invited):
     assert len(invited.post([report.to_document() for report in reports]).json["failed"]) == 2
     made(invited, 1, stratum="town")
     with invited.collector.database.write() as session:
-        with raises(InputError, "ticket.disable_carries_values", "stratum"):
+        with raises(InputError, "ticket.disable_carries_values", "habits"):
             disable(session, "habits", "ann")
         assert count_tickets(session, 1) == 1
         revoke(session, "habits", "ann")

@@ -16,7 +16,7 @@ from tests.collector.conftest import Harness, build_report, build_study
 @pytest.fixture
 def harness(tmp_path, monkeypatch):
     # Nothing is gained back while the requests are made.
-    monkeypatch.setattr(withdraw, "TokenBucket", lambda rate, _clock: TokenBucket(rate, lambda: 0.0))
+    monkeypatch.setattr(withdraw, "TokenBucket", lambda rate: TokenBucket(rate, lambda: 0.0))
     monkeypatch.setattr(withdraw, "DELETION_RATE", 4.0)
     made = Harness(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
     made.publish(build_study())
