@@ -115,7 +115,7 @@ class GatewayKeys:
 
     def replace(self, path: str) -> None:
         """Overwrite an existing file with these keys; the file keeps its mode."""
-        with replacing(path, private=True) as file:
+        with replacing(path, mode=0o600) as file:
             file.write(self._text())
 
     def find(self, number: int) -> X25519PrivateKey | None:

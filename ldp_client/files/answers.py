@@ -7,9 +7,9 @@ A record question is an object in NDJSON. In CSV it is one column for each of it
 import csv
 import os
 import re
-from _csv import Reader
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, TextIO
 
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import AnswerError, DocumentError, InputError
@@ -25,45 +25,47 @@ MAX_LINE = 1 << 20
 # Spaces of any width and apostrophes separate thousands in some countries.
 MARKED_THOUSANDS = re.compile(r"[+-]?\d{1,3}([\s'\u2019\u02bc_]\d{3})+([.,]\d+)?")
 YES_OR_NO = {
-    "yes": True,
-    "true": True,
-    "1": True,
-    "1.0": True,
-    "no": False,
-    "false": False,
-    "0": False,
-    "0.0": False,
+    **dict.fromkeys(("yes", "true", "1", "1.0"), True),
+    **dict.fromkeys(("no", "false", "0", "0.0"), False),
 }
 
 
 def read_answers(study: Study, path: str, refusals: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number, {question id: answer or None}) for each person. Raises InputError, AnswerError.
+    """Yield (line number, {question id: answer or None}) for each person. Raises InputError.
 
     None is a refusal. refusals: treat a blank cell, or null, as a refusal if the question offers it.
     """
     refuse_workbook(path)
     read = _read_csv if path.lower().endswith(".csv") else _read_ndjson
+    for number, answers in read(study, path):
+        for question in study.questions:
+            if question.refusal and not refusals and answers.get(question.id, "") is None:
+                raise line_error(path, number, AnswerError.say("core.blank", question.id))
+        yield number, answers
+
+
+def line_error(path: str, line: int, error: AnswerError) -> InputError:
+    """Return the error for an answer in a line of a file."""
+    where = say("files.line", file=os.path.basename(path), line=line)
+    return InputError(f"{where}: {error.field}: {error.problem}", code="answer.line_invalid")
+
+
+@contextmanager
+def reading(path: str) -> Iterator[TextIO]:
+    """Open a file of UTF-8 text. Raises InputError if it cannot be read."""
     try:
-        for number, answers in read(study, path):
-            if not refusals:
-                _refuse_blanks(study, path, number, answers)
-            yield number, answers
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            yield file
     except OSError as error:
         raise InputError.say("files.cannot_read", path=path, reason=error.strerror) from None
     except UnicodeError:
         raise InputError.say("files.not_utf8", path=path) from None
 
 
-def _refuse_blanks(study: Study, path: str, number: int, answers: dict[str, Any]) -> None:
-    for question in study.questions:
-        if question.refusal and answers.get(question.id, "") is None:
-            where = say("files.line", file=os.path.basename(path), line=number)
-            raise InputError(f"{where}: {question.id}: {say('core.blank')}", code="core.blank")
-
-
 def _read_ndjson(study: Study, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     known = [question.id for question in study.questions] + [field.id for field in study.public]
-    with open(path, encoding="utf-8-sig") as file:
+    name = os.path.basename(path)
+    with reading(path) as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
@@ -71,56 +73,56 @@ def _read_ndjson(study: Study, path: str) -> Iterator[tuple[int, dict[str, Any]]
                 answers = parse_json(line, DocumentError, MAX_LINE)
             except DocumentError as error:
                 raise InputError.say(
-                    "files.line_problem", file=os.path.basename(path), line=number, problem=error.problem
+                    "files.line_problem", file=name, line=number, problem=error.problem
                 ) from None
             if not isinstance(answers, dict):
-                raise InputError.say("files.line_object", file=os.path.basename(path), line=number)
+                raise InputError.say("files.line_object", file=name, line=number)
             if set(answers) - set(known):
                 # Do not repeat even the name: it may be a mistyped answer.
-                where = say("files.line", file=os.path.basename(path), line=number)
+                where = say("files.line", file=name, line=number)
                 raise InputError.say("files.line_unknown", where=where, known=", ".join(known))
             yield number, answers
 
 
 def _read_csv(study: Study, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=True)
+    rows, name = csv_rows(path), os.path.basename(path)
+    _, header = next(rows, (1, []))
+    check_header(name, header, all_columns(study))
+    numbers = {column: TwoReadings(NO_VALUE) for column in _number_columns(study)}
+    for number, row in rows:
+        texts = dict(zip(header, row))
+        for column in numbers:
+            numbers[column].look_at([texts[column]])
         try:
-            header = next(reader, [])
-            expected = all_columns(study)
-            check_header(os.path.basename(path), header, expected)
-            numbers = {column: TwoReadings(NO_VALUE) for column in _number_columns(study)}
-            for number, row in _rows(reader, len(header)):
-                if len(row) != len(header):
-                    raise InputError.say("files.line_columns", file=os.path.basename(path), line=number)
-                texts = dict(zip(header, row))
-                for column in numbers:
-                    numbers[column].look_at([texts[column]])
-                yield number, answers_from_text(study, texts)
-            refuse_two_readings(os.path.basename(path), numbers)
-        except csv.Error:
-            raise InputError.say(
-                "files.line_not_csv", file=os.path.basename(path), line=reader.line_num
-            ) from None
+            yield number, answers_from_text(study, texts)
         except AnswerError as error:
-            where = say("files.line", file=os.path.basename(path), line=number)
-            raise InputError(f"{where}: {error.field}: {error.problem}", code="answer.line_invalid") from None
+            raise line_error(path, number, error) from None
+    refuse_two_readings(name, numbers)
 
 
-def _rows(reader: Reader, width: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells) of each row below the header, without empty lines.
+def csv_rows(path: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, cells) of the header and each row, without empty lines. Raises InputError.
 
     With one column, an empty line before a row is a person's empty cell. Trailing empty lines are ignored.
     """
+    name, width = os.path.basename(path), 0
     empty: list[int] = []
-    for cells in reader:
-        if cells:
-            for number in empty:
-                yield number, [""]
-            empty.clear()
-            yield reader.line_num, cells
-        elif width == 1:
-            empty.append(reader.line_num)
+    with reading(path) as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            for cells in reader:
+                if not cells:
+                    empty.append(reader.line_num)
+                    continue
+                if width == 1:
+                    yield from [(number, [""]) for number in empty]
+                empty.clear()
+                width = width or len(cells)
+                if len(cells) != width:
+                    raise InputError.say("files.line_columns", file=name, line=reader.line_num)
+                yield reader.line_num, cells
+        except csv.Error:
+            raise InputError.say("files.line_not_csv", file=name, line=reader.line_num) from None
 
 
 def check_header(name: str, header: list[str], expected: list[str]) -> None:

@@ -1,7 +1,7 @@
 """Device-side noise for a file of answers that a gateway already holds, or for a data holder's table."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -12,12 +12,11 @@ from ldp_client.documents.errors import AnswerError, InputError, MissingExtraErr
 from ldp_client.documents.question import Question
 from ldp_client.documents.report import Report
 from ldp_client.documents.study import Study
-from ldp_client.files.answers import read_answers
+from ldp_client.files.answers import line_error, read_answers
 from ldp_client.files.disk import STREAM, replacing
 from ldp_client.files.tables import table_answers
 from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.base import refuse_forgetful
-from ldp_client.words.text import say
 
 Mechanisms = dict[str, Mechanism]
 Quantised = list[tuple[str, Any]]
@@ -46,20 +45,9 @@ def perturb_file(
     Raises InputError with the line, if the reports file exists, and for memoized questions, which need state
     for each person. Raises RefusedError for a secure sum, or whose reports need tokens.
     """
+    # 1. Refuse before any noise is drawn: its privacy budget would be wasted.
     if study.channel is not None and study.channel.tickets is not None:
-        # Refuse before any noise is drawn: its privacy budget would be wasted.
         raise RefusedError.say("files.takes_tickets", study=study.id)
-    return _perturb(study, answers_path, reports_path, progress, note, refusals)
-
-
-def _perturb(
-    study: Study,
-    answers_path: str,
-    reports_path: str,
-    progress: Callable[[int], None],
-    note: Callable[[str], None],
-    refusals: bool,
-) -> int:
     refuse_route(study)
     if reports_path != STREAM and os.path.exists(reports_path):
         raise InputError.say("files.reports_exist", file=reports_path)
@@ -68,62 +56,53 @@ def _perturb(
         raise UsageError.say("files.answers_in_a_file")
     mechanisms = mechanisms_of(study)
     refuse_forgetful(mechanisms)
-    _refuse_unasked(study, refusals)
-    clipped = ClippedCount()
+    if refusals and not any([question.refusal for question in study.questions]):
+        raise InputError.say("core.no_refusal", question=study.id)
+    # 2. The reports, as they are made.
+    clipped, count = ClippedCount(), 0
     if study.respondent == "holder":
-        count = 1
-        perturb_table(study, mechanisms, answers_path, reports_path, clipped)
+        chunks: Iterator[Iterable[Report]] = iter(
+            [[_report_of_table(study, mechanisms, answers_path, clipped)]]
+        )
     else:
-        people = _quantised_people(study, mechanisms, answers_path, clipped, refusals)
-        count = _write_reports(study, mechanisms, people, answers_path, reports_path, progress)
+        chunks = _reports_of_people(study, mechanisms, answers_path, clipped, refusals)
+    with replacing(reports_path, is_new=True, mode=0o600) as file:
+        for chunk in chunks:
+            for report in chunk:
+                file.write(report.to_json() + "\n")
+                count += 1
+            progress(count)
+        if not count:
+            raise InputError.say("files.no_answers", file=os.path.basename(answers_path))
+    # 3. What was clipped.
     if clipped.line():
         note(clipped.line())
     return count
 
 
-def _write_reports(
-    study: Study,
-    mechanisms: Mechanisms,
-    people: Iterator[tuple[Quantised, Public]],
-    answers_path: str,
-    reports_path: str,
-    progress: Callable[[int], None],
-) -> int:
-    """Write one report for each person and return how many. Raises InputError for a file without people."""
-    count = 0
-    with replacing(reports_path, is_new=True, private=True) as file:
-        while chunk := list(islice(people, CHUNK)):
-            quantised, public = [list(part) for part in zip(*chunk)]
-            for report in perturb_people(study, mechanisms, quantised, public=public):
-                file.write(report.to_json() + "\n")
-            count += len(chunk)
-            progress(count)
-        if not count:
-            raise InputError.say("files.no_answers", file=os.path.basename(answers_path))
-    return count
-
-
-def _refuse_unasked(study: Study, refusals: bool) -> None:
-    """Raise InputError if `refusals` is set but no question offers refusal."""
-    if refusals and not any([question.refusal for question in study.questions]):
-        raise InputError.say("core.no_refusal", question=study.id)
-
-
-def _quantised_people(
+def _reports_of_people(
     study: Study, mechanisms: Mechanisms, path: str, clipped: ClippedCount, refusals: bool
-) -> Iterator[tuple[Quantised, Public]]:
-    """Yield each person's quantised answers and public values. No ticket adds public values here."""
-    for number, answers in read_answers(study, path, refusals):
-        try:
-            quantised = quantise_answers(study, mechanisms, answers)
-            public = public_values(study, answers, invited=False)
-        except AnswerError as error:
-            where = say("files.line", file=os.path.basename(path), line=number)
-            raise InputError(
-                f"{where}: {error.field}: {error.problem}", code="answer.person_invalid"
-            ) from None
-        clipped.add(study, answers)
-        yield quantised, public
+) -> Iterator[Iterable[Report]]:
+    """Yield the reports of CHUNK people at a time. No ticket adds public values here."""
+    lines = read_answers(study, path, refusals)
+    while chunk := list(islice(lines, CHUNK)):
+        people, public = [], []
+        for number, answers in chunk:
+            try:
+                people.append(quantise_answers(study, mechanisms, answers))
+                public.append(public_values(study, answers, invited=False))
+            except AnswerError as error:
+                raise line_error(path, number, error) from None
+            clipped.add(study, answers)
+        yield perturb_people(study, mechanisms, people, public=public)
+
+
+def _report_of_table(study: Study, mechanisms: Mechanisms, path: str, clipped: ClippedCount) -> Report:
+    try:
+        return perturb_answers(study, mechanisms, counted_tables(study, table_answers(study, path), clipped))
+    except AnswerError as error:
+        name = os.path.basename(path)
+        raise InputError(f"{name}: {error.field}: {error.problem}", code="answer.table_invalid") from None
 
 
 def perturb_people(
@@ -146,29 +125,6 @@ def perturb_people(
     except MissingExtraError:
         return one_by_one
     return reports_of(study, mechanisms, people, random, values)
-
-
-def perturb_table(
-    study: Study,
-    mechanisms: dict[str, Mechanism],
-    table_path: str,
-    report_path: str,
-    clipped: ClippedCount,
-) -> None:
-    """Write the report of a table, one line of NDJSON. Nothing is written if a value is wrong.
-
-    clipped: counts the clipped rows.
-
-    Raises InputError with the row and the column.
-    """
-    answers = counted_tables(study, table_answers(study, table_path), clipped)
-    try:
-        report = perturb_answers(study, mechanisms, answers)
-    except AnswerError as error:
-        name = os.path.basename(table_path)
-        raise InputError(f"{name}: {error.field}: {error.problem}", code="answer.table_invalid") from None
-    with replacing(report_path, is_new=True, private=True) as file:
-        file.write(report.to_json() + "\n")
 
 
 def counted_tables(

@@ -20,19 +20,7 @@ STREAM = "-"
 WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 # Extensions that ldpkit never writes: compressed files, and tables in other programs' formats.
 PACKED = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".7z", ".rar", ".lz4", ".br", ".tar")
-TABLES = (
-    ".tsv",
-    ".feather",
-    ".arrow",
-    ".avro",
-    ".orc",
-    ".sav",
-    ".dta",
-    ".sas7bdat",
-    ".rds",
-    ".rdata",
-    ".pkl",
-)
+TABLES = (".tsv", ".feather", ".arrow", ".avro", ".orc", ".sav", ".dta", ".sas7bdat", ".rds", ".pkl")
 UNWRITTEN = (*PACKED, *TABLES)
 # Holds the standard input that was already read.
 _read: list[Any] = []
@@ -105,14 +93,14 @@ def refuse_table(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def replacing(
-    path: str, is_new: bool = False, read: Iterable[str] = (), private: bool = False
+    path: str | os.PathLike[str], is_new: bool = False, read: Iterable[str] = (), mode: int = 0o666
 ) -> Iterator[TextIO]:
     """Yield a text file that gets its final name only when it is complete.
 
     It keeps the mode of the file that it replaces. is_new: fail if the name exists. read: the source files,
-    which it must not replace. private: whether only the owner may read a new file, such as reports of single
-    people; else the umask decides. Raises InputError if it cannot be written, for example on a full disk;
-    then nothing is left behind. The path - is standard output, which gets all of it at the end, or nothing.
+    which it must not replace. mode: of a new file, restricted by the umask; 0o600 for reports of single
+    people. Raises InputError if it cannot be written, for example on a full disk: nothing is left behind.
+    The path - is standard output, which gets all of it at the end, or nothing.
     """
     if path == STREAM:
         with _to_standard_output() as file:
@@ -122,16 +110,18 @@ def replacing(
     _require_plain(path)
     temporary = None
     try:
-        handle, temporary = _new_file(path, 0o600 if private else 0o666)
+        if is_new and os.path.lexists(path):
+            raise FileExistsError(EEXIST, os.strerror(EEXIST))
+        handle, temporary = _new_file(path, mode)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if os.path.exists(path):
-            os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
         if is_new:
             name_new(temporary, path)
         else:
+            if os.path.exists(path):
+                os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
             os.replace(temporary, path)
         temporary = None
     except OSError as error:
@@ -185,7 +175,7 @@ def refuse_unwritable(path: str) -> None:
         raise InputError.say("files.cannot_write", path=path, reason=error.strerror or error) from None
 
 
-def _require_plain(path: str) -> None:
+def _require_plain(path: str | os.PathLike[str]) -> None:
     refuse_unwritten(path)
     if os.path.exists(path) and not os.path.isfile(path):
         raise InputError.say("files.not_plain", path=path)
@@ -198,7 +188,7 @@ def _new_file(path: str | os.PathLike[str], mode: int) -> tuple[int, str]:
     return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), name
 
 
-def refuse_replacing(path: str, read: Iterable[str]) -> None:
+def refuse_replacing(path: str | os.PathLike[str], read: Iterable[str]) -> None:
     """Raise InputError if a result would replace a file that it is made from, under any name."""
     for source in read:
         if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
@@ -233,19 +223,5 @@ def write_new(path: str | os.PathLike[str], text: str, mode: int) -> None:
     """
     if path == STREAM:
         raise UsageError.say("files.new_file")
-    temporary = None
-    try:
-        if os.path.lexists(path):
-            raise FileExistsError(EEXIST, os.strerror(EEXIST))
-        handle, temporary = _new_file(path, mode)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        name_new(temporary, path)
-        temporary = None
-    except OSError as error:
-        raise InputError.say("files.cannot_write", path=path, reason=error.strerror) from None
-    finally:
-        if temporary is not None:
-            os.unlink(temporary)
+    with replacing(path, is_new=True, mode=mode) as file:
+        file.write(text)

@@ -1,10 +1,9 @@
 """A data holder's table in a file: CSV with a header, or Parquet. It is read in parts, in bounded memory.
 
 Columns are named like the study's fields, or `question.field` if there are several table questions. Errors
-name the row, counted from 1 below the header, and the column, never a value.
+of values name the row, counted from 1 below the header, and the column, never a value.
 """
 
-import csv
 import os
 from collections.abc import Iterator
 from itertools import islice
@@ -13,7 +12,7 @@ from typing import Any
 from ldp_client.documents.errors import InputError, MissingExtraError
 from ldp_client.documents.question import Question
 from ldp_client.documents.study import Study
-from ldp_client.files.answers import NO_VALUE, check_header, refuse_two_readings
+from ldp_client.files.answers import NO_VALUE, check_header, csv_rows, refuse_two_readings
 from ldp_client.files.disk import refuse_workbook
 from ldp_client.files.marks import TwoReadings
 
@@ -62,53 +61,23 @@ class CsvFile:
 
     def header(self) -> list[str]:
         """Return the column names."""
-        for row in self._rows():
-            return [cell.strip() for cell in row]
-        raise InputError.say("files.table_empty", file=self.name)
+        return next(csv_rows(self.path), (1, []))[1]
 
     def parts(self, columns: list[str]) -> Iterator[Part]:
         """Yield {column: numbers} for some rows at a time. Other text is kept; a missing value is None.
 
         Raises InputError. For a column of ambiguous numbers it does so after the last rows.
         """
-        rows = self._rows()
-        header = [cell.strip() for cell in next(rows)]
-        places = [header.index(column) for column in columns]
+        rows = csv_rows(self.path)
+        _, header = next(rows)
+        places = {column: header.index(column) for column in columns}
         readings = {column: TwoReadings(NO_VALUE) for column in columns}
-        first = 1
-        while chunk := list(islice(rows, ROWS)):
-            texts = self._texts(columns, places, chunk, first, len(header))
+        while chunk := [row for _, row in islice(rows, ROWS)]:
+            texts = {column: [row[place] for row in chunk] for column, place in places.items()}
             for column in columns:
                 readings[column].look_at(texts[column])
             yield {column: [_number(text) for text in texts[column]] for column in columns}
-            first += ROWS
         refuse_two_readings(self.name, readings)
-
-    def _texts(
-        self, columns: list[str], places: list[int], rows: list[list[str]], first: int, width: int
-    ) -> dict[str, list[str]]:
-        for number, row in enumerate(rows, first):
-            if len(row) != width:
-                raise InputError.say(
-                    "files.table_columns", file=self.name, line=number, columns=len(row), header=width
-                )
-        return {name: [row[place] for row in rows] for name, place in zip(columns, places)}
-
-    def _rows(self) -> Iterator[list[str]]:
-        """Yield all rows that are not blank, the header first."""
-        number = 0
-        try:
-            with open(self.path, encoding="utf-8-sig", newline="") as file:
-                for row in csv.reader(file, strict=True):
-                    if row:
-                        yield row
-                        number += 1
-        except OSError as error:
-            raise InputError.say("files.cannot_read", path=self.path, reason=error.strerror) from None
-        except UnicodeError:
-            raise InputError.say("files.not_utf8", path=self.path) from None
-        except csv.Error:
-            raise InputError.say("files.row_not_csv", file=self.name, line=number) from None
 
 
 class ParquetFile:

@@ -43,7 +43,7 @@ def write_reports(reports: Iterable[Report], path: str | Path) -> int:
     """
     if str(path).lower().endswith((".csv", ".parquet")):
         return write_table(reports, path, None)
-    with replacing(str(path), is_new=True, private=True) as file:
+    with replacing(str(path), is_new=True, mode=0o600) as file:
         count = 0
         for report in reports:
             file.write(report.to_json() + "\n")
@@ -66,7 +66,7 @@ def write_table(reports: Iterable[Report], path: str | Path, decoding: Decoding 
     """
     folder = None if str(path) == STREAM else Path(path).parent
     with (
-        replacing(str(path), is_new=True, private=True) as file,
+        replacing(str(path), is_new=True, mode=0o600) as file,
         TemporaryFile("w+", encoding="utf-8", dir=folder) as spool,
     ):
         # 1. Keep the reports: the columns are known only after the last one, as a study may have versions.

@@ -110,7 +110,7 @@ def test_perturbing_never_replaces_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ('{"hours": "secret"}', "answer.person_invalid"),
+        ('{"hours": "secret"}', "answer.line_invalid"),
         ('{"other": 1}', "files.line_unknown"),
         ('{"hours": 1, "secret": "more"}', "files.line_unknown"),
     ],

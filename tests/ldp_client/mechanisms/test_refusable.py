@@ -72,7 +72,7 @@ def test_blank_in_file_is_refusal_only_on_request(tmp_path, name, text, people):
     answers, reports = tmp_path / name, tmp_path / "reports.ndjson"
     answers.write_text(text, encoding="utf-8")
     study = Study(studies.document(OFFERED))
-    with raises(InputError, "core.blank", "ever"):
+    with raises(InputError, "answer.line_invalid", "ever"):
         perturb_file(study, str(answers), str(reports))
     with pytest.raises(InputError):
         perturb_file(Study(studies.document(studies.YES_NO)), str(answers), str(reports), refusals=True)
