@@ -361,18 +361,15 @@ def report_page(
     study: int,
     newest: int,
     after: bytes,
-    through: date | None,
     limit: int,
     dated: bool = False,
 ) -> list[StoredRow]:
     """Return the next reports of a study in the order of their ids, without withdrawn reports.
 
-    newest: the last version; through: the last day of arrival; dated: append the day to each row.
+    newest: the last version; dated: append the day to each row.
     """
     conditions = [REPORTS.c.study == study, REPORTS.c.id > after, REPORTS.c.payloads != b""]
     conditions.append(REPORTS.c.version <= newest)
-    if through is not None:
-        conditions.append(REPORTS.c.day <= through)
     return select_rows(session, *conditions, limit=limit, more=(REPORTS.c.day,) if dated else ())
 
 

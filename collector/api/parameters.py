@@ -91,7 +91,6 @@ DELETIONS = Parameter(
     Integer(0, LARGEST_COUNT),
     description="With `after`: the LDPKit-Deletions of the answer that broke off.",
 )
-THROUGH = Parameter("through", Day(), parse=date.fromisoformat)
 LIMIT = Parameter("limit", Integer(1, MOST_LINES))
 SINCE = Parameter("since", Day(), parse=date.fromisoformat)
 WITHDRAWAL_HEADER = Parameter(

@@ -2,15 +2,14 @@
 
 Each page is read in its own short transaction, so that SQLite's write-ahead log stays small however slow the
 reader is. A report acknowledged before the export began is in it exactly once, unless it is withdrawn
-meanwhile. A report that arrives meanwhile may be in it. With `through`, a past day, only withdrawals change
-the contents. The export breaks off if reports are deleted meanwhile because their time is over.
+meanwhile. A report that arrives meanwhile may be in it. The export breaks off if reports are deleted
+meanwhile because their time is over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING
 
 from collector import store
@@ -45,12 +44,11 @@ def open_export(
     collector: Collector,
     study_id: str,
     after: bytes = b"",
-    through: date | None = None,
     *,
     dated: bool = False,
     deletions: int | None = None,
 ) -> Export:
-    """Open an export of the reports with ids above `after` that came by `through`. dated: with their days.
+    """Open an export of the reports with ids above `after`. dated: with their days.
 
     deletions: the count of the export that this one continues, or None. Raises ProblemError for a study that
     is not published, or whose reports are deleted. Reading its pages raises it too if reports were deleted
@@ -74,7 +72,7 @@ def open_export(
     def pages(last: bytes) -> Iterator[Page]:
         while True:
             with database.read() as session:
-                page = store.report_page(session, number, max(rules), last, through, limit, dated)
+                page = store.report_page(session, number, max(rules), last, limit, dated)
                 # Read after the page: PostgreSQL shows each statement all earlier commits.
                 state = store.study_state(session, study_id)
                 assert state is not None

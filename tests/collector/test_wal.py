@@ -295,7 +295,7 @@ def test_damaged_report_page_raises_error_when_read(filled):
         (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'reports'").fetchone()
     damage(filled.path, page)
     with pytest.raises(DatabaseError), database.read() as session:
-        store.report_page(session, 1, 1, b"", None, 1000)
+        store.report_page(session, 1, 1, b"", 1000)
     assert filled.client.get("/readyz").status_code == 503
 
 

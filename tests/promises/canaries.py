@@ -86,7 +86,7 @@ def requests_of(harness: Harness, report: Report) -> Iterator[Request]:
     word, secret = report.payloads["fruit"].hex(), report.secret.hex()
     rights = {"LDPKit-Ticket": CODE, "LDPKit-Withdrawal": secret}
     key = {"Authorization": f"Bearer {CODE}", "Cookie": f"ldpkit-session={CODE}"}
-    query = f"?version={word}&after={report.id}0&through={CODE}&format={CODE}&limit={word}&since={word}"
+    query = f"?version={word}&after={report.id}0&format={CODE}&limit={word}&since={word}"
     first, *others = bodies(report)
     form = f"key={CODE}&token={report.id}".encode(), {"Content-Type": "application/x-www-form-urlencoded"}
     for rule in [*(rule.rule for rule in harness.app.url_map.iter_rules()), "/v1/<report_id>"]:

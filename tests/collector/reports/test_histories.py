@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from collector.exports.dated import DatedReport
 from collector.reports import paging as exporting
 from summaries import Summary, summarize
 from tests.collector.answered import AwayError
@@ -168,10 +169,10 @@ class Histories(RuleBasedStateMachine):
         assert [report.id for report in self.harness.exported(after=after)] == ids[pick % len(ids) + 1 :]
 
     @rule()
-    def export_through_yesterday(self):
-        yesterday = self.day - timedelta(1)
-        expected = sorted(report_id for report_id in self.held if self.days[report_id] <= yesterday)
-        assert [report.id for report in self.harness.exported(through=yesterday.isoformat())] == expected
+    def export_with_days(self):
+        *lines, _ = self.harness.export(format="dated").data.splitlines()
+        found = {report.id: report.day for report in map(DatedReport.from_line, lines)}
+        assert found == {report_id: self.days[report_id].isoformat() for report_id in self.held}
 
     @rule(pick=PICK)
     def expire(self, pick):

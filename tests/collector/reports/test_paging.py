@@ -37,13 +37,6 @@ def test_export_is_complete_and_ordered_by_id(filled, monkeypatch):
     assert len(filled.exported()) == 40
 
 
-def test_an_export_through_a_past_day_is_fixed(filled, study, make_report):
-    filled.day += A_DAY
-    filled.put(make_report(study))
-    assert len(filled.exported()) == 41
-    assert len(filled.exported(through="2026-06-15")) == 40
-
-
 def test_reports_and_versions_that_come_during_an_export_are_harmless(filled, study, make_report, make_study):
     parts = FORMATS["ndjson"].stream(open_export(filled.collector, "habits"))
     text = next(parts)
@@ -62,8 +55,6 @@ def test_reports_and_versions_that_come_during_an_export_are_harmless(filled, st
     [
         ({"format": "xlsx"}, "format"),
         ({"after": "xyz"}, "after"),
-        ({"through": "20260614"}, "through"),
-        ({"through": "2026-06-15"}, "through"),
         ({"after": "0" * 32, "deletions": "²"}, "deletions"),
     ],
 )
