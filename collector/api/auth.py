@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec, TypeVar
-
 from flask import g, request
 
 from collector.api.parameters import WITHDRAWAL_HEADER
@@ -21,37 +17,30 @@ from collector.problems import (
 )
 from ldp_client.documents.report import report_id_of
 
-P = ParamSpec("P")
-T = TypeVar("T")
 # The cookie of a browser that signed in on the operator's page, and the header of that page's requests.
 COOKIE = "ldpkit-session"
 OWN_PAGE = "LDPKit-Page"
 
 
-def requires(needed: Role, of_some: bool = False) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a view run only for a request with a key of that role, and for the study in the address.
+def authorize(needed: Role, of_some: bool = False) -> Key:
+    """Return the request's key, which `acting_key` also returns from now on.
 
-    of_some: also accept keys for some studies if the address names none; the view shows only those studies.
+    Args:
+        needed: the role that it must have.
+        of_some: also accept keys for some studies if the address names none; the view shows only those
+            studies.
+
+    Raises:
+        ProblemError: the key is missing or wrong, or lacks the role or the study in the address.
     """
-
-    def decorate(view: Callable[P, T]) -> Callable[P, T]:
-        @wraps(view)
-        def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
-            g.key = require_role(_key_of_request(), needed, of_some=of_some)
-            return view(*args, **kwargs)
-
-        return guarded
-
-    return decorate
+    g.key = require_role(_key_of_request(), needed, of_some)
+    return acting_key()
 
 
 def require_role(key: Key, needed: Role, of_some: bool = False) -> Key:
     """Return the key.
 
-    Args:
-        key: a valid key's rights.
-        needed: the role that it must have.
-        of_some: as `requires` takes it.
+    key: a valid key's rights. The other arguments are those of `authorize`.
 
     Raises:
         ProblemError: the key does not have the role, or does not cover the study in the address.
@@ -73,7 +62,7 @@ def require_reach(key: Key, study_id: str) -> None:
 
 
 def acting_key() -> Key:
-    """Return the key that `requires` accepted."""
+    """Return the key that `authorize` accepted."""
     key: Key = g.key
     return key
 
@@ -85,7 +74,7 @@ def given_key(needed: Role, of_some: bool = False) -> Key | None:
     """
     if "Authorization" not in request.headers and OWN_PAGE not in request.headers:
         return None
-    return require_role(_key_of_request(), needed, of_some=of_some)
+    return authorize(needed, of_some)
 
 
 def withdrawing_key(report_id: str) -> Key | None:

@@ -12,16 +12,26 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTo
 
 from collector.context import current_collector
 from collector.db import problem_of
-from collector.problems import BODY_TOO_LARGE, MEDIA_TYPE, Kind, ProblemError
+from collector.problems import BODY_TOO_LARGE, MEDIA_TYPE, STATEMENT_INVALID, Kind, ProblemError
+from ldp_client.documents.errors import InputError
 
 IDENTITY = "LDPKit-Collector"
 Headers = Sequence[tuple[str, str]]
 # Requests through a relay are also counted inside the gateway. The outer count has the unopened requests.
-UPLOADS = ("reports.upload_report", "reports.upload_reports", "gateway.ask_obliviously")
+UPLOADS = (
+    *("reports.upload_report", "reports.upload_reports", "gateway.ask_obliviously"),
+    # At a node.
+    "node.upload_share",
+)
 ADVICE_BY_STATUS = {
     404: "Check the address; the routes are under /v1/studies.",
     405: "Use one of the methods that the Allow header lists.",
 }
+
+
+@problem_of.register
+def _(error: InputError) -> ProblemError:
+    return ProblemError(STATEMENT_INVALID, str(error))
 
 
 @problem_of.register

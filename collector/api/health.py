@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from collector import metrics
-from collector.api.auth import requires
+from collector.api.auth import authorize
 from collector.api.exports import exports
 from collector.api.gateway import gateway
 from collector.api.openapi import Api, openapi_document
@@ -56,19 +56,15 @@ def read_metrics() -> Response:
     If no key can be looked up, return only whether the database answers, which `/readyz` also shows to
     anyone.
     """
+    collector = current_collector()
     try:
-        text = _all_metrics()
+        authorize(Role.READ)
+        text = collector.metrics.render(measures_of(collector))
     except (SQLAlchemyError, ProblemError) as error:
         if problem_of(error).kind is not UNAVAILABLE:
             raise
         text = metrics.rendered([database_up(False)])
     return Response(text, content_type=metrics.MEDIA_TYPE)
-
-
-@requires(Role.READ)
-def _all_metrics() -> bytes:
-    collector = current_collector()
-    return collector.metrics.render(measures_of(collector))
 
 
 @health.operation("get", "/openapi.json", {"type": "object"})

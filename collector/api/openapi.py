@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from flask import Blueprint
 
 from collector import problems
-from collector.api.auth import requires
+from collector.api.auth import authorize
 from collector.api.bodies import json_body
 from collector.api.parameters import IN_PATH, Parameter
 from collector.keys import Role
@@ -53,7 +53,7 @@ class Operation(NamedTuple):
 
     statuses: of its answers, besides those of problems. answer, body: {media type: schema}.
     needs_key: whether an operator's key is needed. is_provable: whether another proof replaces the key.
-    view: the guarded view.
+    view: the view, which checks the key.
     """
 
     method: str
@@ -117,7 +117,7 @@ class Api(Blueprint):
             statuses: of its answers.
             media_type: of its answers.
             role: the role that a key must have.
-            of_some: as `requires` takes it.
+            of_some: as `authorize` takes it.
             is_provable: whether the view itself asks for a key, or for another proof.
             query: the parameters of its query.
             headers: headers that it reads.
@@ -131,6 +131,8 @@ class Api(Blueprint):
         def decorate(view: Callable[..., Any]) -> Callable[..., Any]:
             @wraps(view)
             def read_and_view(**values: Any) -> Any:
+                if role is not None:
+                    authorize(role, of_some)
                 for parameter in in_path:
                     values[parameter.name] = parameter.read(values[parameter.name])
                 for parameter in query:
@@ -152,7 +154,7 @@ class Api(Blueprint):
                     body=body or {},
                     needs_key=role is not None or is_provable,
                     is_provable=is_provable,
-                    view=read_and_view if role is None else requires(role, of_some)(read_and_view),
+                    view=read_and_view,
                 )
             )
             return view

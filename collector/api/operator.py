@@ -28,7 +28,6 @@ from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, Proble
 from collector.status import Seen, listed, status_of
 from collector.store import StudyOverview
 from collector.tickets import codes
-from ldp_client.documents.errors import InputError
 from ldp_client.documents.fields import Day, Identifier, Integer, OneOf, Text
 from ldp_client.documents.shapes import ListOf, Record
 from schemas import Study
@@ -120,7 +119,7 @@ def disable_tickets(study_id: str) -> Response:
 def _change_tickets(study_id: str, act: Callable[[Session], T]) -> T:
     collector = current_collector()
     _require_study(study_id)
-    with refusing_input(), _without_hurry(collector) as database:
+    with _without_hurry(collector) as database:
         done = database.act(act)
     collector.has_changed(study_id)
     return done
@@ -147,7 +146,7 @@ def keep_up(body: dict[str, Any]) -> Response:
     with collector.upkeep.hold():
         collector.writer.act(begin)
         try:
-            with refusing_input(), _without_hurry(collector) as database:
+            with _without_hurry(collector) as database:
                 upkeep = Upkeep(database, collector.today, collector.settings.ticket_secret)
                 upkeep.run(today, even_if_done=True)
         except UnfinishedError as error:
@@ -204,9 +203,8 @@ def _delete_overdue(study_id: str) -> int:
     for kept in kept_everywhere(collector):
         if kept.study != study_id or deleted >= MOST_AT_ONCE:
             continue
-        with refusing_input():
-            most = MOST_AT_ONCE - deleted
-            now = retention.delete_overdue(collector.writer.act, find, kept, collector.today(), by, most)
+        most = MOST_AT_ONCE - deleted
+        now = retention.delete_overdue(collector.writer.act, find, kept, collector.today(), by, most)
         note_deleted(collector, kept, now)
         deleted += now
     return deleted
@@ -223,8 +221,7 @@ def _delete(study_id: str, delete: Callable[..., int]) -> int:
     """Delete reports, at most about MOST_AT_ONCE; return how many."""
     collector = current_collector()
     find = partial(collector.rules.find, reserved=True)
-    with refusing_input():
-        deleted = delete(collector.writer.act, find, study_id, by=acting_key().name, most=MOST_AT_ONCE)
+    deleted = delete(collector.writer.act, find, study_id, by=acting_key().name, most=MOST_AT_ONCE)
     collector.metrics.count_deletion("operator", deleted)
     collector.has_changed(study_id)
     collector.arrivals.forget()
@@ -264,8 +261,7 @@ def make_key(body: dict[str, Any]) -> Response:
         key = keys.add_key(session, body["name"], role, studies, expires, by.name)
         return key, keys.unpublished(session, studies)
 
-    with refusing_input():
-        key, warnings = collector.writer.act(act)
+    key, warnings = collector.writer.act(act)
     response = jsonify(name=body["name"], key=key, warnings=warnings)
     response.status_code = 201
     return response
@@ -276,8 +272,7 @@ def remove_key(name: str) -> Response:
     """Make a key useless; with the operator's token."""
     by = acting_key()
     require_token(by)
-    with refusing_input():
-        current_collector().writer.act(lambda session: keys.remove_key(session, name, by.name))
+    current_collector().writer.act(lambda session: keys.remove_key(session, name, by.name))
     return jsonify(name=name, removed=True)
 
 
@@ -304,12 +299,3 @@ def _require_study(study_id: str) -> int:
     if study is None:
         raise unknown_study(study_id)
     return study.version
-
-
-@contextmanager
-def refusing_input() -> Iterator[None]:
-    """Turn an InputError into the problem of a statement."""
-    try:
-        yield
-    except InputError as error:
-        raise ProblemError(STATEMENT_INVALID, str(error)) from None

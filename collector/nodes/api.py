@@ -11,14 +11,13 @@ from flask import Response, current_app, jsonify, request
 from sqlalchemy.orm import Session
 
 from collector import store
-from collector.api.auth import acting_key, requires, withdrawing_key
+from collector.api.auth import authorize, withdrawing_key
 from collector.api.bodies import body_bytes, operators_json
-from collector.api.handling import response_of
+from collector.api.handling import refuse_upload
 from collector.api.openapi import JSON, TEXT, Api
 from collector.api.parameters import ENCODING, MOST_CHARACTERS, WITHDRAWAL_HEADER, Parameter
 from collector.api.studies import change_state, publish_by, read_signed
 from collector.context import current_collector
-from collector.db import problem_of
 from collector.keys import TOKEN_KEY, Role
 from collector.nodes import store as node_store
 from collector.nodes.drawing import COMMITMENTS, COMMITTED, DRAWING, SHOWN, STATE, Drawing
@@ -52,6 +51,7 @@ SHARES_HEADER = Parameter(
 SUM_PATH = "/v1/studies/{study_id}/sum"
 
 api = Api("node", __name__)
+api.register_error_handler(Exception, refuse_upload)
 
 
 def current_node() -> Node:
@@ -60,23 +60,14 @@ def current_node() -> Node:
     return node
 
 
-@api.errorhandler(Exception)
-def refuse(error: Exception) -> Response:
-    """Return the problem of a request, and count a refused share by its reason."""
-    problem = problem_of(error)
-    if request.endpoint == "node.upload_share":
-        current_collector().count_refusal(problem, (request.view_args or {}).get("study_id", ""))
-    return response_of(problem)
-
-
 def publish() -> Response:
     """Publish a secure sum that names this node: return 201, or 200 if it is published already."""
     return publish_by(current_node().publish, *read_signed())
 
 
-@requires(Role.PUBLISH)
 def close(study_id: str) -> Response:
     """Close the study permanently."""
+    authorize(Role.PUBLISH)
     return change_state(study_id, True, lambda session: close_study(session, study_id, final=True))
 
 
@@ -88,9 +79,8 @@ def with_token(view: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(view)
-    @requires(Role.OPERATE)
     def guarded(**values: Any) -> Any:
-        if acting_key() != TOKEN_KEY:
+        if authorize(Role.OPERATE) != TOKEN_KEY:
             raise ProblemError(FORBIDDEN, "at a node of secure sums, deletions need the operator's token")
         return view(**values)
 
