@@ -10,12 +10,11 @@ import json
 import os
 import re
 import secrets
-import sys
 from contextvars import Context
 from dataclasses import dataclass
 from email.utils import formatdate
-from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
@@ -43,7 +42,7 @@ from ldp_client.oblivious.encapsulation import (
 )
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+    from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
 FORMAT = "ldpkit.ohttp-keys/1"
 OWNER_ONLY = 0o600
@@ -53,13 +52,15 @@ IDS = 256
 REPORT = re.compile(r"/v1/studies/[a-z0-9][a-z0-9._-]{0,63}/reports/[0-9a-f]{32}")
 STUDY = re.compile(r"/v1/studies/[a-z0-9][a-z0-9._-]{0,63}(/signed)?(\?version=[0-9]{1,7})?")
 ROUTES = {"PUT": REPORT, "DELETE": REPORT, "GET": STUDY}
-# Header fields that devices send. An operator's key in a device's request is refused: see _fields_of.
+# Header fields that devices send; others are ignored.
 SENT = frozenset(("authorization", "content-type", "if-none-match", "ldpkit-ticket", "ldpkit-withdrawal"))
 # A request with these fields cannot be a message in one piece (RFC 9110, sections 7.6 and 8).
 REFUSED = frozenset(
     ("connection", "content-encoding", "expect", "keep-alive", "proxy-authorization", "proxy-connection")
 ) | frozenset(("te", "trailer", "transfer-encoding", "upgrade"))
 TOKEN_SCHEME = "privatetoken "
+# The address of inner requests, which shows nothing of the outer one.
+ORIGIN = "https://oblivious"
 RETURNED = frozenset(
     ("content-type", "etag", "ldpkit-collector", "ldpkit-study", "retry-after", "www-authenticate")
 )
@@ -130,9 +131,8 @@ class GatewayKeys:
                 "with `ldpkit ohttp FILE --retire N`",
                 code="oblivious.too_many_keys",
             )
-        taken, last = {key.number for key in self.keys}, self.keys[0].number
-        after = ((last + step) % IDS for step in range(1, IDS))
-        number = next(number for number in after if number not in taken)
+        taken = {key.number for key in self.keys}
+        number = next(n % IDS for n in count(self.keys[0].number + 1) if n % IDS not in taken)
         return GatewayKeys((GatewayKey(number, X25519PrivateKey.generate()), *self.keys))
 
     def without(self, number: int) -> GatewayKeys:
@@ -213,37 +213,14 @@ class Gateway:
             return received.answer(_refusal(ProblemError(ANSWER_TOO_LARGE, detail)).encode(size))
 
 
-def _environ_of(request: Request) -> dict[str, Any]:
+def _environ_of(request: Request) -> WSGIEnvironment:
     """Return a device's request as a WSGI environment. Raises ProblemError for any other request."""
+    # Loaded only by a collector with a gateway.
+    from werkzeug.test import EnvironBuilder
+
     route = ROUTES.get(request.method)
     if route is None or not route.fullmatch(request.path):
         raise ProblemError(OBLIVIOUS_ROUTE, "a relayed request sends or deletes a report, or fetches a study")
-    path, _, query = request.path.partition("?")
-    return {
-        "SCRIPT_NAME": "",
-        "SERVER_NAME": "oblivious",
-        "SERVER_PORT": "443",
-        "SERVER_PROTOCOL": "HTTP/1.1",
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": "https",
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
-        **_fields_of(request),
-        "REQUEST_METHOD": request.method,
-        "PATH_INFO": path,
-        "QUERY_STRING": query,
-        "CONTENT_LENGTH": str(len(request.content)),
-        "wsgi.input": BytesIO(request.content),
-        "wsgi.errors": sys.stderr,
-    }
-
-
-def _fields_of(request: Request) -> dict[str, str]:
-    """Return the fields that devices send, as WSGI names them, and ignore others.
-
-    Raises ProblemError for inconsistent fields.
-    """
     fields: dict[str, str] = {}
     for name, value in request.fields:
         is_wrong_length = name == "content-length" and value != str(len(request.content))
@@ -252,14 +229,12 @@ def _fields_of(request: Request) -> dict[str, str]:
         if name == "authorization" and not value.lower().startswith(TOKEN_SCHEME):
             raise ProblemError(OBLIVIOUS_REQUEST, "an operator's key goes to the collector, not through here")
         fields[name] = value
-    variables = {name: name.upper().replace("-", "_") for name in fields if name in SENT}
-    return {
-        variable if name == "content-type" else f"HTTP_{variable}": fields[name]
-        for name, variable in variables.items()
-    }
+    sent = [(name, value) for name, value in fields.items() if name in SENT]
+    builder = EnvironBuilder(request.path, ORIGIN, method=request.method, headers=sent, data=request.content)
+    return builder.get_environ()
 
 
-def _ask(target: WSGIApplication, environ: dict[str, Any], most: int) -> Answer:
+def _ask(target: WSGIApplication, environ: WSGIEnvironment, most: int) -> Answer:
     """Return the target's answer, cut after `most` bytes: a longer one is too large anyway."""
     from werkzeug.wrappers import Response
 
