@@ -131,13 +131,10 @@ def _check_taken(rules: Rules, limit: int) -> None:
             "belongs to the nodes that it names: publish the study there",
             code="study.belongs_to_nodes",
         )
-    if size > MOST_SENT_BYTES:
-        problem = f"make reports of {size} bytes, and a device sends {MOST_SENT_BYTES} at most: ask less"
-        raise StudyError("questions", problem, code="study.reports_exceed_device_limit")
-    if size > limit:
-        made = f"make reports of {size} bytes, and this collector takes {limit}"
-        problem = f"{made}: ask less, or raise body_limit"
-        raise StudyError("questions", problem, code="study.reports_exceed_device_limit")
+    if size > (most := min(limit, MOST_SENT_BYTES)):
+        raised = ", or raise body_limit" if limit < MOST_SENT_BYTES else ""
+        problem = f"make reports of {size} bytes, and {most} can be sent: ask less{raised}"
+        raise StudyError("questions", problem, code="study.reports_too_large")
 
 
 def _read_study() -> SignedStudy:

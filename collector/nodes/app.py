@@ -24,7 +24,7 @@ from collector.nodes import api
 from collector.nodes.keys import NodeKeys
 from collector.nodes.node import Node
 from collector.settings import Settings
-from ldp_client.documents.errors import InputError, StudyError, UsageError
+from ldp_client.documents.errors import InputError, StudyError
 
 # The operations of a collector that a node has too.
 SHARED = (
@@ -78,12 +78,6 @@ def create_node_app(
         InputError: a setting or the keys are wrong, or the database cannot be used.
     """
     settings = settings_of(config)
-    for name in ("cors_origins", "frame_ancestors"):
-        if getattr(settings, name):
-            raise UsageError(
-                f"setting {name}: is for collectors, as no page can send shares to a node",
-                code="settings.pages_on_node",
-            )
     app = Flask("collector.nodes", static_folder=None)
     collector = open_collector(settings, today)
     node = Node(NodeKeys.load(key_file), collector.database, settings.body_limit)
@@ -103,17 +97,10 @@ def _check_studies(node: Node) -> None:
     """
     for study in unfinished_studies(node.database):
         try:
-            node.place(study)
-        except StudyError as error:
-            raise InputError(
-                f"study {study.id} of this database: {error}; name the key file that it was published with: "
-                "without it, its shares are unreadable",
-                code="settings.wrong_node_key",
-            ) from None
-        try:
             node.check_size(study)
         except StudyError as error:
             raise InputError(
-                f"setting body_limit: study {study.id} of this database: {error}",
-                code="settings.body_limit_too_small_for_study",
+                f"study {study.id} of this database: {error}; start with the key file and the body_limit "
+                "with which it was published",
+                code="settings.study_does_not_fit_node",
             ) from None

@@ -106,7 +106,7 @@ def test_server_does_not_start_with_a_wrong_node_key(network, tmp_path):
     settings = {"database": f"sqlite:///{node.database}", "token": TOKEN}
     for _ in range(2):
         node.stop()
-        with raises(InputError, "settings.wrong_node_key", "summed"):
+        with raises(InputError, "settings.study_does_not_fit_node", "summed"):
             create_node_app(settings, key_file=other)
         with raises(InputError, "settings.node_key_missing", "summed", "start a node"):
             create_app(settings)

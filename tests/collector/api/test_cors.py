@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from collector.api.cors import REMEMBERED_SECONDS
-from collector.nodes.app import create_node_app
 from ldp_client.documents.errors import InputError
 from tests.collector.conftest import TOKEN
 from tests.kit.errors import raises
@@ -104,12 +103,6 @@ def test_invalid_origin_setting_is_rejected_in_one_line(make_harness, setting, o
     with raises(InputError, "settings.wrong_value", setting, origin) as refused:
         make_harness(**{setting: (LISTED, origin)})
     assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize("setting", ["cors_origins", "frame_ancestors"])
-def test_node_rejects_origin_settings(setting):
-    with raises(InputError, "settings.pages_on_node"):
-        create_node_app({setting: (LISTED,)}, key_file="node.key")
 
 
 def test_only_listed_sites_may_frame_a_study(make_harness, study):
