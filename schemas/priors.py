@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ldp_client.documents.errors import StudyError
 from ldp_client.documents.fields import Constant, Decimal, printable
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.rules import refuse_study
 from ldp_client.documents.shapes import ListOf, Record, Tagged
 from ldp_client.words.text import ENGLISH, Words
 
@@ -128,41 +128,25 @@ def given_priors(model: dict[str, Any]) -> dict[str, Any]:
 
 def check_prior(question: dict[str, Any], path: str) -> None:
     """Raise StudyError unless a parsed question's priors fit its own features and choices."""
+    code = "study.prior_invalid"
     for name, prior in given_priors(question["model"]).items():
-        where = f"{path}.model.prior.{name}"
-        if name == "refused" and not question.get("refusal"):
-            raise StudyError(where, "is for questions that offer refusal", code="study.prior_invalid")
-        if "distribution" not in prior or not isinstance(prior["distribution"], str):
-            _check_features(question, prior, where)
-        elif isinstance(prior.get("concentration"), tuple):
-            _check_length(question, prior, where)
-
-
-def _check_features(question: dict[str, Any], prior: dict[str, Any], path: str) -> None:
-    known = [feature["id"] for feature in question["features"]]
-    if question["model"]["name"] == "marginals":
-        known.append(question["response"]["id"])
-    for name in prior:
-        if name not in known:
-            raise StudyError(
-                f"{path}.{printable(name)}", "is no feature of this question", code="study.prior_invalid"
-            )
-    if path.endswith(("feature_mean", "feature_sd")):
-        _refuse_yes_no(question, prior, path)
-
-
-def _refuse_yes_no(question: dict[str, Any], prior: dict[str, Any], path: str) -> None:
-    for feature in question["features"]:
-        if feature["id"] in prior and feature.get("bounds") is None:
-            problem = "is for a yes/no, whose share has an even prior"
-            raise StudyError(f"{path}.{feature['id']}", problem, code="study.prior_invalid")
-
-
-def _check_length(question: dict[str, Any], prior: dict[str, Any], path: str) -> None:
-    choices = len(question["choices"])
-    if len(prior["concentration"]) != choices:
-        problem = f"must have one entry for each of the {choices} choices"
-        raise StudyError(f"{path}.concentration", problem, code="study.prior_invalid")
+        at = f"{path}.model.prior.{name}"
+        is_wrong = name == "refused" and not question.get("refusal")
+        refuse_study(is_wrong, at, "is for questions that offer refusal", code)
+        if isinstance(prior.get("concentration"), tuple):
+            problem = f"must have one entry for each of the {len(question['choices'])} choices"
+            is_wrong = len(prior["concentration"]) != len(question["choices"])
+            refuse_study(is_wrong, f"{at}.concentration", problem, code)
+        if isinstance(prior.get("distribution"), str):
+            continue
+        features = {feature["id"]: feature for feature in question["features"]}
+        if question["model"]["name"] == "marginals":
+            features[question["response"]["id"]] = question["response"]
+        for feature in prior:
+            where = f"{at}.{printable(feature)}"
+            refuse_study(feature not in features, where, "is no feature of this question", code)
+            is_wrong = name in ("feature_mean", "feature_sd") and features[feature].get("bounds") is None
+            refuse_study(is_wrong, where, "is for a yes/no, whose share has an even prior", code)
 
 
 def prior_lines(prior: dict[str, Any], words: Words = ENGLISH) -> list[str]:

@@ -9,7 +9,7 @@ from ldp_client.documents import signed as device_signed
 from ldp_client.documents import study as device_study
 from ldp_client.documents.catalogue import Fitting
 from ldp_client.documents.errors import InputError, StudyError
-from ldp_client.documents.rules import is_leveled
+from ldp_client.documents.rules import is_leveled, refuse_study
 from ldp_client.documents.shapes import ListOf, Record, Tagged
 from ldp_client.documents.study import MOST_QUESTIONS
 from ldp_client.files.disk import read_bytes
@@ -124,45 +124,32 @@ def load_study(path: str) -> Study:
 
 def check_authored(parsed: dict[str, Any]) -> None:
     """Raise StudyError if a parsed study's models, priors or ids conflict with its other fields."""
+    records = [question["id"] for question in parsed["questions"] if "response" in question]
     for index, question in enumerate(parsed["questions"]):
         path = f"questions[{index}]"
-        if question["ask"] in ("record", "table"):
+        if "response" in question:
             _check_record_model(question, f"{path}.model")
         check_prior(question, path)
-    _check_field_names(parsed["questions"])
-
-
-def _check_field_names(questions: tuple[dict[str, Any], ...]) -> None:
-    """Reject question ids such as record.field: columns of answers name a record's fields that way."""
-    records = [question["id"] for question in questions if question.get("response")]
-    for index, question in enumerate(questions):
-        for record in records:
-            if question["id"].startswith(record + "."):
-                problem = f"looks like the name of a field of {record}: choose another id"
-                raise StudyError(f"questions[{index}].id", problem, code="study.id_like_record_field")
+        # Columns of answers name a record's fields that way.
+        of = [record for record in records if question["id"].startswith(record + ".")]
+        problem = f"looks like the name of a field of {', '.join(of)}: choose another id"
+        refuse_study(of, f"{path}.id", problem, "study.id_like_record_field")
 
 
 def _check_record_model(question: dict[str, Any], path: str) -> None:
     """Raise StudyError unless the model and its priors suit a record's fields and noise."""
-    mechanism, is_number = question["mechanism"], "bounds" in question["response"]
-    if mechanism.get("statistic") is not None:
-        if question["model"]["name"] != "marginals":
-            problem = "the statistic 'marginals' needs 'marginals'"
-            raise StudyError(f"{path}.name", problem, code="study.marginals_model")
-        return
-    needed = "linear_regression" if is_number else "logistic_regression"
-    if question["model"]["name"] != needed:
-        problem = f"a {'number' if is_number else 'yes/no'} response needs {needed!r}"
-        raise StudyError(f"{path}.name", problem, code="study.model_not_for_response")
-    priors = given_priors(question["model"])
-    if mechanism.get("intercept") is False and "centre" in priors:
-        problem = "needs statistics with an intercept"
-        raise StudyError(f"{path}.prior.centre", problem, code="study.centre_needs_intercept")
+    mechanism, priors = question["mechanism"], given_priors(question["model"])
+    needed = "linear_regression" if "bounds" in question["response"] else "logistic_regression"
+    needed = "marginals" if mechanism.get("statistic") is not None else needed
+    problem = f"must be {needed!r}: it fits the response, and the statistic if one is stated"
+    is_other = question["model"]["name"] != needed
+    refuse_study(is_other, f"{path}.name", problem, "study.model_not_for_response")
+    is_wrong = mechanism.get("intercept") is False and "centre" in priors
+    problem = "needs statistics with an intercept"
+    refuse_study(is_wrong, f"{path}.prior.centre", problem, "study.centre_needs_intercept")
     fields = [*question["features"], question["response"]]
-    if any(is_leveled(feature) for feature in question["features"]):
-        for name in [name for name in priors if name.startswith("feature_")]:
-            problem = "is for number features without cuts: levels have shares instead"
-            raise StudyError(f"{path}.prior.{name}", problem, code="study.level_prior_invalid")
-    elif "feature_correlation" in priors and not any("bounds" in field for field in fields):
-        problem = "is for a number among the features: pairs of yes/no have their own prior"
-        raise StudyError(f"{path}.prior.feature_correlation", problem, code="study.correlation_prior_invalid")
+    is_cut = any(is_leveled(feature) for feature in question["features"])
+    for name in [name for name in priors if name.startswith("feature_")]:
+        is_wrong = name == "feature_correlation" and not any("bounds" in field for field in fields)
+        problem = "is for number features without cuts: levels and yes/no have priors of their own"
+        refuse_study(is_cut or is_wrong, f"{path}.prior.{name}", problem, "study.feature_prior_invalid")

@@ -10,19 +10,14 @@ if TYPE_CHECKING:
 
     from ldp_client.documents.fields import Error
 
-DIGITS = "0123456789"
-LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_MAIL = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._+"
+# Without @, which would name another host than the one that people see first.
+_WEB = _MAIL + "~:/?#[]!$&'()*,;=%"
 HTTPS = "https://"
-# Characters allowed in a host's name, before the @ of an e-mail address, and after a host.
-_HOST = LETTERS + DIGITS + "-"
-_LOCAL = _HOST + "._+"
-_PATH = _LOCAL + "~:/?#[]@!$&'()*,;=%"
-_HOST_PATTERN = r"([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+"
 LONGEST_CONTACT = 200
-_WEB_PATTERN = rf"https://{_HOST_PATTERN}(:[0-9]{{1,5}})?([/?#][A-Za-z0-9._+~:/?#\[\]@!$&'()*,;=%-]*)?"
 _CONTACT = {
     "type": "string",
-    "pattern": rf"^({_WEB_PATTERN}|[A-Za-z0-9._+-]+@{_HOST_PATTERN})$",
+    "pattern": r"^(https://[A-Za-z0-9][A-Za-z0-9._+~:/?#\[\]!$&'()*,;=%-]*|[A-Za-z0-9._+-]+@[A-Za-z0-9._+-]+)$",
     "maxLength": LONGEST_CONTACT,
 }
 MOST_DAYS = 36500
@@ -47,20 +42,11 @@ def _is_contact(text: "Any") -> bool:
     """Return True for an e-mail address, or for a web address that begins with https://."""
     if not isinstance(text, str) or len(text) > LONGEST_CONTACT:
         return False
-    if not text.startswith(HTTPS):
-        local, _, host = text.partition("@")
-        return consists(local, _LOCAL) and _is_host(host)
+    local, mark, host = text.partition("@")
+    if mark:
+        return consists(local, _MAIL) and consists(host, _MAIL)
     rest = text[len(HTTPS) :]
-    ends = [place for place in [rest.find(mark) for mark in "/?#"] if place >= 0]
-    end = min(ends) if ends else len(rest)
-    host, colon, port = rest[:end].partition(":")
-    good_port = consists(port, DIGITS) and len(port) <= 5 if colon else True
-    return _is_host(host) and good_port and (not rest[end:] or consists(rest[end:], _PATH))
-
-
-def _is_host(text: str) -> bool:
-    parts = text.split(".")
-    return len(parts) > 1 and all([consists(part, _HOST) for part in parts])
+    return text.startswith(HTTPS) and consists(rest, _WEB) and rest[0] in _MAIL[:62]
 
 
 CONTACT = Checked(

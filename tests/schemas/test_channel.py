@@ -69,9 +69,6 @@ def test_invalid_token_key_is_rejected(key):
     assert caught.value.field == "channel.tickets.keys[0].key"
 
 
-# As long as the DNS has names: a label of 63 characters, 253 in all.
-LABEL = "a" * 63
-LONGEST = f"{LABEL}.{LABEL}.{LABEL}.{LABEL[:61]}"
 SAME_KEY = {"issuer": "https://issuer.example", "keys": [{"key": spki()}, {"key": spki()}]}
 NORTH, SOUTH = {"region": "north"}, {"region": "south"}
 
@@ -88,12 +85,6 @@ NORTH, SOUTH = {"region": "north"}, {"region": "south"}
         (channel(tickets=tokens(issuer="issuer.example")), "channel.tickets.issuer", "https://host"),
         (channel(tickets=tokens(issuer="https://Issuer.example")), "channel.tickets.issuer", "https://host"),
         (channel(tickets=tokens(issuer="https://a@b.example")), "channel.tickets.issuer", "https://host"),
-        (
-            channel(tickets=tokens(issuer=f"https://{LABEL}a.example")),
-            "channel.tickets.issuer",
-            "https://host",
-        ),
-        (channel(tickets=tokens(issuer=f"https://{LONGEST}a/x")), "channel.tickets.issuer", "https://host"),
         (channel(tickets=tokens(issuer="ftp://issuer.example")), "channel.tickets.issuer", "https://host"),
     ],
 )
@@ -153,12 +144,12 @@ def test_json_schema_accepts_the_same_channels():
     for stated in (
         channel(),
         BATCHES,
-        channel(tickets=tokens(issuer=f"https://{LONGEST}:8443/a")),
+        channel(tickets=tokens(issuer="https://issuer.example:8443/a")),
         channel(tickets=tokens(issuer="http://127.0.0.1:80/a!b")),
     ):
         schema.validate(studies.document(studies.YES_NO, channel=stated))
         assert study_of(stated).channel
     wrong = ("https://A.example", "https://a.example/?x", "https://a b.example", "a.example")
-    for address in (*wrong, f"https://{LABEL}a.example", f"https://{LONGEST}a", "https://a..example"):
+    for address in wrong:
         document = studies.document(studies.YES_NO, channel=channel(tickets=tokens(issuer=address)))
         assert not schema.is_valid(document)

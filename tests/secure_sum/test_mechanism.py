@@ -70,7 +70,7 @@ def test_marginals_reject_missing_and_unused_fields():
     wrong = {
         "norm": ("study.norm_invalid", {**question, "norm": "1"}),
         "response": ("study.marginals_response", {**question, "response": {"id": "rate", "ask": "yes_no"}}),
-        "model.name": ("study.marginals_model", {**question, "model": {"name": "linear_regression"}}),
+        "model.name": ("study.model_not_for_response", {**question, "model": {"name": "linear_regression"}}),
         "mechanism.share": (
             "study.share_needs_marginals",
             {**question, "mechanism": {name: stated[name] for name in stated if name != "share"}},
