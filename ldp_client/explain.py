@@ -5,21 +5,19 @@ attributes; FACTS computes all other facts.
 """
 
 from binascii import hexlify
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, exp, floor, log, log10
 from typing import Any
 
 from ldp_client.answering import padding_of
 from ldp_client.core.quantise import UNIT
+from ldp_client.documents.public import PublicField
 from ldp_client.documents.question import Field, Question
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.report import ID_BYTES, Report
-from ldp_client.documents.sections import Section
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from ldp_client.words.channel import channel_lines
-from ldp_client.words.public import MOST_CHOICES, public_lines
 from ldp_client.words.text import ENGLISH, Words, plain, rounded_up, visible
 
 Facts = Callable[[Any, Words], dict[str, Any]]
@@ -31,24 +29,25 @@ ROUNDING = 1e-12
 MOST_WRITTEN = 1e9
 # From this epsilon on, an attacker can be 100 % sure.
 CERTAIN = 100.0
+# The most labels that are shown to a person.
+MOST_CHOICES = 50
+# People expected in a cell. If there are fewer, its members can hardly hide among others.
+FEW_PEOPLE = 20
 
 
-def odds(epsilon: float, delta: float = 0.0, words: Words = ENGLISH) -> str:
-    """Explain epsilon (nats) and delta (probability) to a person, as odds."""
-    return _odds("person", epsilon, delta, words)
+def odds(epsilon: float, delta: float = 0.0, words: Words = ENGLISH, unit: str = "person") -> str:
+    """Explain epsilon (nats) and delta (probability) to a person, as odds.
+
+    unit: "person", a "holder" of records, or one device of a "sum".
+    """
+    factor, likely = factors(epsilon, words)
+    text = words.say(f"odds.{unit}", factor=words.number(factor), likely=likely)
+    return f"{text} {words.say('odds.exception', count=words.number(_count(1 / delta)))}" if delta else text
 
 
 def odds_of(study: Study, epsilon: float, delta: float = 0.0, words: Words = ENGLISH) -> str:
     """Explain the odds for this study's unit: a person, a holder's record, or one device of a secure sum."""
-    if study.protocol is not None:
-        return _odds("sum", epsilon, delta, words)
-    return _odds(study.respondent, epsilon, delta, words)
-
-
-def _odds(unit: str, epsilon: float, delta: float, words: Words) -> str:
-    factor, likely = factors(epsilon, words)
-    said = words.say(f"odds.{unit}", factor=words.number(factor), likely=likely)
-    return f"{said} {words.say('odds.exception', count=words.number(_count(1 / delta)))}" if delta else said
+    return odds(epsilon, delta, words, study.respondent if study.protocol is None else "sum")
 
 
 def factors(epsilon: float, words: Words = ENGLISH) -> tuple[str, str]:
@@ -106,16 +105,16 @@ def describe(study: Study, words: Words = ENGLISH) -> list[str]:
 
 
 def _sections(study: Study, words: Words) -> list[str]:
-    shown = [_section(study, one, words) for one in study.sections]
-    return [words.say("study.sections", count=len(shown)), *shown] if shown else []
-
-
-def _section(study: Study, section: Section, words: Words) -> str:
-    facts = {"title": visible(section.title), "questions": ", ".join(section.questions)}
-    if not section.any_of:
-        return words.say("study.section", **facts)
-    epsilon = sum([study.question(name).mechanism.epsilon for name in section.questions], Rational(0))
-    return words.say("study.list", epsilon=rounded_up(float(epsilon)), **facts)
+    lines = [words.say("study.sections", count=len(study.sections))] if study.sections else []
+    for section in study.sections:
+        facts = {"title": visible(section.title), "questions": ", ".join(section.questions)}
+        key = "study.section"
+        if section.any_of:
+            key = "study.list"
+            costs = [study.question(name).mechanism.epsilon for name in section.questions]
+            facts["epsilon"] = rounded_up(float(sum(costs, Rational(0))))
+        lines.append(words.say(key, **facts))
+    return lines
 
 
 def who_asks(study: Study, words: Words = ENGLISH) -> list[str]:
@@ -140,18 +139,18 @@ def facts_of(study: Study) -> dict[str, Any]:
     A question's ε and δ are its mechanism's exact loss. The study's ε and δ are the budget that it spends.
     """
     mechanisms = mechanisms_of(study)
-    found = []
+    entries = []
     for question in study.questions:
         privacy = mechanisms[question.id].privacy
         entry = {"id": question.id, "ask": question.ask, "mechanism": mechanisms[question.id].name}
-        found.append({**entry, "epsilon": float(privacy.epsilon), "delta": float(privacy.delta)})
+        entries.append({**entry, "epsilon": float(privacy.epsilon), "delta": float(privacy.delta)})
     return {
         "study": study.id,
         "version": study.version,
         "digest": study.digest,
         "epsilon": float(study.epsilon),
         "delta": float(study.delta),
-        "questions": found,
+        "questions": entries,
     }
 
 
@@ -172,24 +171,24 @@ def _cost(epsilon: float, delta: float, words: Words) -> str:
 
 def answers_in_words(question: Question, words: Words = ENGLISH) -> str:
     """Describe the possible answers: bounds, choices, or the fields of a record."""
-    if question.refusal:
-        return words.say("study.refusal", answers=_offered(question, words))
-    return _offered(question, words)
-
-
-def _offered(question: Question, words: Words) -> str:
     if question.response is not None:
-        return ", ".join([f"{_named(field)} {_field(field, words)}" for field in question.fields])
-    if not question.choices:
-        return _bounds(question, words)
-    if question.numbered:
-        return words.say("study.whole_number", largest=len(question.choices) - 1)
-    shown = [visible(str(label)) for label in question.choices[:MOST_CHOICES]]
-    more = len(question.choices) - len(shown)
-    return " | ".join([*shown, words.say("study.more_choices", more=more)] if more else shown)
+        answers = ", ".join([f"{_named(field)} {_field(field, words)}" for field in question.fields])
+    elif not question.choices:
+        answers = _bounds(question, words)
+    elif question.numbered:
+        answers = words.say("study.whole_number", largest=len(question.choices) - 1)
+    else:
+        answers = _labels(question.choices, words)
+    return words.say("study.refusal", answers=answers) if question.refusal else answers
 
 
-def _named(field: Field) -> str:
+def _labels(choices: Sequence[Any], words: Words) -> str:
+    """Return the labels of a choice, or the first of many."""
+    shown, more = [visible(str(label)) for label in choices[:MOST_CHOICES]], len(choices) - MOST_CHOICES
+    return " | ".join([*shown, words.say("study.more_choices", more=more)] if more > 0 else shown)
+
+
+def _named(field: Field | PublicField) -> str:
     return f"{field.id} ({visible(field.text)})" if field.text else field.id
 
 
@@ -206,6 +205,58 @@ def _bounds(asked: Question | Field, words: Words) -> str:
         return words.say("study.yes_or_no")
     found = words.say("study.bounds", low=asked.bounds[0], high=asked.bounds[1])
     return f"{found} ({visible(asked.unit)})" if asked.unit else found
+
+
+def public_lines(study: Study, words: Words = ENGLISH) -> list[str]:
+    """Return a line for each public field, which states that it is sent as it is; [] without such fields."""
+    lines = [f"  {public_line(field, words)}" for field in study.public]
+    return [words.say("public.head"), *lines, words.say("public.means")] if lines else []
+
+
+def public_line(field: PublicField, words: Words = ENGLISH) -> str:
+    """Return one public field in words: what is asked, that it is sent as it is, and its possible values."""
+    key = "public.ticket" if field.from_ticket else "public.field"
+    return words.say(key, field=_named(field), values=values_in_words(field, words))
+
+
+def values_in_words(field: PublicField, words: Words = ENGLISH) -> str:
+    """Return the values that a public field may have, in words."""
+    if field.bounds is not None:
+        return words.say("public.number", low=field.bounds[0], high=field.bounds[1], step=field.step)
+    return words.say("public.one_of", choices=_labels(field.choices, words))
+
+
+def cells_in_words(study: Study, people: int | None, words: Words = ENGLISH) -> str:
+    """Return how many combinations of public values expect few people, and what that means.
+
+    people: the planned number of participants, None if it is not stated.
+    """
+    if not study.public:
+        return words.say("public.none")
+    cells: dict[str, Any] = {"cells": f"{study.cells:,}", "few": FEW_PEOPLE}
+    if people is None:
+        return words.say("public.cells", **cells)
+    under = study.cells if people < FEW_PEOPLE * study.cells else 0
+    facts = {"people": f"{people:,}", "each": f"{people / study.cells:.3g}", "under": f"{under:,}"}
+    # Only people // FEW_PEOPLE cells can reach FEW_PEOPLE, however the people are spread.
+    least = max(study.cells - people // FEW_PEOPLE, 0)
+    return words.say("public.people", least=f"{least:,}", **cells, **facts)
+
+
+def channel_lines(study: Study, words: Words = ENGLISH) -> list[str]:
+    """Return lines about how reports leave, [] if the study does not state it."""
+    channel = study.channel
+    if channel is None:
+        return []
+    lines = [words.say("channel.head"), "  " + words.say("channel.batches", count=channel.hours)]
+    if channel.tickets is None:
+        return [*lines, "  " + words.say("channel.direct")]
+    lines.append("  " + words.say("channel.tickets", issuer=visible(channel.tickets.issuer)))
+    if study.strata > 1:
+        keys = len(channel.tickets.keys)
+        key = "channel.strata" if keys == study.strata else "channel.some_strata"
+        lines.append("  " + words.say(key, keys=keys, strata=f"{study.strata:,}"))
+    return lines
 
 
 def report_size(study: Study) -> int:
@@ -288,22 +339,6 @@ def _number(mechanism: Any, words: Words) -> dict[str, Any]:
     return {"size": words.number(plain((float(high) - float(low)) * mechanism.scale / mechanism.levels, 4))}
 
 
-def _subset(mechanism: Any, _: Words) -> dict[str, Any]:
-    return {"count": mechanism.size}
-
-
-def _hadamard(mechanism: Any, _: Words) -> dict[str, Any]:
-    return {"sharing": 2 * mechanism.blocks}
-
-
-def _products(mechanism: Any, _: Words) -> dict[str, Any]:
-    return {"norm": mechanism.radius / UNIT, "products": len(mechanism.coordinates)}
-
-
-def _record(mechanism: Any, _: Words) -> dict[str, Any]:
-    return {"norm": mechanism.radius / mechanism.grid, "kind": ".yes_no" if mechanism.binary else ".number"}
-
-
 def _sampled(mechanism: Any, _: Words) -> dict[str, Any]:
     kind = ".levels" if any(mechanism.codes) else ""
     others = mechanism.patterns - 1
@@ -335,10 +370,16 @@ def _summed(mechanism: Any, words: Words) -> dict[str, Any]:
 FACTS: dict[str, Facts] = {
     "laplace": _number,
     "gaussian": _number,
-    "subset_selection": _subset,
-    "hadamard": _hadamard,
-    "gaussian_statistics": _products,
-    "gaussian_record": _record,
+    "subset_selection": lambda mechanism, _: {"count": mechanism.size},
+    "hadamard": lambda mechanism, _: {"sharing": 2 * mechanism.blocks},
+    "gaussian_statistics": lambda mechanism, _: {
+        "norm": mechanism.radius / UNIT,
+        "products": len(mechanism.coordinates),
+    },
+    "gaussian_record": lambda mechanism, _: {
+        "norm": mechanism.radius / mechanism.grid,
+        "kind": ".yes_no" if mechanism.binary else ".number",
+    },
     "sampled_products": _sampled,
     "memoized": _memoized,
     "summed_gaussian": _summed,
@@ -347,18 +388,18 @@ FACTS: dict[str, Facts] = {
 
 def _table_sentences(mechanism: Any, words: Words) -> list[str]:
     """Describe the clipping, the grouping, the sums and their noise."""
-    said = [words.say("table.clipping", norm=mechanism.radius / UNIT)]
+    lines = [words.say("table.clipping", norm=mechanism.radius / UNIT)]
     if mechanism.average > 1:
-        said += [words.say("table.groups", average=mechanism.average)]
+        lines += [words.say("table.groups", average=mechanism.average)]
     sums = {"products": len(mechanism.coordinates), "noise": _range(mechanism.noise_scale, words)}
-    said += [words.say_of(f"table.sums.{mechanism.law}", sums)]
+    lines += [words.say_of(f"table.sums.{mechanism.law}", sums)]
     if mechanism.products:
         powers = "table.powers.three_and_four" if mechanism.intercept else "table.powers.four"
         noise = _range(mechanism.power_noise_scale, words)
-        said += [words.say(powers, powers=len(mechanism.products), power_noise=noise)]
+        lines += [words.say(powers, powers=len(mechanism.products), power_noise=noise)]
     sd = mechanism.count_noise_sd
-    said += [words.say("table.count.noisy" if sd else "table.count.public", count_noise_sd=sd)]
-    return said
+    lines += [words.say("table.count.noisy" if sd else "table.count.public", count_noise_sd=sd)]
+    return lines
 
 
 def _range(numbers: list[float], words: Words) -> str:

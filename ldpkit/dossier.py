@@ -18,15 +18,16 @@ from inference.results.saving import new_folder
 from ldp_client import mechanisms_of
 from ldp_client.explain import (
     answers_in_words,
+    cells_in_words,
+    channel_lines,
     factors,
     in_words,
     kept_in_words,
     odds_of,
+    public_lines,
     report_size,
     who_asks,
 )
-from ldp_client.words.channel import channel_lines
-from ldp_client.words.public import cells_in_words, public_lines
 from ldp_client.words.text import rounded_up, visible
 from schemas import Study
 from schemas.warnings import notes_of, warnings_of

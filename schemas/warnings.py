@@ -5,7 +5,6 @@ from ldp_client.documents.errors import StudyError
 from ldp_client.documents.study import Study
 from ldp_client.explain import factors
 from ldp_client.mechanisms import mechanisms_of
-from ldp_client.words.channel import count_strata
 from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
 
 # Above this ε a report almost reveals the answer: 99.97 % sure at 8.
@@ -42,10 +41,9 @@ def warnings_of(study: Study, words: Words = ENGLISH) -> list[str]:
     lines += names_in_words(study, words)
     channel = study.channel
     if channel is not None and channel.tickets is not None:
-        strata = count_strata(study)
-        lost = strata - len(channel.tickets.keys)
+        lost = study.strata - len(channel.tickets.keys)
         if lost:
-            facts = {"lost": f"{lost:,}", "strata": f"{strata:,}"}
+            facts = {"lost": f"{lost:,}", "strata": f"{study.strata:,}"}
             lines.append(words.say("channel.warning_strata", count=lost, **facts))
     if channel is not None and study.closes and 2 * channel.hours > LATE_HOURS:
         lines.append(words.say("channel.warning_late", hours=2 * channel.hours, days=LATE_HOURS // 24))
@@ -54,11 +52,10 @@ def warnings_of(study: Study, words: Words = ENGLISH) -> list[str]:
 
 def names_in_words(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return a warning if tickets carry so many combinations of values that one may name a person."""
-    strata = count_strata(study)
-    if strata <= MOST_STRATA:
+    if study.strata <= MOST_STRATA:
         return []
     names = ", ".join([field.id for field in study.carried])
-    return [words.say("study.warning_names", fields=names, values=f"{strata:,}")]
+    return [words.say("study.warning_names", fields=names, values=f"{study.strata:,}")]
 
 
 def notes_of(study: Study, words: Words = ENGLISH) -> list[str]:

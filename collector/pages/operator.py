@@ -19,8 +19,7 @@ from collector.reports.rules import Rules
 from collector.status import state_of
 from collector.store import StudyOverview
 from ldp_client.device.arguments import LOOPBACK
-from ldp_client.explain import in_words, odds_of
-from ldp_client.words.public import FEW_PEOPLE, public_line
+from ldp_client.explain import FEW_PEOPLE, in_words, odds_of, public_line
 from ldp_client.words.text import rounded_up
 from summaries.influence import FALSE_SHARE, influence_in_words
 

@@ -37,8 +37,7 @@ from collector.store import StudyState
 from collector.studies import LIFETIME, issuer_of
 from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.rational import Rational
-from ldp_client.explain import in_words, odds_of
-from ldp_client.words.public import values_in_words
+from ldp_client.explain import in_words, odds_of, values_in_words
 from schemas import Study
 
 participant = Blueprint("participant", __name__)

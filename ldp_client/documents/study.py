@@ -255,10 +255,12 @@ class Study:
     @property
     def cells(self) -> int:
         """The number of combinations of public values; 1 without public fields."""
-        cells = 1
-        for field in self.public:
-            cells *= field.size
-        return cells
+        return _combinations(self.public)
+
+    @property
+    def strata(self) -> int:
+        """The number of combinations of public values that tickets can carry; 1 if they carry none."""
+        return _combinations(self.carried)
 
     def wrong_public(self, values: "dict[str, str]", invited: bool = False) -> "Optional[tuple[str, str]]":
         """Check a report's public values against this study.
@@ -300,3 +302,10 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self.id!r}, version {self.version}, {len(self.questions)} questions)"
+
+
+def _combinations(fields: "tuple[PublicField, ...]") -> int:
+    count = 1
+    for field in fields:
+        count *= field.size
+    return count

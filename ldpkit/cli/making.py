@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 @json_option
 def check(study: str, people: int | None) -> None:
     """Validate a study; print its true epsilon, its noise, and what that means."""
-    from ldp_client.explain import describe, facts_of
-    from ldp_client.words.public import cells_in_words
+    from ldp_client.explain import cells_in_words, describe, facts_of
     from schemas.priors import prior_lines
     from schemas.study import load_study
     from schemas.warnings import cuts_in_words, notes_of, require_keys, unstated_in_words, warnings_of
