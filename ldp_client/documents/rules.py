@@ -70,7 +70,7 @@ def _check_sections(parsed: "Parsed") -> None:
             is_box = question["ask"] == "yes_no" and once
             problem = f"{name!r} must be a yes/no that is asked once, without refusal: it is a box of a list"
             refuse_study(section["any_of"] and not is_box, path, problem, "study.section_question_invalid")
-    problem = f"leave out {', '.join(left)}: each question must be in a section"
+    problem = f"leave out {list(left)}: each question must be in a section"
     refuse_study(left, "sections", problem, "study.question_in_no_section")
 
 

@@ -185,7 +185,7 @@ def test_checkbox_list_is_built_as_a_section():
     )
     assert "ibu: Which of these? Ibuprofen" in said
     with raises(
-        InputError, "builder.study_invalid", "hours' is no yes/no that is asked once and without refusal"
+        InputError, "builder.study_invalid", "hours' must be a yes/no that is asked once, without refusal"
     ):
         ask.study("one", "One", [hours], sections=[ask.section("Which?", ["hours"], any_of=True)])
 
