@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from ldpkit import ask as ask
     from ldpkit.ask import study
-    from ldpkit.auditing.auditing import audit_study as audit
+    from ldpkit.auditing.auditing import audit
     from schemas import Question, Report, Study
     from summaries import (
         Summary,
@@ -45,78 +45,38 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Device",
-    "Direct",
-    "LdpkitError",
-    "Mechanism",
-    "Oblivious",
-    "Posterior",
-    "Question",
-    "Report",
-    "ShuffledPrivacy",
-    "Study",
-    "Summary",
-    "Transport",
-    "__version__",
-    "analyse",
-    "analyse_waves",
-    "audit",
-    "calibrate",
-    "count_dataset",
-    "create_app",
-    "dask_summary",
-    "fit",
-    "mechanism_for",
-    "mechanisms_of",
-    "perturb_many",
-    "plan",
-    "plan_difference",
-    "plan_shuffled",
-    "shuffled_delta",
-    "shuffled_epsilon",
-    "shuffled_privacy",
-    "spark_summary",
-    "study",
-    "summarize",
-    "summarize_dataset",
-]
+    "Device", "Direct", "LdpkitError", "Mechanism", "Oblivious", "Posterior", "Question", "Report",
+    "ShuffledPrivacy", "Study", "Summary", "Transport", "__version__", "analyse", "analyse_waves", "audit",
+    "calibrate", "count_dataset", "create_app", "dask_summary", "fit", "mechanism_for", "mechanisms_of",
+    "perturb_many", "plan", "plan_difference", "plan_shuffled", "shuffled_delta", "shuffled_epsilon",
+    "shuffled_privacy", "spark_summary", "study", "summarize", "summarize_dataset",
+]  # fmt: skip
 
 _MODULES = {"ask": "ldpkit.ask", "errors": "ldp_client.documents.errors"}
-# For each name: its module, its name there, and the extra that the module needs.
+# The names of each module, and the extra that it needs.
 _HOMES = {
-    "Device": ("ldp_client", "Device", ""),
-    "Direct": ("ldp_client", "Direct", ""),
-    "Oblivious": ("ldp_client", "Oblivious", ""),
-    "Transport": ("ldp_client", "Transport", ""),
-    "LdpkitError": ("ldp_client.documents.errors", "LdpkitError", ""),
-    "Mechanism": ("ldp_client", "Mechanism", ""),
-    "Posterior": ("inference", "Posterior", "inference"),
-    "Question": ("schemas", "Question", ""),
-    "Report": ("schemas", "Report", ""),
-    "Study": ("schemas", "Study", ""),
-    "Summary": ("summaries", "Summary", "tables"),
-    "ShuffledPrivacy": ("ldp_client.shuffling.reports", "ShuffledPrivacy", ""),
-    "analyse": ("inference", "analyse", "inference"),
-    "analyse_waves": ("inference", "analyse_waves", "inference"),
-    "audit": ("ldpkit.auditing.auditing", "audit_study", ""),
-    "calibrate": ("inference.design.calibration", "calibrate", "inference"),
-    "count_dataset": ("summaries", "count_dataset", "tables"),
-    "create_app": ("collector", "create_app", "collector"),
-    "dask_summary": ("summaries", "dask_summary", "dask"),
-    "fit": ("inference", "fit", "inference"),
-    "mechanism_for": ("ldp_client", "mechanism_for", ""),
-    "mechanisms_of": ("ldp_client", "mechanisms_of", ""),
-    "perturb_many": ("ldp_client.bulk", "perturb_many", "tables"),
-    "plan": ("inference.design.plan", "plan", "inference"),
-    "plan_difference": ("inference.design.difference", "plan_difference", "inference"),
-    "plan_shuffled": ("inference.design.device_epsilon", "plan_shuffled", "inference"),
-    "shuffled_delta": ("ldp_client.shuffling.reports", "shuffled_delta", ""),
-    "shuffled_epsilon": ("ldp_client.shuffling.reports", "shuffled_epsilon", ""),
-    "spark_summary": ("summaries", "spark_summary", "spark"),
-    "study": ("ldpkit.ask", "study", ""),
-    "summarize": ("summaries", "summarize", "tables"),
-    "summarize_dataset": ("summaries", "summarize_dataset", "tables"),
-    "shuffled_privacy": ("ldp_client.shuffling.reports", "shuffled_privacy", ""),
+    "collector": ("collector", {"create_app"}),
+    "inference": ("inference", {"Posterior", "analyse", "analyse_waves", "fit"}),
+    "inference.design.calibration": ("inference", {"calibrate"}),
+    "inference.design.device_epsilon": ("inference", {"plan_shuffled"}),
+    "inference.design.difference": ("inference", {"plan_difference"}),
+    "inference.design.plan": ("inference", {"plan"}),
+    "ldp_client": (
+        "",
+        {"Device", "Direct", "Mechanism", "Oblivious", "Transport", "mechanism_for", "mechanisms_of"},
+    ),
+    "ldp_client.bulk": ("tables", {"perturb_many"}),
+    "ldp_client.documents.errors": ("", {"LdpkitError"}),
+    "ldp_client.shuffling.reports": (
+        "",
+        {"ShuffledPrivacy", "shuffled_delta", "shuffled_epsilon", "shuffled_privacy"},
+    ),
+    "ldpkit.ask": ("", {"study"}),
+    "ldpkit.auditing.auditing": ("", {"audit"}),
+    "schemas": ("", {"Question", "Report", "Study"}),
+    "summaries": ("tables", {"Summary", "count_dataset", "summarize", "summarize_dataset"}),
+    "summaries.engines.on_dask": ("dask", {"dask_summary"}),
+    "summaries.engines.on_spark": ("spark", {"spark_summary"}),
 }
 
 
@@ -149,18 +109,19 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        found: Any = version("ldpkit")
+        value: Any = version("ldpkit")
     elif name in _MODULES:
-        found = import_module(_MODULES[name])
-    elif name in _HOMES:
-        found = _load(*_HOMES[name])
+        value = import_module(_MODULES[name])
     else:
-        raise AttributeError(f"module 'ldpkit' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+        homes = [(module, extra) for module, (extra, names) in _HOMES.items() if name in names]
+        if not homes:
+            raise AttributeError(f"module 'ldpkit' has no attribute {name!r}")
+        value = _load(name, *homes[0])
+    globals()[name] = value
+    return value
 
 
-def _load(module: str, name: str, extra: str) -> Any:
+def _load(name: str, module: str, extra: str) -> Any:
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as missing:

@@ -23,7 +23,7 @@ SAMPLES = 20_000
 MOST_FAMILIES = 8
 
 
-def audit_study(study: Study, questions: Sequence[Question], samples: int = SAMPLES) -> Iterator[Audit]:
+def audit(study: Study, questions: Sequence[Question], samples: int = SAMPLES) -> Iterator[Audit]:
     """Audit these questions one by one.
 
     Args:

@@ -137,7 +137,7 @@ def _cells_in_words(study: Study, summary: Summary) -> str:
 @out_option("also write the findings as JSON", "FILE.json", required=False)
 def audit(study: str, question: str | None, samples: int, out: str | None) -> int:
     """Try to refute a study's stated privacy. Exit with 0 if every question passed, else with 4."""
-    from ldpkit.auditing.auditing import audit_study
+    from ldpkit.auditing import auditing
     from ldpkit.auditing.findings import table
     from schemas.study import load_study
     from summaries.progress import Step
@@ -154,7 +154,7 @@ def audit(study: str, question: str | None, samples: int, out: str | None) -> in
     audits, tell = [], progress()
     questions = chosen_questions(document.questions, question)
     tell(f"auditing {len(questions)} questions …")
-    for one in audit_study(document, questions, samples):
+    for one in auditing.audit(document, questions, samples):
         audits.append(one)
         tell(Step(f"audited {one.question}", len(audits), len(questions) + 1))
     passed = all(one.passed for one in audits)
