@@ -1,7 +1,7 @@
 # What ldpkit writes, read in R: for analysts who go on there.
 #
 # Run: Rscript examples/read_results.R POSTERIOR [REPORTS.csv], with the folder that `ldpkit fit --out` wrote and
-# the file of `ldpkit export STUDY_ID --decoded --out REPORTS.csv`. Needs the packages jsonlite and ncdf4.
+# the file of `ldpkit export STUDY_ID --out REPORTS.csv`. Needs the packages jsonlite and ncdf4.
 # Ends with 4 where a verdict is not good, as `ldpkit fit` does.
 
 for (package in c("jsonlite", "ncdf4")) {

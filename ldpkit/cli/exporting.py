@@ -33,28 +33,22 @@ MOST_SUMMARY_BYTES = 256 << 20
 @command("export", "export habits --out reports.ndjson")
 @click.argument("study", metavar="STUDY_ID")
 @out_option(
-    "a new file: NDJSON, or *.csv, or *.parquet; or for a dataset of many files an empty folder, whose name "
-    "ends in /, or an address such as s3://bucket/x"
+    "a new file: NDJSON, or for people a table, *.csv or *.parquet; or for a dataset of many files an empty "
+    "folder, whose name ends in /, or an address such as s3://bucket/x"
 )
-@click.option("--decoded", is_flag=True, help="with columns of what each report says, for people")
 @click.option("--summary", is_flag=True, help="only what a posterior needs, for `ldpkit fit`; some kilobytes")
 @collector_option
-def export(study: str, out: str, decoded: bool, summary: bool, collector: str) -> None:
-    """Fetch a study's reports from a collector; needs a key that may read."""
+def export(study: str, out: str, summary: bool, collector: str) -> None:
+    """Fetch a study's reports from a collector; needs a key that may read.
+
+    A table has columns of what each report says, and the day on which it came.
+    """
     from ldpkit.cli.client import client_of
 
     # 1. Check what goes where, before anything is fetched.
     is_place = "://" in out or out.endswith("/") or os.path.isdir(out)
-    if decoded and summary:
-        raise click.UsageError("--decoded and --summary exclude each other")
-    if is_place and (summary or decoded):
-        option = "--summary" if summary else "--decoded"
-        raise UsageError(f"{option} makes one file: name it, not {out}", code="export.file_name_needed")
-    if decoded and out != STREAM and not out.lower().endswith((".csv", ".parquet")):
-        raise UsageError(
-            f"--decoded makes a table: name it *.csv or *.parquet, not {out}",
-            code="export.decoded_needs_table",
-        )
+    if is_place and summary:
+        raise UsageError(f"--summary makes one file: name it, not {out}", code="export.file_name_needed")
     if not is_place and out != STREAM and os.path.lexists(out):
         raise InputError(
             f"{out} is there already: an export is a new file; name another one, or delete that one",
@@ -63,7 +57,7 @@ def export(study: str, out: str, decoded: bool, summary: bool, collector: str) -
     if summary:
         refuse_table(out)
     client = client_of(collector, "an export")
-    # 2. Fetch and write it.
+    # 2. Fetch a summary, or reports.
     if summary:
         text = fetch_summary(client, study)
         with replacing(out, is_new=True) as file:
@@ -74,38 +68,39 @@ def export(study: str, out: str, decoded: bool, summary: bool, collector: str) -
             lines.append("it has no report of earlier versions: without --summary, they are exported too")
         show(lines)
         return
-    count, files, withdrawn = _write(client, study, out, is_place, decoded)
+    start = Start()
+    count, where = _write(client, study, out, is_place, start)
     # 3. Print what was written.
-    where = f"{counted(files, 'file')} in {out}" if is_place else out
     lines = [f"{counted(count, 'report')} in {where}"]
-    if withdrawn:
-        were = "report was" if withdrawn == 1 else "reports were"
+    if start.withdrawn:
+        were = "report was" if start.withdrawn == 1 else "reports were"
         lines.append(
-            f"{withdrawn} {were} withdrawn since the last export: delete older copies, which may have them"
+            f"{start.withdrawn} {were} withdrawn since the last export: delete older copies, which may have "
+            "them"
         )
     show(lines)
 
 
-def _write(client: Client, study: str, out: str, is_place: bool, decoded: bool) -> tuple[int, int, int]:
-    """Write reports to a file or a place; return how many, in how many files, and how many are withdrawn."""
+def _write(client: Client, study: str, out: str, is_place: bool, start: Start) -> tuple[int, str]:
+    """Write reports to a file or a place; return how many, and where they are."""
     from ldpkit.cli.dataset import write_dataset
-    from ldpkit.cli.report_files import write_reports, write_table
+    from ldpkit.cli.report_files import TABLES, write_reports, write_table
     from summaries.decoding import Decoding
 
     def find(version: int, digest: str) -> Study:
         return fetch_study(client, study, version, digest)
 
-    start = Start()
+    if out.lower().endswith(TABLES) and not is_place:
+        decoding = Decoding(find)
+        count = write_table(_counted(fetch_dated(client, study, start)), out, decoding)
+        for question in decoding.undecoded:
+            warn(f"{question} has no decoded columns: only `ldpkit fit` reads its reports")
+        return count, out
+    reports = _counted(fetch_reports(client, study, start))
     if is_place:
-        parts = write_dataset(_counted(fetch_reports(client, study, start)), study, out, find)
-        return sum(part.reports for part in parts), len(parts), start.withdrawn
-    if not decoded:
-        return write_reports(_counted(fetch_reports(client, study, start)), out), 1, start.withdrawn
-    decoding = Decoding(find)
-    count = write_table(_counted(fetch_dated(client, study, start)), out, decoding)
-    for question in decoding.undecoded:
-        warn(f"{question} has no decoded columns: only `ldpkit fit` reads its reports")
-    return count, 1, start.withdrawn
+        parts = write_dataset(reports, study, out, find)
+        return sum(part.reports for part in parts), f"{counted(len(parts), 'file')} in {out}"
+    return write_reports(reports, out), out
 
 
 def _counted(reports: Iterable[Read]) -> Iterator[Read]:

@@ -18,6 +18,8 @@ from schemas.export_end import end_line
 from summaries.decoding import Decoding
 
 ROWS_PER_GROUP = 10_000
+# The endings of tables' names.
+TABLES = (".csv", ".parquet")
 DAY = "day"
 Cells = dict[str, str | float | None]
 
@@ -41,7 +43,7 @@ def write_reports(reports: Iterable[Report], path: str | Path) -> int:
 
     Raises InputError when the file cannot be written. Parquet needs pyarrow.
     """
-    if str(path).lower().endswith((".csv", ".parquet")):
+    if str(path).lower().endswith(TABLES):
         return write_table(reports, path, None)
     with replacing(str(path), is_new=True, mode=0o600) as file:
         count = 0

@@ -139,8 +139,7 @@ def test_pandas_and_pyarrow_read_the_dataset(many, place):
     assert set(table["study"].to_pylist()) == {"habits"}
 
 
-@pytest.mark.parametrize("option", ["--summary", "--decoded"])
-def test_single_file_options_are_rejected_for_a_folder(many, place, option, token):
-    with serving(many.harness.app) as url, raises(UsageError, "export.file_name_needed", option):
-        run_export(url, f"{place}/", token, option)
+def test_summary_is_rejected_for_a_folder(many, place, token):
+    with serving(many.harness.app) as url, raises(UsageError, "export.file_name_needed", "--summary"):
+        run_export(url, f"{place}/", token, "--summary")
     assert contents(place) == {}
