@@ -14,12 +14,12 @@ import click
 from ldp_client.documents.errors import DocumentError, InputError, StudyError, TransferError, UsageError
 from ldp_client.files.disk import STREAM, refuse_table, replacing
 from ldp_client.words.text import counted
+from ldpkit.cli.client import Attempts, Client, PassingError, client_of, study_path
 from ldpkit.cli.commands import collector_option, command, out_option
 from ldpkit.cli.output import progress, show, warn
 
 if TYPE_CHECKING:
     from collector.exports.dated import DatedReport
-    from ldpkit.cli.client import Client
     from schemas import Report, Study
 
     Read = TypeVar("Read", bound=Report)
@@ -43,8 +43,6 @@ def export(study: str, out: str, summary: bool, collector: str) -> None:
 
     A table has columns of what each report says, and the day on which it came.
     """
-    from ldpkit.cli.client import client_of
-
     # 1. Check what goes where, before anything is fetched.
     is_place = "://" in out or out.endswith("/") or os.path.isdir(out)
     if is_place and summary:
@@ -160,8 +158,6 @@ def fetch_dated(client: Client, study_id: str, start: Start) -> Iterator[DatedRe
 def _fetch(
     client: Client, study_id: str, form: str, parse: Callable[[bytes], Read], start: Start
 ) -> Iterator[Read]:
-    from ldpkit.cli.client import Attempts, PassingError
-
     after, attempts = "", Attempts()
     while True:
         try:
@@ -185,7 +181,6 @@ def _fetch_once(
     """Yield the reports after an id. Raises PassingError if the end line is missing."""
     from collector.exports.dated import MOST_AROUND
     from ldp_client.documents.report import MAX_BYTES
-    from ldpkit.cli.client import study_path
 
     query = {"format": form, "after": after, "deletions": start.deletions if after else None}
     path = (
@@ -196,7 +191,6 @@ def _fetch_once(
 
 def whole_export(lines: Iterable[bytes], parse: Callable[[bytes], Read]) -> Iterator[Read]:
     """Yield the reports before the end line. Raises PassingError if the end line is missing or disagrees."""
-    from ldpkit.cli.client import PassingError
     from schemas.export_end import end_line, is_end_line
 
     count = 0
@@ -225,8 +219,6 @@ def fetch_summary(client: Client, study_id: str) -> str:
 
     Raises TransferError if the collector refuses or cannot be reached, and for an answer that is no summary.
     """
-    from ldpkit.cli.client import study_path
-
     path = f"{study_path(study_id)}/summary"
     answer = client.send("GET", path, most=MOST_SUMMARY_BYTES, seconds=SUMMARY_SECONDS)
     try:
@@ -245,7 +237,6 @@ def fetch_study(client: Client, study_id: str, version: int, digest: str) -> Stu
 
     Raises TransferError if the collector refuses or cannot be reached, or if it is another document.
     """
-    from ldpkit.cli.client import study_path
     from schemas import Study
 
     path = f"{study_path(study_id)}?version={version}"

@@ -12,6 +12,7 @@ import click
 
 from ldp_client.documents.errors import UsageError
 from ldp_client.words.text import visible
+from ldpkit.cli.client import client_of
 from ldpkit.cli.commands import DAY, collector_option, command, json_option
 from ldpkit.cli.output import show, warn
 from ldpkit.cli.studies import listed, show_answer
@@ -39,8 +40,6 @@ def keys(
 
     A new key is shown once.
     """
-    from ldpkit.cli.client import client_of
-
     # 1. Check the options.
     if (name is None) == (role is not None or revoke) or (role is not None and revoke):
         raise click.UsageError("give NAME with --role, NAME with --revoke, or neither for a list")

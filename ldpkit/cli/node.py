@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
+from ldpkit.cli.client import Client
 from ldpkit.cli.commands import TOKEN_VARIABLE, group, out_option, require_yes, yes_option
 from ldpkit.cli.output import warn
 
@@ -95,7 +96,6 @@ def senders_of(study: Study, tokens: Sequence[str]) -> list[Send]:
 def sender_of(url: str, token: str) -> Send:
     """Return what sends requests to a node. token: its operator's key."""
     from collector.nodes.aggregator import DEADLINE_SECONDS, MAX_ANSWER_BYTES
-    from ldpkit.cli.client import Client
 
     client = Client(url, token, f"node {url}")
 

@@ -11,11 +11,11 @@ import click
 
 from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError, UsageError
 from ldp_client.words.text import counted, visible
+from ldpkit.cli.client import Client, RefusalError, client_of, study_path
 from ldpkit.cli.commands import DAY, collector_option, command, json_option, require_yes, yes_option
 from ldpkit.cli.output import show, warn
 
 if TYPE_CHECKING:
-    from ldpkit.cli.client import Client
     from schemas import Study
 
 # Each request deletes a hundred thousand reports.
@@ -36,7 +36,6 @@ def publish(study: str, collector: str) -> None:
     A study that a key signed which the collector trusts needs no operator's key.
     """
     from ldp_client.files.disk import read_bytes
-    from ldpkit.cli.client import client_of, study_path
     from schemas.warnings import require_keys, unstated_in_words, warnings_of
 
     # 1. Read the study, and check whether it could be answered and analysed.
@@ -98,8 +97,6 @@ def _document(text: bytes) -> dict[str, Any]:
 @json_option
 def status(study: str | None, log: bool, collector: str) -> None:
     """List a collector's studies, or print one's status: reports by day, refusals and warnings."""
-    from ldpkit.cli.client import client_of, study_path
-
     if study is not None and log:
         raise click.UsageError("STUDY_ID and --log exclude each other")
     client = client_of(collector, "a collector's status")
@@ -165,7 +162,6 @@ def _status_lines(status: Mapping[str, Any]) -> list[str]:
 
 def _status_of(client: Client, study_id: str) -> dict[str, Any]:
     """Return a study's status, whose lines can be made. Raises TransferError."""
-    from ldpkit.cli.client import study_path
 
     def read(body: Any) -> dict[str, Any]:
         _status_lines(body)
@@ -180,8 +176,6 @@ def _status_of(client: Client, study_id: str) -> dict[str, Any]:
 @collector_option
 def close(study: str, yes: bool, collector: str) -> None:
     """Close a study, so that it takes no reports until `ldpkit open` reopens it."""
-    from ldpkit.cli.client import client_of, study_path
-
     client = client_of(collector, "closing a study")
     hours = client.ask("GET", study_path(study), _hours_of_batches)
     if hours:
@@ -203,14 +197,10 @@ def _hours_of_batches(study: Any) -> int:
 @collector_option
 def reopen(study: str, collector: str) -> None:
     """Reopen a study that was closed."""
-    from ldpkit.cli.client import client_of
-
     _change(client_of(collector, "opening a study"), study, "open", "takes reports if its days are not over")
 
 
 def _change(client: Client, study: str, action: str, done: str) -> None:
-    from ldpkit.cli.client import study_path
-
     version = client.ask("POST", f"{study_path(study)}/{action}", lambda body: int(body["version"]), {})
     show([f"{study}, version {version}, {done}"])
 
@@ -221,8 +211,6 @@ def _change(client: Client, study: str, action: str, done: str) -> None:
 @collector_option
 def delete(study: str, yes: bool, collector: str) -> None:
     """Close a study permanently and delete its reports."""
-    from ldpkit.cli.client import client_of, study_path
-
     client = client_of(collector, "deleting a study")
     status = _status_of(client, study)
     if status["summed"]:
@@ -270,8 +258,6 @@ def expire(study: str | None, before: date | None, yes: bool, collector: str) ->
 
     Without STUDY_ID: the overdue reports of each study that states how long.
     """
-    from ldpkit.cli.client import RefusalError, client_of, study_path
-
     # 1. Find the reports.
     if before is not None and study is None:
         raise UsageError("--before needs a STUDY_ID", code="admin.expire_without_study")

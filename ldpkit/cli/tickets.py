@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
 
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError, UsageError
 from ldp_client.words.text import counted, visible
+from ldpkit.cli.client import Client, RefusalError, check_form, client_of, study_path
 from ldpkit.cli.commands import collector_option, command, group, json_option, out_option
 from ldpkit.cli.links import new_place, writer
 from ldpkit.cli.output import show, warn
 from ldpkit.cli.people import NAME, Person, public_document, public_of, read_people
-
-if TYPE_CHECKING:
-    from ldpkit.cli.client import Client
 
 MOST, AT_ONCE, NAMES_AT_ONCE = 1_000_000, 10_000, 1000
 DIRECTORY = "/.well-known/private-token-issuer-directory"
@@ -68,8 +66,6 @@ def invite(
 
     --collector names a collector, or an issuer of blind tickets. Only an issuer stores names.
     """
-    from ldpkit.cli.client import client_of, study_path
-
     # 1. Check the options.
     if [count is not None, names is not None, disable, revoke_all].count(True) != 1:
         raise click.UsageError("give one of --count, --names, --disable and --revoke-all")
@@ -137,8 +133,6 @@ def _link_of(client: Client, study: str, address: str | None, again: bool) -> tu
 
     Raises UsageError for a wrong address, before any request, and for `again` at a collector.
     """
-    from ldpkit.cli.client import RefusalError
-
     base = _base_of_links(address, study) if address else ""
     try:
         # An issuer has a directory of its keys.
@@ -180,7 +174,6 @@ def _batches(
 def _base_of_links(address: str, study_id: str) -> str:
     """Return the base URL of links, checked before tickets are made. Raises UsageError."""
     from ldp_client.device.arguments import LOOPBACK
-    from ldpkit.cli.client import check_form
 
     check_form(address)
     page, parts = address.rstrip("/"), urlsplit(address)
@@ -222,7 +215,6 @@ def key(study: str, public: tuple[str, ...], remove: bool, collector: str) -> No
     --collector is the issuer's address: devices use it too.
     """
     from ldp_client.files.disk import standard_output
-    from ldpkit.cli.client import client_of, study_path
 
     asked = {"public": public_document(public_of(public)), "remove": remove}
     client = client_of(collector, "making a key")
@@ -240,8 +232,6 @@ def key(study: str, public: tuple[str, ...], remove: bool, collector: str) -> No
 @json_option
 def status(study: str, collector: str) -> None:
     """Show how many tickets and tokens there are, and who got a token."""
-    from ldpkit.cli.client import client_of, study_path
-
     path = f"{study_path(study)}/tickets"
     document, lines = client_of(collector, "reading tickets").ask("GET", path, _status)
     if not document["keys"]:
