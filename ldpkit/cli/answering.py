@@ -28,7 +28,6 @@ from ldpkit.cli.output import show, warn
 
 if TYPE_CHECKING:
     from ldp_client import Device
-    from ldp_client.device.disclosures import Disclosure
     from ldp_client.documents.study import Study
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -108,8 +107,8 @@ def device_options(function: F) -> F:
     "settings",
     multiple=True,
     metavar="QUESTION=VALUE",
-    help="answer a question, a part of a record (QUESTION.FIELD=VALUE) or a public field; repeat for each. "
-    "Your shell's history keeps it, even after withdraw",
+    help="answer a question, or a part of a record (QUESTION.FIELD=VALUE); repeat for each. Your shell's "
+    "history keeps it, even after withdraw",
 )
 @click.option("--public", multiple=True, metavar="FIELD=VALUE", help="send it without noise; repeatable")
 @click.option("--refuse", multiple=True, metavar="QUESTION", help="prefer not to answer; repeatable")
@@ -125,7 +124,7 @@ def answer(
             raise InputError(
                 f"study {study.id} is for data holders: use `ldpkit holders`", code="answer.study_for_holders"
             )
-        return _values(study, settings, public, refuse, yes)
+        return _values(study, settings, public, refuse)
 
     return _answer(values, yes, **device)
 
@@ -254,64 +253,54 @@ def _refuse_folder_of_others(folder: str) -> None:
 
 
 def _values(
-    study: Study, settings: Sequence[str], public: Sequence[str], refused: Sequence[str], yes: bool
+    study: Study, settings: Sequence[str], public: Sequence[str], refused: Sequence[str]
 ) -> dict[str, Any]:
     """Return a person's answers in the options. Raises InputError."""
     from ldp_client.files.answers import values_from_text
 
-    texts = split_settings(study, [*settings, *public])
-    # 1. The same command, run again, must not send without noise what a newer version no longer protects.
-    fields = [field.id for field in study.public]
-    for name in (setting.partition("=")[0] for setting in public):
-        if name not in fields:
-            raise InputError(
-                "--public: is for fields sent without noise; the study's public fields: "
-                f"{', '.join(fields) or '–'}",
-                code="answer.not_public",
-            )
-    for name in (setting.partition("=")[0] for setting in settings if yes):
-        if name in fields:
-            raise InputError(
-                f"--set {name}: would be sent without noise, and --yes skips the question. If that is meant, "
-                f"pass --public {name}=VALUE",
-                code="answer.unmeant_public",
-            )
-    # 2. A blank is no refusal.
+    # 1. A blank is no refusal.
+    texts = split_settings(study, settings, public)
     answers = values_from_text(study, texts)
     for name, value in answers.items():
         if value is None:
             raise AnswerError.say("core.blank", name)
-    # 3. Refusals.
-    offered = [question.id for question in study.questions if question.refusal]
+    # 2. Refusals.
+    offered = [question.id for question in study.questions if question.refusal and question.id not in texts]
     for name in refused:
         if name not in offered:
             raise InputError(
-                f"--refuse: must be a question that offers refusal: {', '.join(offered) or '–'}",
+                "--refuse: must be a question that offers refusal and is not answered: "
+                f"{', '.join(offered) or '–'}",
                 code="answer.refuse",
             )
-        if name in texts:
-            raise InputError(f"{name}: is in both --set and --refuse", code="answer.refuse_and_set")
     return {**answers, **dict.fromkeys(refused)}
 
 
-def split_settings(study: Study, settings: Sequence[str]) -> dict[str, str]:
-    """Return {column: text} from QUESTION=VALUE arguments. Raises InputError."""
+def split_settings(study: Study, settings: Sequence[str], public: Sequence[str] = ()) -> dict[str, str]:
+    """Return {column: text} from NAME=VALUE arguments of --set and --public. Raises InputError.
+
+    The same command, run again, must not send without noise what a newer version no longer protects.
+    Therefore public fields have their own option.
+    """
     from ldp_client.files.answers import all_columns
 
-    known = all_columns(study)
+    known, fields = all_columns(study), [field.id for field in study.public]
     if len(set(known)) < len(known):
         # Authors' tools refuse such a study, devices need not: an app names a record's fields in an object.
         raise StudyError("questions", "two answers have one name", code="study.id_like_record_field")
+    names = {"--set": [name for name in known if name not in fields], "--public": fields}
     texts: dict[str, str] = {}
-    for setting in settings:
+    for option, setting in [*(("--set", one) for one in settings), *(("--public", one) for one in public)]:
         name, equals, value = setting.partition("=")
-        if not equals or name not in known:
+        if not equals or name not in names[option]:
             # Do not repeat even the name: it may be a mistyped answer.
+            listed = "; ".join(f"{known} {', '.join(of) or '–'}" for known, of in names.items())
             raise InputError(
-                f"--set: use QUESTION=VALUE, with one of: {', '.join(known)}", code="answer.set_form"
+                f"{option}: use NAME=VALUE with a name of this study: {listed} (sent without noise)",
+                code="answer.set_form",
             )
         if name in texts:
-            raise InputError(f"--set {name}: is given twice", code="answer.set_twice")
+            raise InputError(f"{option} {name}: is given twice", code="answer.set_twice")
         texts[name] = value
     return texts
 
@@ -441,31 +430,22 @@ def budget(folder: str) -> None:
             f"{folder} holds no device: nothing was answered from there (is --folder right?)",
             code="budget.no_device",
         )
-    ledger = Ledger(folder)
-    most, disclosures = ledger.budget(), disclosures_of(ledger)
-    epsilon = sum((each.epsilon for each in disclosures), Fraction(0))
-    lines = [line for each in disclosures for line in _lines_of(each)]
-    studies = f"{len(disclosures)} {'study' if len(disclosures) == 1 else 'studies'}"
-    lines.append(f"{studies}; epsilon spent in all: {rounded_up(float(epsilon))}")
-    lines += [] if most is None else [f"its lifetime budget: {most}"]
-    entries = [_entry_of(each) for each in disclosures]
-    show(lines, {"epsilon": float(epsilon), "max_epsilon": most, "studies": entries})
-
-
-def _lines_of(told: Disclosure) -> list[str]:
-    """Return what a collector's study was told, in words."""
-    collector = visible(told.collector) or "no collector yet"
-    lines = [
-        f"{told.study}, version {told.version}, of {collector}: epsilon {rounded_up(float(told.epsilon))}",
-        f"  asked: {', '.join(told.questions)}",
-    ]
-    reports = [f"{count} {state.replace('_', ' ')}" for state, count in told.reports.items() if count]
+    ledger, lines, entries, total = Ledger(folder), [], [], Fraction(0)
     none = "no report is left: withdrawn, and deleted if it had been sent"
-    lines.append(f"  reports: {', '.join(reports)}" if reports else f"  {none}")
-    return lines
-
-
-def _entry_of(told: Disclosure) -> dict[str, Any]:
-    numbers = {"epsilon": float(told.epsilon), "delta": float(told.delta)}
-    study = {"study": told.study, "collector": told.collector, "version": told.version}
-    return {**study, "questions": told.questions, **numbers, "reports": told.reports}
+    for each in disclosures_of(ledger):
+        collector, epsilon = visible(each.collector) or "no collector yet", float(each.epsilon)
+        counts = [f"{count} {state.replace('_', ' ')}" for state, count in each.reports.items() if count]
+        lines += [
+            f"{each.study}, version {each.version}, of {collector}: epsilon {rounded_up(epsilon)}",
+            f"  asked: {', '.join(each.questions)}",
+            f"  reports: {', '.join(counts)}" if counts else f"  {none}",
+        ]
+        study = {"study": each.study, "collector": each.collector, "version": each.version}
+        spent = {"epsilon": epsilon, "delta": float(each.delta)}
+        entries.append({**study, "questions": each.questions, **spent, "reports": each.reports})
+        total += each.epsilon
+    most = ledger.budget()
+    studies = f"{len(entries)} {'study' if len(entries) == 1 else 'studies'}"
+    lines.append(f"{studies}; epsilon spent in all: {rounded_up(float(total))}")
+    lines += [] if most is None else [f"its lifetime budget: {most}"]
+    show(lines, {"epsilon": float(total), "max_epsilon": most, "studies": entries})

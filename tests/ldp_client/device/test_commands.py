@@ -110,7 +110,7 @@ def test_answer_with_yes_option_needs_explicit_public_values(server, answer, cap
     turned = {"id": "ever", "choices": ["no", "yes"]}
     server.content = Study(studies.document(studies.MEMOIZED, public=[turned])).canonical()
     assert answer(sets=("habit=yes", "ever=yes")) == EXIT_REFUSED
-    assert "pass --public ever=VALUE" in capsys.readouterr().err
+    assert "--public ever (sent without noise)" in capsys.readouterr().err
     assert answer("--public", "habit=yes") == EXIT_REFUSED
     assert uploads(server) == []
     assert answer("--public", "ever=yes", sets=("habit=yes",)) == 0

@@ -85,7 +85,7 @@ def test_empty_setting_is_no_refusal(asked, capsys):
         code, _, sent = asked(study, "--yes", *options)
         assert code != 0
         assert not sent
-    assert "must be a question that offers refusal: ever" in capsys.readouterr().err
+    assert "offers refusal and is not answered: ever" in capsys.readouterr().err
 
 
 def test_new_answer_does_not_change_a_waiting_report(tmp_path, capsys):
