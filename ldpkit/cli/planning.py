@@ -24,7 +24,7 @@ OWN_MODELS = "a plan of the study's own models"
 KINDS = {
     OWN_MODELS: ("question", "n", "epsilon", "margin", "parameter", "truth", "at_once"),
     "--formula": ("formula", "table", "design", "share", "power", "n", "margin", "parameter", "truth"),
-    "--difference": ("difference", "groups", "power", "n", "epsilon"),
+    "--difference": ("difference", "power", "n", "epsilon", "truth"),
 }
 
 
@@ -62,7 +62,6 @@ class Numbers(click.ParamType[list[int]]):
     metavar="NAME=A,B",
     help="plan a difference of two groups instead: ever=0.2,0.3, job[teacher]=0.1,0.2 or hours=7,8",
 )
-@click.option("--groups", type=float, metavar="SHARE", help="with --difference: the first group's share")
 @click.option(
     "--power", type=float, metavar="P", help="how many find the effects or the difference so often?"
 )
@@ -165,6 +164,7 @@ def _plan_difference(study: Study, folder: Path, seed: int, given: dict[str, Any
     from inference.design.difference import plan_difference
     from inference.design.plan import DEVICES
     from inference.design.plan_words import difference_lines
+    from inference.design.truth import stated_values
 
     # 1. Find the parameter that differs: a share, of a label if there are several, or a number's mean.
     name, label, values = parse_difference(given["difference"])
@@ -188,7 +188,7 @@ def _plan_difference(study: Study, folder: Path, seed: int, given: dict[str, Any
         values,
         given["n"] or DEVICES,
         _epsilons(given),
-        share=0.5 if given["groups"] is None else given["groups"],
+        stated_values(given["truth"]),
         power=given["power"],
         seed=seed,
     )

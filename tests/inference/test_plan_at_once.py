@@ -115,7 +115,6 @@ def test_plan_does_not_overwrite_its_own_study(tmp_path, capsys, monkeypatch):
         (["--difference", "ever=0.2,0.2"], 2, "differ"),
         (["--difference", "ever=0.2,1.2"], 3, "between 0 and 1"),
         (["--difference", "evr=0.2,0.3"], 3, "no question"),
-        (["--difference", "ever=0.2,0.3", "--groups", "1"], 2, "between 0 and 1"),
         (["--difference", "ever=0.2,0.3", "--margin", "0.1"], 2, "--margin is not for --difference"),
     ],
 )
