@@ -45,7 +45,7 @@ def commands_of(script):
     """The `ldpkit` command lines in a shell script, with its variables as words."""
     text = script.read_text()
     found = re.findall(
-        r"(?<![\w./-])(?:\S*/)?ldpkit\"? ((?:init|token|migrate|backup|node|serve)\b[^|;&>)<\n]*)", text
+        r"(?<![\w./-])(?:\S*/)?ldpkit\"? ((?:init|token|migrate|backup|serve)\b[^|;&>)<\n]*)", text
     )
     return [line for line in found if not line.startswith("serve$")]
 
@@ -64,7 +64,7 @@ def test_compose_starts_commands_that_exist_with_options_that_they_have():
 def test_scripts_call_commands_that_exist():
     words = {"$": "x"}
     found = [(script.name, line) for script in SCRIPTS for line in commands_of(script)]
-    assert {line.split()[0] for _name, line in found} >= {"init", "token", "backup", "node"}
+    assert {line.split()[0] for _name, line in found} >= {"init", "token", "backup"}
     for name, line in found:
         plain = re.sub(r"\$\{database:\+--database \"\$database\"\}", "--database x", line).replace(
             '"$@"', ""
