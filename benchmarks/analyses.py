@@ -136,10 +136,9 @@ def of_crossing(table: Table, names: Sequence[str], studies: int, random: np.ran
     """Joint shares from their own prior, and reports of all columns."""
     columns = [table.private[name] for name in names]
     cells = cells_of(table, [], names)
-    answers = list(product(*(one.answers for one in columns)))
-    model = joint_model(columns, cells, np.zeros(1, np.int64), [""], answers)
+    model = joint_model(table, columns, cells, np.zeros(1, np.int64), [""], [""])
     law = JointLaw(tuple(len(one.answers) for one in columns))
-    truths = law.drawn((studies, 1), random)
+    truths = sample_prior(model, int(random.integers(1 << 31)), studies)
     vectors = joint_vectors(columns, [cells.reports[name] for name in names])
     models = [
         replace(

@@ -15,24 +15,23 @@ from inference.false_reports.conformance import not_conforming
 from inference.false_reports.details import Details
 from inference.false_reports.far_out import false_report_notes, false_report_reasons
 from inference.false_reports.sets import Parameters, identified_sets
-from inference.judging import Drawing, judged
+from inference.fit_model import fields_of, fit_model
 from inference.limits import check_chains, check_draws, check_seed
 from inference.models import model_for, priors_of
 from inference.models.base import Model
 from inference.models.from_reports import SmallSamples, holder_statistics
 from inference.models.holder_regression import holder_regression
 from inference.models.unlike_holders import holders_differ
-from inference.predicting import predict
 from inference.priors import with_priors
 from inference.published import NAMES
 from inference.published.posteriors import draw_published
 from inference.results.identified import IdentifiedSets, check_share
 from inference.results.posterior import Posterior
+from inference.results.verdict import FIT, NOTE, Finding, findings
 from inference.samplers import CHAINS, SAMPLERS
-from inference.sampling import KEPT, PriorDraws
+from inference.sampling import KEPT
 from inference.seeds import seed_of
-from inference.units import number_units
-from ldp_client import Mechanism, mechanisms_of
+from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
 from ldp_client.mechanisms.tables import TableMechanism
 from ldp_client.words.text import counted, nearest
@@ -134,9 +133,9 @@ def _fit_all(
     few, details = SmallSamples(study), Details(study)
     summary = _summary_of(study, reports, few, details)
     wrong = not_conforming(mechanisms_of(study), summary.questions, details.of)
-    each = _fit_each(study, questions, summary, few, how)
-    notes = reports.notes() if isinstance(reports, CheckedReports) else ()
-    return {name: found.doubted(wrong.get(name, ())).noted(notes) for name, found in each}
+    notes = findings(NOTE, reports.notes() if isinstance(reports, CheckedReports) else ())
+    more = {question.id: (*findings(FIT, wrong.get(question.id, ())), *notes) for question in questions}
+    return dict(_fit_each(study, questions, summary, few, how, more))
 
 
 def _summary_of(
@@ -160,6 +159,7 @@ def _fit_each(
     summary: Summary,
     few: SmallSamples,
     how: How,
+    more: Mapping[str, tuple[Finding, ...]],
 ) -> Iterator[tuple[str, Posterior]]:
     mechanisms = mechanisms_of(study)
     models = {
@@ -169,33 +169,61 @@ def _fit_each(
         for question in questions
         if question.ask != "table"
     }
-    for place, question in enumerate(questions):
-        part = summary.questions[question.id]
+    for number, question in enumerate(questions):
+        part, mechanism = summary.questions[question.id], mechanisms[question.id]
         if how.progress:
-            said = f"fitting {question.id}: {question.model.name} from {counted(part.n, 'report')}"
-            how.progress(Step(said, place, len(questions)))
+            words = f"fitting {question.id}: {question.model.name} from {counted(part.n, 'report')}"
+            how.progress(Step(words, number, len(questions)))
         if question.ask == "table":
-            yield question.id, fit_table(study, question, part, how)
+            yield question.id, fit_table(study, question, part, how, more[question.id])
             continue
-        mechanism = mechanisms[question.id]
         answered = part_of(study, summary, question.id)
-        doubt = partial(identified_sets, question, mechanism, part, how.contamination, answered)
-        found = draw_posterior(
-            study, question, models[question.id], part.n, how.seed, how.method, how.draws, doubt, how.chains
+        sets = partial(identified_sets, question, mechanism, part, how.contamination, answered)
+        found = (
+            *findings(FIT, false_report_reasons(mechanism, part)),
+            *findings(NOTE, false_report_notes(mechanism, part)),
+            *more[question.id],
         )
-        yield question.id, held_against_noise(found, mechanism, part)
+        yield question.id, fit_question(study, question, models[question.id], part.n, how, found, sets)
+
+
+def fit_question(
+    study: Study,
+    question: Question,
+    model: Model,
+    n: int,
+    how: How,
+    more: tuple[Finding, ...] = (),
+    sets: Doubt | None = None,
+) -> Posterior:
+    """Fit the model of one question.
+
+    more: findings about its reports. sets: from the parameters' draws, what false reports leave possible.
+    """
+    if sets is not None:
+        derived = model.derived
+        model = replace(
+            model,
+            derived=lambda sites: {**derived(sites), "identified": sets(model.parameters(sites))},
+        )
+    return fit_model(
+        model,
+        question.id,
+        n,
+        seed=how.seed,
+        method=how.method,
+        draws=how.draws,
+        chains=how.chains,
+        more=more,
+        prior=priors_of(question),
+        **fields_of(study, question),
+    )
 
 
 def part_of(study: Study, summary: Summary, question: str) -> float | None:
     """Return the share of all reports that answer a question, if each device answers one; else None."""
     every = sum(one.n for one in summary.questions.values())
     return summary.questions[question].n / every if study.sample_one_question and every else None
-
-
-def held_against_noise(found: Posterior, mechanism: Mechanism, part: QuestionSummary) -> Posterior:
-    """Return the posterior, its model marked bad if reports are farther out than noise can put them."""
-    reasons, notes = false_report_reasons(mechanism, part), false_report_notes(mechanism, part)
-    return replace(found, diagnostics=found.diagnostics.with_model(reasons, notes))
 
 
 def check_evidence(study: Study, summary: Summary) -> None:
@@ -238,61 +266,17 @@ def check_method(method: str, study: Study) -> None:
         )
 
 
-def fit_table(study: Study, question: Question, part: QuestionSummary, how: How) -> Posterior:
-    """The posterior of a regression from data holders' reports, by any method."""
-    statistics = holder_statistics(question, cast(TableMechanism, mechanisms_of(study)[question.id]), part)
-    seed, method = how.seed, how.method
-    if method in SAMPLERS:
-        model = holder_regression(question, statistics)
-        n = int(np.asarray(model.data["n"]))
-        found = draw_posterior(study, question, model, n, seed, method, how.draws, None, how.chains)
-    else:
-        found = draw_published(study, question, statistics, seed, method)
-    reasons = holders_differ(
-        question, statistics, found.draws, seed_of(seed, question.id, {"sums": statistics.sums})
-    )
-    return replace(found, method=method, holders=part.n, diagnostics=found.diagnostics.with_model(reasons))
-
-
-def draw_posterior(
-    study: Study,
-    question: Question,
-    model: Model,
-    n: int,
-    seed: int,
-    method: str = "nuts",
-    draws: int = KEPT,
-    doubt: Doubt | None = None,
-    chains: int = CHAINS,
+def fit_table(
+    study: Study, question: Question, part: QuestionSummary, how: How, more: tuple[Finding, ...] = ()
 ) -> Posterior:
-    """Draw from one model's posterior and judge the draws.
-
-    doubt: from the parameters' draws, what false reports leave possible.
-    """
-    own_seed = seed_of(seed, question.id, model.data)
-    prior = PriorDraws(model, own_seed)
-    drawn = SAMPLERS[method].draw(model, own_seed, draws, chains)
-    prior_sites = prior.sites()
-    drawing = Drawing(
-        drawn,
-        model.parameters(drawn.sites),
-        model.parameters(prior_sites),
-        priors_of(question),
-        (*model.notes, *model.remarks(drawn.sites)),
-    )
-    found = judged(study, question, drawing, n, seed, method)
-    diagnostics = found.diagnostics.with_informativeness(model.resting(drawn.sites, found.draws))
-    found = replace(found, diagnostics=diagnostics)
-    if doubt is not None:
-        found = replace(found, identified=doubt(drawing.parameters))
-    if model.density is not None:
-        found = replace(found, law=model.density(drawn.sites))
-    if model.implied is not None:
-        found = replace(found, implied=model.implied(drawn.sites))
-    predictive = predict(model, prior_sites, drawn.sites, own_seed)
-    if predictive is None:
-        return found
-    against = predictive.against_free(*number_units(question)) if question.ask == "number" else ()
-    reasons = (*predictive.reasons(), *against)
-    diagnostics = found.diagnostics.with_model(reasons, predictive.notes())
-    return replace(found, predictive=predictive, diagnostics=diagnostics)
+    """Fit a regression to data holders' reports, by any method."""
+    statistics = holder_statistics(question, cast(TableMechanism, mechanisms_of(study)[question.id]), part)
+    own_seed = seed_of(how.seed, question.id, {"sums": statistics.sums})
+    differ = partial(holders_differ, question, statistics, own_seed)
+    if how.method in SAMPLERS:
+        model = holder_regression(question, statistics)
+        model = replace(model, checks=(*model.checks, lambda fit: findings(FIT, differ(fit.parameters))))
+        found = fit_question(study, question, model, int(np.asarray(model.data["n"])), how, more)
+    else:
+        found = draw_published(study, question, statistics, how.seed, how.method, differ, more)
+    return replace(found, holders=part.n)

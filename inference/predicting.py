@@ -15,7 +15,7 @@ from numpyro import handlers
 from inference.compiling import Program, raw_key
 from inference.likelihoods.common import CellCounts
 from inference.likelihoods.holders.law import HolderLaw
-from inference.models.base import Draws, Model, Replicates
+from inference.models.base import Draws, Fit, Model, Replicates
 from inference.results.predictive import Predictive, mean_without_law, p_value, tells_two_groups
 from inference.sampling.space import Arrays, as_arrays
 
@@ -24,14 +24,12 @@ SIMULATED = 60
 MOST_GROUPS = 24
 
 
-def predict(model: Model, prior: Draws, posterior: Draws, seed: int) -> Predictive | None:
-    """Simulate summaries from the likelihood at draws of prior and posterior; None without reports.
-
-    prior: {site: (draws, …)}; posterior: {site: (chains, draws, …)}.
-    """
-    flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in posterior.items()}
-    if model.replicates is not None:
-        return _replicated(model.replicates, prior, flat, np.random.default_rng(seed))
+def predict(model: Model, fit: Fit) -> Predictive | None:
+    """Simulate summaries from the likelihood at draws of prior and posterior; None without reports."""
+    prior, seed = fit.prior_sites, fit.seed
+    flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in fit.sites.items()}
+    if model.summaries.replicates is not None:
+        return _replicated(model.summaries.replicates, prior, flat, np.random.default_rng(seed))
     # Models of raw answers have no reports.
     n = int(np.asarray(model.data.get("n", 0)))
     if n == 0:
@@ -46,12 +44,17 @@ def predict(model: Model, prior: Draws, posterior: Draws, seed: int) -> Predicti
     random = np.random.default_rng(seed)
     before, after = (_simulated(expected, n, random) for expected in found)
     observed = np.asarray(found[0]["observed"], dtype=np.float64)[0].ravel()
-    groups = _grouped(model.shown(before), model.shown(after), model.shown(observed), n)
-    return groups if model.channel is None else _tested(groups, model.channel(), found[1], flat)
+    shown, channel = model.summaries.shown, model.summaries.channel
+    groups = _grouped(shown(before), shown(after), shown(observed), n)
+    return groups if channel is None else _tested(groups, channel(), model.summaries.bounds, found[1], flat)
 
 
 def _tested(
-    groups: Predictive, channel: NDArray[np.float64], expected: dict[str, Array], flat: Draws
+    groups: Predictive,
+    channel: NDArray[np.float64],
+    bounds: tuple[float, float],
+    expected: dict[str, Array],
+    flat: Draws,
 ) -> Predictive:
     """Return the check with the test of the whole histogram."""
     observed = np.asarray(expected["observed"], dtype=np.float64)[0]
@@ -63,6 +66,7 @@ def _tested(
         fit_p=p_value(observed, cells, channel, count),
         tells_laws=tells_two_groups(float(observed.sum()), cells, channel, count),
         mean=mean_without_law(observed, cells, channel, count),
+        bounds=bounds,
     )
 
 

@@ -154,8 +154,8 @@ def missing_stops(text):
 def test_functions_on_an_answers_path_exist():
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     assert missing_stops(text) == []
-    gone = "inference/judging.py:judge"
-    assert missing_stops(text.replace("inference/judging.py:judged", gone)) == [gone]
+    gone = "inference/fit_model.py:fits"
+    assert missing_stops(text.replace("inference/fit_model.py:fit_model", gone)) == [gone]
 
 
 def test_the_architecture_names_every_layer():

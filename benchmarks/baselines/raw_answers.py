@@ -13,7 +13,7 @@ from jax import Array
 
 from benchmarks.baselines.noise_naive import answers_log_prob
 from inference.models import family_of
-from inference.models.base import Model
+from inference.models.base import Model, Sampling
 from inference.models.family import draw
 from inference.models.number import Start
 from inference.models.number_law import NumberLaw
@@ -52,7 +52,7 @@ def _multinomial(question: Question, answers: Sequence[Any]) -> Model:
         numpyro.factor("reports", answers_log_prob(counts, shares.draw(order)))
 
     data = {"counts": counts, "order": shares.order}
-    return Model(program, data, shares.initial, shares.parameters, redrawn=shares.redrawn)
+    return Model(program, data, shares.initial, shares.parameters, sampling=Sampling(redrawn=shares.redrawn))
 
 
 def _number(question: Question, answers: Sequence[float]) -> Model:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from inference.analyses.assembling import assemble
-from inference.analyses.checking import Unchecked, checked
+from inference.analyses.checking import checked
 from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.parameter_names import INTERCEPT, united
 from inference.analyses.peaks import Peak, peaks_of, unidentified, without_bound
 from inference.analyses.population import (
+    People,
     Population,
     left_out_of,
     notes_over,
@@ -27,15 +29,15 @@ from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table
 from inference.compiling import use_compile_cache
-from inference.judging import Drawing, diagnosed
+from inference.fit_model import fit_model
 from inference.limits import check_sampling
-from inference.models.base import Draws, Model
+from inference.models.base import Draws, Fit, Model, Sampling
 from inference.models.plain_means import beyond_notes
-from inference.results.diagnostics import Diagnostics, listed
-from inference.results.predictive import Predictive
+from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
+from inference.results.verdict import FIT, INFORMATIVENESS, NOTE, PARTIAL, Finding, findings
 from inference.samplers import CHAINS, SAMPLERS
-from inference.sampling import KEPT, Sampled, sample_prior
+from inference.sampling import KEPT, Sampled
 from inference.sampling.nuts import draw as draw_nuts
 from inference.seeds import seed_of
 from ldp_client.documents.errors import InputError, UsageError
@@ -76,20 +78,46 @@ def analyse_table(
     table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *over.notes()))
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
-    own_seed = seed_of(seed, formula, analysis.data())
-
     _refuse_unidentified(analysis)
-    peaks = peaks_of(analysis, model_of(analysis))
+    model = model_of(analysis)
+    peaks = peaks_of(analysis, model)
     _refuse_improper(analysis, peaks)
-    method, drawn = draws_of(analysis, peaks, method, own_seed, draws, chains, progress)
-    quantities = (
-        *quantities_of(analysis, drawn.sites, own_seed),
-        *quantities_over(analysis, drawn.sites, people, over, own_seed),
+    found = replace(
+        model,
+        notes=(*table.notes, *notes_of(analysis)),
+        checks=(
+            partial(_learnt_alone, analysis, peaks),
+            partial(_far_beyond, analysis),
+            lambda _fit: findings(FIT, impossible(analysis.privates, analysis.cells)),
+        ),
+        derived=partial(_derived, analysis, people, over, seed_of(seed, formula, model.data)),
     )
-    found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, over.by, seed=seed, method=method)
-    found = found.doubted(table.doubts)
-    known = found.diagnostics.with_informativeness(left_out_of(analysis, people, over))
-    return replace(found, diagnostics=known)
+    return fit_model(
+        found,
+        formula,
+        table.n,
+        kind=AnalysisPosterior,
+        seed=seed,
+        sampler=lambda own_seed: draws_of(analysis, peaks, method, own_seed, draws, chains, progress),
+        predictive=lambda _model, fit: checked(
+            analysis, None if model.improper else fit.prior_sites, fit.sites, fit.seed, over.by
+        ),
+        more=(
+            *findings(FIT, table.doubts),
+            *findings(INFORMATIVENESS, left_out_of(analysis, people, over), PARTIAL),
+        ),
+        prior={name: prior for name, (prior, _) in analysis.priors().items()},
+        question=analysis.formula.outcome,
+        model=analysis.outcome.name,
+        study_digest=table.digest,
+        formula=analysis.formula.text,
+        form=analysis.cells.form,
+        axes=analysis.axes(),
+        stated=table.noise,
+        spreads=analysis.law.spread_by_name(),
+        mode=peaks[0] if peaks and peaks[0].found else None,
+        maximum_likelihood=peaks[1] if peaks and peaks[1].found else None,
+    )
 
 
 def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> None:
@@ -101,82 +129,55 @@ def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> N
     check_sampling(seed, draws, chains, method or "nuts")
 
 
-def _posterior(
-    table: Table,
-    analysis: Assembled,
-    drawn: Sampled,
-    peaks: tuple[Peak, Peak] | None,
-    quantities: tuple[Quantity, ...],
-    own_seed: int,
-    by: str | None,
-    *,
-    seed: int,
-    method: str,
-) -> AnalysisPosterior:
-    """Return the posterior: named draws with their diagnostics, priors and predictive checks."""
-    parameters = analysis.parameters(drawn.sites)
-    before_reports = sample_prior(model_of(analysis), own_seed)
-    silent = analysis.without_prior()
-    known = analysis.parameters(before_reports).items()
-    prior_draws = {name: values for name, values in known if name not in silent}
-    before = {name: float(np.std(values)) for name, values in prior_draws.items()}
-    notes = (*table.notes, *notes_of(analysis), *far_beyond(analysis, drawn.sites))
-    diagnostics = diagnosed(Drawing(drawn, parameters, prior_draws, {}, notes), table.n, method)
-    expected = checked(analysis, None if silent else before_reports, drawn.sites, own_seed, by)
-    prior_sd = {name: before.get(name, float("inf")) for name in parameters}
-    peak = peaks[1] if peaks else None
-    diagnostics = diagnostics.with_informativeness(
-        (*without_bound(analysis, peak, parameters, prior_draws, prior_sd), *overruled_by_priors(analysis))
+def _derived(
+    analysis: Assembled, people: People, over: Population, seed: int, sites: Draws
+) -> dict[str, tuple[Quantity, ...]]:
+    """Return odds ratios, shares, differences and totals; of two of one name, the last."""
+    quantities = (
+        *quantities_of(analysis, sites, seed),
+        *quantities_over(analysis, sites, people, over, seed),
     )
-    return AnalysisPosterior(
-        question=analysis.formula.outcome,
-        model=analysis.outcome.name,
-        n=table.n,
-        draws=parameters,
-        prior_sd=prior_sd,
-        diagnostics=_held(diagnostics, analysis, expected),
-        study_digest=table.digest,
-        seed=seed,
-        method=method,
-        prior={name: prior for name, (prior, _) in analysis.priors().items()},
-        prior_draws=prior_draws,
-        diverging=drawn.diverging if drawn.chained else None,
-        formula=analysis.formula.text,
-        form=analysis.cells.form,
-        axes=analysis.axes(),
-        stated=table.noise,
-        spreads=analysis.law.spread_by_name(),
-        quantities=tuple(united(*({one.name: one} for one in quantities)).values()),
-        mode=peaks[0] if peaks and peaks[0].found else None,
-        maximum_likelihood=peak if peak and peak.found else None,
-        predictive=None if isinstance(expected, Unchecked) else expected,
+    return {"quantities": tuple(united(*({one.name: one} for one in quantities)).values())}
+
+
+def _learnt_alone(analysis: Assembled, peaks: tuple[Peak, Peak] | None, fit: Fit) -> tuple[Finding, ...]:
+    """Return reasons if reports alone do not determine the coefficients."""
+    silent = model_of(analysis).improper
+    before = analysis.parameters(fit.prior_sites)
+    reasons = (
+        *without_bound(
+            analysis,
+            peaks[1] if peaks else None,
+            fit.parameters,
+            {name: draws for name, draws in before.items() if name not in silent},
+        ),
+        *overruled_by_priors(analysis),
     )
+    return findings(INFORMATIVENESS, reasons, PARTIAL)
 
 
-def _held(found: Diagnostics, analysis: Assembled, expected: Predictive | Unchecked) -> Diagnostics:
-    """Return the diagnostics with the result of every check of the model."""
-    if isinstance(expected, Unchecked):
-        found = found.unchecked(expected.why).with_model(expected.against)
-    else:
-        found = found.with_model(expected.reasons(), expected.notes())
-    return found.with_model(impossible(analysis.privates, analysis.cells))
-
-
-def far_beyond(analysis: Assembled, sites: Draws) -> tuple[str, ...]:
+def _far_beyond(analysis: Assembled, fit: Fit) -> tuple[Finding, ...]:
     """Return a note if the law of a private number lies beyond the number's bounds."""
     channel = analysis.response.number if analysis.response is not None else None
     if channel is None or channel.plain is None or not channel.plain.error > 0:
         return ()
     frame, sizes = analysis.cells.frame, analysis.cells.sizes
     some = np.linspace(0, len(frame) - 1, min(len(frame), MOST_LOOKED_AT)).astype(int)
-    predicted = Predicted(analysis, sites, len(some))
+    predicted = Predicted(analysis, fit.sites, len(some))
     frame, weights = frame.iloc[some].reset_index(drop=True), sizes[some].astype(np.float64)
-    return beyond_notes(channel.plain, predicted.beyond(frame, weights, channel.low, channel.high))
+    beyond = predicted.beyond(frame, weights, channel.low, channel.high)
+    return findings(NOTE, beyond_notes(channel.plain, beyond))
 
 
 def model_of(analysis: Assembled) -> Model:
     """Return the analysis as a Model for the samplers."""
-    return Model(analysis.program, analysis.data(), analysis.initial(), analysis.parameters)
+    return Model(
+        analysis.program,
+        analysis.data(),
+        analysis.initial(),
+        analysis.parameters,
+        improper=frozenset(analysis.without_prior()),
+    )
 
 
 def draws_of(
@@ -200,7 +201,7 @@ def draws_of(
     if not analysis.by_rows:
         return "nuts", draw_nuts(model, seed, draws, chains=chains, progress=tell)
     at_mode = peaks[0].sites if peaks and peaks[0].found else model.initial
-    model = replace(model, data=analysis.data(np.float32), initial=at_mode, target_acceptance=OF_ROWS)
+    model = replace(model, data=analysis.data(np.float32), initial=at_mode, sampling=Sampling(OF_ROWS))
     if method != "nuts":
         found = SAMPLERS["gaussian_approx"].draw(model, seed, draws, chains)
         if method == "gaussian_approx" or not found.reasons:

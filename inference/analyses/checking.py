@@ -18,7 +18,7 @@ from inference.analyses.table import Codes, Private, Values
 from inference.analyses.trends import against_columns
 from inference.analyses.whole_reports import Truths
 from inference.models.base import Draws as Sites
-from inference.results.predictive import Predictive
+from inference.results.predictive import Predictive, Unchecked
 
 SIMULATED = 60
 # Kinds expected less than once are not judged, unless at least MANY reports of the kind arrived.
@@ -29,13 +29,6 @@ AT_ONCE, MOST_AT_ONCE = 2_000_000, 20_000_000
 # For a private number: values in memory for each law, and its cost relative to a law of choices.
 HELD, LONGER = 60, {"laplace": 4, "gaussian": 40}
 FEW = "the law itself was not checked: there are too few reports"
-
-
-class Unchecked(NamedTuple):
-    """Say why no shares of reports were compared with the law, and list other evidence against the model."""
-
-    why: str
-    against: tuple[str, ...] = ()
 
 
 def checked(

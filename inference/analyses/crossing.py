@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations, product
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
@@ -12,25 +15,23 @@ from jax import Array
 
 from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.formula import known_column
-from inference.analyses.joint_law import JointLaw, log_odds, one_sided, pair_of
+from inference.analyses.joint_law import STATED, JointEffects, JointLaw, log_odds, one_sided, pair_of
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.parameter_names import axis_of, named, united
 from inference.analyses.result import AnalysisPosterior, Draws
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
 from inference.compiling import use_compile_cache
-from inference.judging import Drawing, diagnosed
+from inference.fit_model import fit_model
 from inference.limits import check_sampling
 from inference.models.base import Draws as Sites
-from inference.models.base import Model
+from inference.models.base import Fit, Model
 from inference.results.diagnostics import listed
-from inference.results.prior_notes import informativeness
 from inference.results.quantity import Quantity
 from inference.results.tree import Axis
-from inference.results.verdict import BAD, PARTIAL, Part
-from inference.samplers import CHAINS, SAMPLERS
-from inference.sampling import KEPT, PRIOR_DRAWS
-from inference.seeds import seed_of
+from inference.results.verdict import FIT, INFORMATIVENESS, PARTIAL, Finding, findings
+from inference.samplers import CHAINS
+from inference.sampling import KEPT
 from ldp_client.documents.errors import InputError, UsageError
 
 MOST_SHARES = 2000
@@ -59,35 +60,27 @@ def cross_table(
     cells, codes, levels, answers = _laid_out(table, columns, by)
     among, axes = _among(by, levels), _axes(names, by, levels, answers)
     asked = _announced(names, by, cells, progress)
-    model = joint_model(columns, cells, codes, levels, answers)
-    own_seed, law = seed_of(seed, asked, model.data), _law(columns)
-    drawn = SAMPLERS[method].draw(model, own_seed, draws, chains)
-    before = law.drawn((PRIOR_DRAWS, len(levels)), np.random.default_rng(own_seed))
-    prior, found, shares = model.parameters(before), model.parameters(drawn.sites), law.shares(drawn.sites)
-    hang = log_odds(columns, among, shares), log_odds(columns, among, law.shares(before))
-    quantities = _dependence(columns, among, shares)
-    drawing = Drawing(drawn, found, prior, {}, _notes(table, cells, columns))
-    # All quoted measures of dependence follow from the log odds ratios.
-    seen = diagnosed(drawing, table.n, method, hang, NO_OTHER_PRIOR, _learnt(found, prior, *hang))
-    return AnalysisPosterior(
-        question="-".join(names),
-        model="joint table",
-        n=table.n,
-        draws=found,
-        prior_sd={name: float(values.std()) for name, values in prior.items()},
-        diagnostics=seen.with_model(impossible(columns, cells)),
-        study_digest=table.digest,
+    return fit_model(
+        joint_model(table, columns, cells, codes, levels, among),
+        asked,
+        table.n,
+        kind=AnalysisPosterior,
         seed=seed,
         method=method,
-        prior=law.stated(),
-        prior_draws=prior,
-        diverging=drawn.diverging if drawn.chained else None,
+        draws=draws,
+        chains=chains,
+        predictive=lambda _model, _fit: None,
+        more=findings(FIT, (*impossible(columns, cells), *table.doubts)),
+        remedy=NO_OTHER_PRIOR,
+        question="-".join(names),
+        model="joint table",
+        study_digest=table.digest,
+        prior=STATED,
         formula=asked,
         form=cells.form,
         axes=axes,
-        quantities=tuple(united(*({one.name: one} for one in quantities)).values()),
         stated=table.noise,
-    ).doubted(table.doubts)
+    )
 
 
 def _announced(
@@ -113,22 +106,16 @@ def _laid_out(
     return cells, codes, levels, answers
 
 
-def _learnt(
-    found: Mapping[str, Values],
-    prior: Mapping[str, Values],
-    odds: Mapping[str, Values],
-    odds_before: Mapping[str, Values],
-) -> Part:
-    """Judge what was learnt about shares, and about log odds ratios on either side."""
-    part = informativeness({**found, **odds}, {**prior, **odds_before})
-    named = [name for name in one_sided(odds, odds_before) if not any(name in line for line in part.reasons)]
-    if not named:
-        return part
+def _one_sided(compared: Callable[[Sites], Mapping[str, Values]], fit: Fit) -> tuple[Finding, ...]:
+    """Return a reason if reports bound log odds ratios on one side at most."""
+    names = one_sided(compared(fit.sites), compared(fit.prior_sites))
+    if not names:
+        return ()
     reason = (
-        f"reports bound {listed(named)} on one side at most: the prior decides the other side, and V, "
-        "odds ratios and conditional shares with it. Use more devices or a larger epsilon"
+        f"reports bound {listed(names)} on one side at most: the prior decides the other side, and V, odds "
+        "ratios and conditional shares with it. Use more devices or a larger epsilon"
     )
-    return Part(BAD if part.state == BAD else PARTIAL, (*part.reasons, reason))
+    return (Finding(INFORMATIVENESS, reason, PARTIAL),)
 
 
 def _law(columns: Sequence[Private]) -> JointLaw:
@@ -171,21 +158,23 @@ def _axes(
 
 
 def joint_model(
+    table: Table,
     columns: Sequence[Private],
     cells: Cells,
     codes: Codes,
     levels: Sequence[str],
-    answers: Sequence[tuple[str, ...]],
+    among: Sequence[str],
 ) -> Model:
     """Return the model of shares (levels, combinations of answers), with a separate law for each level.
 
-    The law's site is `effects`. codes: (cells,) each cell's level.
+    The law's site is `effects`. codes: (cells,) each cell's level. among: each level's suffix of names.
     """
     vectors = joint_vectors(columns, [cells.reports[one.name] for one in columns])
-    law = _law(columns)
+    law, answers = _law(columns), list(product(*(one.answers for one in columns)))
 
     def program(vectors: Array, level: Array, counts: Array) -> None:
-        chance = jnp.sum(vectors * law.sample(len(levels))[level], axis=1)
+        effects = numpyro.sample("effects", JointEffects(law, len(levels)))
+        chance = jnp.sum(vectors * jax.nn.softmax(effects @ law.basis.T, axis=-1)[level], axis=1)
         numpyro.factor("reports", jnp.sum(counts * jnp.log(chance)))
 
     def parameters(sites: Sites) -> dict[str, Draws]:
@@ -196,8 +185,24 @@ def joint_model(
             for k, case in enumerate(answers)
         }
 
-    data = {"vectors": vectors, "level": codes[cells.cell], "counts": cells.counts.astype(np.float64)}
-    return Model(program, data, {"effects": np.zeros((len(levels), len(answers) - 1))}, parameters)
+    def compared(sites: Sites) -> dict[str, Values]:
+        # All quoted measures of dependence follow from the log odds ratios.
+        return log_odds(columns, among, law.shares(sites))
+
+    def derived(sites: Sites) -> dict[str, Any]:
+        quantities = _dependence(columns, among, law.shares(sites))
+        return {"quantities": tuple(united(*({one.name: one} for one in quantities)).values())}
+
+    return Model(
+        program,
+        {"vectors": vectors, "level": codes[cells.cell], "counts": cells.counts.astype(np.float64)},
+        {"effects": np.zeros((len(levels), len(answers) - 1))},
+        parameters,
+        _notes(table, cells, columns),
+        (partial(_one_sided, compared),),
+        derived,
+        compared=compared,
+    )
 
 
 def _columns(table: Table, names: Sequence[str], by: str | None) -> list[Private]:

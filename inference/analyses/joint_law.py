@@ -17,9 +17,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 from jax import Array
+from numpyro.distributions import Distribution, constraints
 from scipy.linalg import helmert
 from scipy.special import softmax
 
@@ -66,52 +65,80 @@ class JointLaw:
         """Return the number of effects of single questions."""
         return sum(self.sizes) - len(self.sizes)
 
-    def sample(self, levels: int) -> Array:
-        """Sample the shares (levels, cells) inside a NumPyro program."""
-        real = dist.ImproperUniform(dist.constraints.real, (), (levels, self.basis.shape[1]))
-        effects = numpyro.sample("effects", real)
-        shares = jax.nn.softmax(effects @ self.basis.T, axis=-1)
-        # The slope of the margins by the effects of single questions: their covariance over people.
-        margins = self.basis[:, : self.alone]
-        means = shares @ margins
-        moved = jnp.einsum("lc,ca,cb->lab", shares, margins, margins) - means[:, :, None] * means[:, None, :]
-        numpyro.factor("margins", jnp.sum(jnp.linalg.slogdet(moved)[1]))
-        numpyro.factor("interactions", -0.5 * jnp.sum(effects[:, self.alone :] ** 2))
-        return shares
-
     def shares(self, sites: Mapping[str, Any]) -> Values:
         """Return the shares (…, levels, cells) of `effects`."""
         return np.asarray(softmax(np.asarray(sites["effects"]) @ self.basis.T, axis=-1))
 
-    def drawn(self, shape: tuple[int, ...], random: np.random.Generator) -> dict[str, Values]:
-        """Draw the sites before the reports, (*shape, cells − 1)."""
-        interactions = random.normal(size=(*shape, self.basis.shape[1] - self.alone))
-        table = softmax(interactions @ self.basis[:, self.alone :].T, axis=-1).reshape(*shape, *self.sizes)
-        margins = [random.dirichlet(np.ones(size), shape) for size in self.sizes]
-        table = np.log(np.maximum(_fitted(table, margins), TINY)).reshape(*shape, -1)
-        return {"effects": table @ (self.basis / np.sum(self.basis**2, axis=0))}
 
-    def stated(self) -> dict[str, Stated]:
-        """Return the priors as a document states them."""
-        return {
-            "shares of each question": state("dirichlet", concentration=1.0),
-            "log odds ratio": state("normal", loc=0.0, scale=LOG_ODDS_SCALE),
-        }
+# The priors as a document states them.
+STATED: Mapping[str, Stated] = {
+    "shares of each question": state("dirichlet", concentration=1.0),
+    "log odds ratio": state("normal", loc=0.0, scale=LOG_ODDS_SCALE),
+}
 
 
-def _fitted(table: Values, margins: Sequence[Values]) -> Values:
+class JointEffects(Distribution):
+    """Prior of a law's effects: interactions are normal, and given these each question's shares are uniform.
+
+    Args:
+        law: the law.
+        levels: the number of separate tables.
+
+    Source:
+        The docstring of this module.
+    """
+
+    support = constraints.independent(constraints.real, 2)
+
+    def __init__(self, law: JointLaw, levels: int) -> None:
+        self.law = law
+        super().__init__((), (levels, law.basis.shape[1]))
+
+    def log_prob(self, value: Array, intermediates: Any = None) -> Array:
+        """Return the log density of effects (levels, cells − 1), up to a constant."""
+        del intermediates
+        shares = jax.nn.softmax(value @ self.law.basis.T, axis=-1)
+        # The slope of the margins by the effects of single questions: their covariance over people.
+        margins = self.law.basis[:, : self.law.alone]
+        means = shares @ margins
+        slope = jnp.einsum("lc,ca,cb->lab", shares, margins, margins) - means[:, :, None] * means[:, None, :]
+        normal = -0.5 * jnp.sum(value[:, self.law.alone :] ** 2)
+        return jnp.sum(jnp.linalg.slogdet(slope)[1]) + normal
+
+    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
+        """Draw effects (…, levels, cells − 1)."""
+        assert key is not None
+        law, shape = self.law, (*sample_shape, self.event_shape[0])
+        interactions = jax.random.normal(key, (*shape, law.basis.shape[1] - law.alone))
+        table = jax.nn.softmax(interactions @ law.basis[:, law.alone :].T, axis=-1)
+        margins = [
+            jax.random.dirichlet(jax.random.fold_in(key, place), jnp.ones(size), shape)
+            for place, size in enumerate(law.sizes, 1)
+        ]
+        logs = jnp.log(jnp.maximum(_fitted(table.reshape(*shape, *law.sizes), margins), TINY)).reshape(
+            *shape, -1
+        )
+        return logs @ (law.basis / np.sum(law.basis**2, axis=0))
+
+
+def _fitted(table: Array, margins: Sequence[Array]) -> Array:
     """Return tables (…, answers of each question) with these margins (…, answers), keeping interactions."""
     questions = len(margins)
-    for _ in range(MOST_ROUNDS):
-        apart = 0.0
+
+    def is_apart(state: tuple[Array, Array, Array]) -> Array:
+        rounds, _, apart = state
+        return (rounds < MOST_ROUNDS) & (apart > CLOSE)
+
+    def fit_margins(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        rounds, table, apart = state[0], state[1], jnp.zeros(())
         for place, margin in enumerate(margins):
             others = tuple(axis - questions for axis in range(questions) if axis != place)
             own = table.sum(axis=others)
-            apart = max(apart, float(np.abs(own - margin).max()))
-            table = table * np.expand_dims(margin / np.maximum(own, TINY), others)
-        if apart < CLOSE:
-            break
-    return table
+            apart = jnp.maximum(apart, jnp.max(jnp.abs(own - margin)))
+            table = table * jnp.expand_dims(margin / jnp.maximum(own, TINY), others)
+        return rounds + 1, table, apart
+
+    return jax.lax.while_loop(is_apart, fit_margins, (jnp.zeros((), int), table, jnp.ones(())))[1]
 
 
 def log_odds(columns: Sequence[Private], among: Sequence[str], shares: Values) -> dict[str, Values]:

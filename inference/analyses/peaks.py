@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import jax
@@ -216,14 +216,12 @@ def _far_out(analysis: Assembled, sites: Draws) -> bool:
     return bool(max(sds.max(initial=0.0), np.abs(middles).max()) > far)
 
 
-def without_bound(
-    analysis: Assembled, peak: Peak | None, draws: Draws, before: Draws, prior_sd: Mapping[str, float]
-) -> tuple[str, ...]:
+def without_bound(analysis: Assembled, peak: Peak | None, draws: Draws, before: Draws) -> tuple[str, ...]:
     """Return a reason if reports bound coefficients on one side at most, for example if a level is unanimous.
 
     peak: the likelihood's. draws: of parameters. before: prior draws, of parameters with a prior.
-    prior_sd: of all parameters.
     """
+    prior_sd = {name: float(np.std(before[name])) if name in before else np.inf for name in draws}
     is_open = peak is not None and not peak.found
     own = {name for row in analysis.law.names() for name in row}
     names = [

@@ -148,9 +148,9 @@ class SideBySide:
     """The compiled programs of one question, for data sets of the shapes of its first model."""
 
     def __init__(self, model: Model, seed: int) -> None:
-        self._seed, self._target, space = seed, model.target_acceptance, space_of(model)
-        self._warmup = WINDING_WARMUP if model.winding else WARMUP
-        depth = WINDING_DEPTH if model.winding else TREE_DEPTH
+        self._seed, self._target, space = seed, model.sampling.target_acceptance, space_of(model)
+        self._warmup = WINDING_WARMUP if model.sampling.winding else WARMUP
+        depth = WINDING_DEPTH if model.sampling.winding else TREE_DEPTH
         self._chains = Chains(space, LENGTH, separate=True, tree_depth=depth)
         self._start = compiled(space.start)
         self._sites = compiled(jax.vmap(jax.vmap(space.sites, in_axes=(0, None))))

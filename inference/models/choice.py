@@ -15,7 +15,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.likelihoods.numbers.totals import NoisyCounts
-from inference.models.base import Draws, Model, Truth
+from inference.models.base import Draws, Model, Sampling, Summaries, Truth
 from inference.models.choice_forms import Form, form_of, rows_form
 from inference.models.family import Family, Priors, Sets, draw, register
 from inference.models.pulled_shares import pulled
@@ -110,7 +110,9 @@ def _bernoulli_of_sets(question: Question, form: Form) -> Model:
     yes = float(np.clip(of_answers(question, form.estimate)[1], 0.01, 0.99))
     start: dict[str, object] = {"p": yes, **refusal_start(question, form.estimate)}
     parameters, notes = partial(_bernoulli_parameters, question), (*form.notes, *refusal_notes(question))
-    return Model(program, form.data, start, parameters, notes, form.replicates)
+    return Model(
+        program, form.data, start, parameters, notes, summaries=Summaries(replicates=form.replicates)
+    )
 
 
 def _bernoulli_parameters(question: Question, draws: Draws) -> dict[str, NDArray[np.float64]]:
@@ -159,9 +161,9 @@ class Multinomial(Family):
             start,
             parameters,
             notes,
-            form.replicates,
-            redrawn=shares.redrawn,
-            resting=partial(pulled, question, answers),
+            (partial(pulled, question, answers),),
+            summaries=Summaries(replicates=form.replicates),
+            sampling=Sampling(redrawn=shares.redrawn),
         )
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -176,10 +178,8 @@ class Multinomial(Family):
         notes = (*approximation_notes(n, noise_sd, values), *prior_note(question, answers))
         data = {"n": n, "total": values, "order": shares.order}
         parameters = partial(_multinomial_parameters, question, shares)
-        resting = partial(pulled, question, answers)
-        return Model(
-            program, data, shares.initial, parameters, notes, redrawn=shares.redrawn, resting=resting
-        )
+        checks, sampling = (partial(pulled, question, answers),), Sampling(redrawn=shares.redrawn)
+        return Model(program, data, shares.initial, parameters, notes, checks, sampling=sampling)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         shares = np.asarray([truth.parameters[f"p[{label}]"] for label in question.choices])

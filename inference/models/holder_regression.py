@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from inference.likelihoods.holders.law import second_moments
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
-from inference.models.base import Draws, Model
+from inference.models.base import Draws, Model, Sampling
 from inference.models.clipping import NOISE_SDS, Moments, clipping_notes
 from inference.models.holders import Rows, observe, observed, refusal, rows_of
 from inference.models.regression import Scale, coefficients, draw_sites, feature_covariance, residual_sd
@@ -149,7 +149,7 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
             *clipped_records_notes(question, statistics, counted),
             *small_holders_note(statistics, rows),
         ),
-        target_acceptance=found.target_acceptance,
+        sampling=Sampling(found.target_acceptance),
     )
 
 

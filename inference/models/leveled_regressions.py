@@ -26,7 +26,7 @@ from inference.models.leveled_cells import (
     shares_of_cells,
 )
 from inference.models.regression import Regression, Scale, regression, residual_sd
-from inference.models.sampled_products import few_reports, positive_signs, replicated, signs_of
+from inference.models.sampled_products import few_reports, signed_summaries, signs_of
 from inference.results.diagnostics import listed
 from ldp_client.documents.question import Field
 from ldp_client.mechanisms.sampled_products import SampledProducts
@@ -69,8 +69,7 @@ def regression_on_levels(question: Question, mechanism: SampledProducts, summary
         initial,
         partial(level_parameters, question, mechanism),
         (*few_reports(mechanism, summary), *notes_of_bins(question)),
-        replicates=replicated(mechanism, summary, lambda sites: sites["second"]),
-        shown=positive_signs,
+        summaries=signed_summaries(mechanism, summary, lambda sites: sites["second"]),
     )
 
 

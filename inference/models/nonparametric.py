@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_channel
 from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments
-from inference.models.base import Draws, Model, Truth
+from inference.models.base import Draws, Model, Sampling, Truth
 from inference.models.family import Family, Priors, Sets, draw, register
 from inference.models.nonparametric_law import NonparametricLaw
 from inference.models.number import cell_edges, middle_cells
@@ -150,20 +150,15 @@ def _model(
     units = number_units(question)
     initial = {**law.start, "roughness": 5.0, **start}
     n = int(np.sum(np.asarray(data.get("n", data.get("counts")))))
-    density = partial(law.density, units=units, n=n)
 
     def own(draws: Draws) -> dict[str, Values]:
         return {**law.own(draws, units=units, n=n), **refusal_draws(question, draws)}
 
-    implied = partial(law.implied, units=units, n=n)
-    return Model(
-        program,
-        data,
-        initial,
-        own,
-        notes,
-        may_diverge=MAY_DIVERGE,
-        density=density,
-        implied=implied,
-        winding=True,
-    )
+    def derived(sites: Draws) -> dict[str, Any]:
+        return {
+            "law": law.density(sites, units=units, n=n),
+            "implied": law.implied(sites, units=units, n=n),
+        }
+
+    sampling = Sampling(may_diverge=MAY_DIVERGE, winding=True)
+    return Model(program, data, initial, own, notes, derived=derived, sampling=sampling)

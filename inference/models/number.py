@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,16 @@ from inference.likelihoods import BinnedPerturbed, ClippedContinuous, GaussianNo
 from inference.likelihoods.numbers.discrete import MOST_POINTS
 from inference.likelihoods.numbers.noise import Noise
 from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, cell_masses, signed_moments
-from inference.models.base import IDENTITY, Coordinates, Draws, Model, Unbounded
+from inference.models.base import (
+    IDENTITY,
+    Coordinates,
+    Draws,
+    Model,
+    Sampling,
+    Summaries,
+    Unbounded,
+    notes_of,
+)
 from inference.models.family import priors_of
 from inference.models.plain_means import PlainMean, beyond_notes, of_two_sums, two_sums_notes
 from inference.models.refusals import (
@@ -121,7 +130,7 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
 
     Raises InputError for a law on the whole numbers whose bounds are too far apart to sum over.
     """
-    place = place_of(law, question)
+    place, (low, width) = place_of(law, question), number_units(question)
     told = told_by(mechanism, summary, middle_cells)
     data = {"n": summary.n, "counts": told.values}
     mechanism, summary = told.numbers, told.answers
@@ -144,16 +153,16 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
         start,
         lambda draws: {**law.own(draws, place.units), **refusal_draws(question, draws)},
         refusal_notes(question),
-        remarks=lambda draws: (*_too_narrow(law, place, draws), *_far_beyond(law, place, plain, draws)),
-        channel=channel,
-        implied=partial(law.implied, question),
+        (notes_of(partial(_too_narrow, law, place)), notes_of(partial(_far_beyond, law, place, plain))),
+        lambda sites: {"implied": law.implied(question, sites)},
+        summaries=Summaries(channel, bounds=(low, low + width)),
     )
     error = math.sqrt(variance / max(summary.n, 1))
     end = bound_met(cell_middles(edges, noise_scale), summary.values / max(summary.n, 1), error)
     if end is None:
         return model
     straight = ridge_coordinates(question, law.ridge, place.bounds[end], place.stretch * error)
-    return replace(model, notes=(AT_A_BOUND, *model.notes), coordinates=straight)
+    return replace(model, notes=(AT_A_BOUND, *model.notes), sampling=Sampling(coordinates=straight))
 
 
 def of_total(law: NumberLaw, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -178,8 +187,12 @@ def of_total(law: NumberLaw, question: Question, mechanism: Mechanism, summary: 
         half = width / 2
         notes = two_sums_notes({"": of_two_sums(values, n, noise_sd, low + half, half)} if n else {})
     data, own = {"n": n, "total": values}, lambda draws: law.own(draws, place.units)
-    remarks, implied = partial(_too_narrow, law, place), partial(law.implied, question)
-    return Model(program, data, start, own, notes, remarks=remarks, implied=implied)
+    checks = (notes_of(partial(_too_narrow, law, place)),)
+
+    def derived(sites: Draws) -> dict[str, Any]:
+        return {"implied": law.implied(question, sites)}
+
+    return Model(program, data, start, own, notes, checks, derived)
 
 
 def _moments_of_total(shares: NDArray[np.float64], cells: int | None) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from inference.likelihoods import ProductSigns
 from inference.likelihoods.regression.sigmoid import response_moments
-from inference.models.base import Draws, Model
+from inference.models.base import Draws, Model, notes_of
 from inference.models.clipping import beyond_bounds
 from inference.models.leveled_regressions import regression_on_levels
 from inference.models.regression import Scale, regression
@@ -34,9 +34,8 @@ from inference.models.sampled_products import (
     few_reports,
     from_sites,
     parameters,
-    positive_signs,
-    replicated,
     second_moments,
+    signed_summaries,
     signs_of,
     start,
     together,
@@ -73,8 +72,7 @@ def logistic_from_products(question: Question, mechanism: Mechanism, summary: Qu
         start_of_cells(len(question.features)),
         partial(parameters_of_moments, question),
         few_reports(products, summary),
-        replicates=replicated(products, summary, moments_of),
-        shown=positive_signs,
+        summaries=signed_summaries(products, summary, moments_of),
     )
 
 
@@ -183,9 +181,8 @@ def _of_normal_features(question: Question, mechanism: SampledProducts, summary:
         start(question),
         partial(parameters, question),
         few_reports(mechanism, summary),
-        remarks=partial(beyond_bounds, question),
-        replicates=replicated(mechanism, summary, moments_of),
-        shown=positive_signs,
+        (notes_of(partial(beyond_bounds, question)),),
+        summaries=signed_summaries(mechanism, summary, moments_of),
     )
 
 

@@ -8,48 +8,49 @@ studies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.models.base import Draws
+from inference.models.base import Fit
 from inference.models.family import priors_of
 from inference.models.scales import scale_draws
 from inference.models.shares import prior_weight
 from inference.results.diagnostics import is_fixed, listed
+from inference.results.verdict import INFORMATIVENESS, PARTIAL, Finding
 from schemas import Question
 
 # In the posterior's own sds.
 MOVED = 1.0
 
 
-def pulled(question: Question, answers: float, sites: Draws, parameters: Draws) -> tuple[str, ...]:
+def pulled(question: Question, answers: float, fit: Fit) -> Iterable[Finding]:
     """Return a reason if the prior moved shares, or a scale's statistics, by one posterior sd or more.
 
     answers: number of noiseless answers that the reports are worth. Shares below the prior's are left out:
     zero limits them under any prior.
     """
-    del sites
     stated = priors_of(question)["p"]["concentration"]
     if isinstance(stated, Mapping):
         return ()
     weight = prior_weight(question, answers)
     odds = weight / (1 - weight) if weight < 1 else np.inf
     moved = {
-        name: odds * _pull(parameters[name], mean, name.startswith("p["))
+        name: odds * _pull(fit.parameters[name], mean, name.startswith("p["))
         for name, mean in _prior_means(question, stated).items()
-        if not is_fixed(parameters[name])
+        if not is_fixed(fit.parameters[name])
     }
     worst = max(moved.values(), default=0.0)
     if worst < MOVED:
         return ()
     found = [name for name, size in moved.items() if size >= MOVED]
-    return (
+    reason = (
         f"the prior has moved {listed(found)} by up to {worst:.1f} posterior sds, as it weighs "
         f"{100 * weight:.0f} %: a truth far from it lies outside these intervals too often; "
-        "more devices or a larger epsilon are needed, or a prior that states existing knowledge",
+        "more devices or a larger epsilon are needed, or a prior that states existing knowledge"
     )
+    return (Finding(INFORMATIVENESS, reason, PARTIAL),)
 
 
 def _pull(draws: NDArray[np.float64], mean: float, is_share: bool) -> float:

@@ -23,7 +23,7 @@ from inference.likelihoods import (
     SummedLogisticStatistics,
 )
 from inference.models import replicates
-from inference.models.base import Model, Truth
+from inference.models.base import Model, Summaries, Truth, notes_of
 from inference.models.clipping import Moments, beyond_bounds, clipping_notes, possible_clipping
 from inference.models.family import Family, Priors, Sets, register
 from inference.models.leveled_cells import random_people
@@ -56,14 +56,16 @@ def linear_from_sums(question: Question, mechanism: Mechanism, summary: Question
     found = _model(question, summed, summary, SummedLinearStatistics, {"sd": 0.5})
     notes = clipping_notes(question, _summed_moments(summed, summary))
     return (
-        replace(found, notes=notes) if notes else replace(found, remarks=partial(possible_clipping, question))
+        replace(found, notes=notes)
+        if notes
+        else replace(found, checks=(notes_of(partial(possible_clipping, question)),))
     )
 
 
 def logistic_from_sums(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """Return the model P(yes | x) = sigmoid(intercept + coefficients·x), x ~ Normal(mean, covariance)."""
     found = _model(question, cast(GaussianStatistics, mechanism), summary, SummedLogisticStatistics, {})
-    return replace(found, remarks=partial(beyond_bounds, question))
+    return replace(found, checks=(notes_of(partial(beyond_bounds, question)),))
 
 
 def _model(
@@ -138,7 +140,7 @@ def linear_from_records(question: Question, mechanism: Mechanism, summary: Quest
     start = first_values(len(question.features)) | {"sd": 0.5}
     notes = clipping_notes(question, _moments_of_records(record, summary.n, sums, squares))
     model = Model(program, {"n": summary.n, "moments": moments}, start, Scale(question).parameters, notes)
-    return model if notes else replace(model, remarks=partial(possible_clipping, question))
+    return model if notes else replace(model, checks=(notes_of(partial(possible_clipping, question)),))
 
 
 def _moments_of_records(
@@ -182,8 +184,8 @@ def logistic_from_records(question: Question, mechanism: Mechanism, summary: Que
         {"rows": rows},
         start,
         Scale(question).parameters,
-        remarks=partial(beyond_bounds, question),
-        replicates=replicates.records(record, rows),
+        checks=(notes_of(partial(beyond_bounds, question)),),
+        summaries=Summaries(replicates=replicates.records(record, rows)),
     )
 
 

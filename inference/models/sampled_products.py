@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from inference.likelihoods import ProductSigns, SignPatterns
 from inference.likelihoods.regression.products import correlations, sign_table
-from inference.models.base import Draws, Model, Replicates
+from inference.models.base import Draws, Model, Replicates, Summaries, notes_of
 from inference.models.clipping import Moments, clipping_notes, possible_clipping
 from inference.models.family import priors_of
 from inference.models.regression import Scale, correlated, regression, residual_sd
@@ -59,11 +59,10 @@ def linear_from_products(question: Question, mechanism: Mechanism, summary: Ques
         {**start(question), "sd": 0.5},
         partial(parameters, question),
         clipping_notes(question, moments_seen(products, summary)) + few_reports(products, summary),
-        replicates=replicated(products, summary, partial(from_sites, moments=second_moments)),
-        shown=positive_signs,
+        summaries=signed_summaries(products, summary, partial(from_sites, moments=second_moments)),
     )
     clipped = len(model.notes) > len(few_reports(products, summary))
-    return model if clipped else replace(model, remarks=partial(possible_clipping, question))
+    return model if clipped else replace(model, checks=(notes_of(partial(possible_clipping, question)),))
 
 
 def second_moments(
@@ -82,9 +81,16 @@ def together(mean: Any, covariance: Any, response: Any, cross: Any, variance: An
     return numpy.outer(middle, middle) + numpy.pad(spread, ((1, 0), (1, 0)))
 
 
-def positive_signs(counts: Values) -> Values:
-    """Select the positive counts of (…, 2 T); how often a product was sampled does not depend on answers."""
-    return counts[..., 1::2]
+def signed_summaries(
+    mechanism: SampledProducts, summary: QuestionSummary, second_of: Callable[[Draws], Any]
+) -> Summaries:
+    """Return how checks read counts of signs: positive ones, as answers do not move how often a product came.
+
+    second_of: returns M from one draw of the sites.
+    """
+    return Summaries(
+        shown=lambda counts: counts[..., 1::2], replicates=replicated(mechanism, summary, second_of)
+    )
 
 
 def signs_of(mechanism: SampledProducts, second: Any, n: int) -> ProductSigns | SignPatterns:

@@ -35,7 +35,7 @@ class Lines(NamedTuple):
 
 
 def holders_differ(
-    question: Question, statistics: HolderStatistics, draws: Mapping[str, NDArray[np.float64]], seed: int
+    question: Question, statistics: HolderStatistics, seed: int, draws: Mapping[str, NDArray[np.float64]]
 ) -> tuple[str, ...]:
     """Return reasons against one line for all holders, from a posterior's draws (chains, draws) by name."""
     if statistics.holders < 2:

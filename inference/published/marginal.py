@@ -17,7 +17,7 @@ from jax.scipy.linalg import solve_triangular
 
 from inference.likelihoods.holders.law import second_moments
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.models.base import Model
+from inference.models.base import Model, Sampling
 from inference.models.holder_regression import moment_start
 from inference.models.holders import observe, observed, refusal, rows_of
 from inference.published.base import Method, Run
@@ -68,7 +68,7 @@ def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior, in_sds:
         **found.initial,
     }
     data = {**found.data, **{f"prior_{name}": value for name, value in prior._asdict().items()}}
-    return Model(program, data, initial, dict, target_acceptance=found.target_acceptance)
+    return Model(program, data, initial, dict, sampling=Sampling(found.target_acceptance))
 
 
 def _feature_factor(prior: ConjugatePrior, d: int) -> Array:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.judging import Drawing, judged
+from inference.fit_model import fields_of, posterior_of
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.models.holder_regression import ONE_SD, clipped_records_notes, parameters_of
 from inference.models.holders import rows_of
@@ -13,6 +15,7 @@ from inference.published import method_named
 from inference.published.base import Method, Run
 from inference.published.conjugate import ConjugatePrior, default_prior
 from inference.results.posterior import Posterior
+from inference.results.verdict import FIT, Finding, findings
 from inference.seeds import seed_of
 from ldp_client.documents.errors import InputError
 from schemas import Question, Study
@@ -21,10 +24,17 @@ Values = NDArray[np.float64]
 
 
 def draw_published(
-    study: Study, question: Question, statistics: HolderStatistics, seed: int, name: str
+    study: Study,
+    question: Question,
+    statistics: HolderStatistics,
+    seed: int,
+    name: str,
+    against: Callable[[Mapping[str, Values]], Iterable[str]] = lambda _parameters: (),
+    more: Iterable[Finding] = (),
 ) -> Posterior:
     """Draw by the method of that name, under `default_prior`.
 
+    against: reasons against the model, from the parameters' draws. more: further findings.
     Raises InputError if the method is not for these statistics, or the study states a prior.
     """
     method = method_named(name)
@@ -50,9 +60,18 @@ def draw_published(
     before = _before(question, statistics, method, prior, own_seed)
     stated = method.prior.stated(question, statistics.intercept, prior)
     notes = (ONE_SD, *clipped_records_notes(question, statistics, rows_of(statistics)))
-    drawing = Drawing(drawn, parameters, before, stated, notes)
-    n = round(float(np.maximum(statistics.counts, 0).sum()))
-    return judged(study, question, drawing, n, seed, name)
+    return posterior_of(
+        drawn,
+        parameters,
+        before,
+        (*findings(FIT, against(parameters)), *more),
+        n=round(float(np.maximum(statistics.counts, 0).sum())),
+        seed=seed,
+        method=name,
+        prior=stated,
+        notes=notes,
+        **fields_of(study, question),
+    )
 
 
 def _named(

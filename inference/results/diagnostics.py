@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inference.results.convergence import ess_bulk, ess_tail, r_hat
-from inference.results.verdict import BAD, NOT_CHECKED, PARTIAL, UNTOUCHED, Part, Verdict
+from inference.results.verdict import CONVERGENCE, NOTE, Finding, Verdict, findings
 from inference.samplers import KEEP_MORE
 
 MAX_R_HAT = 1.01
@@ -24,18 +25,27 @@ MOST_NAMED = 8
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """verdict: convergence, fit, informativeness. Chains are good if R-hat ≤ 1.01, bulk and tail ESS ≥ 400,
-    and divergences do not exceed the model's allowance, which is zero for nearly all models.
+    """The findings of all checks. Chains are good if R-hat ≤ 1.01, bulk and tail ESS ≥ 400, and divergences
+    do not exceed the model's allowance, which is zero for nearly all models.
 
-    notes: further notes for the reader. r_hat, ess_bulk, ess_tail: by parameter.
+    findings: in the order of the checks. r_hat, ess_bulk, ess_tail: by parameter.
     """
 
-    verdict: Verdict
-    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
     divergences: int
     r_hat: Mapping[str, float]
     ess_bulk: Mapping[str, float]
     ess_tail: Mapping[str, float]
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Return the verdict that the findings add up to."""
+        return Verdict.of(self.findings)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return further notes for the reader."""
+        return tuple(finding.text for finding in self.findings if finding.part == NOTE)
 
     @property
     def ok(self) -> bool:
@@ -47,24 +57,9 @@ class Diagnostics:
         """Return the reasons of parts that are not good, the worst part's first."""
         return self.verdict.reasons
 
-    def with_model(self, reasons: tuple[str, ...], notes: tuple[str, ...] = ()) -> Diagnostics:
-        """Return a copy whose model is also bad for these reasons, if any, with more notes."""
-        verdict = replace(self.verdict, fit=self.verdict.fit.with_reasons(reasons))
-        return replace(self, verdict=verdict, notes=(*self.notes, *notes))
-
-    def with_informativeness(self, reasons: tuple[str, ...]) -> Diagnostics:
-        """Return a copy with further reasons, if any, why reports alone do not determine all parameters."""
-        own = self.verdict.informativeness
-        if not reasons:
-            return self
-        part = Part(BAD if own.state == BAD else PARTIAL, (*own.reasons, *reasons))
-        return replace(self, verdict=replace(self.verdict, informativeness=part))
-
-    def unchecked(self, why: str) -> Diagnostics:
-        """Return a copy whose model counts as not checked, unless it is bad already."""
-        own = self.verdict.fit
-        model = own if own.state == BAD else Part(NOT_CHECKED, (*own.reasons, why))
-        return replace(self, verdict=replace(self.verdict, fit=model))
+    def with_findings(self, more: Iterable[Finding]) -> Diagnostics:
+        """Return a copy with further findings after its own."""
+        return replace(self, findings=(*self.findings, *more))
 
 
 @dataclass(frozen=True)
@@ -98,22 +93,20 @@ def mixing(parameters: Mapping[str, NDArray[np.float64]]) -> Mixing:
 def diagnose(
     parameters: Mapping[str, NDArray[np.float64]],
     diverging: NDArray[np.bool_],
-    n: int = 1,
-    notes: tuple[str, ...] = (),
+    more: Iterable[Finding] = (),
+    *,
     reasons: Sequence[str] = (),
     found: Mixing | None = None,
     remedy: str = KEEP_MORE,
     chained: bool = True,
-    fit: Part = UNTOUCHED,
-    informativeness: Part = UNTOUCHED,
     may_diverge: float = 0.0,
 ) -> Diagnostics:
-    """Judge draws of shape (chains, draws) for each parameter, from n reports.
+    """Judge draws of shape (chains, draws) for each parameter.
 
-    notes: further notes for the reader. reasons: the method's own reasons not to trust its draws. found: the
+    more: findings of other checks. reasons: the method's own reasons not to trust its draws. found: the
     draws' mixing, if already measured. remedy: advice if they mix badly. chained: True if draws come from
     Markov chains, so that mixing decides; otherwise they need only be finite. may_diverge: tolerated share of
-    divergent transitions. fit, informativeness: these parts of the verdict.
+    divergent transitions.
     """
     found = found or mixing(parameters)
     # Parameters that a method takes as known do not vary; a longer run would not change that.
@@ -126,10 +119,8 @@ def diagnose(
     divergences = int(diverging.sum())
     if divergences > may_diverge * diverging.size:
         reasons.append(f"{divergences} transitions diverged: state a narrower prior, or try another seed")
-    if n == 0:
-        informativeness = Part(BAD, ("there are no reports: this is the prior",))
-    verdict = Verdict(Part.of(tuple(reasons)), fit, informativeness)
-    return Diagnostics(verdict, notes, divergences, found.r_hat, found.ess_bulk, found.ess_tail)
+    every = (*findings(CONVERGENCE, reasons), *more)
+    return Diagnostics(every, divergences, found.r_hat, found.ess_bulk, found.ess_tail)
 
 
 def _if_moving(statistic: Callable[..., float], draws: NDArray[np.float64], *more: object) -> float:

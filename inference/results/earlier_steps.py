@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -14,6 +14,7 @@ import numpy as np
 from inference.results.intervals import written
 from inference.results.posterior import Posterior
 from inference.results.provenance import Input, input_of
+from inference.results.verdict import EARLIER, findings
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import visible
 from schemas import Study
@@ -51,9 +52,8 @@ class Earlier:
 
     def _on(self, question: str, posterior: Posterior) -> Posterior:
         about = (line for line in self.lines if line.question == question)
-        before = tuple(f"{line.what}: {line.says}" for line in about if line.state == "bad")
-        found = posterior.diagnostics
-        return replace(posterior, diagnostics=replace(found, verdict=replace(found.verdict, before=before)))
+        against = (f"{line.what}: {line.says}" for line in about if line.state == "bad")
+        return posterior.with_findings(findings(EARLIER, against))
 
     def to_document(self) -> dict[str, Any]:
         """Return its entry in posterior.json."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -19,7 +19,7 @@ from inference.results.printed import frame_of, html_of, text_of
 from inference.results.prior_notes import is_log_normal
 from inference.results.quantity import QUANTILES, Quantity
 from inference.results.tree import Axis, Layout, axes_of, layout_of, tree_of
-from inference.results.verdict import Verdict
+from inference.results.verdict import Finding, Verdict
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted, nearest
 
@@ -274,28 +274,16 @@ class Posterior:
             )
         return needed
 
-    def doubted(self, reasons: tuple[str, ...]) -> Self:
-        """Mark the model as bad for reasons.
+    def with_findings(self, more: Iterable[Finding]) -> Self:
+        """Add findings of later checks.
 
         Args:
-            reasons: why the reports do not fit it.
+            more: findings for or against the use of this posterior.
 
         Returns:
-            A copy of the posterior; unchanged if there are no reasons.
+            A copy of the posterior with these findings after its own.
         """
-        return replace(self, diagnostics=self.diagnostics.with_model(reasons))
-
-    def noted(self, notes: tuple[str, ...]) -> Posterior:
-        """Add notes to the diagnostics.
-
-        Args:
-            notes: sentences for the reader of the result.
-
-        Returns:
-            A copy of the posterior with these notes after its own.
-        """
-        diagnostics = replace(self.diagnostics, notes=(*self.diagnostics.notes, *notes))
-        return replace(self, diagnostics=diagnostics)
+        return replace(self, diagnostics=self.diagnostics.with_findings(more))
 
     def size_in_words(self) -> str:
         """Return the number of reports used, or of records and holders, in words."""

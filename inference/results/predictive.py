@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc
 
+from inference.results.verdict import FIT, NOT_CHECKED, NOTE, Finding, findings
 from inference.tail_probabilities import squares_beyond
 
 Vector = NDArray[np.float64]
@@ -169,9 +170,10 @@ class Predictive:
 
     fit_p: the p-value of a test of the whole histogram, if there is one; it then decides on misfit.
     tells_laws: whether these reports would reveal a law of another shape. mean: of the answers, by the law
-    and without a law. people: {index of a group of people's first entry: the group's name}, for entries by
-    groups of people. before: the observed groups of the summary that `prior` simulates, if it differs from
-    `posterior`'s. against: reasons why the model does not fit, from checks of other summaries.
+    and without a law, bounds at 0 and 1; bounds: the same in own units. people: {index of a group of people's
+    first entry: the group's name}, for entries by groups of people. before: the observed groups of the
+    summary that `prior` simulates, if it differs from `posterior`'s. against: reasons why the model does not
+    fit, from checks of other summaries.
     """
 
     prior: Shares
@@ -180,6 +182,7 @@ class Predictive:
     fit_p: float | None = None
     tells_laws: bool = True
     mean: Moment | None = None
+    bounds: tuple[float, float] = (0.0, 1.0)
     people: Mapping[int, str] = field(default_factory=dict)
     before: Shares | None = None
     against: tuple[str, ...] = ()
@@ -270,23 +273,40 @@ class Predictive:
             )
         return tuple(found)
 
-    def against_free(self, low: float, width: float) -> tuple[str, ...]:
-        """Return a reason against the law if its mean differs from the reports' mean; in own units."""
-        found = self.mean
+    def _against_free(self) -> tuple[str, ...]:
+        """Return a reason against the law if its mean differs from the reports' mean, in own units."""
+        found, (low, high) = self.mean, self.bounds
         if found is None or found.p >= FALSE_ALARM:
             return ()
-        first, last = (low + width * (found.free + sign * 1.645 * found.error) for sign in (-1, 1))
+        first, middle, last = (
+            low + (high - low) * (found.free + sign * 1.645 * found.error) for sign in (-1, 0, 1)
+        )
         return (
-            f"without a law the mean of the answers is {low + width * found.free:.4g} ({first:.4g} to "
-            f"{last:.4g}), by this law {low + width * found.of_law:.4g}: fit the model "
-            "'nonparametric' instead",
+            f"without a law the mean of the answers is {middle:.4g} ({first:.4g} to {last:.4g}), by this law "
+            f"{low + (high - low) * found.of_law:.4g}: fit the model 'nonparametric' instead",
         )
 
     def reasons(self) -> tuple[str, ...]:
         """Return reasons against the model; empty if it predicts the observed summary."""
+        against = (*self.against, *self._against_free())
         if not self._outside:
-            return self.against
-        return ("the model does not fit these reports: its intervals describe another law", *self.against)
+            return against
+        return ("the model does not fit these reports: its intervals describe another law", *against)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return the findings of the checks."""
+        return (*findings(FIT, self.reasons()), *findings(NOTE, self.notes()))
+
+
+class Unchecked(NamedTuple):
+    """Say why no shares of reports were compared with the law, and list other evidence against the model."""
+
+    why: str
+    against: tuple[str, ...] = ()
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return the findings: the law counts as not checked."""
+        return (Finding(FIT, self.why, NOT_CHECKED), *findings(FIT, self.against))
 
 
 def _with_total(entries: Shares) -> Shares:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.results.diagnostics import is_fixed, listed
-from inference.results.verdict import BAD, PARTIAL, Part
+from inference.results.verdict import BAD, FIT, INFORMATIVENESS, NOTE, PARTIAL, Finding
 
 Parameters = Mapping[str, NDArray[np.float64]]
 
@@ -39,7 +39,7 @@ def is_log_normal(stated: Any) -> bool:
 
 def informativeness(
     parameters: Parameters, prior: Parameters, stated: Mapping[str, Any] | None = None
-) -> Part:
+) -> tuple[Finding, ...]:
     """Judge what was learnt, comparing draws (chains, draws) of each parameter with prior draws (draws,).
 
     A parameter without a prior counts as learnt. stated: {parameter: its prior, as stated}.
@@ -50,25 +50,25 @@ def informativeness(
     wide = [name for name, draws in moving.items() if name in prior and _is_wide(draws, prior[name])]
     drowned = [name for name in wide if _is_near(moving[name], prior[name])]
     held = [name for name in wide if name not in drowned]
-    reasons = []
+    found: tuple[Finding, ...] = ()
     if drowned:
-        reasons.append(
+        reason = (
             f"the noise drowns the signal of {listed(drowned)}: the posterior is hardly narrower than the "
             "prior; more devices or a larger epsilon are needed"
         )
+        found += (Finding(INFORMATIVENESS, reason, BAD if len(drowned) == len(moving) else PARTIAL),)
     if held:
-        reasons.append(
+        reason = (
             f"the prior holds {listed(held)} back: the reports move the posterior away from it, but hardly "
             f"narrow it, so that the prior counts as much as they do; {WIDER} if the prior is wrong, or use "
             "more devices or a larger epsilon"
         )
-    if not reasons:
-        return Part()
-    return Part(BAD if len(drowned) == len(moving) else PARTIAL, tuple(reasons))
+        found += (Finding(INFORMATIVENESS, reason, PARTIAL),)
+    return found
 
 
-def contradictions(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> tuple[str, ...]:
-    """Return reasons against the model if the posterior is far beyond all prior draws.
+def contradictions(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> tuple[Finding, ...]:
+    """Return a reason against the model if the posterior is far beyond all prior draws.
 
     remedy: advice if the prior is wrong. Of truths from a normal prior, one in 10⁵ gives a false alarm; from
     an exponential prior, one in 10⁴.
@@ -76,13 +76,14 @@ def contradictions(parameters: Parameters, prior: Parameters, remedy: str = WIDE
     beyond = [name for name, draws in _moving(parameters).items() if _contradicts(draws, prior.get(name))]
     if not beyond:
         return ()
-    return (
+    reason = (
         f"the prior contradicts the reports: for {listed(beyond)} it has no mass near the reports' values, "
-        f"and the numbers are a compromise of the two; {remedy}, or look for effects that the model ignores",
+        f"and the numbers are a compromise of the two; {remedy}, or look for effects that the model ignores"
     )
+    return (Finding(FIT, reason),)
 
 
-def prior_notes(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> tuple[str, ...]:
+def prior_notes(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> tuple[Finding, ...]:
     """Return a note if the posterior is far out in its prior, but not beyond it.
 
     remedy: advice if the prior is wrong.
@@ -96,13 +97,14 @@ def prior_notes(parameters: Parameters, prior: Parameters, remedy: str = WIDER) 
     ]
     if not far:
         return ()
-    return (
+    note = (
         f"prior and reports disagree about {listed(far)}: the posterior lies far out in the prior, as a "
-        f"compromise; {remedy} if the prior is wrong, or look for effects that the model ignores",
+        f"compromise; {remedy} if the prior is wrong, or look for effects that the model ignores"
     )
+    return (Finding(NOTE, note),)
 
 
-def leaning_notes(parameters: Parameters, stated: Mapping[str, Any]) -> tuple[str, ...]:
+def leaning_notes(parameters: Parameters, stated: Mapping[str, Any]) -> tuple[Finding, ...]:
     """Return a note if a posterior is pressed against an end of its uniform prior, as stated."""
     ends = _uniform_ends(stated)
     leaning = [
@@ -110,10 +112,11 @@ def leaning_notes(parameters: Parameters, stated: Mapping[str, Any]) -> tuple[st
     ]
     if not leaning:
         return ()
-    return (
+    note = (
         f"the posterior of {listed(leaning)} is pressed against an end of its uniform prior: the reports "
-        "speak for values that the prior rules out; look at the prior's units, and state a wider one",
+        "speak for values that the prior rules out; look at the prior's units, and state a wider one"
     )
+    return (Finding(NOTE, note),)
 
 
 def _uniform_ends(stated: Mapping[str, Any]) -> dict[str, tuple[float, float]]:

@@ -7,7 +7,7 @@ have learnt nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,9 @@ NOT_CHECKED = "not checked"
 _WORST_FIRST = (BAD, NOT_CHECKED, PARTIAL, GOOD)
 # If two parts are equally bad, the first decides. Without sound draws no other part is readable, and the
 # width of a wrong model's posterior does not matter.
-PARTS = ("convergence", "fit", "informativeness")
+CONVERGENCE, FIT, INFORMATIVENESS = PARTS = ("convergence", "fit", "informativeness")
+# Other findings: reasons from steps before the fit, and notes, which change no part.
+EARLIER, NOTE = "earlier", "note"
 _HEADLINES = {
     ("convergence", BAD): "the draws do not represent the posterior",
     ("fit", BAD): "the reports do not fit the model",
@@ -34,6 +36,24 @@ BEFORE = "what was done before speaks against these numbers"
 
 
 @dataclass(frozen=True)
+class Finding:
+    """One result of a check.
+
+    part: the part of the verdict that it changes, EARLIER or NOTE. text: a sentence for the reader. state: of
+    that part.
+    """
+
+    part: str
+    text: str
+    state: str = BAD
+
+
+def findings(part: str, texts: Iterable[str], state: str = BAD) -> tuple[Finding, ...]:
+    """Return a finding on one part of the verdict for each text."""
+    return tuple(Finding(part, text, state) for text in texts)
+
+
+@dataclass(frozen=True)
 class Part:
     """A part of the verdict. reasons: why it has its state.
 
@@ -43,27 +63,28 @@ class Part:
     state: str = GOOD
     reasons: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, reasons: tuple[str, ...]) -> Part:
-        """Return a bad part with these reasons, or a good part if there are none."""
-        return cls(BAD if reasons else GOOD, reasons)
-
-    def with_reasons(self, reasons: tuple[str, ...]) -> Part:
-        """Return the part, made bad by these further reasons if there are any."""
-        return Part(BAD, (*self.reasons, *reasons)) if reasons else self
-
-
-UNTOUCHED = Part()
-
 
 @dataclass(frozen=True)
 class Verdict:
     """The three parts. before: reasons against the numbers from steps before the fit."""
 
-    convergence: Part = UNTOUCHED
-    fit: Part = UNTOUCHED
-    informativeness: Part = UNTOUCHED
+    convergence: Part = Part()
+    fit: Part = Part()
+    informativeness: Part = Part()
     before: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, found: Iterable[Finding]) -> Verdict:
+        """Collect findings: the worst state of each part, with the reasons in order."""
+        found = tuple(found)
+        parts = []
+        for name in PARTS:
+            own = [finding for finding in found if finding.part == name]
+            state = min((finding.state for finding in own), key=_WORST_FIRST.index, default=GOOD)
+            parts.append(Part(state, tuple(finding.text for finding in own)))
+        convergence, fit, informativeness = parts
+        earlier = tuple(finding.text for finding in found if finding.part == EARLIER)
+        return cls(convergence, fit, informativeness, earlier)
 
     @property
     def parts(self) -> dict[str, Part]:

@@ -82,7 +82,7 @@ def sample(
                 if enough(_joined(rounds).sites):
                     break
             drawn = _joined(rounds)
-            if drawn.diverging.mean() <= model.may_diverge:
+            if drawn.diverging.mean() <= model.sampling.may_diverge:
                 break
     return drawn
 
@@ -118,7 +118,7 @@ def _beginning(space: Space, seed: int, chains: int) -> Program:
 
 def _targets(model: Model) -> tuple[float, ...]:
     """Acceptances to aim at, one after the other while chains diverge."""
-    first = model.target_acceptance
+    first = model.sampling.target_acceptance
     return (first, CAREFUL_ACCEPTANCE) if first < CAREFUL_ACCEPTANCE else (first,)
 
 
@@ -177,4 +177,4 @@ def draw(
         return not found.reasons()
 
     drawn = sample(model, seed, warmup, kept=draws, enough=enough, count=chains, progress=progress)
-    return replace(drawn, mixing=measured[-1], may_diverge=model.may_diverge)
+    return replace(drawn, mixing=measured[-1], may_diverge=model.sampling.may_diverge)

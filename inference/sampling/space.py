@@ -92,7 +92,7 @@ class Space:
 
 def space_of(model: Model) -> Space:
     """Return the unbounded space of a model. Call it, and its results, in one setting of JAX's precision."""
-    program, coordinates = model.program, model.coordinates
+    program, coordinates = model.program, model.sampling.coordinates
 
     def unbounded(initial: Arrays, data: Arrays) -> dict[str, Array]:
         # A prior may omit sites that the moments give.
@@ -115,7 +115,8 @@ def space_of(model: Model) -> Space:
     def start(initial: Arrays, data: Arrays) -> Array:
         return ravel_pytree(unbounded(initial, data))[0]
 
-    redraw = redrawing(program, model.redrawn, unravel, potential) if model.redrawn else None
+    redrawn = model.sampling.redrawn
+    redraw = redrawing(program, redrawn, unravel, potential) if redrawn else None
     return Space(potential, sites, start, dimension, redraw)
 
 

@@ -28,7 +28,7 @@ def _posterior_of(question: str, prior_sd: float) -> Posterior:
     draws = {name: random.normal(0.3, 0.1, (4, 1000)) for name in names}
     prior = dict.fromkeys(names, prior_sd)
     prior_draws = {name: random.normal(0.3, prior_sd, 1000) for name in names}
-    found = diagnose(draws, np.zeros((4, 1000), bool), informativeness=informativeness(draws, prior_draws))
+    found = diagnose(draws, np.zeros((4, 1000), bool), informativeness(draws, prior_draws))
     return Posterior(question, model, 500, draws, prior, found, STUDY.digest, 0)
 
 

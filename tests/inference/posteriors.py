@@ -6,17 +6,17 @@ import numpy as np
 
 from inference import Posterior
 from inference.results.diagnostics import Mixing, diagnose
-from inference.results.verdict import BAD, Part
+from inference.results.verdict import INFORMATIVENESS, Finding
 
 SHAPE = (4, 1000)
-NOTHING = Part(BAD, ("the noise drowns the signal",))
+NOTHING = (Finding(INFORMATIVENESS, "the noise drowns the signal"),)
 
 
 def made(
     question="colour",
     names=("p[<b>red</b>]", "p[blue/green]"),
     seed=0,
-    informativeness=None,
+    findings=(),
     study_digest="digest",
     **more,
 ):
@@ -25,7 +25,7 @@ def made(
     draws = dict(zip(names, (first, 1 - first), strict=False)) | more.pop("others", {})
     one = dict.fromkeys(draws, 1.0)
     mixing = Mixing(one, dict.fromkeys(draws, 4000.0), dict.fromkeys(draws, 4000.0))
-    found = diagnose(draws, np.zeros(SHAPE, bool), found=mixing, informativeness=informativeness or Part())
+    found = diagnose(draws, np.zeros(SHAPE, bool), findings, found=mixing)
     prior = {name: random.uniform(size=1000) for name in draws}
     return Posterior(
         question, "multinomial", 100, draws, one, found, study_digest, 1, prior_draws=prior, **more

@@ -9,6 +9,7 @@ import pytest
 
 from inference import summarize
 from inference.models import model_for
+from inference.models.base import Fit
 from inference.models.holder_regression import holder_regression
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
@@ -90,7 +91,9 @@ def remarks(means, sds, spread: float = 0.01, template=studies.LOGISTIC):
     around = lambda middle: middle * np.exp(spread * random.normal(size=(4, 100, 2)))  # noqa: E731
     draws = {"feature_mean": around(np.asarray(means)), "feature_sd": around(np.asarray(sds))}
     draws |= {"intercept": np.zeros((4, 100)), "coefficients": np.zeros((4, 100, 2)), "sd": np.ones((4, 100))}
-    return model_for(study.questions[0], QuestionSummary(0, summary.values, summary.reports)).remarks(draws)
+    model = model_for(study.questions[0], QuestionSummary(0, summary.values, summary.reports))
+    fit = Fit(draws, {}, {}, 0)
+    return tuple(finding.text for check in model.checks for finding in check(fit))
 
 
 def test_features_crowded_at_a_bound_are_noted():

@@ -5,8 +5,11 @@ import pandas as pd
 import pytest
 
 from inference import fit, summarize
+from inference.fit_model import NO_REPORTS, posterior_of
 from inference.results.diagnostics import diagnose
 from inference.results.predictive import Predictive
+from inference.results.verdict import Part
+from inference.sampling import Sampled
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
@@ -50,9 +53,12 @@ def test_predictive_check_reports_surprise_and_misfit():
 
 
 def test_posterior_without_reports_is_not_ok():
-    found = diagnose({"x": chains(np.random.default_rng(1))}, np.zeros((4, 1000), bool), n=0)
-    assert not found.ok
-    assert "no reports" in found.reasons[0]
+    draws = {"x": chains(np.random.default_rng(1))}
+    sampled = Sampled(draws, np.zeros((4, 1000), bool))
+    found = posterior_of(
+        sampled, draws, {}, n=0, method="nuts", prior={}, question="q", model="m", study_digest="", seed=0
+    )
+    assert found.verdict.informativeness == Part("bad", (NO_REPORTS,))
 
 
 ONE = Study(studies.document(studies.YES_NO))

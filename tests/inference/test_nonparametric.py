@@ -10,7 +10,7 @@ from scipy import integrate, stats
 from benchmarks import nonparametric as nonparametric_studies
 from inference.design.calibration import prior_truths
 from inference.design.truth import with_truth
-from inference.fitting import draw_posterior
+from inference.fitting import How, fit_question
 from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_channel
 from inference.models import model_for
 from inference.results.page import render_page
@@ -89,7 +89,8 @@ def test_answers_all_at_a_bound_are_fitted_and_drawn_on_page():
         studies.document({**NO_MODEL, "bounds": ["0", "1"], "mechanism": {"name": "laplace", "epsilon": "4"}})
     )
     part = reports_of(question, np.zeros(1), 3000)
-    found = draw_posterior(study, study.questions[0], model_for(question, part), part.n, 0)
+    how = How(0, "nuts", 1000, 4, 0.0, None)
+    found = fit_question(study, study.questions[0], model_for(question, part), part.n, how)
     rows = found.rows()
     assert rows["mean"]["q05"] <= 1e-6 < rows["mean"]["q95"] < 0.05
     assert rows["above[0.5]"]["q05"] <= 1e-6
@@ -137,5 +138,5 @@ def test_law_is_compared_with_mean_found_without_law(law, fits):
     assert found.free == pytest.approx(exact, abs=4 * found.error + 0.002)
     assert found.error < 0.002
     assert (found.p > 1e-3) == fits
-    predictive = Predictive(np.ones((2, 2)), np.ones((2, 2)), np.ones(2), mean=found)
-    assert bool(predictive.against_free(10.0, 5.0)) != fits
+    predictive = Predictive(np.ones((2, 2)), np.ones((2, 2)), np.ones(2), mean=found, bounds=(10.0, 15.0))
+    assert bool(predictive.reasons()) != fits

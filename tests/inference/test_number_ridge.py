@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from inference.models import model_for
-from inference.models.base import IDENTITY
+from inference.models.base import IDENTITY, Sampling
 from inference.models.number import AT_A_BOUND, bound_met, wedge
 from inference.results.diagnostics import mixing
 from inference.sampling import sample
@@ -61,7 +61,7 @@ def test_posterior_on_ridge_matches_original_coordinates(upper):
     """Against sums over a grid of mean and log sd, in scaled units."""
     model, drawn = upper
     with jax.enable_x64(True):
-        space, data = space_of(replace(model, coordinates=IDENTITY)), as_arrays(model.data)
+        space, data = space_of(replace(model, sampling=Sampling())), as_arrays(model.data)
         mean, log_sd = np.meshgrid(np.linspace(0.9, 6.0, 160), np.linspace(-9.0, 1.5, 160))
         # Sites are in the order of their names.
         vectors = jnp.asarray(np.stack([mean.ravel(), log_sd.ravel()], -1))
@@ -99,4 +99,4 @@ def test_only_answers_at_a_bound_are_noted():
     # So much noise does not tell.
     assert bound_met(middles, upper, 0.1) is None
     assert model_at(0.5).notes == ()
-    assert model_at(0.5).coordinates is IDENTITY
+    assert model_at(0.5).sampling.coordinates is IDENTITY

@@ -18,7 +18,7 @@ from inference.results.page import render_page
 from inference.results.posterior import Posterior
 from inference.results.predictive import Predictive
 from inference.results.saving import save_posteriors
-from inference.results.verdict import Part
+from inference.results.verdict import Finding
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
@@ -28,15 +28,17 @@ from tests.kit.errors import raises
 mpl.use("Agg")
 
 
-@pytest.mark.parametrize("part", [Part(), NOTHING, Part("partial", ("of some nothing",))])
-def test_page_shows_no_green_if_nothing_was_learnt(part):
+@pytest.mark.parametrize(
+    "findings", [(), NOTHING, (Finding("informativeness", "of some nothing", "partial"),)]
+)
+def test_page_shows_no_green_if_nothing_was_learnt(findings):
     """Good chains and a fitting model do not mean that anything was learnt."""
     study = Study(studies.document({**studies.ONE_OF, "choices": ["a", "b"]}))
     page = render_page(
-        study, {"colour": made(names=("p[a]", "p[b]"), informativeness=part, study_digest=study.digest)}
+        study, {"colour": made(names=("p[a]", "p[b]"), findings=findings, study_digest=study.digest)}
     )
-    assert page.count('<strong class="ok">good') == (0 if part.reasons else 3)
-    assert ("Do not use these numbers as they stand" in page) == bool(part.reasons)
+    assert page.count('<strong class="ok">good') == (0 if findings else 3)
+    assert ("Do not use these numbers as they stand" in page) == bool(findings)
 
 
 def test_summary_is_data_frame_with_chosen_interval(tmp_path):
@@ -51,7 +53,7 @@ def test_summary_is_data_frame_with_chosen_interval(tmp_path):
     # Of highest density: as dense at one end as at the other.
     assert stats.gamma.pdf(low, 2) == pytest.approx(stats.gamma.pdf(high, 2), rel=0.1)
     assert set(table["verdict"]) == {"no check speaks against these numbers"}
-    bad = made(informativeness=NOTHING).summary()
+    bad = made(findings=NOTHING).summary()
     assert not bad.attrs["ok"]
     assert set(bad["verdict"]) == {"nothing was learnt: this is the prior"}
     bad.to_parquet(tmp_path / "table.parquet")
@@ -116,7 +118,7 @@ def test_quantities_of_one_fit_are_calculated_draw_by_draw():
 
 
 def test_derived_quantity_inherits_not_ok():
-    sound, silent = made(), made("other", informativeness=NOTHING)
+    sound, silent = made(), made("other", findings=NOTHING)
     gap = sound["p[blue/green]"] - silent["p[blue/green]"]
     assert "NOT OK: other: nothing was learnt: this is the prior" in repr(gap)
     assert "NOT OK" not in repr(sound["p[blue/green]"])

@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from inference.results.plots import pictures_of
 from inference.results.posterior import Posterior
 from inference.results.printed import text_of
 from inference.results.prior_notes import informativeness
-from inference.results.verdict import Part, Verdict
+from inference.results.verdict import Finding, Verdict
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
@@ -41,7 +40,7 @@ def posterior_of(question, names, prior_sd=1.0, study=STUDY):
     random = np.random.default_rng(4)
     draws = {name: random.normal(0.3, 0.02, (4, 1000)) for name in names}
     prior_draws = {name: random.normal(0.3, prior_sd, 1000) for name in names}
-    found = diagnose(draws, np.zeros((4, 1000), bool), informativeness=informativeness(draws, prior_draws))
+    found = diagnose(draws, np.zeros((4, 1000), bool), informativeness(draws, prior_draws))
     model = study.question(question).model.name
     prior = dict.fromkeys(names, prior_sd)
     return Posterior(question, model, 500, draws, prior, found, study.digest, 0)
@@ -53,28 +52,25 @@ POSTERIORS = {
 }
 
 
-def with_part(posterior, name, part):
-    verdict = replace(posterior.verdict, **{name: part})
-    return replace(posterior, diagnostics=replace(posterior.diagnostics, verdict=verdict))
-
-
 @pytest.mark.parametrize("name", ["convergence", "fit", "informativeness"])
 def test_headline_of_bad_result_shows_no_numbers(name):
     question = STUDY.question("ever")
     good = headline(question, POSTERIORS["ever"])
     assert good.shown == "ok"
     assert "the share of yes is 30" in good.says.lower()
-    bad = headline(question, with_part(POSTERIORS["ever"], name, Part("bad", ("why",))))
+    bad = headline(question, POSTERIORS["ever"].with_findings([Finding(name, "why")]))
     assert bad.shown == "bad"
     assert not re.search(r"\d", bad.says)
 
 
 def test_only_fully_good_results_are_green(pictures):
     question = STUDY.question("ever")
-    partial = headline(question, with_part(POSTERIORS["ever"], "informativeness", Part("partial", ("why",))))
-    unchecked = headline(question, with_part(POSTERIORS["ever"], "fit", Part("not checked", ("why",))))
+    partial = headline(
+        question, POSTERIORS["ever"].with_findings([Finding("informativeness", "why", "partial")])
+    )
+    unchecked = headline(question, POSTERIORS["ever"].with_findings([Finding("fit", "why", "not checked")]))
     assert {partial.shown, unchecked.shown} == {"note"}
-    bad = {"ever": with_part(POSTERIORS["ever"], "convergence", Part("bad", ("why",)))}
+    bad = {"ever": POSTERIORS["ever"].with_findings([Finding("convergence", "why")])}
     page = render_page(STUDY, bad, pictures=pictures)
     assert 'class="ok"' not in page
     assert Verdict().ok

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from inference.results import folder
-from inference.results.diagnostics import Diagnostics, Mixing
-from inference.results.verdict import Part
+from inference.results.diagnostics import Mixing
 from inference.sampling import gaussian_approximation
 from ldpkit.cli import main
 from tests.kit.modes import fit_without_derivatives
@@ -91,7 +90,9 @@ def test_sound_draws_that_are_judged_as_chains_are_called_usable(tmp_path: Path,
 def test_a_planted_verdict_that_ignores_the_model_is_found(
     name: str, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr(Diagnostics, "with_model", lambda self, *_given: self)
+    monkeypatch.setattr("inference.results.predictive.Predictive.findings", lambda _self: ())
+    monkeypatch.setattr("inference.fit_model.contradictions", lambda *_arguments: ())
+    monkeypatch.setattr("inference.fitting.not_conforming", lambda *_arguments: {})
     assert code_of(name, tmp_path, monkeypatch) == USABLE
 
 
@@ -101,5 +102,5 @@ def test_a_planted_verdict_that_ignores_the_chains_is_found(tmp_path: Path, monk
 
 
 def test_a_planted_verdict_that_ignores_the_prior_is_found(tmp_path: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setattr("inference.judging.informativeness", lambda *_arguments: Part())
+    monkeypatch.setattr("inference.fit_model.informativeness", lambda *_arguments: ())
     assert code_of("30 reports that noise drowns", tmp_path, monkeypatch) == USABLE

@@ -13,10 +13,10 @@ import pytest
 
 from inference.analyses.analysing import notes_of
 from inference.analyses.assembling import assemble
-from inference.analyses.checking import FEW, Unchecked, checked
+from inference.analyses.checking import FEW, checked
 from inference.analyses.subgroups import levels_or_bands
 from inference.analyses.table import table_of
-from inference.results.diagnostics import Diagnostics
+from inference.results.predictive import Unchecked
 from inference.results.verdict import Verdict
 from tests.inference.analyses.simulated import YES_NO, any_draws, forced, rolled, sites_at, workers
 from tests.kit.channels import known_channel
@@ -151,9 +151,9 @@ def test_model_of_too_few_reports_is_not_called_good():
     found = checked(analysis, None, any_draws(analysis), 1)
     assert isinstance(found, Unchecked)
     assert found.why == FEW
-    said = Diagnostics(Verdict(), (), 0, {}, {}, {}).unchecked(found.why)
-    assert not said.ok
-    assert said.verdict.to_document()["fit"]["state"] == "not checked"
+    verdict = Verdict.of(found.findings())
+    assert not verdict.ok
+    assert verdict.to_document()["fit"]["state"] == "not checked"
 
 
 def test_groups_of_the_check_are_named_and_share_simulated_reports():

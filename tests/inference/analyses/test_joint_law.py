@@ -6,9 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numpyro import handlers
 
-from inference.analyses.joint_law import JointLaw, log_odds, one_sided
+from inference.analyses.joint_law import JointEffects, JointLaw, log_odds, one_sided
 from tests.inference.analyses.simulated import YES_NO
 from tests.kit.channels import known_channel
 from tests.statistics import share_is
@@ -26,13 +25,8 @@ def test_joint_prior_has_uniform_margins():
         others = [tuple(axis for axis in range(len(sizes)) if axis != q) for q in range(len(sizes))]
         return jnp.concatenate([*(shares.sum(axis)[1:] for axis in others), effects[law.alone :]])
 
-    def density(effects):
-        with handlers.block(), handlers.trace() as trace, handlers.substitute(data={"effects": effects}):
-            handlers.seed(law.sample, 0)(1)
-        return sum(site["fn"].log_factor for name, site in trace.items() if name != "effects")
-
     with jax.enable_x64(True):
-        slopes, told, apart = jax.jit(jax.jacfwd(own)), jax.jit(density), []
+        slopes, told, apart = jax.jit(jax.jacfwd(own)), jax.jit(JointEffects(law, 1).log_prob), []
         for point in points:
             carried = np.linalg.slogdet(slopes(jnp.asarray(point[0])))[1]
             normal = -0.5 * np.sum(point[0, law.alone :] ** 2)
@@ -45,7 +39,9 @@ def test_joint_prior_draws_match_its_density():
     """Two rare answers must not look dependent before any report: odds ratios are around 1 there, too."""
     law, n = JointLaw((2, 2)), 4_000
     columns = [known_channel(name, ["no", "yes"], [0], YES_NO) for name in "ab"]
-    shares = law.shares(law.drawn((n, 1), np.random.default_rng(0)))
+    with jax.enable_x64(True):
+        effects = jax.jit(lambda key: JointEffects(law, 1).sample(key, (n,)))(jax.random.key(0))
+    shares = law.shares({"effects": effects})
     (odds,) = log_odds(columns, [""], shares).values()
     first, second = shares[:, 0, 2:].sum(axis=1), shares[:, 0, 1::2].sum(axis=1)
     assert all(share_is(int(np.sum(margin < 0.1)), n, 0.1) for margin in (first, second))

@@ -1,0 +1,198 @@
+"""From a model to a judged posterior: every fit draws, checks and reports in these steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.models.base import Fit, Model
+from inference.predicting import predict
+from inference.results.diagnostics import diagnose, is_fixed, listed
+from inference.results.posterior import Posterior
+from inference.results.predictive import Predictive, Unchecked
+from inference.results.prior_notes import (
+    WIDER,
+    contradictions,
+    informativeness,
+    leaning_notes,
+    prior_notes,
+)
+from inference.results.verdict import CONVERGENCE, INFORMATIVENESS, NOTE, Finding, findings
+from inference.samplers import CHAINS, OTHER_REMEDY, SAMPLERS
+from inference.sampling import KEPT, PriorDraws, Sampled
+from inference.seeds import seed_of
+from schemas import Question, Study
+
+Parameters = Mapping[str, NDArray[np.float64]]
+Kind = TypeVar("Kind", bound=Posterior)
+NO_REPORTS = "there are no reports: this is the prior"
+
+
+def fit_model(
+    model: Model,
+    asked: str,
+    n: int,
+    /,
+    *,
+    kind: type[Kind] = Posterior,  # type: ignore[assignment]
+    seed: int = 0,
+    method: str = "nuts",
+    draws: int = KEPT,
+    chains: int = CHAINS,
+    sampler: Callable[[int], tuple[str, Sampled]] | None = None,
+    predictive: Callable[[Model, Fit], Predictive | Unchecked | None] = predict,
+    more: Iterable[Finding] = (),
+    remedy: str = WIDER,
+    **about: Any,
+) -> Kind:
+    """Draw from a model's posterior, check the draws, and build the posterior once with every finding.
+
+    Args:
+        model: the model of the reports.
+        asked: the question's id, or the formula: random numbers follow from it, the seed and the data.
+        n: the number of reports.
+        kind: the class of the posterior.
+        seed: as stated.
+        method: a name of SAMPLERS.
+        draws: how many each chain keeps.
+        chains: how many.
+        sampler: draws from the random seed instead, and returns the method's name too.
+        predictive: the predictive check.
+        more: findings that do not depend on the draws.
+        remedy: advice if a prior is wrong.
+        about: further fields of the posterior.
+
+    Returns:
+        The posterior.
+    """
+    # 1. Draw. The prior's program compiles while the chains run.
+    own_seed = seed_of(seed, asked, model.data)
+    prior = PriorDraws(model, own_seed)
+    if sampler is None:
+        drawn = SAMPLERS[method].draw(model, own_seed, draws, chains)
+    else:
+        method, drawn = sampler(own_seed)
+    fit = Fit(drawn.sites, model.parameters(drawn.sites), prior.sites(), own_seed)
+    # 2. Run the checks of the model.
+    every = [finding for check in model.checks for finding in check(fit)]
+    expected = predictive(model, fit)
+    every += expected.findings() if expected is not None else ()
+    # 3. Build the posterior.
+    before = model.parameters(fit.prior_sites)
+    return posterior_of(
+        drawn,
+        fit.parameters,
+        {name: values for name, values in before.items() if name not in model.improper},
+        (*every, *more),
+        notes=model.notes,
+        kind=kind,
+        n=n,
+        seed=seed,
+        method=method,
+        remedy=remedy,
+        compared=model.compared and (model.compared(fit.sites), model.compared(fit.prior_sites)),
+        predictive=expected if isinstance(expected, Predictive) else None,
+        **model.derived(fit.sites),
+        **about,
+    )
+
+
+def posterior_of(
+    drawn: Sampled,
+    after: Parameters,
+    before: Parameters,
+    more: Iterable[Finding] = (),
+    *,
+    kind: type[Kind] = Posterior,  # type: ignore[assignment]
+    n: int,
+    method: str,
+    prior: Mapping[str, Any],
+    notes: Iterable[str] = (),
+    remedy: str = WIDER,
+    compared: tuple[Parameters, Parameters] | None = None,
+    **about: Any,
+) -> Kind:
+    """Judge draws against one another and against the prior, and build their posterior.
+
+    Args:
+        drawn: the draws of the sites, with what the sampler found.
+        after: {parameter: (chains, draws)}.
+        before: {parameter: (draws,)} before the reports, for parameters with a proper prior.
+        more: findings of other checks.
+        kind: the class of the posterior.
+        n: the number of reports.
+        method: the method that drew.
+        prior: as stated.
+        notes: of the model, for the reader.
+        remedy: advice if a prior is wrong.
+        compared: draws after and before the reports that are compared besides the parameters, and decide on
+            contradictions.
+        about: further fields of the posterior.
+
+    Returns:
+        The posterior.
+    """
+    of_priors = compared or (after, before)
+    learnt = informativeness({**after, **of_priors[0]}, {**before, **of_priors[1]}, prior)
+    found = (
+        *findings(NOTE, notes),
+        *prior_notes(*of_priors, remedy),
+        *leaning_notes(after, prior),
+        *contradictions(*of_priors, remedy),
+        *(learnt if n else (Finding(INFORMATIVENESS, NO_REPORTS),)),
+        *more,
+        *findings(CONVERGENCE, _stuck(method, after, before)),
+    )
+    diagnostics = diagnose(
+        after,
+        drawn.diverging,
+        found,
+        reasons=drawn.reasons,
+        found=drawn.mixing,
+        remedy=SAMPLERS[method].remedy if method in SAMPLERS else OTHER_REMEDY,
+        chained=drawn.chained,
+        may_diverge=drawn.may_diverge,
+    )
+    return kind(
+        n=n,
+        draws=after,
+        prior_sd={name: float(np.std(before[name])) if name in before else float("inf") for name in after},
+        diagnostics=diagnostics,
+        method=method,
+        prior=prior,
+        prior_draws=before,
+        diverging=drawn.diverging if drawn.chained else None,
+        **about,
+    )
+
+
+def fields_of(study: Study, question: Question) -> dict[str, Any]:
+    """Return the fields of a posterior that name its question."""
+    return {
+        "question": question.id,
+        "model": question.model.name,
+        "study_digest": study.digest,
+        "questions": len(study.questions) if study.sample_one_question else 1,
+    }
+
+
+def _stuck(method: str, after: Parameters, before: Parameters) -> tuple[str, ...]:
+    """Return a reason if a parameter with a prior stands still in every chain, so that no R-hat shows it.
+
+    A published method may take a parameter as known. A share may be 0 or 1 to the last bit.
+    """
+    if method not in SAMPLERS:
+        return ()
+    names = [
+        name
+        for name, draws in after.items()
+        if is_fixed(draws)
+        and not is_fixed(before.get(name, np.zeros(1)))
+        and float(np.median(draws)) not in (0.0, 1.0)
+    ]
+    if not names:
+        return ()
+    return (f"{listed(names)}: the sampler returned one value in every draw; try another seed",)
