@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inference.models.base import Fit, Model
+from inference.pointwise import log_likelihood
 from inference.predicting import predict
 from inference.results.diagnostics import diagnose, is_fixed, listed
 from inference.results.posterior import Posterior
@@ -94,6 +96,7 @@ def fit_model(
         method=method,
         remedy=remedy,
         compared=model.compared and (model.compared(fit.sites), model.compared(fit.prior_sites)),
+        log_likelihood=partial(log_likelihood, model, fit.sites),
         predictive=expected if isinstance(expected, Predictive) else None,
         **model.derived(fit.sites),
         **about,

@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from jax import Array
+from numpyro import handlers
 
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
@@ -39,6 +41,7 @@ from inference.results.verdict import FIT, INFORMATIVENESS, NOTE, PARTIAL, Findi
 from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, Sampled
 from inference.sampling.nuts import draw as draw_nuts
+from inference.sampling.space import as_arrays
 from inference.seeds import seed_of
 from ldp_client.documents.errors import InputError, UsageError
 
@@ -177,7 +180,19 @@ def model_of(analysis: Assembled) -> Model:
         analysis.initial(),
         analysis.parameters,
         improper=frozenset(analysis.without_prior()),
+        pointwise=partial(_each, analysis),
     )
+
+
+def _each(analysis: Assembled, sites: Mapping[str, Array]) -> tuple[Array, Array]:
+    """Return the log-likelihood of each pattern of reports at one draw, and the patterns' counts."""
+    analysis = replace(analysis, counted=True)
+    data = as_arrays(analysis.data())
+
+    def program() -> Array:
+        return analysis.each(data, *analysis.drawn(data))
+
+    return handlers.substitute(handlers.seed(program, 0), dict(sites))(), data["counts"]
 
 
 def draws_of(

@@ -122,6 +122,8 @@ class Model:
     derived: draws of the sites -> further fields of a posterior, such as the law of the answers.
     compared: draws of the sites -> {name: draws} that are compared with their prior besides the parameters.
     improper: parameters without a proper prior, whose prior draws are placeholders.
+    pointwise: one draw of the sites -> (log-likelihood of each kind of report, how many came), if the program
+    has no law of reports.
     """
 
     program: Callable[..., None]
@@ -133,6 +135,7 @@ class Model:
     derived: Callable[[Draws], Mapping[str, Any]] = lambda _sites: {}
     compared: Callable[[Draws], Mapping[str, NDArray[np.float64]]] | None = None
     improper: frozenset[str] = frozenset()
+    pointwise: Callable[[Mapping[str, Any]], tuple[Array, Array]] | None = None
     summaries: Summaries = Summaries()
     sampling: Sampling = Sampling()
 

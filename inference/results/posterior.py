@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -55,6 +55,8 @@ class Posterior:
         identified: possible values under false reports; None if not requested.
         implied: the consequences of a number's law; None if the model has no such law.
         diverging: of shape (chains, draws), which transitions diverged; None for methods other than NUTS.
+        log_likelihood: computes the log-likelihood of each report, (chains, draws, reports), or None if the
+            model describes sums of reports.
         questions: the number of questions from which each device draws one; 1 if it answers all.
     """
 
@@ -76,6 +78,7 @@ class Posterior:
     implied: Implied | None = field(default=None, compare=False)
     diverging: NDArray[np.bool_] | None = None
     questions: int = 1
+    log_likelihood: Callable[[], NDArray[np.float64] | None] | None = field(default=None, compare=False)
 
     @property
     def verdict(self) -> Verdict:
@@ -295,15 +298,21 @@ class Posterior:
         """Return the draws as ArviZ reads them.
 
         Returns:
-            A tree with the groups posterior, prior, sample_stats and, if reports were simulated,
-            prior_predictive, posterior_predictive and observed_data (a summary's groups, per report). The
+            A tree with the groups posterior, prior and sample_stats. If reports were simulated: also
+            prior_predictive, posterior_predictive and observed_data (a summary's groups, per report). If the
+            model describes single reports: also log_likelihood, for `arviz_stats.loo` and `compare`. The
             dimensions are `choice` for choices, `feature` for features, and `name_of` for other names with
             brackets. The attributes include study digest, question, model and seed.
         """
-        return tree_of(self._attributes(), self._layout())
+        layout = self._layout()
+        each = self.log_likelihood() if self.log_likelihood is not None else None
+        if each is not None:
+            groups = {**layout.groups, "log_likelihood": {"report": each}}
+            layout = replace(layout, groups=groups)
+        return tree_of(self._attributes(), layout)
 
     def to_netcdf(self) -> bytes:
-        """Return the same tree as the bytes of a NetCDF file, which xarray and ArviZ open."""
+        """Return the tree without log_likelihood as a NetCDF file's bytes, which xarray and ArviZ open."""
         from inference.results.netcdf import netcdf_of
 
         return netcdf_of(self._attributes(), self._layout())

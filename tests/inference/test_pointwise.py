@@ -1,0 +1,95 @@
+"""The log-likelihood of single reports, for comparisons of models by ArviZ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import arviz_stats
+import jax
+import numpy as np
+import pytest
+from numpyro import handlers
+
+from inference import fit, summarize
+from inference.models import model_for
+from inference.models.base import Model
+from inference.pointwise import log_likelihood
+from inference.sampling.space import as_arrays
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.core.randomness import NotForRealAnswers
+from schemas import Study
+from summaries import Summary
+from tests import studies
+
+
+def model_of(document: dict[str, Any], answers: list[Any]) -> Model:
+    """Return the model of reports of these answers to a study's only question."""
+    study, random = Study(document), np.random.default_rng(0)
+    name, source = study.questions[0].id, NotForRealAnswers(random.bytes)
+    reports = [perturb_answers(study, mechanisms_of(study), {name: one}, source) for one in answers]
+    return model_for(study.questions[0], summarize(study, reports).questions[name])
+
+
+def log_density(model: Model, draw: dict[str, Any]) -> float:
+    """Return the log-likelihood of all reports at one draw, with its combinatorial constant."""
+    with jax.enable_x64(True):
+        placed = handlers.substitute(handlers.seed(model.program, 0), draw)
+        site = handlers.trace(placed).get_trace(**as_arrays(model.data))["reports"]
+        return float(site["fn"].log_prob(site["value"]))
+
+
+CASES = {
+    "randomized_response": (studies.document(studies.YES_NO), [True, False, False] * 20, {"p": [0.2, 0.7]}),
+    "patterns": (
+        studies.document({**studies.ONE_OF, "mechanism": {"name": "oue", "epsilon": "1"}}),
+        [*studies.ONE_OF["choices"]] * 10,
+        {"p": np.random.default_rng(1).dirichlet(np.ones(len(studies.ONE_OF["choices"])), 2)},
+    ),
+    "number": (
+        studies.document(studies.NUMBER),
+        list(np.linspace(0, 1, 40)),
+        {"mean": [0.2, 0.6], "sd": [0.1, 0.3]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_single_reports_add_up_to_the_likelihood_of_all(name: str) -> None:
+    """Between two draws, the sum over reports changes as the log-likelihood of all reports does."""
+    document, answers, sites = CASES[name]
+    model = model_of(document, answers)
+    found = log_likelihood(model, {site: np.asarray(values)[:, None] for site, values in sites.items()})
+    assert found is not None
+    assert found.shape == (2, 1, len(answers))
+    first, second = ({site: values[i] for site, values in sites.items()} for i in (0, 1))
+    expected = log_density(model, second) - log_density(model, first)
+    assert found.sum(axis=2)[1, 0] - found.sum(axis=2)[0, 0] == pytest.approx(expected)
+
+
+def test_sums_have_no_single_log_likelihoods() -> None:
+    (question,) = (study := Study(studies.document(studies.LINEAR))).questions
+    model = model_for(question, Summary.empty(study).questions[question.id])
+    assert (
+        log_likelihood(model, {name: np.asarray(at)[None, None] for name, at in model.initial.items()})
+        is None
+    )
+
+
+def test_very_many_reports_have_no_single_log_likelihoods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would not fit into memory."""
+    document, answers, sites = CASES["randomized_response"]
+    monkeypatch.setattr("inference.pointwise.MOST_ENTRIES", 2 * len(answers) - 1)
+    draws = {site: np.asarray(values)[:, None] for site, values in sites.items()}
+    assert log_likelihood(model_of(document, answers), draws) is None
+
+
+def test_a_fit_is_compared_by_arviz() -> None:
+    study, random = Study(studies.document(studies.YES_NO)), np.random.default_rng(2)
+    source, answers = NotForRealAnswers(random.bytes), random.random(300) < 0.3
+    reports = [
+        perturb_answers(study, mechanisms_of(study), {"ever": bool(answer)}, source) for answer in answers
+    ]
+    loo = arviz_stats.loo(fit(study, reports, draws=200)["ever"].to_arviz())
+    assert 0 < loo.p < 3
+    assert loo.n_data_points == 300
