@@ -166,7 +166,9 @@ class Quantity:
                 "calculate with the draws of that fit's quantities first",
                 code="result.draws_do_not_pair",
             )
-        return _independent(self.draws, other.draws)
+        # Different fits draw independently, also under one seed: random numbers follow from the data too.
+        count = min(self.draws.size, other.draws.size)
+        return np.ravel(self.draws)[None, :count], np.ravel(other.draws)[None, :count]
 
     def _shares_people(self, other: Quantity) -> bool:
         """Return True if the same participants may have answered for both quantities.
@@ -209,14 +211,3 @@ class Quantity:
         whole = f"{self.name}: {said['median']} ({USUAL.name} {said['interval']})"
         lines = [*(f"NOT OK: {doubt}" for doubt in self.doubts), *self.notes]
         return "\n  ".join([whole, *lines])
-
-
-def _independent(ours: Draws, theirs: Draws) -> tuple[Draws, Draws]:
-    """Return equally many draws of each, in independent random orders.
-
-    A fit of the same data under the same seed repeats its draws, which would be dependent in their own order.
-    """
-    random = np.random.default_rng(0)
-    count = min(ours.size, theirs.size)
-    first, second = (random.permutation(np.ravel(draws))[None, :count] for draws in (ours, theirs))
-    return first, second

@@ -60,10 +60,10 @@ def formula(data: str, seed: int) -> Any:
 
 
 # Each fit takes two seconds of tracing: the fast tests make six.
-FITS: dict[str, tuple[Callable[[str, int], Any], str]] = {
-    "a yes or no, approximated": (approximated, "inference.fitting"),
-    "a yes or no": (yes_no, "inference.fitting"),
-    "a formula": (formula, "inference.analyses.analysing"),
+FITS: dict[str, Callable[[str, int], Any]] = {
+    "a yes or no, approximated": approximated,
+    "a yes or no": yes_no,
+    "a formula": formula,
 }
 NAMES = [name if "approximated" in name else pytest.param(name, marks=pytest.mark.slow) for name in FITS]
 
@@ -91,7 +91,6 @@ def is_same(one: Any, other: Any) -> bool:
 @cache
 def first_fit(name: str) -> tuple[Any, int]:
     """The posterior with which others are compared, and the seed of its generators."""
-    make, home = FITS[name]
     seeds = []
 
     def noted(*arguments: Any) -> int:
@@ -99,22 +98,22 @@ def first_fit(name: str) -> tuple[Any, int]:
         return seeds[-1]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(f"{home}.seed_of", noted)
-        return make("first", 1), seeds[0]
+        patched.setattr("inference.fit_model.seed_of", noted)
+        return FITS[name]("first", 1), seeds[0]
 
 
 def repeat_problems(name: str) -> list[str]:
-    same = is_same(first_fit(name)[0], FITS[name][0]("first", 1))
+    same = is_same(first_fit(name)[0], FITS[name]("first", 1))
     return [] if same else ["the same seed gives other draws"]
 
 
 def seed_problems(name: str) -> list[str]:
-    alike = correlation(first_fit(name)[0], FITS[name][0]("first", 2))
+    alike = correlation(first_fit(name)[0], FITS[name]("first", 2))
     return [] if alike < CORRELATION else [f"another seed draws alike: correlation {alike:.2f}"]
 
 
 def data_problems(name: str) -> list[str]:
-    alike = correlation(first_fit(name)[0], FITS[name][0]("second", 1))
+    alike = correlation(first_fit(name)[0], FITS[name]("second", 1))
     return [] if alike < CORRELATION else [f"other data draw alike: correlation {alike:.2f}"]
 
 
@@ -124,7 +123,7 @@ def test_repeated_fit_is_identical_and_planted_unseeded_generator_is_found(
 ) -> None:
     assert repeat_problems(name) == []
     calls = itertools.count(7)
-    monkeypatch.setattr(f"{FITS[name][1]}.seed_of", lambda *_arguments: next(calls))
+    monkeypatch.setattr("inference.fit_model.seed_of", lambda *_arguments: next(calls))
     assert repeat_problems(name)
 
 
@@ -142,7 +141,7 @@ def test_another_seed_gives_other_draws(name: str) -> None:
 def test_a_planted_seed_that_ignores_the_data_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "a yes or no, approximated"
     _, first_seed = first_fit(name)
-    monkeypatch.setattr("inference.fitting.seed_of", lambda *_arguments: first_seed)
+    monkeypatch.setattr("inference.fit_model.seed_of", lambda *_arguments: first_seed)
     assert data_problems(name)
 
 
@@ -150,7 +149,7 @@ def test_a_planted_seed_that_ignores_the_data_is_found(monkeypatch: pytest.Monke
 def test_a_planted_seed_that_ignores_the_stated_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "a yes or no, approximated"
     _, first_seed = first_fit(name)
-    monkeypatch.setattr("inference.fitting.seed_of", lambda *_arguments: first_seed)
+    monkeypatch.setattr("inference.fit_model.seed_of", lambda *_arguments: first_seed)
     assert seed_problems(name)
 
 

@@ -20,19 +20,6 @@ def drawn(study, seed=0, centre=0.4):
 
 
 @pytest.mark.attack(18)
-def test_difference_of_fits_with_same_seed_has_independent_draws():
-    """Subtract two fits of one seed, whose draws go together, so that their difference looks certain."""
-    last, this = drawn("last year's"), drawn("this year's", centre=0.44)
-    assert np.corrcoef(last.draws.ravel(), this.draws.ravel())[0, 1] > 0.999
-    gap = this - last
-    assert gap.sd == pytest.approx(0.03 * np.sqrt(2), rel=0.05)
-    assert gap.median == pytest.approx(0.04, abs=0.005)
-    # Draw by draw the difference would be certain.
-    assert 0.7 < gap.above(0) < 0.95
-    assert (this / last).sd > 0.05
-
-
-@pytest.mark.attack(18)
 def test_note_about_same_people_survives_longer_calculations():
     """Hide in a longer calculation that the same people answered both fits."""
     first, second, other = drawn("same"), drawn("same", seed=1), drawn("another", seed=2)
