@@ -117,7 +117,7 @@ def _chances(analysis: Assembled, one: Private, sites: Mapping[str, Values]) -> 
 
         silent = {**data, leaves: jnp.broadcast_to(channel.silent[:, None], data[leaves].shape)}
         kinds = [
-            {**data, leaves: jnp.asarray(channel.chances[:, parts, :, kind])}
+            {**data, leaves: jnp.asarray(channel.chances[..., kind][:, parts])}
             for kind in range(channel.shows.shape[1])
         ]
         return np.stack([np.asarray(mean(draws, kind, silent)) for kind in kinds], axis=1)
