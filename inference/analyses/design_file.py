@@ -187,12 +187,12 @@ def _column(name: str, document: Any) -> ColumnDesign:
     # 2. Labels: a named design has usual ones.
     answers = _labels(document.get("answers", NOT_GIVEN), f"{where}: answers")
     reports = _labels(document.get("reports", NOT_GIVEN), f"{where}: reports")
-    named = _named_in(stated[0])
-    answers = answers or (NAMED[named].answers if named else _lacking(where, "answers"))
-    if named:
+    if _is_named(stated[0]):
+        answers = answers or ("no", "yes")
         _refuse_turned(where, answers, reports)
-    usual = tuple(map(str, range(parts[0].mixture.shape[1]))) if named else ()
-    reports = reports or usual or _lacking(where, "reports")
+        reports = reports or tuple(map(str, range(parts[0].mixture.shape[1])))
+    answers = answers or _lacking(where, "answers")
+    reports = reports or _lacking(where, "reports")
     # 3. One law for all groups: weights of one name are the same, so they have the same branches.
     for part in parts:
         _check(where, part.mixture, answers, reports)
@@ -249,12 +249,11 @@ def _lacking(where: str, what: str) -> tuple[str, ...]:
     raise InputError(f"{where} lacks {what!r}", code="design.missing_labels")
 
 
-def _named_in(document: Any) -> str | None:
-    """Return the first named design in a component. A stated matrix decides the labels: then None."""
+def _is_named(document: Mapping[str, Any]) -> bool:
+    """Return True if a component has named designs alone. A stated matrix has labels of its own."""
     if "mixture" in document:
-        names = [_named_in(one) for one in document["mixture"].values()]
-        return names[0] if all(names) else None
-    return document.get("design")
+        return all(_is_named(one) for one in document["mixture"].values())
+    return "design" in document
 
 
 def _labels(value: Any, where: str) -> tuple[str, ...]:

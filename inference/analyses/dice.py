@@ -102,7 +102,6 @@ class Named(NamedTuple):
     words: str
     may: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ("no", "yes")
 
 
 Numbers = Mapping[str, Fraction]
@@ -156,9 +155,9 @@ def _lie_detector(p: Numbers, shares: Shares) -> Mixture:
     return split(shares["t"], _yes_no(1 - p["p"], ONE), _yes_no(1 - p["p"], ZERO))
 
 
-def _cheater_detection(p: Numbers, _shares: Shares) -> Mixture:
+def _cheater_detection(p: Numbers, shares: Shares) -> Mixture:
     """People without the trait are forced to say yes with p; cheaters say no whatever the device shows."""
-    return Mixture.of(((1 - p["p"], p["p"]), (ZERO, ONE), (ONE, ZERO)))
+    return split(shares["cheaters"], NO, _yes_no(p["p"], ONE))
 
 
 NAMED: Mapping[str, Named] = {
@@ -179,7 +178,7 @@ NAMED: Mapping[str, Named] = {
     ),
     "cheater_detection": Named(
         ("p",), _cheater_detection, "without the trait forced to say yes with p; cheaters say no",
-        answers=("no", "yes", "cheater"),
+        shares=("cheaters",),
     ),
 }  # fmt: skip
 

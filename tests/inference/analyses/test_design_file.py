@@ -52,6 +52,8 @@ def test_named_design_matches_its_paper(name):
         # t π + (1 − p)(1 − π), and p π + (1 − p) prevalence.
         ("stochastic_lie_detector", "0.7", 0.4, 0.4 * 0.3 + 0.3 * 0.7),
         ("unrelated", "0.6", 0.2, 0.6 * 0.3 + 0.4 * 0.2),
+        # Of those who do not cheat, p of the others and all with the trait say yes.
+        ("cheater_detection", "0.2", 0.1, 0.9 * (0.3 + 0.2 * 0.7)),
     ],
 )
 def test_unknown_share_of_design_enters_linearly(name, p, unknown, wanted):
@@ -61,13 +63,10 @@ def test_unknown_share_of_design_enters_linearly(name, p, unknown, wanted):
     assert no * 0.7 + yes * 0.3 == pytest.approx(wanted, abs=1e-15)
 
 
-def test_kuk_cards_are_binomial_and_cheaters_say_no():
+def test_kuk_cards_are_binomial():
     kuk = column(design="kuk", yes="0.8", no="0.3", cards="3")
     assert kuk.reports == ("0", "1", "2", "3")
     assert kuk.parts[0].mixture.leaves[()][1][3] == Fraction(4, 5) ** 3
-    cheaters = column(design="cheater_detection", p="0.2")
-    assert cheaters.answers == ("no", "yes", "cheater")
-    assert cheaters.parts[0].mixture.leaves[()][2] == (1, 0)
 
 
 def test_denial_and_random_answers_change_the_matrix():

@@ -192,6 +192,8 @@ TWO_DICE = [
 ]
 # Of 1,000 people in each arm at each x, those who say yes.
 LIARS = {("1", 0): 352, ("1", 1): 415, ("1", 2): 506, ("2", 0): 832, ("2", 1): 847, ("2", 2): 804}
+# Of 1,000 people in each arm, as honest people say yes: π of all, and p of β; γ cheat.
+CHEATERS = {("1", "0.75"): 640, ("2", "0.25"): 390}
 # Of 400 people under each design of GLMMRR at each x.
 PLAGIARISM = {
     "warner": ({"design": "warner", "p": "0.8"}, (133, 182, 222)),
@@ -220,6 +222,24 @@ def test_stochastic_lie_detector_matches_rrreg():
     assert list(found.values.values()) == pytest.approx([-0.90186, 0.57246, 0.73242], abs=1e-4)
     assert list(found.sds.values()) == pytest.approx([0.11518, 0.08478, 0.01315], abs=1e-4)
     assert found.log_likelihood == pytest.approx(-3398.56079, abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.programs
+def test_cheater_detection_matches_closed_form():
+    """P(yes) = π + β p in each arm, and γ = 1 − π − β (Clark and Desharnais 1998)."""
+    parts = [{"rows": {"arm": arm}, "design": "cheater_detection", "p": p} for arm, p in CHEATERS]
+    rows = {
+        (arm, report, 0): n
+        for (arm, _), yes in CHEATERS.items()
+        for report, n in (("yes", yes), ("no", 1000 - yes))
+    }
+    analysis = assemble(table_of({"matrices": parts}, rows), "q ~ 1", "flat")
+    found = peaks_of(analysis, model_of(analysis))[1].values
+    honest_no = (0.64 - 0.39) / (0.75 - 0.25)
+    honest_yes = 0.39 - 0.25 * honest_no
+    assert found["q_cheaters"] == pytest.approx(1 - honest_yes - honest_no, abs=1e-5)
+    assert special.expit(found["Intercept"]) == pytest.approx(honest_yes / (honest_yes + honest_no), abs=1e-5)
 
 
 @pytest.mark.slow
