@@ -159,9 +159,6 @@ def _copy_rows(source: Database, target: Connection) -> None:
     with reporting_errors(source), source.engine.connect() as connection:
         if connection.dialect.name == "postgresql":
             connection.execution_options(isolation_level="REPEATABLE READ")
-            # Before the snapshot: a later TRUNCATE would make the table empty in this snapshot too.
-            names = ", ".join(Base.metadata.tables)
-            connection.exec_driver_sql(f"LOCK TABLE {names} IN ACCESS SHARE MODE")
         for table in Base.metadata.sorted_tables:
             # Migrations have written the rows that new tables need.
             if target.scalar(select(func.count()).select_from(table)):

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("collector")
 A_DAY = timedelta(1)
 LOOK_SECONDS = 60.0
-# Delay after a failure, doubled after each further failure, since uploads wait meanwhile.
-RETRY_SECONDS = 300.0
+# Long, since uploads wait while the upkeep runs.
+RETRY_SECONDS = 3600.0
 # Time for transactions that began before the rows were moved; a server's take milliseconds.
 WAIT_SECONDS = 2.0
 TRY_SECONDS = 0.1
@@ -58,13 +58,6 @@ WRITE_AGAIN = """
 WITH moved AS (DELETE FROM reports WHERE day >= :since AND (day <> :today OR :all) RETURNING *)
 INSERT INTO reports SELECT * FROM moved ORDER BY study, id
 """
-# PostgreSQL settings, and values that make the server record when reports arrive.
-TELLTALE = {
-    "log_statement": ("mod", "all"),
-    "log_min_duration_statement": ("0",),
-    "log_min_duration_sample": ("0",),
-    "track_commit_timestamp": ("on",),
-}
 
 
 class UnfinishedError(LdpkitError):
@@ -95,39 +88,31 @@ class Upkeep:
         self._secret = secret
         self._clock = clock
         self._done: date | None = None
-        self._reported: tuple[date, str] | None = None
-        self._pause = 0.0
-        self._not_before = clock()
+        self._not_before = self._retry = clock()
 
     def run_if_due(self) -> None:
-        """Run the upkeep if it is due; look for that once a minute. A failure is retried minutes later.
+        """Run the upkeep if it is due; look for that once a minute. A failure is retried an hour later.
 
         Raises ProblemError if the clock cannot be right: reports would keep a wrong day permanently.
         """
         today = self._today()
-        is_early = self._clock() < self._not_before
-        if is_early and self._done == today:
+        if self._done == today and self._clock() < self._not_before:
             return
         # If the database is away, nothing is stored either.
         with suppress(SQLAlchemyError), self._database.read(reserved=True) as session:
             self.require_right_day(session)
-        if is_early and self._pause:
+        if self._clock() < self._retry:
             return
         try:
             self.run(today)
         except InputError as error:
             LOGGER.warning("the daily upkeep: %s", error)
         except (SQLAlchemyError, UnfinishedError) as error:
-            self._pause = 2 * self._pause or RETRY_SECONDS
-            self._not_before = self._clock() + self._pause
+            self._retry = self._clock() + RETRY_SECONDS
             why = one_line(getattr(error, "orig", error))
-            if self._reported != (today, why):
-                line = "the daily upkeep failed, and is tried again in %d s, later less often: %s"
-                LOGGER.warning(line, self._pause, why)
-            self._reported = today, why
+            LOGGER.warning("the daily upkeep failed, and is tried again in an hour: %s", why)
             return
-        self._done, self._pause, self._reported = today, 0.0, None
-        self._not_before = self._clock() + LOOK_SECONDS
+        self._done, self._not_before = today, self._clock() + LOOK_SECONDS
 
     def require_right_day(self, session: Session) -> None:
         """Raise ProblemError if the clock cannot be right."""
@@ -297,18 +282,6 @@ def _rewrite_table(connection: Connection, name: str) -> int:
         # PostgreSQL only warns, and continues.
         raise UnfinishedError(NOT_OURS)
     return sum(kept)
-
-
-def telltale_settings(database: Database) -> list[str]:
-    """Return the settings of a PostgreSQL server that record when each report arrived."""
-    if database.engine.dialect.name != "postgresql":
-        return []
-    with database.read() as session:
-        known = {
-            row.name: row.setting for row in session.execute(text("SELECT name, setting FROM pg_settings"))
-        }
-    database.engine.dispose()
-    return [f"{name} = {known[name]}" for name, bad in TELLTALE.items() if known.get(name) in bad]
 
 
 class Days:

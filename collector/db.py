@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-import time
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager, nullcontext
 from functools import singledispatch
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
@@ -40,7 +39,14 @@ from collector.problems import (
     ProblemError,
 )
 from collector.wal import has_foreign_log, mark_of, set_log_aside
-from ldp_client.documents.errors import InputError, ReportError, StatementError, StudyError, UsageError
+from ldp_client.documents.errors import (
+    DocumentError,
+    InputError,
+    ReportError,
+    StatementError,
+    StudyError,
+    UsageError,
+)
 
 T = TypeVar("T")
 WRITES = "ldpkit_writes"
@@ -60,6 +66,13 @@ POSTGRESQL_NO_TABLE = "42P01"
 # PostgreSQL ended this transaction because of a deadlock, or a serialization failure.
 POSTGRESQL_ENDED = ("40P01", "40001")
 MOST_TRIES = 3
+# PostgreSQL settings, and values that make the server record when reports arrive.
+TELLTALE = {
+    "log_statement": ("mod", "all"),
+    "log_min_duration_statement": ("0",),
+    "log_min_duration_sample": ("0",),
+    "track_commit_timestamp": ("on",),
+}
 SUPPORTED = ("sqlite", "postgresql")
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -105,7 +118,10 @@ class Database:
             self._room = Limiter(*bounds, lambda: PoolTimeoutError("every connection for reading is in use"))
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
-        self._looks = Looks(self._look)
+        # At most one look runs at a time, however long it takes.
+        self._looking = ThreadPoolExecutor(1)
+        self._look: Future[None] | None = None
+        self._look_lock = Lock()
         # A further condition while the database answers; raises an error if it fails.
         self.require_more: Callable[[Session], None] = lambda _session: None
 
@@ -203,10 +219,16 @@ class Database:
 
     def require_answer(self, seconds: float) -> None:
         """Raise the database's errors, or SQLAlchemy's TimeoutError if it does not answer in time."""
-        if not self._looks.wait(seconds):
-            raise PoolTimeoutError(f"no answer for {seconds:g} s")
+        with self._look_lock:
+            if self._look is None or self._look.done():
+                self._look = self._looking.submit(self._read_something)
+            look = self._look
+        try:
+            look.result(seconds)
+        except FutureTimeout:
+            raise PoolTimeoutError(f"no answer for {seconds:g} s") from None
 
-    def _look(self) -> None:
+    def _read_something(self) -> None:
         with self.read(reserved=True) as session:
             # A table of ours, so that a wrong database is noticed too.
             session.execute(text("SELECT number FROM studies LIMIT 1")).first()
@@ -239,35 +261,6 @@ class Database:
             yield connection
 
 
-class Looks:
-    """Runs `look` in a separate thread. At most one runs at a time, however long it takes."""
-
-    def __init__(self, look: Callable[[], None]) -> None:
-        self._look = look
-        self._lock = Lock()
-        self._latest: Future[None] | None = None
-
-    def wait(self, seconds: float) -> bool:
-        """Look, and return True if that ended in time. Raises the errors of `look`."""
-        with self._lock:
-            if self._latest is None or self._latest.done():
-                self._latest = Future()
-                Thread(target=self._run, args=(self._latest,), daemon=True).start()
-            latest = self._latest
-        try:
-            latest.result(seconds)
-        except FutureTimeout:
-            return False
-        return True
-
-    def _run(self, result: Future[None]) -> None:
-        try:
-            self._look()
-            result.set_result(None)
-        except Exception as error:
-            result.set_exception(error)
-
-
 def sqlite_file(url: str) -> Path | None:
     """Return the file of an SQLite database, None for PostgreSQL. Raises InputError."""
     return _file_of(_parse_url(url))
@@ -289,15 +282,22 @@ def _code_of(error: Exception) -> str | int | None:
     return getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorcode", None)
 
 
-def has_lagging_replica(database: Database) -> bool:
-    """Return True if a replica follows without commits waiting for it: it may lack acknowledged reports."""
-    if database.engine.dialect.name != "postgresql":
-        return False
+def postgresql_warnings(database: Database) -> list[str]:
+    """Return warnings that PostgreSQL records when reports arrive, or may lose acknowledged ones."""
     with database.read() as session:
-        waits = session.execute(text("SHOW synchronous_standby_names")).scalar_one() != ""
-        follows = session.execute(text("SELECT count(*) FROM pg_stat_replication")).scalar_one() > 0
-    database.engine.dispose()
-    return follows and not waits
+        settings = {
+            name: value for name, value in session.execute(text("SELECT name, setting FROM pg_settings"))
+        }
+        has_replica = session.execute(text("SELECT 1 FROM pg_stat_replication")).first() is not None
+    lines = [
+        f"PostgreSQL has {name} = {settings[name]}: it records when each report came"
+        for name, bad in TELLTALE.items()
+        if settings.get(name) in bad
+    ]
+    if has_replica and not settings["synchronous_standby_names"]:
+        advice = "see synchronous_standby_names in docs/operate.md"
+        lines.append(f"a replica follows PostgreSQL, and may lack the last reports: {advice}")
+    return lines
 
 
 def _file_of(url: URL) -> Path | None:
@@ -341,44 +341,7 @@ def _create_engine(url: URL, lock_timeout: float, bounds: Bounds | None) -> Engi
         engine = create_engine(url, **options)
     except (ImportError, SQLAlchemyError) as error:
         raise InputError(f"setting database: {one_line(error)}", code="database.setting_invalid") from error
-    if file is None and bounds is not None:
-        _give_up_on_silence(engine)
     return engine
-
-
-def _give_up_on_silence(engine: Engine) -> None:
-    """End waits for an answer that exceed the time limit of statements.
-
-    A suspended server keeps its connections alive and answers nothing: neither its timeouts nor TCP's end the
-    wait.
-    """
-    import psycopg
-
-    class Impatient(psycopg.Connection[Any]):
-        def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
-            end = time.monotonic() + STATEMENT_SECONDS + SILENCE_SECONDS
-            return super().wait(_until(end, gen, self), *arguments, **options)
-
-    @event.listens_for(engine, "do_connect")
-    def connect(_dialect: object, _record: object, arguments: Any, parameters: Any) -> Any:
-        return Impatient.connect(*arguments, **parameters)
-
-
-def _until(end: float, waiting: Any, connection: Any) -> Generator[Any, Any, Any]:
-    """Run psycopg's generator, which polls its socket, until a deadline."""
-    import psycopg
-
-    try:
-        wanted = next(waiting)
-        while True:
-            ready = yield wanted
-            if not ready and time.monotonic() > end:
-                # Before the error: its handling would wait for the server again.
-                connection.pgconn.finish()
-                raise psycopg.OperationalError("the server has gone silent")
-            wanted = waiting.send(ready)
-    except StopIteration as done:
-        return done.value
 
 
 def _postgresql_arguments(url: URL, lock_timeout: float, serves: bool) -> dict[str, Any]:
@@ -388,7 +351,7 @@ def _postgresql_arguments(url: URL, lock_timeout: float, serves: bool) -> dict[s
     if serves:
         settings += f" -c statement_timeout={STATEMENT_SECONDS}s"
         settings += f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
-    # A silent server must not block the writer forever.
+    # A machine that went away must not block the writer forever.
     silence = {"tcp_user_timeout": SILENCE_SECONDS * 1000, "keepalives_idle": SILENCE_SECONDS}
     # Otherwise texts from a server in SQL_ASCII stay bytes, before any check can report it.
     encoding = {"client_encoding": "UTF8"}
@@ -410,6 +373,13 @@ def is_of_all(error: Exception) -> bool:
     return of_database or _code_of(error) == POSTGRESQL_NO_TABLE or isinstance(error, OtherReleaseError)
 
 
+KIND_OF_DOCUMENT = {
+    StudyError: STUDY_INVALID,
+    ReportError: REPORT_INVALID,
+    StatementError: STATEMENT_INVALID,
+}
+
+
 @singledispatch
 def problem_of(error: Exception) -> ProblemError:
     """Return the problem for an exception."""
@@ -423,19 +393,11 @@ def _(error: ProblemError) -> ProblemError:
     return error
 
 
-@problem_of.register
-def _(error: StudyError) -> ProblemError:
-    return ProblemError(STUDY_INVALID, error.problem, error.field)
-
-
-@problem_of.register
-def _(error: ReportError) -> ProblemError:
-    return ProblemError(REPORT_INVALID, error.problem, error.field)
-
-
-@problem_of.register
-def _(error: StatementError) -> ProblemError:
-    return ProblemError(STATEMENT_INVALID, error.problem, error.field)
+@problem_of.register(StudyError)
+@problem_of.register(ReportError)
+@problem_of.register(StatementError)
+def _(error: DocumentError) -> ProblemError:
+    return ProblemError(KIND_OF_DOCUMENT[type(error)], error.problem, error.field)
 
 
 @problem_of.register(PoolTimeoutError)

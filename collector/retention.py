@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from collector import audit_log, store, studies
 from collector.clock import doubt_of, is_vouched_for
-from collector.db import LOCK_NOT_AVAILABLE
 from collector.models import StudyRow
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
 from collector.reports.sums import FindRules, take_back_reports
-from collector.store import Arrivals, PackedReport, count_whole, empty_reports, forget_sums
+from collector.store import Arrivals, PackedReport
 from collector.tickets import codes
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
@@ -33,35 +30,36 @@ LOGGER = logging.getLogger("collector")
 Act = Callable[[Callable[[Session], Any]], Any]
 
 
-@dataclass(frozen=True)
-class Doomed:
-    """Reports of a study that are to be deleted.
-
-    Attributes:
-        study: the study's id.
-        chosen: which reports.
-        at_once: how many reports one transaction deletes.
-        is_past: whether the retention of all these reports is over, so that no copy of them is accepted.
-    """
-
-    study: str
-    chosen: store.Chosen
-    at_once: int = REPORTS_AT_ONCE
-    is_past: bool = False
-
-
-def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = None) -> int:
-    """Delete the reports, or at most about `most`; return how many, without withdrawn reports.
+def delete_chosen(
+    act: Act, find: FindRules, study_id: str, chosen: store.Chosen, most: int | None, is_past: bool = False
+) -> int:
+    """Delete reports of a study, or at most about `most`; return how many, without withdrawn reports.
 
     Their ids stay as long as a copy might be accepted, which a relay or a backup may have: until the study is
     closed permanently, or the last day of all these reports is over.
     """
-    is_all = doomed.chosen.before is None and doomed.chosen.version is None
-    if (most is None or is_all) and (whole := _delete_whole(act, doomed)) is not None:
-        return whole
+    versions = [chosen.version or 0]
+    if chosen.version is None:
+        versions = act(lambda session: store.published_versions(session, study_id))
+    at_once = min(REPORTS_AT_ONCE, page_limit([find(study_id, version) for version in versions]))
+
+    def delete_page(session: Session, after: bytes) -> list[PackedReport]:
+        # The lock keeps uploads out: an upload that found a report here must not lose it before it commits.
+        row = _locked(session, study_id)
+        delete = store.delete_reports if row.final or is_past else store.empty_reports
+        deleted, withdrawn = delete(session, chosen, after, at_once)
+        if deleted:
+            take_back_reports(session, find, study_id, row.number, deleted)
+        if not all(report.withdrawn for report in deleted):
+            # A running export would lack these reports and yet look complete.
+            row.deletions += 1
+        # Deleted ids are no longer counted, so subtract them to keep the next export's difference right.
+        row.withdrawn_exported -= withdrawn
+        return deleted
+
     total, after = 0, b""
     while most is None or total < most:
-        deleted = act(partial(_delete_page, find=find, doomed=doomed, after=after))
+        deleted = act(partial(delete_page, after=after))
         if not deleted:
             break
         total += sum(not report.withdrawn for report in deleted)
@@ -69,72 +67,23 @@ def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = 
     return total
 
 
-def _delete_whole(act: Act, doomed: Doomed) -> int | None:
-    """Delete all reports of a study at once; return how many, or None if they must be deleted page by page.
-
-    That is so if only some reports are to be deleted, if the tables are not partitioned by study, or while
-    another program such as a backup reads them.
-    """
-
-    def empty(session: Session) -> int | None:
-        study = store.study_state(session, doomed.study)
-        if study is None or not store.has_partitions(session) or not study.final:
-            return None
-        # Counted before the lock: no report arrives any more, and uploads must not wait for the counting.
-        counts = count_whole(session, doomed.chosen)
-        if counts.others:
-            return None
-        row = _locked(session, doomed.study)
-        store.empty_partition(session, row.number)
-        forget_sums(session, [row.number])
-        row.withdrawn_exported -= counts.withdrawn
-        row.deletions += counts.reports > 0
-        return counts.reports
-
-    try:
-        deleted: int | None = act(empty)
-    except OperationalError as error:
-        if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
-            raise
-        return None
-    return deleted
-
-
-def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes) -> list[PackedReport]:
-    """Delete the next reports by id, and return them."""
-    # The lock keeps uploads out: an upload that found a report here must not lose it before it commits.
-    row = _locked(session, doomed.study)
-    delete = store.delete_reports if row.final or doomed.is_past else empty_reports
-    deleted, withdrawn = delete(session, doomed.chosen, after, doomed.at_once)
-    if deleted:
-        take_back_reports(session, find, doomed.study, row.number, deleted)
-    if not all(report.withdrawn for report in deleted):
-        # A running export would lack these reports and yet look complete.
-        row.deletions += 1
-    # Deleted ids are no longer counted, so subtract them to keep the next export's difference right.
-    row.withdrawn_exported -= withdrawn
-    return deleted
-
-
 def delete_reports(
     act: Act, find: FindRules, study_id: str, before: date | None, by: str, most: int | None = None
 ) -> int:
-    """Delete the reports from before a day (UTC), or all, as `delete_doomed` does; return how many.
+    """Delete the reports from before a day (UTC), or all, as `delete_chosen` does; return how many.
 
     by: the name of a key. Raises InputError for an unknown study.
     """
 
-    def begin(session: Session) -> tuple[int, list[int]]:
+    def begin(session: Session) -> int:
         number = _locked(session, study_id).number
         line = f"reports from before {before}"
         # One command may send several requests until all reports are deleted.
         if before is not None and not audit_log.is_recorded_today(session, by, "expire", study_id, line):
             audit_log.record(session, by, "expire", study_id, line)
-        return number, store.published_versions(session, study_id)
+        return number
 
-    number, versions = act(begin)
-    at_once = min(REPORTS_AT_ONCE, page_limit([find(study_id, version) for version in versions]))
-    return delete_doomed(act, find, Doomed(study_id, store.Chosen(number, before), at_once), most)
+    return delete_chosen(act, find, study_id, store.Chosen(act(begin), before), most)
 
 
 def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | None = None) -> int:
@@ -210,25 +159,20 @@ def kept_of(
     study_id: str, number: int, versions: Iterable[Study], arrivals: Sequence[Arrivals], today: date
 ) -> list[Kept]:
     """Return the retention of each version of a study that states one. arrivals: of all studies."""
-    found = []
+    retained = []
     for study in versions:
-        days = study.retention_days
+        days, until = study.retention_days, kept_until(study)
         if days is None:
             continue
-        until, before = kept_until(study), _first_kept(study, days, today)
-        here = [one for one in arrivals if (one.study, one.version) == (number, study.version)]
-        overdue = sum(one.reports for one in here if one.day < before)
-        reports = sum(one.reports for one in here)
-        found.append(Kept(study_id, number, study.version, days, until, before, reports, overdue))
-    return found
-
-
-def _first_kept(study: Study, days: int, today: date) -> date:
-    """Return the day such that reports of the version from before it are overdue."""
-    until = kept_until(study)
-    if until is not None:
-        return date.max if today > until else date.min
-    return today - timedelta(days) if days < today.toordinal() else date.min
+        if until is not None:
+            before = date.max if today > until else date.min
+        else:
+            before = today - timedelta(days) if days < today.toordinal() else date.min
+        counts = [count for count in arrivals if (count.study, count.version) == (number, study.version)]
+        overdue = sum(count.reports for count in counts if count.day < before)
+        reports = sum(count.reports for count in counts)
+        retained.append(Kept(study_id, number, study.version, days, until, before, reports, overdue))
+    return retained
 
 
 def delete_overdue(
@@ -243,9 +187,7 @@ def delete_overdue(
     """
     if not act(lambda session: _begin_overdue(session, kept, today, by)):
         return 0
-    at_once = min(REPORTS_AT_ONCE, page_limit([find(kept.study, kept.version)]))
-    doomed = Doomed(kept.study, kept.chosen, at_once, kept.is_past)
-    return delete_doomed(act, find, doomed, most)
+    return delete_chosen(act, find, kept.study, kept.chosen, most, kept.is_past)
 
 
 def _begin_overdue(session: Session, kept: Kept, today: date, by: str) -> bool:

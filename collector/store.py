@@ -16,13 +16,11 @@ from sqlalchemy import (
     Connection,
     CursorResult,
     Table,
-    and_,
     bindparam,
     case,
     column,
     delete,
     func,
-    not_,
     select,
     table,
     text,
@@ -470,24 +468,6 @@ def arrivals(session: Session) -> list[Arrivals]:
     return [Arrivals(*row) for row in sorted(tuple(row) for row in session.execute(counted))]
 
 
-class Whole(NamedTuple):
-    """A study's reports: the chosen ones, the withdrawn ones among the chosen, and those not chosen."""
-
-    reports: int
-    withdrawn: int
-    others: int
-
-
-def count_whole(session: Session, chosen: Chosen) -> Whole:
-    """Count all of a study in one pass."""
-    among = and_(*chosen.conditions())
-    withdrawn = and_(among, REPORTS.c.payloads == b"", REPORTS.c.day != EXPIRED)
-    kinds = (and_(among, REPORTS.c.payloads != b""), withdrawn, not_(among))
-    counts = [func.count().filter(kind) for kind in kinds]
-    statement = select(*counts).select_from(REPORTS).where(REPORTS.c.study == chosen.study)
-    return Whole(*map(int, session.connection().execute(statement).one()))
-
-
 # Whole numbers that add up. Several processes may write at once, so each has its own row (a slot) for each
 # version. A row may go below zero if one process takes back reports that another added.
 Sums = NDArray[np.int64]
@@ -617,9 +597,10 @@ def note_export(session: Session, study: int, withdrawn: int) -> None:
     session.execute(update(StudyRow).where(StudyRow.number == study).values(withdrawn_exported=withdrawn))
 
 
-# PostgreSQL has a table for each study's reports, a partition of `reports` by the study's number: deleting a
-# study's reports deletes a file. It has no foreign key to documents: checking it cost as much as the rest of
-# storing a report (`python -m benchmarks.collector_layouts`), and documents are never deleted.
+# PostgreSQL has a table for each study's reports, a partition of `reports` by the study's number: the
+# upkeep rewrites one after the other, so that uploads to other studies go on. It has no foreign key to
+# documents: checking it cost as much as the rest of storing a report (`python -m
+# benchmarks.collector_layouts`), and documents are never deleted.
 PARENT = "reports"
 # An empty table is attached without the lock that would block uploads to other studies.
 MAKE = (
@@ -632,11 +613,6 @@ JOIN pg_class AS child ON child.oid = inhrelid WHERE inhparent = to_regclass('re
 """
 
 
-def has_partitions(session: Session) -> bool:
-    """Return True if this database has a separate table for the reports of each study."""
-    return session.get_bind().dialect.name == "postgresql"
-
-
 def make_partition(connection: Connection, number: int) -> None:
     """Make the table for a new study's reports, if studies have separate tables."""
     if connection.dialect.name == "postgresql":
@@ -647,8 +623,3 @@ def make_partition(connection: Connection, number: int) -> None:
 def partition_names(connection: Connection) -> list[str]:
     """Return the tables of all studies' reports; none for a database without them, such as an issuer's."""
     return list(connection.exec_driver_sql(NAMES).scalars())
-
-
-def empty_partition(session: Session, number: int) -> None:
-    """Delete all reports of a study, including withdrawn ones. Waits for readers of this study to end."""
-    session.execute(text(f"TRUNCATE reports_{int(number)}"))

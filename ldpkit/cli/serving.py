@@ -166,18 +166,13 @@ def wait_for_database(
 
 
 def _warn_of_postgresql(settings: Settings) -> None:
-    from collector.daily import telltale_settings
-    from collector.db import has_lagging_replica
+    from collector.db import postgresql_warnings
     from collector.migrations import opened
 
-    if settings.database.startswith("sqlite"):
-        return
-    with opened(settings.database, settings.lock_timeout) as database:
-        for setting in telltale_settings(database):
-            warn(f"PostgreSQL has {setting}: it records when each report came")
-        if has_lagging_replica(database):
-            advice = "see synchronous_standby_names in docs/operate.md"
-            warn(f"a replica follows PostgreSQL, and may lack the last reports: {advice}")
+    if not settings.database.startswith("sqlite"):
+        with opened(settings.database, settings.lock_timeout) as database:
+            for line in postgresql_warnings(database):
+                warn(line)
 
 
 def _announce(settings: Settings, url: str, ready_file: str | None) -> None:

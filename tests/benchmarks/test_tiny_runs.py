@@ -165,7 +165,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
         ),
     ),
     "collector_rows": (
-        Run("--rows 100 --batches 1", r"ids day, then random .* µs to look up\n +emptying", ("postgres",)),
+        Run("--rows 100 --batches 1", r"ids day, then random .* µs to look up\n +deleting", ("postgres",)),
     ),
     "collector_scale": (
         Run(

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import socket
 import sqlite3
-import struct
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
-from itertools import count
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from collector import create_app, db, store
-from collector.db import Bounds, Database, Looks
+from collector import create_app, store
+from collector.db import Database
 from collector.nodes.keys import NodeKeys
 from collector.nodes.node import Node
 from collector.problems import ProblemError
@@ -308,49 +304,19 @@ def test_studies_are_locked_in_one_order_under_any_collation(make_harness, postg
 
 
 @pytest.mark.attack(15)
-def test_only_one_health_check_runs_at_a_time():
+def test_only_one_health_check_runs_at_a_time(tmp_path, monkeypatch):
     """Ask for the health of a stuck collector again and again: one look waits, and no more begin."""
     release, count = threading.Event(), []
+    database = Database(f"sqlite:///{tmp_path / 'collector.sqlite3'}", 1)
 
     def look():
         count.append(1)
         release.wait(LONGEST_SECONDS)
 
-    looks = Looks(look)
-    assert [looks.wait(0.01) for _ in range(20)] == [False] * 20
+    monkeypatch.setattr(database, "_read_something", look)
+    for _ in range(20):
+        with pytest.raises(PoolTimeoutError):
+            database.require_answer(0.01)
     assert len(count) == 1
     release.set()
-    assert looks.wait(LONGEST_SECONDS)
-
-
-def silent_server(listener):
-    """Let one client of PostgreSQL's protocol in, and answer nothing more."""
-
-    def message(kind, body):
-        return kind + struct.pack("!I", len(body) + 4) + body
-
-    connection, _address = listener.accept()
-    connection.recv(1000)
-    states = ["server_version\x0015.0\x00", "client_encoding\x00UTF8\x00"]
-    ready = [message(b"S", state.encode()) for state in states] + [message(b"Z", b"I")]
-    connection.sendall(message(b"R", bytes(4)) + b"".join(ready))
-    return connection
-
-
-@pytest.mark.attack(10)
-@pytest.mark.attack(15)
-def test_silent_postgresql_does_not_hold_the_writer(monkeypatch):
-    """A suspended server keeps its connections: a wait ends after the time of statements and silence."""
-    times = count(0.0, 20.0)
-    monkeypatch.setattr(db, "time", Mock(monotonic=lambda: next(times)))
-    with ThreadPoolExecutor(1) as pool, socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(10)
-        url = f"postgresql://me@127.0.0.1:{listener.getsockname()[1]}/reports?sslmode=disable&gssencmode=disable"
-        database = Database(url, 1.0, Bounds(2, 1.0))
-        accepted = pool.submit(silent_server, listener)
-        with pytest.raises(DBAPIError, match="the server has gone silent"), database.write() as session:
-            session.connection()
-        accepted.result().close()
-        database.engine.dispose()
-    # Two looks before the end, and one after it.
-    assert next(times) == 80
+    database.require_answer(LONGEST_SECONDS)

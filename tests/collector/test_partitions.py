@@ -1,6 +1,8 @@
-"""PostgreSQL keeps each study's reports in a separate table, which is dropped at once."""
+"""PostgreSQL keeps each study's reports in a separate table, with a file of its own."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import pytest
 from sqlalchemy import text
@@ -46,40 +48,7 @@ def test_each_study_has_one_partition(elephant, database, make_study, make_repor
     assert [rows(database, table) for table in ("reports_1", "reports_2", "reports")] == [0, 3, 3]
 
 
-def file_of(database, number):
-    with database.read() as session:
-        return session.execute(text(f"SELECT pg_relation_filepath('reports_{number}')")).scalar_one()
-
-
-def refuse_pages(*_arguments, **_options):
-    raise AssertionError("reports were deleted page by page")
-
-
-def kept_sums(database, study):
-    """Count the rows of running summaries of a study, by its number."""
-    with database.read() as session:
-        statement = text("SELECT count(*) FROM sums WHERE study = :study")
-        return session.execute(statement, {"study": study}).scalar_one()
-
-
-def test_deleting_a_study_drops_only_its_partition(elephant, database, make_study, make_report, monkeypatch):
-    gone, kept = (make_study(id=name) for name in ("habits", "others"))
-    *_, withdrawn = send(elephant, gone, make_report)
-    send(elephant, kept, make_report)
-    assert elephant.withdraw(withdrawn.id).status_code == 200
-    before = file_of(database, 1), file_of(database, 2)
-    with monkeypatch.context() as patched:
-        patched.setattr(retention, "_delete_page", refuse_pages)
-        assert delete_study(database, "habits") == 4
-    assert [rows(database, table) for table in ("reports_1", "reports_2")] == [0, 5]
-    # Nothing is left of it: it has a file that is new, and the other study's is as it was.
-    assert (file_of(database, 1) != before[0], file_of(database, 2) == before[1]) == (True, True)
-    assert kept_sums(database, 1) == 0
-    assert elephant.summary("others").get_json()["questions"]["ever"]["n"] == 5
-    assert elephant.put(withdrawn).status_code == 410
-
-
-def test_reports_are_deleted_in_pages_under_a_readers_lock(elephant, database, make_study, make_report):
+def test_study_is_deleted_under_a_readers_lock(elephant, database, make_study, make_report):
     """A backup, for example, holds a lock on every table while it runs."""
     send(elephant, make_study(), make_report)
     with elephant.collector.database.read() as reader:
@@ -95,9 +64,8 @@ def test_expiring_one_version_keeps_the_others_reports(elephant, database, make_
     send(elephant, first, make_report, 2)
     assert elephant.publish(second).status_code == 201
     send(elephant, second, make_report, 3)
-    doomed = retention.Doomed("habits", store.Chosen(1, version=1), is_past=True)
-    assert retention.delete_doomed(database.act, elephant.collector.rules.find, doomed) == 2
+    delete = partial(retention.delete_chosen, database.act, elephant.collector.rules.find, "habits")
+    assert delete(store.Chosen(1, version=1), None, is_past=True) == 2
     assert rows(database, "reports_1") == 3
-    doomed = retention.Doomed("habits", store.Chosen(1, version=2), is_past=True)
-    assert retention.delete_doomed(database.act, elephant.collector.rules.find, doomed) == 3
+    assert delete(store.Chosen(1, version=2), None, is_past=True) == 3
     assert elephant.summary(version=2).get_json()["questions"]["ever"]["n"] == 0
