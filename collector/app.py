@@ -21,12 +21,12 @@ from collector.api.health import health
 from collector.api.operator import operator
 from collector.api.reports import UploadShortcut, reports
 from collector.api.studies import studies
+from collector.audit_log import DailyLines
 from collector.clock import utc_today
 from collector.context import EXTENSION, Collector
 from collector.daily import Upkeep
 from collector.db import Bounds, Database
-from collector.key_checks import DailyLines, KeyChecks
-from collector.keys import find_key, hash_key, was_removed
+from collector.keys import KeyChecks, find_key, hash_key, was_removed
 from collector.limiter import CostBoundCache, Limiter
 from collector.metrics import Metrics
 from collector.migrations import check

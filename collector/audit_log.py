@@ -5,19 +5,31 @@ It names no person, and has no order within a day: the database keeps no time of
 
 from __future__ import annotations
 
+import logging
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from collector.limiter import log_throttled
 from collector.models import AuditRow
+from collector.problems import ProblemError
 
 # Names of actors without a named key; no key's name has parentheses.
 BY_TOKEN, BY_SIGNATURE, BY_SERVER = "(token)", "(signature)", "(server)"
 ID_BYTES = 16
+T = TypeVar("T")
+
+
+class Act(Protocol):
+    """Makes a change durable, and returns its result."""
+
+    def __call__(self, change: Callable[[Session], T], /) -> T:
+        """Make the change."""
 
 
 class Entry(NamedTuple):
@@ -59,3 +71,24 @@ def entries(
     if studies is not None:
         statement = statement.where(AuditRow.study.in_(sorted(studies)))
     return [Entry(*row) for row in session.execute(statement)]
+
+
+class DailyLines:
+    """Lines of the audit log about frequent actions, which one process writes once a day."""
+
+    def __init__(self, act: Act, today: Callable[[], date]) -> None:
+        self._act = act
+        self._today = today
+        self._written: dict[tuple[str, str, str], date] = {}
+
+    def write(self, key: str, action: str, study_id: str) -> None:
+        """Record that this was done today with this key. If recording fails, the action is not undone."""
+        what, today = (key, action, study_id), self._today()
+        if self._written.get(what) == today:
+            return
+        try:
+            self._act(lambda session: record(session, *what))
+        except (SQLAlchemyError, ProblemError):
+            log_throttled(logging.ERROR, "a line of the audit log cannot be written", code="audit-unwritten")
+        else:
+            self._written[what] = today

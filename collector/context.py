@@ -8,8 +8,9 @@ from datetime import date
 
 from flask import current_app
 
+from collector.audit_log import DailyLines
 from collector.db import Database
-from collector.key_checks import DailyLines, KeyChecks
+from collector.keys import KeyChecks
 from collector.limiter import CostBoundCache, Limiter
 from collector.metrics import Metrics
 from collector.problems import ProblemError

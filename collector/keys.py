@@ -1,30 +1,45 @@
-"""Keys: long random words, shown once and stored as hashes, each with one role, for some studies or all."""
+"""Keys: long random words, shown once and stored as hashes, each with one role, for some studies or all.
+
+A server looks up the keys of requests, with bounded work for wrong keys.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import json
+import logging
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import delete, func, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from collector import audit_log, store
+from collector.audit_log import Act
+from collector.limiter import CostBoundCache, TokenBucket, log_throttled
 from collector.models import KeyRow, RemovedKeyRow, SessionRow
+from collector.problems import TOO_MANY_KEYS, UNAUTHORIZED, ProblemError
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import DocumentError, InputError
 from ldp_client.documents.fields import Identifier
+
+if TYPE_CHECKING:
+    from collector.db import Database
+    from collector.metrics import Metrics
 
 KEY_BYTES = 32
 # A browser stays signed in until it is closed, and not after the next day.
 SESSION = timedelta(days=1)
 # Browsers of one key. One more signs the others out.
 MOST_SESSIONS = 20
+WRONG_A_SECOND = 5.0
+# Not Basic, because browsers would ask for it themselves and keep the key until they are closed.
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ldpkit"'}
 
 
 class Role(Enum):
@@ -157,46 +172,134 @@ def list_keys(session: Session) -> list[Key]:
     return [_key_of(row) for row in session.scalars(select(KeyRow).order_by(KeyRow.name))]
 
 
-def known_hashes(session: Session) -> frozenset[bytes]:
-    """Return the hashes of all keys, and of the words of all sessions."""
-    return frozenset((*session.scalars(select(KeyRow.hash)), *session.scalars(select(SessionRow.hash))))
-
-
 def find_key(session: Session, given: bytes) -> Key | None:
-    """Return the facts of the key with this hash, or None. Its timing reveals nothing about the keys."""
-    found = None
-    for row in session.scalars(select(KeyRow)):
-        if hmac.compare_digest(given, row.hash):
-            found = _key_of(row)
-    return found
-
-
-def begin_session(session: Session, key: bytes, today: date) -> str:
-    """Sign a browser in with the key of this hash. Return the word for its cookie, which is not stored."""
-    session.execute(delete(SessionRow).where(SessionRow.until < today))
-    if (session.scalar(select(func.count()).where(SessionRow.key == key)) or 0) >= MOST_SESSIONS:
-        session.execute(delete(SessionRow).where(SessionRow.key == key))
-    word = new_key()
-    session.add(SessionRow(hash=hash_key(word), key=key, until=today + SESSION))
-    return word
-
-
-def key_of_session(session: Session, word: str, today: date) -> bytes | None:
-    """Return the hash of the key with which a browser signed in, or None if no session has this word."""
-    row = session.get(SessionRow, hash_key(word))
-    return None if row is None or row.until < today else row.key
-
-
-def end_session(session: Session, word: str) -> None:
-    """Sign a browser out."""
-    session.execute(delete(SessionRow).where(SessionRow.hash == hash_key(word)))
-
-
-def note_use(session: Session, name: str, today: date) -> None:
-    """Record that a key was used today."""
-    session.execute(update(KeyRow).where(KeyRow.name == name).values(used=today))
+    """Return the facts of the key with this hash, or None. The hash of a guess reveals no other hash."""
+    row = session.scalar(select(KeyRow).where(KeyRow.hash == given))
+    return None if row is None else _key_of(row)
 
 
 def _key_of(row: KeyRow) -> Key:
     studies = None if row.studies is None else frozenset(json.loads(row.studies))
     return Key(row.name, Role(row.role), studies, row.expires, row.used)
+
+
+class KeyChecks:
+    """The keys of one process.
+
+    A valid key is always found. Wrong keys are counted and logged without the key. Above WRONG_A_SECOND, for
+    all senders together because addresses mean nothing here, keys are first compared with recently read
+    hashes.
+
+    Args:
+        database: has the keys.
+        token_hash: the hash of the operator's token.
+        metrics: counts the wrong keys.
+        today: the clock.
+        act: makes a change durable.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        token_hash: bytes | None,
+        metrics: Metrics,
+        today: Callable[[], date],
+        act: Act,
+    ) -> None:
+        self._database = database
+        self._token_hash = token_hash
+        self._metrics = metrics
+        self._today = today
+        self._act = act
+        # Keyed by hash, because another key may get the same name. The value is the day of the last attempt
+        # to record its use.
+        self._noted: dict[bytes, date] = {}
+        self._wrong = TokenBucket(WRONG_A_SECOND)
+        self._hashes = CostBoundCache(self._read_hashes)
+
+    def find(self, key: str) -> Key:
+        """Return a valid key's rights. Raises ProblemError for a wrong key."""
+        hashed = hash_key(key)
+        # Wrong keys of others never refuse the operator's token.
+        if self._is_token(hashed):
+            return TOKEN_KEY
+        return self._rights(hashed)
+
+    def begin_session(self, key: str) -> str:
+        """Sign a browser in with a valid key; return the word for its cookie, which is not stored."""
+        word, hashed, today = new_key(), hash_key(key), self._today()
+
+        def begin(session: Session) -> None:
+            session.execute(delete(SessionRow).where(SessionRow.until < today))
+            of_key = SessionRow.key == hashed
+            if session.scalars(select(func.count()).where(of_key)).one() >= MOST_SESSIONS:
+                session.execute(delete(SessionRow).where(of_key))
+            session.add(SessionRow(hash=hash_key(word), key=hashed, until=today + SESSION))
+
+        self._act(begin)
+        return word
+
+    def find_session(self, word: str) -> Key:
+        """Return the rights of the key with which a browser signed in. Raises ProblemError as `find` does."""
+        return self._rights(hash_key(word), is_session=True)
+
+    def end_session(self, word: str) -> None:
+        """Sign a browser out. Anyone may ask, so that a word of no session is not written down."""
+        given = hash_key(word)
+        with self._database.read() as session:
+            is_known = self._key_of_session(session, given) is not None
+        if is_known:
+            self._act(lambda session: session.execute(delete(SessionRow).where(SessionRow.hash == given)))
+
+    def _key_of_session(self, session: Session, given: bytes) -> bytes | None:
+        """Return the hash of the key with which a browser signed in, or None if there is no such session."""
+        row = session.get(SessionRow, given)
+        return None if row is None or row.until < self._today() else row.key
+
+    def _is_token(self, hashed: bytes) -> bool:
+        return self._token_hash is not None and hmac.compare_digest(hashed, self._token_hash)
+
+    def _rights(self, given: bytes, is_session: bool = False) -> Key:
+        """Return the rights of a key, or of the key of a session. given: the hash of what came."""
+        seconds = self._wrong.let_in(1)
+        key = hashed = None
+        if not seconds or given in self._hashes.get():
+            with self._database.read() as session:
+                hashed = self._key_of_session(session, given) if is_session else given
+                key = None if hashed is None else find_key(session, hashed)
+        if hashed is not None and self._is_token(hashed):
+            return TOKEN_KEY
+        if hashed is None or key is None:
+            unknown = "this collector does not know the key"
+            raise self._refusal(seconds, "the session has ended: sign in again" if is_session else unknown)
+        if key.has_expired(self._today()):
+            detail = f"the key {key.name} was good until {key.expires}: have another one made"
+            raise ProblemError(UNAUTHORIZED, detail, headers=CHALLENGE)
+        self._note_use(key, hashed)
+        return key
+
+    def _note_use(self, key: Key, hashed: bytes) -> None:
+        """Record a key's use once a day. A failure is only logged, so that reading still works."""
+        today = self._today()
+        if today in (key.used, self._noted.get(hashed)):
+            return
+        self._noted[hashed] = today
+        try:
+            statement = update(KeyRow).where(KeyRow.name == key.name).values(used=today)
+            self._act(lambda session: session.execute(statement))
+        except (SQLAlchemyError, ProblemError):
+            log_throttled(logging.WARNING, "a key's use cannot be written down", code="key-use-unwritten")
+
+    def _refusal(self, seconds: float, unknown: str) -> ProblemError:
+        self._metrics.count_wrong_key()
+        line = "a request had a key that this collector does not know"
+        log_throttled(logging.WARNING, line, code="wrong-key")
+        if seconds:
+            return ProblemError(TOO_MANY_KEYS, "too many wrong keys came; a right one is taken at any time")
+        self._wrong.settle(1, 1)
+        return ProblemError(UNAUTHORIZED, unknown, headers=CHALLENGE)
+
+    def _read_hashes(self) -> frozenset[bytes]:
+        with self._database.read() as session:
+            words = (*session.scalars(select(KeyRow.hash)), *session.scalars(select(SessionRow.hash)))
+            return frozenset(words)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple, cast
 
 from prometheus_client import (
@@ -18,7 +19,6 @@ from prometheus_client import (
 )
 from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
-from prometheus_client.registry import Collector as RegistryCollector
 from prometheus_client.samples import Sample
 
 from collector.settings import METRICS_FOLDER
@@ -31,11 +31,12 @@ COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 
 
 class Totals(NamedTuple):
-    """The counts of stored reports, of repeated reports, and of refused reports by type of problem."""
+    """The counts of stored and of repeated reports, and of refused uploads by type, also of each study."""
 
     accepted: int
     duplicates: int
     rejected: dict[str, int]
+    rejected_by_study: dict[str, dict[str, int]]
 
 
 class Metrics:
@@ -117,77 +118,41 @@ class Metrics:
 
     def render(self, measures: Iterable[Metric] = ()) -> bytes:
         """Return all metrics in Prometheus' text format. measures: current values that are not counts."""
-        return generate_latest(self._whole_registry()) + rendered(measures)
+        return rendered((*self._counts(), *measures))
 
     def totals(self) -> Totals:
         """Return the counts of reports."""
+        samples = list(self._samples())
         accepted, duplicates = (
-            sum(int(sample.value) for sample in self._samples(f"ldpkit_reports_{name}_total"))
+            sum(int(sample.value) for sample in samples if sample.name == f"ldpkit_reports_{name}_total")
             for name in ("accepted", "duplicate")
         )
-        rejected = self._samples("ldpkit_reports_rejected_total")
-        return Totals(
-            accepted, duplicates, {sample.labels["reason"]: int(sample.value) for sample in rejected}
-        )
+        rejected, by_study = dict[str, int](), dict[str, dict[str, int]]()
+        for sample in samples:
+            if sample.name == "ldpkit_reports_rejected_total":
+                rejected[sample.labels["reason"]] = int(sample.value)
+            if sample.name == "ldpkit_study_reports_rejected_total":
+                reasons = by_study.setdefault(sample.labels["study"], {})
+                reasons[sample.labels["reason"]] = int(sample.value)
+        return Totals(accepted, duplicates, rejected, by_study)
 
-    def refused(self) -> dict[str, dict[str, int]]:
-        """Return how many uploads were refused, by study and type of problem."""
-        refused: dict[str, dict[str, int]] = {}
-        for sample in self._samples("ldpkit_study_reports_rejected_total"):
-            reasons = refused.setdefault(sample.labels["study"], {})
-            reasons[sample.labels["reason"]] = int(sample.value)
-        return refused
+    def _samples(self) -> Iterator[Sample]:
+        return (sample for metric in self._counts() for sample in metric.samples)
 
-    def _samples(self, name: str) -> Iterator[Sample]:
-        for metric in self._whole_registry().collect():
-            yield from (sample for sample in metric.samples if sample.name == name)
-
-    def _whole_registry(self) -> CollectorRegistry:
+    def _counts(self) -> Iterable[Metric]:
         """Return the counts of all processes if there are several, else this process's."""
         if METRICS_FOLDER not in os.environ:
-            return self._registry
-        _forget_ended_processes(Path(os.environ[METRICS_FOLDER]))
-        registry = CollectorRegistry()
-        _BegunProcesses(registry)  # type: ignore[no-untyped-call]
-        return registry
-
-
-class _BegunProcesses(MultiProcessCollector):
-    """The counts of all processes, except empty files.
-
-    A file is empty until its starting process has sized it, and stays empty if the process was killed before.
-    """
-
-    def collect(self) -> Iterable[Metric]:
-        """Yield the sums of all counts."""
-        files = [str(file) for file in Path(self._path).glob("*.db") if file.stat().st_size]
-        return cast(Iterable[Metric], self.merge(files))  # type: ignore[no-untyped-call]
+            return self._registry.collect()
+        # The gauges of killed processes go, with their queues; their counts stay.
+        for file in Path(os.environ[METRICS_FOLDER]).glob("gauge_live*.db"):
+            try:
+                os.kill(int(file.stem.rpartition("_")[2]), 0)
+            except ProcessLookupError:
+                file.unlink(missing_ok=True)
+        return cast(Iterable[Metric], MultiProcessCollector(None).collect())  # type: ignore[no-untyped-call]
 
 
 def rendered(measures: Iterable[Metric]) -> bytes:
     """Return measures alone, in Prometheus' text format."""
-    registry = CollectorRegistry()
-    registry.register(_Measured(list(measures)))
-    return generate_latest(registry)
-
-
-class _Measured(RegistryCollector):
-    """Wraps measures that were taken for this request."""
-
-    def __init__(self, measures: list[Metric]) -> None:
-        self._measures = measures
-
-    def collect(self) -> Iterable[Metric]:
-        """Return all measures."""
-        return self._measures
-
-
-def _forget_ended_processes(folder: Path) -> None:
-    """Remove the gauges of killed processes, whose queues are gone; their counts stay."""
-    for file in folder.glob("gauge_live*.db"):
-        try:
-            os.kill(int(file.stem.rpartition("_")[2]), 0)
-        except ProcessLookupError:
-            file.unlink(missing_ok=True)
-        except PermissionError:
-            pass
+    registry = SimpleNamespace(collect=lambda: measures)
+    return generate_latest(cast(CollectorRegistry, registry))

@@ -1,20 +1,29 @@
-"""An operator's view of a study: its state, reports by day, refusals, and warnings."""
+"""An operator's view of studies: state, reports by day, refusals, warnings, and measures for Prometheus."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prometheus_client.core import GaugeMetricFamily
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from collector import store
+from collector.daily import kept_everywhere
+from collector.problems import ProblemError
 from collector.retention import Kept
-from collector.store import Arrivals, StudyOverview
+from collector.store import Arrivals, StudyOverview, database_bytes
 from collector.tickets.codes import count_unused
 from ldp_client.words.text import counted
 from schemas import Study
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from collector.context import Collector
 
 # Limits of a healthy study.
 QUIET_DAYS = 3
@@ -155,3 +164,42 @@ def _ending(days_left: int | None) -> str:
     if days_left is None or days_left > SOON_DAYS:
         return ""
     return "today is its last day" if days_left == 1 else f"it ends in {counted(days_left - 1, 'day')}"
+
+
+def measures_of(collector: Collector) -> list[Metric]:
+    """Return the measures; if the database fails, only that is reported."""
+    size = _gauge("database_bytes", "What the database takes on its disk")
+    reports = _gauge("study_reports", "Reports of a study, withdrawn ones not counted", "study")
+    is_open = _gauge("study_open", "Whether a study is open today", "study")
+    text = "Days until a study's last day is over, for studies that name one"
+    left = _gauge("study_days_left", text, "study")
+    text = "Reports that are kept for longer than their study states"
+    overdue = _gauge("study_reports_overdue", text, "study")
+    today, late = collector.today(), Counter[str]()
+    try:
+        with collector.database.read() as session:
+            size.add_metric([], database_bytes(session))
+        for kept in kept_everywhere(collector):
+            late[kept.study] += kept.overdue
+        studies = collector.studies.get()
+    except (SQLAlchemyError, ProblemError):
+        return [database_up(False)]
+    for study in studies:
+        reports.add_metric([study.id], study.reports)
+        overdue.add_metric([study.id], late[study.id])
+        is_open.add_metric([study.id], state_of(study, today) == "open")
+        remaining = days_left(study, today)
+        if remaining is not None:
+            left.add_metric([study.id], remaining)
+    return [database_up(True), size, reports, is_open, left, overdue]
+
+
+def database_up(answers: bool) -> Metric:
+    """Return the measure that tells whether the database answers."""
+    is_up = _gauge("database_up", "Whether the database answers")
+    is_up.add_metric([], int(answers))
+    return is_up
+
+
+def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"ldpkit_{name}", text, labels=labels)

@@ -6,8 +6,7 @@ from flask import g, request
 
 from collector.api.parameters import WITHDRAWAL_HEADER
 from collector.context import current_collector
-from collector.key_checks import CHALLENGE
-from collector.keys import Key, Role
+from collector.keys import CHALLENGE, Key, Role
 from collector.problems import (
     FORBIDDEN,
     UNAUTHORIZED,

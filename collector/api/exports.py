@@ -57,7 +57,7 @@ def export_reports(study_id: str, format: str | None, after: bytes | None, delet
     response.headers[DELETIONS_HEADER] = str(export.deletions)
     response.headers[WITHDRAWN_HEADER] = str(since)
     response.call_on_close(parts.close)
-    collector.daily.write(acting_key(), "export", study_id)
+    collector.daily.write(acting_key().name, "export", study_id)
     return response
 
 
@@ -73,7 +73,7 @@ def read_summary(study_id: str, version: int | None) -> Response:
     """Return all that a posterior needs of one version's reports, by default the current one's."""
     collector = current_collector()
     text = summary_text(collector, study_id, version)
-    collector.daily.write(acting_key(), "read summary", study_id)
+    collector.daily.write(acting_key().name, "read summary", study_id)
     response = make_response(text)
     response.content_type = "application/json"
     response.add_etag()

@@ -18,9 +18,9 @@ from collector.api.studies import studies
 from collector.context import current_collector
 from collector.db import problem_of
 from collector.keys import Role
-from collector.measures import database_up, measures_of
 from collector.models import CollectorRow
 from collector.problems import UNAVAILABLE, ProblemError
+from collector.status import database_up, measures_of
 
 health = Api("health", __name__)
 READY_SECONDS = 2.0

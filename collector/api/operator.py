@@ -66,7 +66,7 @@ def read_status(study_id: str) -> Response:
     study = next((study for study in collector.studies.get() if study.id == study_id), None)
     if study is None:
         raise unknown_study(study_id)
-    return jsonify(status(study, collector.metrics.refused()))
+    return jsonify(status(study, collector.metrics.totals().rejected_by_study))
 
 
 def status(study: StudyOverview, refusals: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:

@@ -142,5 +142,5 @@ def withdraw_report(study_id: str, report_id: bytes) -> Response:
     collector = current_collector()
     withdraw(collector, study_id, report_id, by_device=key is None)
     if key is not None:
-        collector.daily.write(key, "delete reports", study_id)
+        collector.daily.write(key.name, "delete reports", study_id)
     return jsonify(id=report_id.hex(), result=WITHDRAWN)

@@ -133,7 +133,7 @@ def withdraw_share(study_id: str, report_id: bytes) -> Response:
         refuse_fixed = partial(_refuse_fixed, report_id)
         withdraw(collector, study_id, report_id, by_device=key is None, refuse=refuse_fixed)
     if key is not None:
-        collector.daily.write(key, "delete reports", study_id)
+        collector.daily.write(key.name, "delete reports", study_id)
     return jsonify(id=report_id.hex(), result=WITHDRAWN)
 
 

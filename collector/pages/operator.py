@@ -12,8 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from collector.api.auth import COOKIE, require_role
 from collector.api.operator import status
 from collector.context import Collector, current_collector
-from collector.key_checks import CHALLENGE
-from collector.keys import TOKEN_KEY, Key, Role
+from collector.keys import CHALLENGE, TOKEN_KEY, Key, Role
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
 from collector.status import state_of
@@ -125,12 +124,12 @@ def protect(response: Response) -> Response:
 
 def _contents(collector: Collector, key: Key, words: str) -> dict[str, Any]:
     """Return the template's values for the studies of a key that have these words."""
-    refused = collector.metrics.refused()
+    totals = collector.metrics.totals()
     reached = [study for study in collector.studies.get() if key.reaches(study.id)]
     studies = [study for study in reached if _has_words(collector, study, words)]
     return {
         # Counts of all studies together, which a key for some studies must not see.
-        "counts": collector.metrics.totals() if key.studies is None else None,
+        "counts": totals if key.studies is None else None,
         "waiting": collector.writer.depth,
         "titles": TITLES,
         "total": len(reached),
@@ -139,7 +138,10 @@ def _contents(collector: Collector, key: Key, words: str) -> dict[str, Any]:
         "who": key.name.strip("()"),
         "may": {role.value: key.role.allows(role) for role in Role},
         "is_token": key == TOKEN_KEY,
-        "studies": [_study(collector, study, status(study, refused)) for study in studies[:MOST_STUDIES]],
+        "studies": [
+            _study(collector, study, status(study, totals.rejected_by_study))
+            for study in studies[:MOST_STUDIES]
+        ],
     }
 
 

@@ -11,13 +11,13 @@ from sqlalchemy.orm import Session
 
 from collector import store
 from collector.clock import settled_day
+from collector.limiter import TokenBucket
 from collector.problems import (
     REPORT_UNKNOWN,
     TOO_MANY_DELETIONS,
     ProblemError,
     unknown_study,
 )
-from collector.reports.limits import TokenBucket
 from collector.reports.sums import take_back_reports
 from collector.store import insert_withdrawn, was_withdrawn, withdraw_report
 

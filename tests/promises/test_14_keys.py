@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from collector import key_checks, keys, limiter
+from collector import keys, limiter
 from collector.api import auth, operator
 from collector.keys import Key, Role, add_key
-from collector.reports.limits import TokenBucket
+from collector.limiter import TokenBucket
 from tests.collector import conftest
 from tests.collector.conftest import TICKET_KEY, Harness, build_report, build_study
 from tests.promises.key_table import ALIKE, ANSWERS, KINDS, STUDY, WRONG, requests_of, status_of, words_of
@@ -38,7 +38,7 @@ MOST_LINES = 3
 def clocks(monkeypatch: Patch) -> None:
     """Clocks that tick when they are read, and one that stands still."""
     seed_the_system(monkeypatch, "keys")
-    monkeypatch.setattr(key_checks, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
+    monkeypatch.setattr(keys, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
     ticks = count(1)
     monkeypatch.setattr(limiter, "time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
 
@@ -147,10 +147,8 @@ def costs(harness: Harness, monkeypatch: Patch, log: Log) -> list[str]:
     made: Counter[str] = Counter()
     engine = harness.collector.database.engine
     event.listen(engine, "before_cursor_execute", lambda *_arguments: made.update(["statements"]))
-    for module in (key_checks, keys):
-        hashed = module.hash_key
-        counting = lambda key, hashed=hashed: (made.update(["hashes"]), hashed(key))[1]  # noqa: E731
-        monkeypatch.setattr(module, "hash_key", counting)
+    hashed = keys.hash_key
+    monkeypatch.setattr(keys, "hash_key", lambda key: (made.update(["hashes"]), hashed(key))[1])
     log.clear()
     for number in range(REQUESTS):
         headers = {"Authorization": f"Bearer {WRONG}-{number}"}
@@ -168,26 +166,26 @@ def test_wrong_keys_cost_a_bounded_amount(harness: Harness, monkeypatch: Patch, 
 
 
 def hash_each_row(monkeypatch: Patch) -> None:
-    find = key_checks.find_key
+    find = keys.find_key
 
     def slow(session: Any, given: bytes) -> Key | None:
         for key in keys.list_keys(session):
             keys.hash_key(key.name)
         return find(session, given)
 
-    monkeypatch.setattr(key_checks, "find_key", slow)
+    monkeypatch.setattr(keys, "find_key", slow)
 
 
 def log_each(monkeypatch: Patch) -> None:
     plain = limiter.LOGGER.warning
-    monkeypatch.setattr(key_checks, "log_throttled", lambda _level, line, **_more: plain(line))
+    monkeypatch.setattr(keys, "log_throttled", lambda _level, line, **_more: plain(line))
 
 
 @pytest.mark.parametrize(
     ("fault", "symptom"),
     [
         pytest.param(
-            lambda patch: patch.setattr(key_checks, "TokenBucket", lambda _rate: TokenBucket(0.0)),
+            lambda patch: patch.setattr(keys, "TokenBucket", lambda _rate: TokenBucket(0.0)),
             "statements",
             id="wrong keys that are all looked up",
         ),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from collector.limiter import BURST_SECONDS, DEBT_SECONDS, TokenBucket
 from collector.problems import ProblemError
-from collector.reports.limits import BURST_SECONDS, DEBT_SECONDS, TokenBucket, UploadLimits
+from collector.reports.limits import UploadLimits
 from tests.kit.errors import raises
 
 

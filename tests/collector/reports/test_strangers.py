@@ -6,8 +6,8 @@ import os
 
 import pytest
 
+from collector.limiter import TokenBucket
 from collector.reports import rules, withdraw
-from collector.reports.limits import TokenBucket
 from ldp_client.documents.report import report_id_of
 from tests.collector.answered import problem
 from tests.collector.conftest import Harness, build_report, build_study

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from collector.limiter import TokenBucket
 from collector.reports import withdraw
-from collector.reports.limits import TokenBucket
 from ldp_client.documents.report import report_id_of
 from tests.collector.answered import PROBLEM, problem
 from tests.collector.conftest import build_report, build_study
