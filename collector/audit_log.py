@@ -89,6 +89,6 @@ class DailyLines:
         try:
             self._act(lambda session: record(session, *what))
         except (SQLAlchemyError, ProblemError):
-            log_throttled(logging.ERROR, "a line of the audit log cannot be written", code="audit-unwritten")
+            log_throttled(logging.ERROR, "a line of the audit log cannot be written")
         else:
             self._written[what] = today

@@ -117,11 +117,7 @@ class Upkeep:
     def require_right_day(self, session: Session) -> None:
         """Raise ProblemError if the clock cannot be right."""
         if doubt := doubt_of(session, self._today()):
-            log_throttled(
-                logging.ERROR,
-                f"{doubt}: nothing is stored until the clock is right, or confirmed",
-                code="clock",
-            )
+            log_throttled(logging.ERROR, f"{doubt}: nothing is stored until the clock is right, or confirmed")
             raise ProblemError(UNAVAILABLE, "the collector's clock is wrong; nothing was stored")
 
     def run(self, today: date, even_if_done: bool = False) -> bool:
@@ -336,7 +332,7 @@ def _warn(what: str, error: Exception) -> None:
     """Log that part of the day's work failed."""
     why = one_line(getattr(error, "orig", error))
     line = f"the day's {what} failed, and is tried again: {why}"
-    log_throttled(logging.WARNING, line, code="day-failed")
+    log_throttled(logging.WARNING, line)
 
 
 def kept_everywhere(collector: Collector) -> list[Kept]:

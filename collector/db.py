@@ -384,7 +384,7 @@ KIND_OF_DOCUMENT = {
 def problem_of(error: Exception) -> ProblemError:
     """Return the problem for an exception."""
     # Log neither path nor body: a log line with a report would give it a time.
-    log_throttled(logging.ERROR, "a request failed", error, "request-failed")
+    log_throttled(logging.ERROR, "a request failed", error)
     return ProblemError(INTERNAL, "an error that is not the sender's; the server's log has it")
 
 
@@ -406,21 +406,21 @@ def _(error: SQLAlchemyError) -> ProblemError:
     if not is_of_all(error):
         return problem_of.dispatch(Exception)(error)
     if _code_of(error) in DISK_FULL_CODES:
-        log_throttled(logging.ERROR, "the database's disk is full: nothing more is stored", code="disk-full")
+        log_throttled(logging.ERROR, "the database's disk is full: nothing more is stored")
         return ProblemError(DISK_FULL, "nothing was stored")
     line = f"the database cannot be used: {one_line(getattr(error, 'orig', error))}"
-    log_throttled(logging.WARNING, line, code="database-away")
+    log_throttled(logging.WARNING, line)
     return ProblemError(UNAVAILABLE, "the database is locked or away; nothing was stored")
 
 
 @problem_of.register
 def _(error: OtherReleaseError) -> ProblemError:
-    log_throttled(logging.ERROR, str(error), code="other-release")
+    log_throttled(logging.ERROR, str(error))
     return ProblemError(UNAVAILABLE, "the database is another release's; nothing was stored")
 
 
 @problem_of.register
 def _(error: WrongSumsError) -> ProblemError:
     line = f"a running summary has another length ({error}): restore a backup (`ldpkit restore`)"
-    log_throttled(logging.ERROR, line, code="summary-damaged")
+    log_throttled(logging.ERROR, line)
     return ProblemError(UNAVAILABLE, "the running summary is damaged; nothing was changed")

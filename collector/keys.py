@@ -288,12 +288,12 @@ class KeyChecks:
             statement = update(KeyRow).where(KeyRow.name == key.name).values(used=today)
             self._act(lambda session: session.execute(statement))
         except (SQLAlchemyError, ProblemError):
-            log_throttled(logging.WARNING, "a key's use cannot be written down", code="key-use-unwritten")
+            log_throttled(logging.WARNING, "a key's use cannot be written down")
 
     def _refusal(self, seconds: float, unknown: str) -> ProblemError:
         self._metrics.count_wrong_key()
         line = "a request had a key that this collector does not know"
-        log_throttled(logging.WARNING, line, code="wrong-key")
+        log_throttled(logging.WARNING, line)
         if seconds:
             return ProblemError(TOO_MANY_KEYS, "too many wrong keys came; a right one is taken at any time")
         self._wrong.settle(1, 1)

@@ -168,8 +168,8 @@ class ThrottledLog:
         self._lock = Lock()
         self._seen: dict[str, tuple[float, int]] = {}
 
-    def log(self, level: int, line: str, cause: BaseException | None = None, code: str = "other") -> None:
-        """Log a line, or count it. code: what programs know it by.
+    def log(self, level: int, line: str, cause: BaseException | None = None) -> None:
+        """Log a line, or count it.
 
         The cause's kind is logged, and the lines of code that it came through. Each kind of cause is counted
         separately. The cause's message is left out, because it may quote a report or its id.
@@ -184,7 +184,7 @@ class ThrottledLog:
             self._seen[key] = now + QUIET_SECONDS, 0
         more = f" (and {left_out} times since this was last logged)" if left_out else ""
         trace = "" if cause is None else f"\n{_traceback_of(cause)}"
-        LOGGER.log(level, "%s%s%s", line, more, trace, extra={"code": code})
+        LOGGER.log(level, "%s%s%s", line, more, trace)
 
     def forget(self) -> None:
         """Log every line again."""

@@ -28,8 +28,7 @@ from granian.constants import HTTPModes, Interfaces, SSLProtocols
 from granian.log import LogLevels
 from granian.net import SocketHolder  # type: ignore[attr-defined]
 
-from collector.logs import CONFIGURATION, write_logs
-from collector.settings import JSON_LINES, METRICS_FOLDER, Settings
+from collector.settings import METRICS_FOLDER, Settings
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import read_bytes
 
@@ -84,19 +83,16 @@ def serve_collector(
             collector.close()
         return app
 
-    serve(load, endpoint, announce, settings.log_format)
+    serve(load, endpoint, announce)
 
 
-def serve(
-    load: Callable[[bool], Flask], endpoint: Endpoint, announce: Callable[[str], None], log_format: str
-) -> None:
+def serve(load: Callable[[bool], Flask], endpoint: Endpoint, announce: Callable[[str], None]) -> None:
     """Serve an application until SIGTERM or SIGINT, then finish the current requests.
 
     Args:
         load: makes the application in each worker; before, with False, it checks that they can make it.
         endpoint: where to listen.
         announce: called once with the base URL when connections are accepted.
-        log_format: the form of the log's lines.
 
     Raises:
         InputError: the address or the certificate cannot be used, or `load` cannot make the application.
@@ -118,12 +114,10 @@ def serve(
             ssl_protocol_min=SSLProtocols.tls12,
             log_level=LogLevels.warning,
             log_access=False,
-            log_dictconfig=CONFIGURATION if log_format == JSON_LINES else None,
             respawn_failed_workers=True,
             # SIGTERM is lost while a worker starts; without a timeout we would wait forever.
             workers_kill_timeout=STOP_SECONDS,
         )
-        write_logs(log_format)
         load(False)
         announce(base_url(listener, endpoint))
         server.serve(target_loader=partial(_load_in_worker, load, os.getpid()), wrap_loader=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import isfinite
 from pathlib import Path
@@ -35,8 +35,6 @@ RELATIVE = re.compile(r"(sqlite(?:\+\w+)?:///)(?![/:?]|file:)(.+)")
 # The shortest secret: a token has all rights, and an attacker may try five a second.
 FEWEST_CHARACTERS = 16
 MOST_DAYS = 36_500
-JSON_LINES = "json"
-LOG_FORMS = ("text", JSON_LINES)
 
 
 def _text(value: object) -> str:
@@ -86,12 +84,6 @@ def _flag(value: object) -> bool:
     return text in ("true", "1")
 
 
-def _log_form(value: object) -> str:
-    if value not in LOG_FORMS:
-        raise ValueError(f"one of {', '.join(LOG_FORMS)}")
-    return str(value)
-
-
 def _origins(value: object) -> tuple[str, ...]:
     """Return a list of origins; one text may have commas or blanks between them."""
     texts = value.replace(",", " ").split() if isinstance(value, str) else value
@@ -129,7 +121,6 @@ class Settings:
     upload_rate: float = _setting(0.0, _number, "reports a second for one process; 0 for no limit")
     ticket_key: str | None = _setting(None, _secret, "hides which ticket let which report in")
     signing_keys: str | None = _setting(None, _text, "a file of public keys that publish what they signed")
-    log_format: str = _setting("text", _log_form, "text, or json for one object a line")
     cors_origins: tuple[str, ...] = _setting((), _origins, "sites whose pages may send reports")
     frame_ancestors: tuple[str, ...] = _setting((), _origins, "sites whose pages may frame a study's page")
     ohttp_keys: str | None = _setting(None, _text, "a file of a gateway's keys")
@@ -169,9 +160,9 @@ class Settings:
         known = [setting.name for setting in fields(cls)]
         for name in values:
             if name not in known:
-                near = nearest(name, known)
-                advice = f": did you mean {near}?" if near else ""
-                raise UsageError(f"unknown setting {name!r}{advice}", code="settings.unknown_setting")
+                raise UsageError(
+                    f"unknown setting {name!r}: {_advice(name, known)}", code="settings.unknown_setting"
+                )
         return cls(**{name: value for name, value in values.items() if value is not None})
 
     @classmethod
@@ -202,8 +193,7 @@ def server_settings(**changes: Any) -> Settings:
     """Return `Settings.load` for a server.
 
     Raises:
-        InputError: as `load`; if LDPKIT_TOKEN is not the server's token; and if the file's ticket_key, to
-            which a server binds its database permanently, is for another database.
+        InputError: as `load`, and if LDPKIT_TOKEN is not the server's token.
     """
     settings, file = Settings.load(**changes), settings_file(os.environ)
     token = os.environ.get(TOKEN_VARIABLE)
@@ -213,40 +203,31 @@ def server_settings(**changes: Any) -> Settings:
             "take the token out of the file",
             code="settings.token_variable_differs",
         )
-    values = {} if file is None or PREFIX + "TICKET_KEY" in os.environ else _read_file(file)
-    database = _absolute(settings.database, Path())
-    if "ticket_key" in values and values.get("database", database) != database:
-        raise InputError(
-            f"the ticket_key of {file} is for the database that it names, and you named another: start "
-            f"in the folder of that one, or set {PREFIX}TICKET_KEY to its servers' key",
-            code="settings.ticket_key_of_other_database",
-        )
     return settings
 
 
 def refuse_unknown_variables(environment: Mapping[str, str] = os.environ) -> None:
     """Raise UsageError for an unknown LDPKIT_… variable: a typing error would silently leave the default."""
-    names = [*(setting.name.upper() for setting in fields(Settings)), *OTHER_VARIABLES]
-    known = [PREFIX + name for name in names]
-    for name in sorted(environment):
-        if name.startswith(PREFIX) and name not in known and not name.startswith(FAILING_DISK):
-            near = nearest(name, known)
+    known = [*(setting.name.upper() for setting in fields(Settings)), *OTHER_VARIABLES]
+    for variable in sorted(environment):
+        name = variable.removeprefix(PREFIX)
+        if variable != name and name not in known and not variable.startswith(FAILING_DISK):
             raise UsageError(
-                f"no setting is called {visible(name[:64])}" + (f": did you mean {near}?" if near else ""),
+                f"no setting is called {visible(variable[:64])}: {_advice(name, known, PREFIX)}",
                 code="settings.unknown_variable",
             )
+
+
+def _advice(name: str, known: Sequence[str], prefix: str = "") -> str:
+    """Return a question or sentence that leads from an unknown name to the right one."""
+    near = nearest(name, known)
+    return f"did you mean {prefix}{near}?" if near else "docs/operate.md lists the settings"
 
 
 def settings_file(environment: Mapping[str, str]) -> Path | None:
     """Return the settings file, if there is one."""
     named = environment.get(PREFIX + "CONFIG") or (FILE_NAME if os.path.exists(FILE_NAME) else None)
     return Path(named) if named else None
-
-
-def _absolute(database: str, folder: Path) -> str:
-    """Return a database's URL, with a relative path of an SQLite file in the folder made absolute."""
-    match = RELATIVE.fullmatch(database)
-    return f"{match[1]}{os.path.abspath(folder / match[2])}" if match else database
 
 
 def _read_file(path: Path) -> dict[str, object]:
@@ -256,8 +237,8 @@ def _read_file(path: Path) -> dict[str, object]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}", code="settings.not_toml") from None
     # Values that are not texts are refused later by name, like other settings.
-    if isinstance(database := values.get("database"), str):
-        values["database"] = _absolute(database, path.parent)
+    if match := RELATIVE.fullmatch(str(values.get("database"))):
+        values["database"] = f"{match[1]}{os.path.abspath(path.parent / match[2])}"
     if isinstance(keys := values.get("ohttp_keys"), str):
         values["ohttp_keys"] = str(path.parent / keys)
     return values

@@ -212,7 +212,7 @@ class Writer:
             self._observe(time.monotonic() - start, self.depth)
         except Exception as error:
             # The thread must live: without it every upload would wait forever.
-            log_throttled(logging.ERROR, "a commit could not be counted", error, "uncounted-commit")
+            log_throttled(logging.ERROR, "a commit could not be counted", error)
         for job, result in results:
             job.resolve(result)
 
@@ -233,5 +233,5 @@ def _is_of_all(result: object) -> bool:
 
 def _stuck() -> ProblemError:
     line = "a commit of the database takes longer than requests wait"
-    log_throttled(logging.WARNING, line, code="database-slow")
+    log_throttled(logging.WARNING, line)
     return ProblemError(UNAVAILABLE, "the database takes too long; the request may still take effect")

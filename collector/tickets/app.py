@@ -107,7 +107,7 @@ def _claim(session: Session, hashed: bytes, body: bytes) -> bytes:
     here = TicketRow.study.in_(select(TicketKeyRow.study))
     row = session.scalar(select(TicketRow).where(here, TicketRow.hash == hashed).with_for_update())
     if row is None:
-        log_throttled(logging.WARNING, "a ticket came that this issuer did not make", code="wrong-ticket")
+        log_throttled(logging.WARNING, "a ticket came that this issuer did not make")
         raise ProblemError(TICKET_INVALID, "no such ticket was made here")
     of_study = select(TicketKeyRow).where(TicketKeyRow.study == row.study).order_by(TicketKeyRow.place)
     key = _key_of(row, list(session.scalars(of_study)), body[2])
@@ -127,7 +127,7 @@ def refuse_copy(session: Session) -> None:
     try:
         issue.require_original(session)
     except InputError as error:
-        log_throttled(logging.ERROR, str(error), code="copy")
+        log_throttled(logging.ERROR, str(error))
         raise ProblemError(
             UNAVAILABLE, "the database was restored from a backup; no token was given"
         ) from None
@@ -154,7 +154,7 @@ def _signed(private: bytes, body: bytes) -> bytes:
         return sign(load_key(private), body[3:])
     except FaultError:
         line = "a signature came out wrong and was thrown away: have this machine's memory checked"
-        log_throttled(logging.ERROR, line, code="signing-fault")
+        log_throttled(logging.ERROR, line)
         raise ProblemError(INTERNAL, "the signature failed its check; nothing was given") from None
 
 

@@ -176,7 +176,7 @@ def redeem(
             spending = Spending.of(secret, study.spending)
         except InputError as error:
             line = f"no ticket of study {uploads[0].study} can be checked: {error}"
-            log_throttled(logging.ERROR, line, code="ticket-key")
+            log_throttled(logging.ERROR, line)
             unknown = ProblemError(UNAVAILABLE, "tickets cannot be checked now; nothing was stored")
             refused.update((report.id, unknown) for report in direct.values())
             direct = {}

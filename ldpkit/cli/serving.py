@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ldp_client.documents.errors import InputError
+from ldp_client.files.disk import refuse_replacing_other, replacing
 from ldpkit.cli.commands import COUNT, command
 from ldpkit.cli.output import warn
 from ldpkit.cli.places import ISSUER, KEY_FILE, NODE, TOKEN_BYTES, kind_option
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 # How long `serve` waits for PostgreSQL.
 START_SECONDS = 60.0
 SEVERAL = (
-    "%d processes on one SQLite file wait for each other's commits: one alone is faster, or take PostgreSQL"
+    "{} processes on one SQLite file wait for each other's commits: one alone is faster, or take PostgreSQL"
 )
 
 
@@ -57,9 +58,8 @@ def serve(
     A collector without a token in the settings and without keys makes a token.
     """
     from collector.db import sqlite_file
-    from collector.logs import log_event, refuse_ready, write_logs
     from collector.server import Endpoint, serve_collector
-    from collector.wal import LOGGER, served_alone
+    from collector.wal import served_alone
     from ldp_client.device.arguments import LOOPBACK
 
     # 1. Check everything, and warn.
@@ -84,20 +84,13 @@ def serve(
             f"--host {host} without https: tokens and reports can be read on the network. Put a proxy with "
             "TLS in front, or name --tls-certificate and --tls-key"
         )
-    file, master = sqlite_file(settings.database), os.getpid()
-    write_logs(settings.log_format)
-    log_event("start", "the server starts", workers=workers)
+    file = sqlite_file(settings.database)
     if file is not None and workers > 1:
-        LOGGER.warning(SEVERAL, workers, extra={"code": "several-processes"})
+        warn(SEVERAL.format(workers))
     # 2. Serve.
-    try:
-        with served_alone(file):
-            announce = partial(_announce, settings, ready_file=ready_file)
-            serve_collector(settings, endpoint, announce, {NODE: _node, ISSUER: _issuer}.get(kind))
-    finally:
-        # A worker also leaves through here.
-        if os.getpid() == master:
-            log_event("stop", "the server has stopped")
+    with served_alone(file):
+        announce = partial(_announce, ready_file=ready_file)
+        serve_collector(settings, endpoint, announce, {NODE: _node, ISSUER: _issuer}.get(kind))
 
 
 def _node(settings: Settings) -> Flask:
@@ -175,12 +168,25 @@ def _warn_of_postgresql(settings: Settings) -> None:
                 warn(line)
 
 
-def _announce(settings: Settings, url: str, ready_file: str | None) -> None:
-    from collector.logs import log_event, write_ready
-    from collector.settings import JSON_LINES
-
-    if settings.log_format == JSON_LINES:
-        log_event("listening", f"ldpkit collector listens on {url}", url=url)
-    else:
-        print(f"ldpkit collector listens on {url}", file=sys.stderr, flush=True)
+def _announce(url: str, ready_file: str | None) -> None:
+    print(f"ldpkit collector listens on {url}", file=sys.stderr, flush=True)
     write_ready(ready_file, url)
+
+
+def refuse_ready(path: str | None) -> None:
+    """Raise InputError if --ready-file cannot be written: another file exists, or the folder is missing."""
+    if path is not None:
+        refuse_replacing_other(path, "http")
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(folder):
+            raise InputError(
+                f"--ready-file: there is no folder {folder}", code="server.ready_file_folder_missing"
+            )
+
+
+def write_ready(path: str | None, url: str) -> None:
+    """Write a base URL to --ready-file, if it is given. Raises InputError if another file exists there."""
+    if path is not None:
+        refuse_replacing_other(path, "http")
+        with replacing(path) as file:
+            file.write(url + "\n")

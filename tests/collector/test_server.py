@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from collector.logs import refuse_ready, write_ready
 from collector.server import METRICS_PREFIX, Endpoint, base_url, listen
 from ldp_client.documents.errors import InputError
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
+from ldpkit.cli.serving import refuse_ready, write_ready
 from tests.collector.conftest import START_SECONDS, build_report, build_study, wait_for
 from tests.kit.errors import raises
 

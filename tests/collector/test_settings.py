@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
 
-from collector import create_app, store
-from collector.db import Database
+from collector import create_app
 from collector.keys import Role, add_key, remove_key
-from collector.settings import Settings, server_settings
-from collector.studies import publish
+from collector.settings import Settings
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from ldpkit.cli.serving import serve_settings
@@ -54,7 +51,6 @@ def test_settings_come_from_defaults_a_file_and_the_environment(tmp_path):
         ({"body_limit": "many"}, ("settings.wrong_value", "body_limit", "whole number")),
         ({"lock_timeout": "soon"}, ("settings.wrong_value", "lock_timeout", "a number")),
         ({"upload_rate": "nan"}, ("settings.wrong_value", "upload_rate", "not negative")),
-        ({"log_format": "xml"}, ("settings.wrong_value", "log_format", "text, json")),
         ({"database": "nonsense"}, ("database.not_url", "database")),
         ({"database": "mysql://localhost/x"}, ("database.unsupported_kind", "'mysql'")),
         ({"database": "sqlite:///:memory:"}, "database.in_memory"),
@@ -114,33 +110,6 @@ def test_variables_of_tests_and_analysts_are_accepted(monkeypatch, capsys):
         monkeypatch.setenv(name, "off-and-long-enough")
     assert main(["backup", "--out", "copy"]) == 3
     assert "there is no database" in capsys.readouterr().err
-
-
-@pytest.mark.attack(14)
-def test_ticket_key_of_other_place_is_rejected(elsewhere, capsys, monkeypatch, study):
-    """Serve one place's database from the folder of another, with that one's ticket key."""
-    for place in ("a", "b"):
-        assert main(["init", place]) == 0
-    other = f"sqlite:///{elsewhere}/b/ldpkit.sqlite3"
-    database = Database(other, 1)
-    with database.write() as session:
-        publish(session, study)
-    monkeypatch.chdir(elsewhere / "a")
-    with monkeypatch.context() as named:
-        named.setenv("LDPKIT_DATABASE", other)
-        with raises(InputError, "settings.ticket_key_of_other_database"):
-            create_app()
-        assert main(["serve", "--port", "0"]) == 3
-        assert "the ticket_key of ldpkit.toml is for the database" in capsys.readouterr().err
-    assert sorted(os.listdir()) == ["ldpkit.sqlite3", "ldpkit.toml", "ohttp.keys"]
-    with database.read() as session:
-        assert store.study_state(session, study.id).spending is None
-    database.engine.dispose()
-    monkeypatch.chdir(elsewhere / "b")
-    server_settings(database="sqlite:///../b/ldpkit.sqlite3")
-    monkeypatch.chdir(elsewhere / "a")
-    monkeypatch.setenv("LDPKIT_TICKET_KEY", "the key of b's servers")
-    server_settings(database=other)
 
 
 @pytest.mark.attack(14)

@@ -79,7 +79,7 @@ def test_given_settings_exist():
         Settings.load({**given, "LDPKIT_CONFIG": ""})
         refuse_unknown_variables(given)
     with raises(Exception, "settings.unknown_variable"):
-        refuse_unknown_variables({"LDPKIT_LOG_FORMATS": "json"})
+        refuse_unknown_variables({"LDPKIT_BODY_LIMITS": "10"})
 
 
 def test_no_deployment_file_contains_secret():
