@@ -31,7 +31,6 @@ SETTINGS = """\
 database = {database}
 token = {token}
 ticket_key = {ticket_key}
-ohttp_keys = {ohttp_keys}
 """
 NEXT = {
     COLLECTOR: """\
@@ -76,7 +75,7 @@ def init(folder: str, kind: str, database: str | None) -> None:
 
     place = Path(os.path.abspath(folder))
     if kind != NODE or not (place / FILE_NAME).exists() or not (place / KEY_FILE).exists():
-        shown = make_place(place, database, with_node=kind == NODE)
+        shown = make_place(place, database, kind)
         text = NEXT[kind].format(settings=place / FILE_NAME, database=shown, folder=place)
         print(text, end="", file=sys.stderr)
     if kind == NODE:
@@ -85,11 +84,8 @@ def init(folder: str, kind: str, database: str | None) -> None:
         print(f"https://NODE#{NodeKeys.load(place / KEY_FILE).fragment}")
 
 
-def make_place(folder: Path, database: str | None, with_node: bool = False) -> str:
-    """Make a place with its database; return where the database is, in words. Raises InputError.
-
-    with_node: make a node's keys too.
-    """
+def make_place(folder: Path, database: str | None, kind: str = COLLECTOR) -> str:
+    """Make a place with its database; return where the database is, in words. Raises InputError."""
     from collector.db import Database, sqlite_url
     from collector.migrations import make
     from collector.nodes.keys import NodeKeys
@@ -110,14 +106,14 @@ def make_place(folder: Path, database: str | None, with_node: bool = False) -> s
         )
     with _made(folder), ExitStack() as undo:
         # 2. Make keys. Existing ones stay: studies state them, and an earlier start may have been stopped.
-        if with_node and not (folder / KEY_FILE).exists():
+        if kind == NODE and not (folder / KEY_FILE).exists():
             NodeKeys.generate().save(folder / KEY_FILE)
         # 3. Make the database, and write the settings in the transaction that makes the tables: if the disk
         # is full, both fail and init can run again.
         url = database or sqlite_url(folder / DATABASE_NAME)
 
         def write(_connection: Connection) -> None:
-            _write_settings(folder, url)
+            _write_settings(folder, url, kind == COLLECTOR)
             undo.callback(settings.unlink)
 
         made = Database(url, Settings.lock_timeout)
@@ -126,7 +122,7 @@ def make_place(folder: Path, database: str | None, with_node: bool = False) -> s
     return made.shown
 
 
-def _write_settings(folder: Path, database: str) -> None:
+def _write_settings(folder: Path, database: str, has_gateway: bool) -> None:
     from collector.keys import new_word
     from collector.oblivious import GatewayKeys
     from collector.settings import FILE_NAME
@@ -135,13 +131,15 @@ def _write_settings(folder: Path, database: str) -> None:
         "database": _from_inside(database, folder),
         "token": new_word(TOKEN_BYTES),
         "ticket_key": new_word(TOKEN_BYTES),
-        "ohttp_keys": GATEWAY_KEYS_NAME,
     }
-    if (folder / GATEWAY_KEYS_NAME).exists():
-        GatewayKeys.load(folder / GATEWAY_KEYS_NAME)
-    else:
-        GatewayKeys.generate().save(folder / GATEWAY_KEYS_NAME)
     text = SETTINGS.format(**{name: json.dumps(value) for name, value in values.items()})
+    if has_gateway:
+        keys = folder / GATEWAY_KEYS_NAME
+        if keys.exists():
+            GatewayKeys.load(keys)
+        else:
+            GatewayKeys.generate().save(keys)
+        text += f'ohttp_keys = "{GATEWAY_KEYS_NAME}"\n'
     write_new(folder / FILE_NAME, text, OWNER_ONLY)
 
 
