@@ -185,15 +185,6 @@ def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
     return [(canonical, not closed) for canonical, closed in rows]
 
 
-def all_versions(session: Session, deleted: bool = False) -> list[tuple[int, int, str]]:
-    """Return (number, version, digest) of every version, in order. deleted: include deleted studies."""
-    columns = (DocumentRow.study, DocumentRow.version, DocumentRow.digest)
-    joined = select(*columns).join(StudyRow, DocumentRow.study == StudyRow.number)
-    chosen = joined if deleted else joined.where(StudyRow.deleted.is_(False))
-    rows = session.execute(chosen.order_by(*columns[:2]))
-    return [(study, version, digest) for study, version, digest in rows]
-
-
 def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | None:
     """Return the canonical document of one version of a study, current or not."""
     statement = select(DocumentRow.canonical).join(StudyRow, DocumentRow.study == StudyRow.number)

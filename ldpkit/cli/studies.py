@@ -18,6 +18,7 @@ from ldpkit.cli.output import show, warn
 if TYPE_CHECKING:
     from schemas import Study
 
+FORBIDDEN = 403
 # Each request deletes a hundred thousand reports.
 MOST_REQUESTS = 10_000
 ENDS_SUM = (
@@ -212,7 +213,14 @@ def _change(client: Client, study: str, action: str, done: str) -> None:
 def delete(study: str, yes: bool, collector: str) -> None:
     """Close a study permanently and delete its reports."""
     client = client_of(collector, "deleting a study")
-    status = _status_of(client, study)
+    try:
+        status = _status_of(client, study)
+    except RefusalError as error:
+        if error.status == FORBIDDEN:
+            # This request needs less than the next one.
+            what = "deleting a study needs a key for it with the role operate"
+            raise RefusalError(what, FORBIDDEN) from None
+        raise
     if status["summed"]:
         warn(f"{study} is a secure sum: {ENDS_SUM}")
     what = f"{counted(status['reports'], 'report')} of {study} at {client.url}"

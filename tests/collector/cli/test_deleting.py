@@ -57,6 +57,14 @@ def test_expire_with_a_key_that_may_only_read_is_refused(asked, kept, make_repor
         at("expire", "--yes")
 
 
+def test_delete_with_a_publish_key_names_the_role_it_needs(asked, kept, monkeypatch, capsys):
+    asked(kept)
+    at("keys", "add", "ann", "--role", "publish")
+    monkeypatch.setenv("LDPKIT_TOKEN", capsys.readouterr().out.split()[-1])
+    with raises(TransferError, "server.refused", "role operate"):
+        at("delete", "closing", "--yes")
+
+
 def test_reports_from_before_a_day_are_deleted(asked, kept, study, make_report, capsys, monkeypatch):
     asked(kept)
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 4)
