@@ -25,7 +25,7 @@ from collector.audit_log import DailyLines
 from collector.clock import utc_today
 from collector.context import EXTENSION, Collector
 from collector.daily import Upkeep
-from collector.db import Bounds, Database
+from collector.db import Database
 from collector.keys import KeyChecks, find_key, hash_key, was_removed
 from collector.limiter import CostBoundCache, Limiter
 from collector.metrics import Metrics
@@ -48,8 +48,6 @@ T = TypeVar("T")
 # Bodies of the largest size, in all threads together: a body becomes objects of up to forty times its bytes.
 BODIES_IN_PARSING = 2
 PARSING_PATIENCE = 5.0
-# Database connections with which a process reads; it has two more, for writing and for /readyz.
-READERS = 4
 # Reports that may wait to be written in a process.
 MOST_QUEUED = 100_000
 MOST_EXPORTS = 8
@@ -114,7 +112,7 @@ def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
     Raises:
         InputError: the database does not exist with this release's tables, or the token is also a key.
     """
-    database = Database(settings.database, settings.lock_timeout, Bounds(READERS, settings.patience))
+    database = Database(settings.database, settings.lock_timeout, settings.patience)
     check(database)
     _check_token(settings.token, database)
     upkeep = Upkeep(database, today, settings.ticket_secret)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager, nullcontext
 from functools import singledispatch
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import (
@@ -57,7 +55,8 @@ OWNER_ONLY = 0o600
 SECRETS = ("password", "sslpassword")
 # The server's slowest statement counts many millions of reports for the operator's page.
 STATEMENT_SECONDS = 30
-# Connections in addition to those for reading: for writing, and for checking that the database answers.
+# Connections with which a server reads, and more: for writing, and for checking that the database answers.
+READERS = 4
 RESERVED = 2
 LOCK_NOT_AVAILABLE = "55P03"
 DISK_FULL_CODES = (sqlite3.SQLITE_FULL, "53100")
@@ -75,6 +74,8 @@ TELLTALE = {
 }
 SUPPORTED = ("sqlite", "postgresql")
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# The numbers of no file.
+DAMAGED_FILE = (-1, -1, -1)
 
 
 class OtherReleaseError(Exception):
@@ -89,39 +90,29 @@ class WrongSumsError(Exception):
     """The kept sums have the wrong length for their version: the database is damaged."""
 
 
-class Bounds(NamedTuple):
-    """Limits of one server process. connections: for reading at once. patience: seconds to wait."""
-
-    connections: int
-    patience: float
-
-
 class Database:
     """One database, SQLite or PostgreSQL. Raises InputError when the URL cannot be used.
 
-    lock_timeout: seconds that a write waits for a lock before the request fails. bounds: of a server. A
-    command has none: its statements may take as long as they need.
+    lock_timeout: seconds that a write waits for a lock before the request fails. patience: seconds that a
+    server's request waits for a connection. A command has none: its statements may take as long as they need.
     """
 
-    def __init__(self, url: str, lock_timeout: float, bounds: Bounds | None = None) -> None:
+    def __init__(self, url: str, lock_timeout: float, patience: float | None = None) -> None:
         self.url = _parse_url(url)
         self.lock_timeout = lock_timeout
-        self.engine = _create_engine(self.url, lock_timeout, bounds)
-        self.serves = bounds is not None
+        self.engine = _create_engine(self.url, lock_timeout, patience)
+        self.serves = patience is not None
         # The file that was opened first: its numbers and its mark.
         self._opened: tuple[int, int, int] | None = None
-        self._is_damaged = False
         if self.file is not None:
             self._set_up_sqlite(self.file)
         self._room = None
-        if bounds is not None:
-            self._room = Limiter(*bounds, lambda: PoolTimeoutError("every connection for reading is in use"))
+        if patience is not None:
+            in_use = "every connection for reading is in use"
+            self._room = Limiter(READERS, patience, lambda: PoolTimeoutError(in_use))
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
-        # At most one look runs at a time, however long it takes.
-        self._looking = ThreadPoolExecutor(1)
-        self._look: Future[None] | None = None
-        self._look_lock = Lock()
+        self._looking = Lock()
         # A further condition while the database answers; raises an error if it fails.
         self.require_more: Callable[[Session], None] = lambda _session: None
 
@@ -175,27 +166,26 @@ class Database:
             self._opened = None
 
     def _require_same(self, file: Path) -> None:
-        """Raise OperationalError (SQLAlchemy's) if the file was replaced, overwritten or damaged."""
+        """Raise OperationalError (SQLAlchemy's) if the file is no longer the one that was opened."""
         now = mark_of(file)
         if now and not self.serves:
             # A server may start next to a command, and draw another mark.
             now = (*now[:2], 0)
         if self._opened is None and not has_foreign_log(file):
             self._opened = now
-        if now is not None and now == self._opened and not self._is_damaged:
+        if now is not None and now == self._opened:
             return
         if now and self._opened and now[:2] == self._opened[:2] and has_foreign_log(file):
             # Overwritten, as by `cp`: the last connection to close would write the log into it.
             set_log_aside(file)
-        why = "cannot be read" if now is None else "is damaged" if self._is_damaged else "was replaced"
         advice = "stop the server, and put it or a backup back (`ldpkit restore`)"
-        cause = sqlite3.OperationalError(f"the file {file} {why}: {advice}")
+        cause = sqlite3.OperationalError(f"the file {file} was replaced or is damaged: {advice}")
         raise OperationalError("BEGIN", None, cause)
 
     def note(self, error: BaseException | None) -> None:
         """Stop if an SQLite error shows that the file is damaged: new data in it may be lost."""
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGED:
-            self._is_damaged = True
+            self._opened = DAMAGED_FILE
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
@@ -218,21 +208,16 @@ class Database:
             yield session
 
     def require_answer(self, seconds: float) -> None:
-        """Raise the database's errors, or SQLAlchemy's TimeoutError if it does not answer in time."""
-        with self._look_lock:
-            if self._look is None or self._look.done():
-                self._look = self._looking.submit(self._read_something)
-            look = self._look
+        """Raise the database's errors, or SQLAlchemy's TimeoutError while another thread waits for it."""
+        if not self._looking.acquire(timeout=seconds):
+            raise PoolTimeoutError(f"no answer for {seconds:g} s")
         try:
-            look.result(seconds)
-        except FutureTimeout:
-            raise PoolTimeoutError(f"no answer for {seconds:g} s") from None
-
-    def _read_something(self) -> None:
-        with self.read(reserved=True) as session:
-            # A table of ours, so that a wrong database is noticed too.
-            session.execute(text("SELECT number FROM studies LIMIT 1")).first()
-            self.require_more(session)
+            with self.read(reserved=True) as session:
+                # A table of ours, so that a wrong database is noticed too.
+                session.execute(text("SELECT number FROM studies LIMIT 1")).first()
+                self.require_more(session)
+        finally:
+            self._looking.release()
 
     @contextmanager
     def write(self) -> Iterator[Session]:
@@ -324,15 +309,15 @@ def _parse_url(text: str) -> URL:
     return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
 
 
-def _create_engine(url: URL, lock_timeout: float, bounds: Bounds | None) -> Engine:
+def _create_engine(url: URL, lock_timeout: float, patience: float | None) -> Engine:
     # hide_parameters: errors are logged.
     options: dict[str, Any] = {"hide_parameters": True, "max_overflow": 0, "pool_size": RESERVED}
-    if bounds is not None:
-        options["pool_size"] += bounds.connections
-        options["pool_timeout"] = bounds.patience
+    if patience is not None:
+        options["pool_size"] += READERS
+        options["pool_timeout"] = patience
     if url.get_backend_name() == "postgresql":
         options["pool_pre_ping"] = True
-        options["connect_args"] = _postgresql_arguments(url, lock_timeout, bounds is not None)
+        options["connect_args"] = _postgresql_arguments(url, lock_timeout, patience is not None)
     file = _file_of(url)
     if file is not None:
         # A file that was moved away must not come back empty.

@@ -55,54 +55,32 @@ UNAUTHORIZED = Kind("unauthorized", 401, "Send 'Authorization: Bearer <key>'.")
 FORBIDDEN = Kind("forbidden", 403, "Use a key with the role that is named.")
 SIGNATURE_REFUSED = Kind("signature-refused", 403, "Sign the study as it is, with a key that is trusted.")
 TICKET_NEEDED = Kind(
-    "ticket-needed",
-    401,
-    "Send the report by itself, with an unused ticket in LDPKit-Ticket; for blind tickets, with their token.",
+    "ticket-needed", 401, "Send one report with an unused ticket in LDPKit-Ticket, or with its token."
 )
 TICKET_INVALID = Kind(
-    "ticket-invalid",
-    401,
-    "Send an unused ticket that was made for this study; for blind tickets, a token for this version of it.",
+    "ticket-invalid", 401, "Send an unused ticket of this study, or a token for this version of it."
 )
-TICKET_SPENT = Kind(
-    "ticket-spent", 409, "Keep the report, and ask for another ticket: each lets one report in."
-)
+TICKET_SPENT = Kind("ticket-spent", 409, "Keep the report, and ask for another ticket.")
 WITHDRAWAL_UNPROVEN = Kind(
-    "withdrawal-unproven",
-    401,
-    "Send the secret that the device drew in the header LDPKit-Withdrawal, or the key of an operator.",
+    "withdrawal-unproven", 401, "Send the report's secret in LDPKit-Withdrawal, or an operator's key."
 )
 WITHDRAWAL_REFUSED = Kind(
-    "withdrawal-refused",
-    403,
-    "Send the secret that this report's id was made of; without one, an operator's key deletes it.",
+    "withdrawal-refused", 403, "Send the secret of this report's id, or an operator's key."
 )
 TOO_MANY_DELETIONS = Kind("too-many-deletions", 429, "Send the same request again later.", 1)
 STUDY_UNSIGNED = Kind("study-unsigned", 404, "Publish it signed, or fetch it without signatures.")
 STUDY_UNKNOWN = Kind("study-unknown", 404, "Check the study's id and the address.")
 VERSION_UNKNOWN = Kind(
-    "version-unknown",
-    404,
-    "Keep the report and send it again later: its version may be published yet, or again after a restore.",
+    "version-unknown", 404, "Keep the report and send it again later: the version may be published yet."
 )
 REPORT_UNKNOWN = Kind("report-unknown", 404, "There is nothing to withdraw; check the report's id.")
-STUDY_CONFLICT = Kind(
-    "study-conflict",
-    409,
-    "Raise the version to publish a change; a changed memoized question, or version 51, needs a new id.",
-)
+STUDY_CONFLICT = Kind("study-conflict", 409, "Raise the version, or use a new id if the detail asks for it.")
 STUDY_OUTDATED = Kind("study-outdated", 409, "Raise the version above the published one.")
 STUDY_FINISHED = Kind("study-finished", 409, "Open it again if that is possible, or publish under a new id.")
 SUMMARY_IMPOSSIBLE = Kind("summary-impossible", 409, "Export the reports and fit them.")
-SUMMARY_TOO_COSTLY = Kind(
-    "summary-too-costly", 409, "Fetch the export, and count it with `ldpkit summarize`."
-)
+SUMMARY_TOO_COSTLY = Kind("summary-too-costly", 409, "Export, and count with `ldpkit summarize`.")
 REPORT_CONFLICT = Kind("report-conflict", 409, DROP)
-REPORTS_DELETED = Kind(
-    "reports-deleted",
-    410,
-    "Export again from the beginning: the part so far no longer matches the collector's reports.",
-)
+REPORTS_DELETED = Kind("reports-deleted", 410, "Export again from the beginning.")
 STUDY_DELETED = Kind("study-deleted", 410, "Ask no more people: it takes no reports.")
 STUDY_CLOSED = Kind(
     "study-closed",
@@ -113,24 +91,16 @@ REPORT_WITHDRAWN = Kind("report-withdrawn", 410, DROP)
 SUM_FIXED = Kind("sum-fixed", 409, "It can no longer be removed; its study is closed.")
 STUDY_OPEN = Kind("study-open", 409, "Close it first.")
 SET_CONFLICT = Kind("set-conflict", 409, "Ask for the sum over its set.")
-SHARES_GONE = Kind(
-    "shares-gone", 410, "This study cannot be summed any more: ask the devices again in another."
-)
+SHARES_GONE = Kind("shares-gone", 410, "Ask the devices again, in another study.")
 STATEMENT_INVALID = Kind("statement-invalid", 422, "Correct the field.")
 BODY_TOO_LARGE = Kind("body-too-large", 413, "Send fewer reports in one request.")
 MEDIA_TYPE_UNSUPPORTED = Kind(
-    "media-type-unsupported",
-    415,
-    "Send application/json, as it is or in gzip; shares as application/octet-stream.",
+    "media-type-unsupported", 415, "Send application/json, or shares as application/octet-stream."
 )
 STUDY_INVALID = Kind("study-invalid", 422, "Correct the field and publish again.")
 REPORT_INVALID = Kind("report-invalid", 422, DROP)
 BATCH_INVALID = Kind("batch-invalid", 422, 'Send {"reports": [report, ...]}.')
-BATCH_WRONG = Kind(
-    "batch-wrong",
-    422,
-    "Check them against the study, remove the reports that `failed` lists, and send the rest.",
-)
+BATCH_WRONG = Kind("batch-wrong", 422, "Remove the reports that `failed` lists, and send the rest.")
 PARAMETER_INVALID = Kind("parameter-invalid", 422, "Correct the parameter that `field` names.")
 STUDY_NOT_OPEN = Kind("study-not-open", 425, "Keep the report and send it later.", 3600)
 TOO_MANY_REPORTS = Kind("too-many-reports", 429, "Send the same request again later.", 1)
@@ -146,30 +116,12 @@ OHTTP_KEY = Kind(
     "Keep the report, and update the app: its key is no longer the collector's.",
     uri="https://iana.org/assignments/http-problem-types#ohttp-key",
 )
-OHTTP_MALFORMED = Kind(
-    "ohttp-malformed",
-    400,
-    "Send one message/ohttp-req as RFC 9458 has it, for a key that `ldpkit ohttp` prints.",
-)
-OBLIVIOUS_ABSENT = Kind(
-    "oblivious-absent",
-    404,
-    "Make its keys with `ldpkit ohttp FILE --rotate`, and name their file in the setting ohttp_keys.",
-)
+OHTTP_MALFORMED = Kind("ohttp-malformed", 400, "Send one message/ohttp-req (RFC 9458) for a key in use.")
+OBLIVIOUS_ABSENT = Kind("oblivious-absent", 404, "Set ohttp_keys to a file of `ldpkit ohttp FILE --rotate`.")
 OBLIVIOUS_NEEDED = Kind("oblivious-needed", 403, "Use the app and its relay.")
-OBLIVIOUS_ROUTE = Kind(
-    "oblivious-route", 404, "Inside are PUT and DELETE of a report, and GET of a study, signed or not."
-)
-OBLIVIOUS_REQUEST = Kind(
-    "oblivious-request",
-    400,
-    "Send one binary HTTP request of known length (RFC 9292), without fields of a connection.",
-)
-ANSWER_TOO_LARGE = Kind(
-    "answer-too-large",
-    406,
-    "Tell the study's contact that its document is too long for apps that use a relay.",
-)
+OBLIVIOUS_ROUTE = Kind("oblivious-route", 404, "Put or delete a report, or get a study, signed or not.")
+OBLIVIOUS_REQUEST = Kind("oblivious-request", 400, "Send one binary HTTP request of known length (RFC 9292).")
+ANSWER_TOO_LARGE = Kind("answer-too-large", 406, "Tell the study's contact: relays take no document so long.")
 
 KINDS = tuple(value for value in list(globals().values()) if isinstance(value, Kind))
 

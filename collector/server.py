@@ -5,18 +5,15 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import shutil
 import signal
 import socket
 import ssl
-import stat
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -30,7 +27,6 @@ from granian.net import SocketHolder  # type: ignore[attr-defined]
 
 from collector.settings import METRICS_FOLDER, Settings
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.files.disk import read_bytes
 
 BACKLOG = 2048
 STOP_SECONDS = 10
@@ -181,30 +177,25 @@ def _metrics_folder(workers: int) -> Iterator[None]:
     if workers == 1 or METRICS_FOLDER in os.environ:
         yield
         return
-    folder, master = tempfile.mkdtemp(prefix=METRICS_PREFIX), os.getpid()
-    os.environ[METRICS_FOLDER] = folder
-    # Cleaners of temporary files skip locked folders.
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    fcntl.flock(lock, fcntl.LOCK_SH)
-    try:
-        yield
-    finally:
-        # Workers also run this when they exit, while the other processes still count.
-        if os.getpid() == master:
-            os.environ.pop(METRICS_FOLDER, None)
-            shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=METRICS_PREFIX, ignore_cleanup_errors=True) as folder:
+        os.environ[METRICS_FOLDER] = folder
+        # Cleaners of temporary files skip locked folders.
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            del os.environ[METRICS_FOLDER]
             os.close(lock)
 
 
 def check_certificate(certificate: Path | None, key: Path | None) -> None:
-    """Check a server's certificate and private key; None for both is http.
+    """Check that a server's certificate and private key can be read and fit each other; None is http.
 
     Raises:
         UsageError: one is named without the other.
-        InputError: they cannot be read, do not fit each other, or are not valid now.
+        InputError: they cannot be used.
     """
-    from cryptography.x509 import load_pem_x509_certificate
-
     if certificate is None and key is None:
         return
     if certificate is None or key is None:
@@ -212,22 +203,10 @@ def check_certificate(certificate: Path | None, key: Path | None) -> None:
             "https needs both: --tls-certificate FILE and --tls-key FILE", code="server.certificate_and_key"
         )
     try:
-        first = load_pem_x509_certificate(read_bytes(certificate))
         # The empty password stands for none: OpenSSL would ask for one.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
-    except (ValueError, OSError) as error:
+    except OSError as error:
         raise InputError(
             f"{certificate} and {key} must be a certificate and its key, in PEM without a password: {error}",
             code="server.certificate_not_usable",
         ) from None
-    if not first.not_valid_before_utc <= datetime.now(UTC) <= first.not_valid_after_utc:
-        valid = f"{first.not_valid_before_utc:%Y-%m-%d} to {first.not_valid_after_utc:%Y-%m-%d}"
-        raise InputError(
-            f"{certificate} is valid from {valid}, not now: browsers and devices refuse it",
-            code="server.certificate_not_valid_now",
-        )
-    if key.stat().st_mode & stat.S_IRWXO:
-        raise InputError(
-            f"all users can read {key}. Run chmod o= on it, or get a new key if one did",
-            code="server.key_readable_by_all",
-        )

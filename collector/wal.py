@@ -46,16 +46,14 @@ def served_alone(file: Path | None) -> Iterator[None]:
         yield
         return
     with locked(file):
-        process, was_foreign = os.getpid(), has_foreign_log(file)
+        was_foreign = has_foreign_log(file)
         if not was_foreign:
             # Before there are workers: each would refuse a mark that another draws.
             bind_next_log(file)
         try:
             yield
         finally:
-            # Workers also run this when they exit, while the other workers still write.
-            is_own = os.getpid() == process and not was_foreign
-            if is_own and (why := empty_log(file)):
+            if not was_foreign and (why := empty_log(file)):
                 LOGGER.error("%s was not written into its file: %s", sidecar(file, "-wal"), why)
 
 

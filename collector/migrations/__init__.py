@@ -74,13 +74,13 @@ def check(database: Database, or_earlier: bool = False) -> None:
         _require_unicode(database, connection)
         _require_tables(database, connection)
         now = MigrationContext.configure(connection).get_current_revision() or ""
-    if now > REVISION:
-        what = f"is of a later release ({now}, this one's is {REVISION}): start that release"
-        raise InputError(f"{database.shown} {what}", code="database.other_release")
-    if now < REVISION and not or_earlier:
-        advice = "stop every server that uses it, make a backup, and run `ldpkit migrate`"
-        what = f"is of an earlier release ({now}, this one's is {REVISION}): {advice}"
-        raise InputError(f"{database.shown} {what}", code="database.other_release")
+    if now > REVISION or (now < REVISION and not or_earlier):
+        migrate = "stop every server that uses it, make a backup, and run `ldpkit migrate`"
+        advice = "start that release" if now > REVISION else migrate
+        raise InputError(
+            f"{database.shown} is of release {now}, this one's is {REVISION}: {advice}",
+            code="database.other_release",
+        )
 
 
 def require_file(database: Database) -> None:

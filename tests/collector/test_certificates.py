@@ -94,23 +94,15 @@ def test_bad_certificate_is_rejected_before_listening(tmp_path):
     check_certificate(None, None)
     check_certificate(chain, key)
     other, locked = write_certificate(tmp_path, "other"), write_certificate(tmp_path, "locked", lock=PASSWORD)
-    over = write_certificate(tmp_path, "over", last=NOW - timedelta(hours=1))
-    # From long after this file was read: the tests may take an hour.
-    early = write_certificate(tmp_path, "early", first=NOW + timedelta(1), last=NOW + timedelta(2))
     for files, code in (
         ((chain, other[1]), ("server.certificate_not_usable", str(other[1]), str(chain))),
         (locked, ("server.certificate_not_usable", str(locked[1]))),
-        (over, ("server.certificate_not_valid_now", str(over[0]))),
-        (early, ("server.certificate_not_valid_now", str(early[0]))),
         ((key, key), ("server.certificate_not_usable", str(key))),
         ((chain, chain), ("server.certificate_not_usable", str(chain))),
         ((chain, tmp_path / "none"), ("server.certificate_not_usable", str(tmp_path / "none"))),
-        ((tmp_path / "none", key), ("files.cannot_read", str(tmp_path / "none"))),
+        ((tmp_path / "none", key), ("server.certificate_not_usable", str(tmp_path / "none"))),
     ):
         with raises(InputError, code):
             check_certificate(*files)
     with raises(UsageError, "server.certificate_and_key", "--tls-certificate", "--tls-key"):
         check_certificate(chain, None)
-    key.chmod(0o644)
-    with raises(InputError, ("server.key_readable_by_all", str(key))):
-        check_certificate(chain, key)

@@ -304,19 +304,24 @@ def test_studies_are_locked_in_one_order_under_any_collation(make_harness, postg
 
 
 @pytest.mark.attack(15)
-def test_only_one_health_check_runs_at_a_time(tmp_path, monkeypatch):
+def test_only_one_health_check_runs_at_a_time(habits, monkeypatch):
     """Ask for the health of a stuck collector again and again: one look waits, and no more begin."""
-    release, count = threading.Event(), []
-    database = Database(f"sqlite:///{tmp_path / 'collector.sqlite3'}", 1)
+    release, looks = threading.Event(), []
+    database = Database(f"sqlite:///{habits.path}", 1)
 
-    def look():
-        count.append(1)
+    def look(_session):
+        looks.append(1)
         release.wait(LONGEST_SECONDS)
 
-    monkeypatch.setattr(database, "_read_something", look)
-    for _ in range(20):
-        with pytest.raises(PoolTimeoutError):
-            database.require_answer(0.01)
-    assert len(count) == 1
-    release.set()
+    monkeypatch.setattr(database, "require_more", look)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(database.require_answer, LONGEST_SECONDS)
+        while not looks:
+            assert not wait([first], 0.01).done
+        for _ in range(20):
+            with pytest.raises(PoolTimeoutError):
+                database.require_answer(0.01)
+        release.set()
+        first.result(LONGEST_SECONDS)
+    assert len(looks) == 1
     database.require_answer(LONGEST_SECONDS)

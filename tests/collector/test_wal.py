@@ -15,7 +15,7 @@ from sqlalchemy.exc import DatabaseError
 
 from collector import store, wal
 from collector.backup import back_up
-from collector.db import Bounds, Database
+from collector.db import Database
 from collector.migrations import check, make
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
@@ -246,7 +246,7 @@ def test_concurrent_start_keeps_one_log(tmp_path):
     made = sidecar(path)
     make(made)
     made.engine.dispose()
-    first, second = (Database(f"sqlite:///{path}", 10, Bounds(2, 10)) for _ in range(2))
+    first, second = (Database(f"sqlite:///{path}", 10, 10) for _ in range(2))
     # As a worker does that is stopped between both.
     waiting = first.engine.raw_connection()
     with second.write() as session:
@@ -332,7 +332,7 @@ def test_workers_keep_the_mark_of_their_start(tmp_path):
     for _ in range(2):
         with wal.served_alone(path):
             marks.append(wal.mark_of(path))
-            worker = Database(f"sqlite:///{path}", 10, Bounds(2, 10))
+            worker = Database(f"sqlite:///{path}", 10, 10)
             check(worker)
             assert wal.mark_of(path) == marks[-1]
             worker.engine.dispose()
