@@ -46,8 +46,6 @@ def back_up(database: Database, path: Path) -> None:
             "--out -: a backup cannot be written to standard output. Name a new file",
             code="backup.to_standard_output",
         )
-    if not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: no such folder", code="backup.folder_missing")
     if path.exists():
         raise InputError(
             f"{path} is there already: a backup never takes the place of another", code="backup.file_exists"
@@ -57,11 +55,11 @@ def back_up(database: Database, path: Path) -> None:
             copy = Path(folder) / path.name
             check(database, or_earlier=database.file is not None)
             if database.file is not None:
-                _copy_file(database.file, copy, MARK)
+                _copy_file(database.file, copy)
             else:
                 whole = Path(folder) / "whole"
                 make(Database(sqlite_url(whole), 1), partial(_copy_rows, database))
-                _copy_file(whole, copy, MARK)
+                _copy_file(whole, copy)
             copy.chmod(OWNER_ONLY)
             flush(copy)
             name_new(str(copy), path)
@@ -92,20 +90,14 @@ def restore(database: Database, backup: Path) -> Path | None:
                 code="restore.has_log",
             )
     file = None if database.file is None else database.file.resolve()
-    if file is not None and (not file.parent.is_dir() or (file.exists() and not file.is_file())):
-        raise InputError(f"cannot write {file}: no such folder, or no file", code="restore.no_folder")
     try:
         with tempfile.TemporaryDirectory(dir=file and file.parent, prefix=".ldpkit-") as folder:
             new = Path(folder) / "new"
             _copy_file(backup, new)
-            if not _has_studies(new):
-                raise InputError(f"{backup} is no backup of the collector's tables", code="restore.not_ours")
-            # Also a file that `back_up` did not write: an earlier database, put aside by a restore.
-            with closing(sqlite3.connect(new)) as connection:
-                connection.execute(MARK)
-                connection.commit()
             if file is None:
-                _fill(database, new)
+                source = Database(sqlite_url(new), 1)
+                check(source)
+                make(database, partial(_copy_rows, source))
                 return None
             with locked(file) if file.exists() else nullcontext():
                 return _replace(file, new)
@@ -136,8 +128,8 @@ def _replace(file: Path, new: Path) -> Path | None:
     return replaced
 
 
-def _copy_file(source: Path, path: Path, mark: str = "") -> None:
-    """Copy an SQLite database at one moment, and check the copy. Raises InputError."""
+def _copy_file(source: Path, path: Path) -> None:
+    """Copy a collector's SQLite database at one moment, mark the copy, and check it. Raises InputError."""
     try:
         with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as connection:
             # Reads one snapshot, however long it takes, and does not copy deleted contents.
@@ -145,11 +137,13 @@ def _copy_file(source: Path, path: Path, mark: str = "") -> None:
         with closing(sqlite3.connect(path)) as connection:
             # No log belongs to this file: see wal.py.
             connection.execute("PRAGMA user_version = 0")
-            connection.execute(mark)
+            connection.execute(MARK)
             connection.commit()
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.Error as error:
-        raise InputError(f"cannot copy {source}: {error}", code="backup.copy_failed") from None
+        raise InputError(
+            f"cannot copy {source}: {error}: it must be a collector's database", code="backup.copy_failed"
+        ) from None
     if verdict != "ok":
         raise InputError(f"the copy of {source} is damaged: {verdict}", code="backup.copy_damaged")
 
@@ -178,20 +172,3 @@ def _make_partitions(connection: Connection) -> None:
     connection.execute(
         text("SELECT setval(pg_get_serial_sequence('studies', 'number'), max(number)) FROM studies")
     )
-
-
-def _fill(database: Database, copy: Path) -> None:
-    """Make the tables in an empty PostgreSQL database, with the rows of a copy. Raises InputError."""
-    source = Database(sqlite_url(copy), 1)
-    check(source)
-    make(database, partial(_copy_rows, source))
-
-
-def _has_studies(file: Path) -> bool:
-    """Return False for another program's file."""
-    try:
-        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    except sqlite3.Error:
-        return False
-    return {"studies", "collector"} <= tables

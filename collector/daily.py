@@ -331,8 +331,7 @@ class Days:
 def _warn(what: str, error: Exception) -> None:
     """Log that part of the day's work failed."""
     why = one_line(getattr(error, "orig", error))
-    line = f"the day's {what} failed, and is tried again: {why}"
-    log_throttled(logging.WARNING, line)
+    log_throttled(logging.WARNING, f"the day's {what} failed, and is tried again: {why}")
 
 
 def kept_everywhere(collector: Collector) -> list[Kept]:

@@ -81,6 +81,8 @@ DAMAGED_FILE = (-1, -1, -1)
 class OtherReleaseError(Exception):
     """The database belongs to another release now: this release would count new reports wrongly."""
 
+    detail = "the database is another release's; nothing was stored"
+
 
 class PartlyHeldError(Exception):
     """Some of the reports to insert were held before; the transaction must be rolled back."""
@@ -88,6 +90,8 @@ class PartlyHeldError(Exception):
 
 class WrongSumsError(Exception):
     """The kept sums have the wrong length for their version: the database is damaged."""
+
+    detail = "the running summary is damaged; nothing was changed"
 
 
 class Database:
@@ -398,14 +402,8 @@ def _(error: SQLAlchemyError) -> ProblemError:
     return ProblemError(UNAVAILABLE, "the database is locked or away; nothing was stored")
 
 
-@problem_of.register
-def _(error: OtherReleaseError) -> ProblemError:
+@problem_of.register(OtherReleaseError)
+@problem_of.register(WrongSumsError)
+def _(error: OtherReleaseError | WrongSumsError) -> ProblemError:
     log_throttled(logging.ERROR, str(error))
-    return ProblemError(UNAVAILABLE, "the database is another release's; nothing was stored")
-
-
-@problem_of.register
-def _(error: WrongSumsError) -> ProblemError:
-    line = f"a running summary has another length ({error}): restore a backup (`ldpkit restore`)"
-    log_throttled(logging.ERROR, line)
-    return ProblemError(UNAVAILABLE, "the running summary is damaged; nothing was changed")
+    return ProblemError(UNAVAILABLE, error.detail)

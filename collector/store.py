@@ -508,7 +508,8 @@ def read_sums(session: Session, study: int, version: int, size: int) -> Sums:
 def _read(held: bytes, size: int) -> Sums:
     """Return a row's sums. Without this check, NumPy would add a row of length 1 to all sums."""
     if len(held) != size * ON_DISK.itemsize:
-        raise WrongSumsError(f"{len(held)} bytes instead of {size * ON_DISK.itemsize}")
+        what = f"{len(held)} bytes instead of {size * ON_DISK.itemsize}"
+        raise WrongSumsError(f"a running summary is damaged ({what}): restore a backup (`ldpkit restore`)")
     return np.frombuffer(held, dtype=ON_DISK)
 
 

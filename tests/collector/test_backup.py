@@ -89,7 +89,7 @@ def test_failed_backup_leaves_no_file(tmp_path):
     (tmp_path / "text").write_text("not a database, only a long enough text " * 100)
     for out, name, code in (
         ("copy", "nosuch", "database.missing_file"),
-        ("no/copy", "text", "backup.folder_missing"),
+        ("no/copy", "text", "backup.not_writable"),
         ("copy", "text", "input.invalid"),
     ):
         with raises(InputError, code):
@@ -186,7 +186,7 @@ def test_an_earlier_releases_database_can_be_backed_up_before_it_is_migrated(tmp
     with database.writing_connection() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     assert main_on(database_url, "backup", "--out", str(tmp_path / "later")) == 3
-    assert "later release" in capsys.readouterr().err
+    assert "start that release" in capsys.readouterr().err
     database.engine.dispose()
 
 

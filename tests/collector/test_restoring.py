@@ -140,7 +140,7 @@ def test_restore_is_rejected_while_a_server_runs(habits, study, tmp_path):
     ("content", "code"),
     [
         (b"a text, not a database " * 100, "backup.copy_failed"),
-        (b"", "restore.not_ours"),
+        (b"", "backup.copy_failed"),
         (None, "restore.no_file"),
     ],
 )
