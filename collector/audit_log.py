@@ -9,7 +9,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
@@ -22,14 +22,8 @@ from collector.problems import ProblemError
 # Names of actors without a named key; no key's name has parentheses.
 BY_TOKEN, BY_SIGNATURE, BY_SERVER = "(token)", "(signature)", "(server)"
 ID_BYTES = 16
-T = TypeVar("T")
-
-
-class Act(Protocol):
-    """Makes a change durable, and returns its result."""
-
-    def __call__(self, change: Callable[[Session], T], /) -> T:
-        """Make the change."""
+# Runs a function of a session in a separate transaction, which is durable on return.
+Act = Callable[[Callable[[Session], Any]], Any]
 
 
 class Entry(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy.orm import Session
 
 from collector import audit_log, store, studies
+from collector.audit_log import Act
 from collector.clock import doubt_of, is_vouched_for
 from collector.models import StudyRow
 from collector.reports.paging import page_limit
@@ -26,8 +27,6 @@ from schemas import Study
 REPORTS_AT_ONCE = 2000
 ACTION = "retention"
 LOGGER = logging.getLogger("collector")
-# Runs a function of a session in a separate transaction, which is durable on return.
-Act = Callable[[Callable[[Session], Any]], Any]
 
 
 def delete_chosen(
