@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from flask import Flask
-from sqlalchemy.orm import Session
 
 from collector import store
 from collector.api import handling
@@ -44,7 +43,6 @@ from collector.tickets.issue import refuse_issuers
 from ldp_client.documents.errors import InputError
 from schemas import Study
 
-T = TypeVar("T")
 # Bodies of the largest size, in all threads together: a body becomes objects of up to forty times its bytes.
 BODIES_IN_PARSING = 2
 PARSING_PATIENCE = 5.0
@@ -137,12 +135,9 @@ def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
             return [next(made) if isinstance(work, Change) else problem for work in works]
         return intake.store_works(database, find, admission, works)
 
-    def cached(read: Callable[[Session], T]) -> CostBoundCache[T]:
-        def compute() -> T:
-            with database.read() as session:
-                return read(session)
-
-        return CostBoundCache(compute)
+    def overviews() -> list[store.StudyOverview]:
+        with database.read() as session:
+            return store.study_overviews(session)
 
     def room(capacity: float, patience: float, detail: str) -> Limiter:
         return Limiter(capacity, patience, lambda: ProblemError(OVERLOADED, detail))
@@ -162,8 +157,7 @@ def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
         writer=writer,
         limits=UploadLimits(settings.upload_rate),
         deletions=withdraw.Deletions(withdraw.DELETION_RATE),
-        studies=cached(store.study_overviews),
-        arrivals=cached(store.arrivals),
+        studies=CostBoundCache(overviews),
         parsing=room(BODIES_IN_PARSING * settings.body_limit, PARSING_PATIENCE, "too much is being read"),
         exports=room(MOST_EXPORTS, 0.0, f"{MOST_EXPORTS} exports are being read"),
         upkeep=room(1, 0.0, "the upkeep is under way"),

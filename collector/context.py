@@ -19,7 +19,7 @@ from collector.reports.rules import RuleBook
 from collector.reports.withdraw import Deletions
 from collector.reports.writer import Writer
 from collector.settings import Settings
-from collector.store import Arrivals, StudyOverview
+from collector.store import StudyOverview
 from collector.studies import CurrentStudies
 from ldp_client.core.public_keys import PublicKey
 
@@ -53,7 +53,6 @@ class Collector:
     limits: UploadLimits
     deletions: Deletions
     studies: CostBoundCache[list[StudyOverview]]
-    arrivals: CostBoundCache[list[Arrivals]]
     parsing: Limiter
     exports: Limiter
     upkeep: Limiter

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from collector.context import Collector
     from collector.retention import Kept
-    from schemas import Study
 
 LOGGER = logging.getLogger("collector")
 A_DAY = timedelta(1)
@@ -336,23 +335,8 @@ def _warn(what: str, error: Exception) -> None:
 
 def kept_everywhere(collector: Collector) -> list[Kept]:
     """Return the retention of every version of every study that states one."""
-    arrivals, today = collector.arrivals.get(), collector.today()
-    with collector.database.read() as session:
-        # One query for all studies: a server may have a thousand, and metrics are read four times a minute.
-        versions = store.every_version(session)
-    documents = [(one, number, collector.rules.find(one, version).study) for one, number, version in versions]
-    return [
-        kept
-        for study_id, number, study in documents
-        for kept in kept_of(study_id, number, [study], arrivals, today)
-    ]
-
-
-def documents_of(collector: Collector, study_id: str) -> list[Study]:
-    """Return every version of a study."""
-    with collector.database.read() as session:
-        versions = store.published_versions(session, study_id)
-    return [collector.rules.find(study_id, version).study for version in versions]
+    find, today = collector.rules.find, collector.today()
+    return [kept for study in collector.studies.get() for kept in kept_of(find, study, today)]
 
 
 def note_deleted(collector: Collector, kept: Kept, deleted: int) -> None:
@@ -360,4 +344,3 @@ def note_deleted(collector: Collector, kept: Kept, deleted: int) -> None:
     if deleted:
         collector.metrics.count_deletion("retention", deleted)
         collector.has_changed(kept.study)
-        collector.arrivals.forget()

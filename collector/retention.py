@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,11 +16,10 @@ from collector.models import StudyRow
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
 from collector.reports.sums import FindRules, take_back_reports
-from collector.store import Arrivals, PackedReport
+from collector.store import PackedReport, StudyOverview
 from collector.tickets import codes
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
-from schemas import Study
 
 # Small enough that uploads hardly wait.
 REPORTS_AT_ONCE = 2000
@@ -154,23 +152,22 @@ class Kept(NamedTuple):
         }
 
 
-def kept_of(
-    study_id: str, number: int, versions: Iterable[Study], arrivals: Sequence[Arrivals], today: date
-) -> list[Kept]:
-    """Return the retention of each version of a study that states one. arrivals: of all studies."""
+def kept_of(find: FindRules, study: StudyOverview, today: date) -> list[Kept]:
+    """Return the retention of each version of a study that states one."""
     retained = []
-    for study in versions:
-        days, until = study.retention_days, kept_until(study)
+    for version in study.versions:
+        document = find(study.id, version).study
+        days, until = document.retention_days, kept_until(document)
         if days is None:
             continue
         if until is not None:
             before = date.max if today > until else date.min
         else:
             before = today - timedelta(days) if days < today.toordinal() else date.min
-        counts = [count for count in arrivals if (count.study, count.version) == (number, study.version)]
+        counts = [count for count in study.arrivals if count.version == version]
         overdue = sum(count.reports for count in counts if count.day < before)
         reports = sum(count.reports for count in counts)
-        retained.append(Kept(study_id, number, study.version, days, until, before, reports, overdue))
+        retained.append(Kept(study.id, study.number, version, days, until, before, reports, overdue))
     return retained
 
 

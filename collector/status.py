@@ -11,11 +11,10 @@ from prometheus_client.core import GaugeMetricFamily
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from collector import store
 from collector.daily import kept_everywhere
 from collector.problems import ProblemError
 from collector.retention import Kept
-from collector.store import Arrivals, StudyOverview, database_bytes
+from collector.store import StudyOverview, database_bytes
 from collector.tickets.codes import count_unused
 from ldp_client.words.text import counted
 from schemas import Study
@@ -72,12 +71,10 @@ class Seen(NamedTuple):
     """The counts and facts that a status shows.
 
     Attributes:
-        arrivals: reports of all studies, by day.
         refused: uploads of this study that were refused since the collector started.
         kept: how long its versions' reports are kept.
     """
 
-    arrivals: Sequence[Arrivals]
     refused: Mapping[str, int]
     kept: Sequence[Kept]
 
@@ -87,11 +84,10 @@ def status_of(
 ) -> dict[str, Any]:
     """Return everything known about one study."""
     by_day: dict[date, int] = defaultdict(int)
-    by_version: dict[int, int] = dict.fromkeys(store.published_versions(session, study.id), 0)
-    for arrivals in seen.arrivals:
-        if arrivals.study == study.number:
-            by_day[arrivals.day] += arrivals.reports
-            by_version[arrivals.version] = by_version.get(arrivals.version, 0) + arrivals.reports
+    by_version = dict.fromkeys(study.versions, 0)
+    for count in study.arrivals:
+        by_day[count.day] += count.reports
+        by_version[count.version] += count.reports
     # As `Rules.needs_ticket`: if tickets carry values, they are needed even if none were made yet.
     tickets = document.channel.tickets if document.channel else None
     needs_tickets = tickets is None and (study.needs_tickets or bool(document.carried))
@@ -106,21 +102,21 @@ def status_of(
         "refused": dict(sorted(seen.refused.items())),
         "retention": [kept.document() for kept in seen.kept],
     }
-    return {**status, "attention": _attention(status, seen, today)}
+    return {**status, "attention": _attention(status, study, seen, today)}
 
 
-def _attention(status: Mapping[str, Any], seen: Seen, today: date) -> list[str]:
+def _attention(status: Mapping[str, Any], study: StudyOverview, seen: Seen, today: date) -> list[str]:
     """Return warnings for the operator, in sentences; none for a healthy study."""
     warnings = [_refusals(status)]
     if status["state"] == "open":
         warnings += [_silence(status["by_day"], today), _ending(status["days_left"])]
         if status["tickets_left"] == 0:
             warnings.append("no ticket is left: no other person can take part")
-    warnings += [_keeping(kept, seen.arrivals, today) for kept in seen.kept]
+    warnings += [_keeping(kept, study, today) for kept in seen.kept]
     return [line for line in warnings if line]
 
 
-def _keeping(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
+def _keeping(kept: Kept, study: StudyOverview, today: date) -> str:
     """Return a warning about the retention of a version's reports, or ""."""
     if kept.overdue:
         are = "report is" if kept.overdue == 1 else "reports are"
@@ -129,11 +125,7 @@ def _keeping(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
         reports, left, which, summary = kept.reports, (kept.until - today).days, "", "nor is the summary"
     else:
         # Each day's reports are kept for the same number of days.
-        days = {
-            count.day: count.reports
-            for count in arrivals
-            if (count.study, count.version) == (kept.number, kept.version)
-        }
+        days = {count.day: count.reports for count in study.arrivals if count.version == kept.version}
         first = min(days, default=today)
         reports, which, summary = days.get(first, 0), ", the first to go,", "nor in the summary"
         # In days: a study may state so many that the last day is beyond the calendar.

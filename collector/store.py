@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date
 from itertools import chain, islice
@@ -212,13 +213,6 @@ def published_versions(session: Session, study_id: str) -> list[int]:
     return list(session.scalars(statement.where(StudyRow.id == study_id).order_by(DocumentRow.version)))
 
 
-def every_version(session: Session) -> list[tuple[str, int, int]]:
-    """Return every version of every study: the study's id, its number, and the version, in this order."""
-    columns = (StudyRow.id, StudyRow.number, DocumentRow.version)
-    statement = select(*columns).join(DocumentRow, DocumentRow.study == StudyRow.number)
-    return sorted((study_id, number, version) for study_id, number, version in session.execute(statement))
-
-
 def add_signature(session: Session, document: DocumentRow, signature: Signature) -> None:
     """Store a signature of a version, unless its key has one or there are as many as a device reads."""
     row = {"study": document.study, "version": document.version, "key": signature.key}
@@ -392,11 +386,16 @@ def insert_new(session: Session, table: Table, key: Sequence[str]) -> Any:
     return insert.on_conflict_do_nothing(index_elements=key)
 
 
-class StudyOverview(NamedTuple):
-    """A study in an operator's list. number: its key in other tables.
+class Arrivals(NamedTuple):
+    """The number of reports of a study's version that arrived on a day, without withdrawn reports."""
 
-    reports: of all versions. reports_now: of this version.
-    """
+    version: int
+    day: date
+    reports: int
+
+
+class StudyOverview(NamedTuple):
+    """A study in an operator's list. number: its key in other tables. versions: all that were published."""
 
     number: int
     id: str
@@ -406,16 +405,30 @@ class StudyOverview(NamedTuple):
     needs_tickets: bool
     opens: date | None
     closes: date | None
-    reports: int
-    reports_now: int
+    versions: list[int]
+    arrivals: list[Arrivals]
+
+    @property
+    def reports(self) -> int:
+        """Return the number of reports of all versions."""
+        return sum(count.reports for count in self.arrivals)
+
+    @property
+    def reports_now(self) -> int:
+        """Return the number of reports of this version."""
+        return sum(count.reports for count in self.arrivals if count.version == self.version)
 
 
 def study_overviews(session: Session) -> list[StudyOverview]:
-    """Return every study with its number of reports, without withdrawn reports, by id."""
-    is_now = case((REPORTS.c.version == STUDIES.c.version, 1), else_=0)
-    counted = select(REPORTS.c.study, func.count().label("reports"), func.sum(is_now).label("now"))
-    counted = counted.join(STUDIES, STUDIES.c.number == REPORTS.c.study).where(REPORTS.c.payloads != b"")
-    counts = counted.group_by(REPORTS.c.study).subquery()
+    """Return every study, by id."""
+    versions: dict[int, list[int]] = defaultdict(list)
+    for study, version in sorted(map(tuple, session.execute(select(DocumentRow.study, DocumentRow.version)))):
+        versions[study].append(version)
+    keys = (REPORTS.c.study, REPORTS.c.version, REPORTS.c.day)
+    counted = select(*keys, func.count()).where(REPORTS.c.payloads != b"").group_by(*keys)
+    arrivals: dict[int, list[Arrivals]] = defaultdict(list)
+    for study, *count in sorted(map(tuple, session.execute(counted))):
+        arrivals[study].append(Arrivals(*count))
     columns = (
         StudyRow.number,
         StudyRow.id,
@@ -426,11 +439,8 @@ def study_overviews(session: Session) -> list[StudyOverview]:
         StudyRow.opens,
         StudyRow.closes,
     )
-    statement = select(*columns, func.coalesce(counts.c.reports, 0), func.coalesce(counts.c.now, 0))
-    rows = session.execute(
-        statement.outerjoin(counts, counts.c.study == StudyRow.number).order_by(StudyRow.id)
-    )
-    return [StudyOverview(*row) for row in rows]
+    rows = session.execute(select(*columns).order_by(StudyRow.id))
+    return [StudyOverview(*row, versions[row.number], arrivals[row.number]) for row in rows]
 
 
 def database_bytes(session: Session) -> int:
@@ -441,22 +451,6 @@ def database_bytes(session: Session) -> int:
         session.execute(text(f"PRAGMA {name}")).scalar_one() for name in ("page_count", "page_size")
     )
     return int(pages) * int(size)
-
-
-class Arrivals(NamedTuple):
-    """The number of reports of a study's version that arrived on a day. study: its number."""
-
-    study: int
-    version: int
-    day: date
-    reports: int
-
-
-def arrivals(session: Session) -> list[Arrivals]:
-    """Return the counts of all studies, without withdrawn reports, by version and day."""
-    keys = (REPORTS.c.study, REPORTS.c.version, REPORTS.c.day)
-    counted = select(*keys, func.count()).where(REPORTS.c.payloads != b"").group_by(*keys)
-    return [Arrivals(*row) for row in sorted(tuple(row) for row in session.execute(counted))]
 
 
 # Whole numbers that add up. Several processes may write at once, so each has its own row (a slot) for each

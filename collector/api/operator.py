@@ -21,7 +21,7 @@ from collector.api.openapi import Api
 from collector.api.parameters import LIMIT, SINCE
 from collector.clock import doubt_of
 from collector.context import Collector, current_collector
-from collector.daily import UnfinishedError, Upkeep, documents_of, kept_everywhere, note_deleted
+from collector.daily import UnfinishedError, Upkeep, kept_everywhere, note_deleted
 from collector.db import Database
 from collector.keys import TOKEN_KEY, Key, Role
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
@@ -72,10 +72,9 @@ def read_status(study_id: str) -> Response:
 def status(study: StudyOverview, refusals: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
     """Return `status_of` for a study. refusals: of all studies."""
     collector = current_collector()
-    arrivals, today = collector.arrivals.get(), collector.today()
-    kept = retention.kept_of(study.id, study.number, documents_of(collector, study.id), arrivals, today)
+    today = collector.today()
+    seen = Seen(refusals.get(study.id, {}), retention.kept_of(collector.rules.find, study, today))
     with collector.database.read() as session:
-        seen = Seen(arrivals, refusals.get(study.id, {}), kept)
         return status_of(session, study, _document(study), seen, today)
 
 
@@ -152,7 +151,7 @@ def keep_up(body: dict[str, Any]) -> Response:
         except UnfinishedError as error:
             raise ProblemError(UNAVAILABLE, f"{error}; run this again") from None
         finally:
-            collector.arrivals.forget()
+            collector.studies.forget()
     return jsonify(done=True)
 
 
@@ -224,7 +223,6 @@ def _delete(study_id: str, delete: Callable[..., int]) -> int:
     deleted = delete(collector.writer.act, find, study_id, by=acting_key().name, most=MOST_AT_ONCE)
     collector.metrics.count_deletion("operator", deleted)
     collector.has_changed(study_id)
-    collector.arrivals.forget()
     return deleted
 
 
