@@ -82,9 +82,9 @@ def test_tickets_are_links_and_pictures_for_their_owner_alone(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ([], "stratum: its value is missing"),
+        ([], "carry the public fields stratum"),
         (["--public", "stratum=village"], "stratum: must be one of its choices"),
-        (["--public", "stratum=town", "--public", "age=20"], "carry stratum"),
+        (["--public", "stratum=town", "--public", "age=20"], "carry the public fields stratum"),
         (["--public", "stratum"], "must be FIELD=VALUE"),
         (["--public", "stratum=town", "--public", "stratum=town"], "must be FIELD=VALUE"),
         (["--public", "stratum=town", "--out", "taken.csv"], r"taken\.csv"),
