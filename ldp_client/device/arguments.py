@@ -44,22 +44,12 @@ def checked_url(text: Any) -> tuple[str, str, set[str]]:
     return f"{parts.scheme}://{shown}{parts.path.rstrip('/')}", host, names
 
 
-def _listed(name: str, given: Sequence[Any]) -> list[Any]:
-    """Return a list. Reject a text, whose characters would count as entries, and the path of one key."""
-    if isinstance(given, (str, bytes)) or hasattr(given, "__fspath__"):
-        raise InputError.say("device.list", name=name)
-    try:
-        return list(given)
-    except TypeError:
-        raise InputError.say("device.list", name=name) from None
-
-
 def listed_texts(name: str, given: Sequence[Any]) -> list[str]:
-    """Return a list of strings. Raises InputError for anything else."""
-    for text in (listed := _listed(name, given)):
-        if not isinstance(text, str):
-            raise InputError.say("device.texts", name=name, found=type(text).__name__)
-    return listed
+    """Return a list of strings. Raises InputError for anything else, such as one text or path."""
+    is_list = isinstance(given, (list, tuple, set, frozenset))
+    if not is_list or not all([isinstance(text, str) for text in given]):
+        raise InputError.say("device.list", name=name)
+    return list(given)
 
 
 def refuse_no_text(name: str, given: Any) -> None:
@@ -84,8 +74,7 @@ def folder_of(given: str | os.PathLike[str]) -> str:
         raise InputError.say("device.folder", found=type(given).__name__)
     folder = os.path.expanduser(path)
     # An empty HOME would make ~ the root of the disk.
-    is_nowhere = os.environ.get("HOME") == "" and path.partition(os.sep)[0] == "~"
-    if path[:1] == "~" and (is_nowhere or not os.path.isabs(folder)):
+    if path[:1] == "~" and (os.environ.get("HOME") == "" or not os.path.isabs(folder)):
         raise InputError.say("device.no_home", folder=path)
     return folder
 
@@ -101,14 +90,12 @@ def above_zero(name: str, text: str) -> Fraction:
     return Fraction(number.numerator, number.denominator)
 
 
-def above_zero_or_none(name: str, text: str | None) -> Fraction | None:
-    """Return a stated decimal as `above_zero` does, None if none is stated."""
-    return None if text is None else above_zero(name, text)
-
-
 def public_keys(given: Sequence[str | os.PathLike[str]]) -> list[PublicKey]:
     """Return the pinned keys. Reject an empty list, as from a folder without keys: it would pin nothing."""
-    keys = [load_public_key(key) for key in _listed("signing_keys", given)]
+    if isinstance(given, str) or hasattr(given, "__fspath__"):
+        # The characters of a text would count as keys.
+        raise InputError.say("device.list", name="signing_keys")
+    keys = [load_public_key(key) for key in given]
     if not keys:
         raise InputError.say("device.no_keys")
     return keys
@@ -124,8 +111,6 @@ def load_public_key(text_or_path: str | os.PathLike[str]) -> PublicKey:
     try:
         with open(text_or_path, encoding="ascii") as file:
             return PublicKey.from_pem(file.read())
-    except UnicodeError:
-        raise InputError.say("device.key_not_pem", path=text_or_path) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
         raise InputError.say("device.cannot_read_key", path=text_or_path, reason=reason) from None

@@ -16,7 +16,7 @@ from email.message import Message
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from random import SystemRandom
 from socket import SHUT_RDWR
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from ldp_client.documents.errors import TransferError
@@ -99,14 +99,32 @@ def exchange(
     After `seconds` (DEADLINE_SECONDS if 0) nothing more is sent, however slowly the server goes on. silence:
     the longest wait for the server, in seconds (TIMEOUT_SECONDS if 0).
     """
-    running = _Running(request, most, silence or TIMEOUT_SECONDS)
-    thread = threading.Thread(target=running.run, daemon=True)
+    cutoff = Cutoff()
+    results: list[Answer | Exception] = []
+
+    def run() -> None:
+        try:
+            results.append(_follow(request, most, silence or TIMEOUT_SECONDS, cutoff))
+        except Exception as error:
+            results.append(error)
+
+    # In its own thread: a name lookup cannot be interrupted in any other way.
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(seconds or DEADLINE_SECONDS)
     if thread.is_alive():
-        running.cutoff.cut()
+        cutoff.cut()
         raise TransferError.say("device.no_whole_answer", seconds=seconds or DEADLINE_SECONDS)
-    return running.result()
+    result = results[0]
+    if isinstance(result, Answer):
+        return result
+    if isinstance(result, (OSError, HTTPException)):
+        reason = getattr(result, "reason", None) or result
+        raise TransferError(printable(reason, MOST_CHARACTERS), code="server.exchange_failed") from None
+    if isinstance(result, ValueError):
+        # Omit the error's text: it repeats header values.
+        raise TransferError.say("device.cannot_be_sent") from None
+    raise result
 
 
 class Cutoff:
@@ -150,57 +168,24 @@ def backoff(attempt: int) -> float:
     return CHANCE.uniform(0, min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0**attempt))
 
 
-class _Running:
-    """One exchange in its own thread: a name lookup cannot be interrupted in any other way."""
-
-    def __init__(self, request: urllib.request.Request, most: int, silence: float) -> None:
-        self._request = request
-        self._most = most
-        self._silence = silence
-        self.cutoff = Cutoff()
-        self._answer: Answer | None = None
-        self._error: Exception | None = None
-
-    def run(self) -> None:
+def _follow(request: urllib.request.Request, most: int, silence: float, cutoff: Cutoff) -> Answer:
+    """Return the answer to a request after its redirects."""
+    opener = opener_for(request.full_url, cutoff)
+    for _ in range(MOST_REDIRECTS + 1):
         try:
-            self._answer = self._follow()
-        except Exception as error:
-            self._error = error
-
-    def result(self) -> Answer:
-        if self._answer is not None:
-            return self._answer
-        if isinstance(self._error, (OSError, HTTPException)):
-            reason = getattr(self._error, "reason", None) or self._error
-            raise TransferError(printable(reason, MOST_CHARACTERS), code="server.exchange_failed") from None
-        if isinstance(self._error, ValueError):
-            # Omit the error's text: it repeats header values.
-            raise TransferError.say("device.cannot_be_sent") from None
-        assert self._error is not None
-        raise self._error
-
-    def _follow(self) -> Answer:
-        opener = opener_for(self._request.full_url, self.cutoff)
-        request: urllib.request.Request | None = self._request
-        for _ in range(MOST_REDIRECTS + 1):
-            assert request is not None
-            try:
-                response: Any = opener.open(request, timeout=self._silence)
-            except urllib.error.HTTPError as error:
-                response = error
-            with response:
-                moved = _moved(request, response.getcode(), response.headers.get("Location"))
-                if moved is None:
-                    return Answer(response.getcode(), response.headers, self._read(response))
-            request = moved
-        raise TransferError.say("device.redirects", most=MOST_REDIRECTS)
-
-    def _read(self, response: Any) -> bytes:
-        body: bytes = response.read(self._most + 1)
-        # http.client reports this only if it reads the whole body at once.
-        if len(body) <= self._most and getattr(response, "length", None):
-            raise TransferError.say("device.cut_off")
-        return body
+            response: Any = opener.open(request, timeout=silence)
+        except urllib.error.HTTPError as error:
+            response = error
+        with response:
+            moved = _moved(request, response.getcode(), response.headers.get("Location"))
+            if moved is None:
+                body: bytes = response.read(most + 1)
+                # http.client reports this only if it reads the whole body at once.
+                if len(body) <= most and getattr(response, "length", None):
+                    raise TransferError.say("device.cut_off")
+                return Answer(response.getcode(), response.headers, body)
+        request = moved
+    raise TransferError.say("device.redirects", most=MOST_REDIRECTS)
 
 
 def _moved(
@@ -227,15 +212,7 @@ def _stays(old: str, new: str) -> bool:
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """Follows no redirect: urllib would read the whole answer of a redirect, however long it is."""
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,  # noqa: ARG002
-        fp: IO[bytes],  # noqa: ARG002
-        code: int,  # noqa: ARG002
-        msg: str,  # noqa: ARG002
-        headers: Message,  # noqa: ARG002
-        newurl: str,  # noqa: ARG002
-    ) -> None:
+    def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 

@@ -18,7 +18,6 @@ from typing import Any
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
 from ldp_client.device.arguments import (
     above_zero,
-    above_zero_or_none,
     checked_url,
     listed_texts,
     origin_of,
@@ -50,10 +49,11 @@ class Policy:
         known_digests: Sequence[str] | None = None,
     ) -> None:
         self.epsilon = above_zero("max_epsilon", max_epsilon)
-        self.epsilon_per_study = above_zero_or_none("max_epsilon_per_study", max_epsilon_per_study)
-        self.epsilon_per_collector = above_zero_or_none(
-            "max_epsilon_per_collector", max_epsilon_per_collector
-        )
+        self.epsilon_per_study = self.epsilon_per_collector = None
+        if max_epsilon_per_study is not None:
+            self.epsilon_per_study = above_zero("max_epsilon_per_study", max_epsilon_per_study)
+        if max_epsilon_per_collector is not None:
+            self.epsilon_per_collector = above_zero("max_epsilon_per_collector", max_epsilon_per_collector)
         self.delta = above_zero("max_delta", max_delta)
         hosts = None if allowed_hosts is None else listed_texts("allowed_hosts", allowed_hosts)
         self.allowed_hosts = None if hosts is None else [host.lower() for host in hosts]

@@ -12,6 +12,7 @@ import hashlib
 import struct
 from binascii import hexlify, unhexlify
 from collections.abc import Callable
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -83,17 +84,9 @@ def seal(sealing_key: bytes, info: bytes, share: bytes) -> bytes:
     return sealed
 
 
-_suites: list[Any] = []
-
-
+@lru_cache(maxsize=1)
 def suite() -> Any:
-    """Return the only HPKE suite that is used."""
-    if not _suites:
-        _suites.append(_load_suite())
-    return _suites[0]
-
-
-def _load_suite() -> Any:
+    """Return the only HPKE suite that is used. Raises MissingExtraError."""
     try:
         from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
     except ImportError:
