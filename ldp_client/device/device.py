@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import urandom
+from ldp_client.device import budget, outbox, policy
 from ldp_client.device.arguments import (
     checked_url,
     folder_of,
@@ -17,42 +18,9 @@ from ldp_client.device.arguments import (
     origin_of,
     refuse_no_text,
 )
-from ldp_client.device.budget import (
-    recall,
-    refuse_overspending,
-    refuse_second_answers,
-    remember,
-    terms_of,
-    wipe,
-    write_spends,
-)
 from ldp_client.device.ledger import Ledger
-from ldp_client.device.outbox import (
-    Queued,
-    due_of,
-    enqueue,
-    give_ticket,
-    note_channel,
-    plain_ticket,
-    refuse_full,
-    withdraw_reports,
-)
-from ldp_client.device.policy import (
-    Policy,
-    forget_consent,
-    note_answered,
-    note_consent,
-    note_signed,
-    refuse_asked_behind_noise,
-    refuse_nameless,
-    refuse_no_study,
-    refuse_older,
-    refuse_unknown,
-    refuse_unsigned,
-    refuse_without_consent,
-    verify_study,
-    with_public,
-)
+from ldp_client.device.outbox import Queued
+from ldp_client.device.policy import Policy
 from ldp_client.device.transport import Direct
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.documents.signed import SignedStudy
@@ -196,13 +164,13 @@ class Device:
                 digest is not a published one; or, if keys are pinned, no pinned key has a valid signature.
         """
         plain = study.study if isinstance(study, SignedStudy) else study
-        refuse_no_study(plain)
+        policy.refuse_no_study(plain)
         self.policy.refuse_unpublished(plain)
         with self.ledger.writing() as connection:
-            refuse_older(connection, plain)
+            policy.refuse_older(connection, plain)
             if isinstance(study, SignedStudy) and self.policy.keys:
-                note_signed(connection, plain, verify_study(study, self.policy.keys))
-            refuse_unsigned(connection, plain, self.policy.keys)
+                policy.note_signed(connection, plain, policy.verify_study(study, self.policy.keys))
+            policy.refuse_unsigned(connection, plain, self.policy.keys)
         return plain
 
     def consent(self, study: Study) -> None:
@@ -218,10 +186,10 @@ class Device:
             RefusedError: keys are pinned, and the study was not accepted under any of them.
             LedgerError: the ledger cannot be used.
         """
-        refuse_no_study(study)
+        policy.refuse_no_study(study)
         with self.ledger.writing() as connection:
-            refuse_unsigned(connection, study, self.policy.keys)
-            note_consent(connection, study, self.ledger.origin, date.today())
+            policy.refuse_unsigned(connection, study, self.policy.keys)
+            policy.note_consent(connection, study, self.ledger.origin, date.today())
 
     def answer(
         self,
@@ -256,34 +224,34 @@ class Device:
             InputError: the ticket is not text.
             LedgerError: the ledger cannot be used; nothing was answered.
         """
-        ticket = plain_ticket(ticket)
-        refuse_no_study(study)
-        terms, origin = terms_of(study), self.ledger.origin
+        ticket = outbox.plain_ticket(ticket)
+        policy.refuse_no_study(study)
+        terms, origin = budget.terms_of(study), self.ledger.origin
         with self.ledger.writing() as connection:
             # 1. Refuse what the owner's policy, the study's version or a missing consent forbids.
             self.policy.refuse_unpublished(study)
-            refuse_unsigned(connection, study, self.policy.keys)
-            refuse_nameless(connection, study, origin)
-            refuse_older(connection, study)
+            policy.refuse_unsigned(connection, study, self.policy.keys)
+            policy.refuse_nameless(connection, study, origin)
+            policy.refuse_older(connection, study)
             self.policy.refuse_places(study, self.collector, self.transport.relay)
             if self.require_consent:
-                refuse_without_consent(connection, study)
+                policy.refuse_without_consent(connection, study)
             # 2. Refuse repeats, then other days: a report that was answered in time is sent on any day.
-            refuse_second_answers(connection, terms)
-            refuse_asked_behind_noise(connection, study)
+            budget.refuse_second_answers(connection, terms)
+            policy.refuse_asked_behind_noise(connection, study)
             terms.refuse_outside_days(date.today())
             if study.digest in self._closed:
                 raise RefusedError.say("device.closed_early", study=study.id)
-            refuse_full(connection)
+            outbox.refuse_full(connection)
             # 3. Refuse to exceed the budget. Permanent answers that are repeated were paid for before.
-            values = with_public(study, answers, public, self.require_consent)
-            remembering = recall(connection, terms)
+            values = policy.with_public(study, answers, public, self.require_consent)
+            remembering = budget.recall(connection, terms)
             paid = [name for name in remembering if remembering[name].answer]
             fresh = [name for name in terms.mechanisms if name not in paid]
-            refuse_overspending(connection, terms, fresh, self.policy)
+            budget.refuse_overspending(connection, terms, fresh, self.policy)
             # 4. Draw the noise.
             mechanisms = {**terms.mechanisms, **remembering}
-            due, answered = due_of(study), set(mechanisms)
+            due, answered = outbox.due_of(study), set(mechanisms)
             if study.protocol is not None:
                 from ldp_client.device.shares import queued_shares
 
@@ -293,11 +261,11 @@ class Device:
                 body, answered = report.to_json(), set(report.payloads)
                 queued = Queued.of(study, report, self.collector, body, due, ticket, origin)
             # 5. Write spends, permanent answers and report in the ledger's one transaction.
-            write_spends(connection, terms, origin, fresh, answered)
-            remember(connection, terms, origin, remembering, fresh)
-            note_answered(connection, study, origin)
-            note_channel(connection, study)
-            enqueue(connection, queued, self.transport.most_report_bytes)
+            budget.write_spends(connection, terms, origin, fresh, answered)
+            budget.remember(connection, terms, origin, remembering, fresh)
+            policy.note_answered(connection, study, origin)
+            outbox.note_channel(connection, study)
+            outbox.enqueue(connection, queued, self.transport.most_report_bytes)
             return queued.report_id
 
     def give_ticket(self, study_id: str, ticket: str) -> None:
@@ -313,10 +281,10 @@ class Device:
         Raises:
             InputError: the device does not know the study, or the ticket is not text.
         """
-        ticket = plain_ticket(ticket)
+        ticket = outbox.plain_ticket(ticket)
         with self.ledger.writing() as connection:
-            refuse_unknown(connection, study_id)
-            give_ticket(connection, study_id, ticket)
+            policy.refuse_unknown(connection, study_id)
+            outbox.give_ticket(connection, study_id, ticket)
 
     def flush(self, attempts: int = 5, now: bool = False) -> Flushed:
         """Send due reports to this device's collector, and request the deletion of withdrawn reports.
@@ -362,10 +330,10 @@ class Device:
             InputError: the device does not know a study of that id of its collector.
         """
         with self.ledger.writing() as connection:
-            refuse_unknown(connection, study_id)
-            forget_consent(connection, study_id)
-            wipe(connection, study_id)
-            return withdraw_reports(connection, study_id)
+            policy.refuse_unknown(connection, study_id)
+            policy.forget_consent(connection, study_id)
+            budget.wipe(connection, study_id)
+            return outbox.withdraw_reports(connection, study_id)
 
     @property
     def epsilon_left(self) -> Fraction:

@@ -6,7 +6,7 @@ import sqlite3
 from typing import Any
 
 from ldp_client import Device
-from ldp_client.device import device as device_module
+from ldp_client.device import budget as budget_module
 from ldp_client.device.budget import terms_of
 from ldp_client.device.ledger import reseal
 from schemas import Study
@@ -45,13 +45,13 @@ def commit_each_statement(_monkeypatch: Patch) -> None:
 
 def look_before_locking(monkeypatch: Patch) -> None:
     """Whether a question was answered is looked up before the lock is taken."""
-    look, answer = device_module.refuse_second_answers, Device.answer
+    look, answer = budget_module.refuse_second_answers, Device.answer
 
     def early(device: Device, study: Study, *answers: Any) -> str:
         with device.ledger.reading() as connection:
             look(connection, terms_of(study))
         with monkeypatch.context() as patch:
-            patch.setattr(device_module, "refuse_second_answers", lambda *_: None)
+            patch.setattr(budget_module, "refuse_second_answers", lambda *_: None)
             return answer(device, study, *answers)
 
     monkeypatch.setattr(Device, "answer", early)

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from ldp_client import Device, Direct
-from ldp_client.device import device as device_module
+from ldp_client.device import budget as budget_module
+from ldp_client.device import outbox as outbox_module
 from ldp_client.device.requests import put_report
 from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError
 from ldp_client.mechanisms import MECHANISMS
@@ -182,14 +183,14 @@ def test_a_report_that_leaves_before_the_commit_is_found(
     tmp_path: Path, server: Server, monkeypatch: Patch
 ) -> None:
     """The report is sent while it is being queued."""
-    enqueue = device_module.enqueue
+    enqueue = outbox_module.enqueue
 
     def hasty(connection: sqlite3.Connection, report: Any, most: int) -> None:
         enqueue(connection, report, most)
         url = f"{server.url}/v1/studies/{report.study}/reports/{report.report_id}"
         put_report(Direct(), url, report.body)
 
-    monkeypatch.setattr(device_module, "enqueue", hasty)
+    monkeypatch.setattr(outbox_module, "enqueue", hasty)
     wrong = not_yet_durable(tmp_path, server)
     assert {"the spend is missing", "the report is missing"} <= set(wrong)
 
@@ -198,7 +199,7 @@ def test_a_permanent_answer_that_is_not_kept_is_found(
     tmp_path: Path, server: Server, monkeypatch: Patch
 ) -> None:
     """A device that remembers nothing of it cannot answer the next round."""
-    monkeypatch.setattr(device_module, "remember", lambda *_: None)
+    monkeypatch.setattr(budget_module, "remember", lambda *_: None)
     wrong = not_yet_durable(tmp_path, server, rounds=1)
     assert any("permanent answer is missing" in problem for problem in wrong)
 

@@ -17,7 +17,7 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.core.randomness import urandom
-from ldp_client.device import device as device_module
+from ldp_client.device import budget as budget_module
 from ldp_client.device.ledger import Ledger
 from ldp_client.documents.errors import EXIT_REFUSED, BudgetError
 from ldp_client.mechanisms import MECHANISMS
@@ -125,7 +125,7 @@ def test_the_budget_holds_to_the_last_digit(tmp_path: Path, monkeypatch: Patch) 
 
 def draw_free_answers(monkeypatch: Patch) -> None:
     """A repeated question costs nothing, and yet gets a new permanent answer."""
-    recall = device_module.recall
+    recall = budget_module.recall
 
     def forgetting(*arguments: Any) -> dict[str, Remembering]:
         return {
@@ -133,23 +133,23 @@ def draw_free_answers(monkeypatch: Patch) -> None:
             for name, kept in recall(*arguments).items()
         }
 
-    monkeypatch.setattr(device_module, "recall", forgetting)
+    monkeypatch.setattr(budget_module, "recall", forgetting)
 
 
 def forget_earlier_cost(monkeypatch: Patch) -> None:
     """The cost of a later round replaces the question's cost so far."""
-    write = device_module.write_spends
+    write = budget_module.write_spends
 
     def forgetting(connection: sqlite3.Connection, *arguments: Any) -> None:
         write(connection, *arguments)
         connection.execute("UPDATE spent SET epsilon = '0' WHERE version > 1")
 
-    monkeypatch.setattr(device_module, "write_spends", forgetting)
+    monkeypatch.setattr(budget_module, "write_spends", forgetting)
 
 
 def count_each_collector_alone(monkeypatch: Patch) -> None:
     """Each collector has the whole budget for itself."""
-    refuse = device_module.refuse_overspending
+    refuse = budget_module.refuse_overspending
 
     class SpendsAtCollector:
         def __init__(self, connection: sqlite3.Connection) -> None:
@@ -163,7 +163,7 @@ def count_each_collector_alone(monkeypatch: Patch) -> None:
     def alone(connection: sqlite3.Connection, *arguments: Any) -> None:
         refuse(SpendsAtCollector(connection), *arguments)
 
-    monkeypatch.setattr(device_module, "refuse_overspending", alone)
+    monkeypatch.setattr(budget_module, "refuse_overspending", alone)
 
 
 @pytest.mark.parametrize("fault", [draw_free_answers, forget_earlier_cost, count_each_collector_alone])
@@ -193,7 +193,7 @@ def test_sums_of_floats_are_found(tmp_path: Path, monkeypatch: Patch) -> None:
         if life > float(limits.epsilon):
             raise BudgetError.say("device.costs", what="epsilon", cost=life, left=0.0, limit="")
 
-    monkeypatch.setattr(device_module, "refuse_overspending", in_floats)
+    monkeypatch.setattr(budget_module, "refuse_overspending", in_floats)
     wrong = problems(tmp_path, JUST_BELOW_ONE, tenths(), monkeypatch)
     assert any(f" 1 of {JUST_BELOW_ONE}" in problem for problem in wrong)
 

@@ -13,6 +13,7 @@ import pytest
 
 from ldp_client import Device, mechanisms_of
 from ldp_client.device import device as device_module
+from ldp_client.device import policy as policy_module
 from ldp_client.documents.errors import AnswerError, RefusedError
 from schemas import Report, Study
 from tests import studies
@@ -120,12 +121,12 @@ def ignore_the_version(connection: sqlite3.Connection, study: Study) -> None:
 def test_planted_consent_that_ignores_version_is_found(
     tmp_path: Path, server: Server, monkeypatch: Patch, agree: Callable[[Device], None]
 ) -> None:
-    monkeypatch.setattr(device_module, "refuse_without_consent", ignore_the_version)
+    monkeypatch.setattr(policy_module, "refuse_without_consent", ignore_the_version)
     assert left_without_consent(tmp_path, server, agree)
 
 
 def test_planted_unchecked_consent_is_found(tmp_path: Path, server: Server, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(device_module, "refuse_without_consent", lambda *_: None)
+    monkeypatch.setattr(policy_module, "refuse_without_consent", lambda *_: None)
     assert left_without_consent(tmp_path, server, agrees_to_nothing)
 
 
