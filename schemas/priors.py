@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ldp_client.documents.fields import Constant, Decimal, printable
+from ldp_client.documents.question import MOST_FIELDS as MOST_FEATURES
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.rules import refuse_study
-from ldp_client.documents.shapes import ListOf, Record, Tagged
+from ldp_client.documents.shapes import ListOf, MapOf, Record, Tagged
 from ldp_client.words.text import ENGLISH, Words
 
 if TYPE_CHECKING:
@@ -101,23 +102,9 @@ SIMPLEX = _taking("a list of shares", "dirichlet")
 CORRELATION = _taking("a correlation matrix", "lkj")
 
 
-class OfFeatures:
-    """Priors for some features: {feature id: distribution}. All other features keep their default prior."""
-
-    def __init__(self, item: Tagged) -> None:
-        self.item = item
-
-    def read(self, value: Any, path: str, error: Error) -> dict[str, Any]:
-        if not isinstance(value, dict) or not value:
-            raise error(path, "must be an object: a distribution for each feature id")
-        return {name: self.item.read(value[name], f"{path}.{printable(name)}", error) for name in value}
-
-    def json_schema(self) -> dict[str, Any]:
-        return {"type": "object", "additionalProperties": self.item.json_schema(), "minProperties": 1}
-
-
-EACH_REAL = OfFeatures(_taking("any number", "normal", "student_t"))
-EACH_POSITIVE = OfFeatures(_taking("positive", *_HALF_LINE))
+# Priors for some features: {feature id: distribution}. All other features keep their default prior.
+EACH_REAL = MapOf(_taking("any number", "normal", "student_t"), MOST_FEATURES)
+EACH_POSITIVE = MapOf(_taking("positive", *_HALF_LINE), MOST_FEATURES)
 
 
 def given_priors(model: dict[str, Any]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from ldp_client.documents import signed as device_signed
 from ldp_client.documents import study as device_study
 from ldp_client.documents.catalogue import Fitting
 from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.documents.report import MOST_QUESTIONS
 from ldp_client.documents.rules import is_leveled, refuse_study
 from ldp_client.documents.shapes import ListOf, Record, Tagged
-from ldp_client.documents.study import MOST_QUESTIONS
 from ldp_client.files.disk import read_bytes
 from ldp_client.words.text import say
 from schemas.models import MODELS, NO_LAW

@@ -7,7 +7,7 @@ keys, which the protocol does not do itself (RFC 9578, section 10).
 from binascii import unhexlify
 
 from ldp_client.documents.fields import Base64, Checked, Integer, consists
-from ldp_client.documents.public import PublicValues
+from ldp_client.documents.public import PUBLIC_VALUES
 from ldp_client.documents.shapes import ListOf, Record
 
 TYPE_CHECKING = False
@@ -71,7 +71,7 @@ class TokenSpki(Base64):
         return der
 
 
-_KEY = Record({"key": TokenSpki()}, {"public": PublicValues()})
+_KEY = Record({"key": TokenSpki()}, {"public": PUBLIC_VALUES})
 CHANNEL = Record(
     {"batches": Record({"hours": Integer(1, MOST_HOURS)})},
     {

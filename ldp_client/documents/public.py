@@ -2,9 +2,9 @@
 
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AnswerError
-from ldp_client.documents.fields import Bounds, Constant, Decimal, Identifier, Text, printable
+from ldp_client.documents.fields import Bounds, Constant, Decimal, Identifier, Text
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.shapes import Either, ListOf, Record
+from ldp_client.documents.shapes import Either, ListOf, MapOf, Record
 from ldp_client.documents.spoken import Spoken
 
 TYPE_CHECKING = False
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Optional
 
-    from ldp_client.documents.errors import DocumentError
     from ldp_client.documents.fields import Error
 
 MOST_FIELDS = 16
@@ -53,25 +52,8 @@ _FIELD = Either(lambda value: _NUMBER if "bounds" in value else _CHOICE, _CHOICE
 PUBLIC = ListOf(_FIELD, 1, MOST_FIELDS, unique_by="id")
 
 
-class PublicValues:
-    """A report's {public field id: value}. The study lists the values of each field."""
-
-    def read(self, value: "Any", path: str, error: "type[DocumentError]") -> "dict[str, str]":
-        if not isinstance(value, dict) or not 1 <= len(value) <= MOST_FIELDS:
-            raise error(path, f"must be an object with 1 to {MOST_FIELDS} values")
-        for key in value:
-            Identifier().read(key, f"{path}.{printable(key)}", error)
-            Text(200).read(value[key], f"{path}.{key}", error)
-        return dict(value)
-
-    def json_schema(self) -> "dict[str, Any]":
-        return {
-            "type": "object",
-            "propertyNames": Identifier().json_schema(),
-            "additionalProperties": Text(200).json_schema(),
-            "minProperties": 1,
-            "maxProperties": MOST_FIELDS,
-        }
+# A report's {public field id: value}. The study lists the values of each field.
+PUBLIC_VALUES = MapOf(Text(200), MOST_FIELDS)
 
 
 class PublicField:

@@ -2,18 +2,18 @@
 
 from ldp_client.documents.canonical import canonical_json, parse_json, to_base64
 from ldp_client.documents.errors import ReportError
-from ldp_client.documents.fields import Base64, Constant, Hex, Identifier, Integer, printable
-from ldp_client.documents.public import PublicValues
-from ldp_client.documents.shapes import Record
+from ldp_client.documents.fields import Base64, Constant, Hex, Identifier, Integer
+from ldp_client.documents.public import PUBLIC_VALUES
+from ldp_client.documents.shapes import MapOf, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-    from ldp_client.documents.errors import DocumentError
-
 FORMAT = "ldpkit.report/1"
 MAX_BYTES = 8 << 20
+# The most questions of a study, and so the most payloads of a report.
+MOST_QUESTIONS = 100
 ID_BYTES = 16
 SECRET_BYTES = 16
 # Each kind of hash has its own prefix, so that no hash serves two purposes.
@@ -31,27 +31,6 @@ def report_id_of(secret: bytes) -> str:
     return hexlify(sha256(ID_PREFIX + secret).digest()[:ID_BYTES]).decode()
 
 
-class _Payloads:
-    """{question id: payload in base64}."""
-
-    def read(self, value: "Any", path: str, error: "type[DocumentError]") -> "dict[str, bytes]":
-        if not isinstance(value, dict) or not value:
-            raise error(path, "must be an object with one payload for each question")
-        payloads = {}
-        for key in value:
-            Identifier().read(key, f"{path}.{printable(key)}", error)
-            payloads[key] = Base64().read(value[key], f"{path}.{key}", error)
-        return payloads
-
-    def json_schema(self) -> "dict[str, Any]":
-        return {
-            "type": "object",
-            "propertyNames": Identifier().json_schema(),
-            "additionalProperties": Base64().json_schema(),
-            "minProperties": 1,
-        }
-
-
 REPORT = Record(
     {
         "format": Constant(FORMAT),
@@ -59,9 +38,9 @@ REPORT = Record(
         "study": Identifier(),
         "version": Integer(1, 10**6),
         "digest": Hex(64),
-        "payloads": _Payloads(),
+        "payloads": MapOf(Base64(), MOST_QUESTIONS),
     },
-    {"public": PublicValues()},
+    {"public": PUBLIC_VALUES},
 )
 
 

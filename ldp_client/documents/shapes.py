@@ -1,6 +1,6 @@
 """Lists and objects that documents are made of: tables of fields, each of a shape of its own."""
 
-from ldp_client.documents.fields import printable
+from ldp_client.documents.fields import Identifier, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +51,32 @@ class ListOf:
         if not self.unique_by and not self.repeats:
             schema["uniqueItems"] = True
         return schema
+
+
+class MapOf:
+    """An object with 1 to `most` values of one shape, each under an identifier."""
+
+    def __init__(self, item: "Any", most: int) -> None:
+        self.item = item
+        self.most = most
+
+    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
+        if not isinstance(value, dict) or not 1 <= len(value) <= self.most:
+            raise error(path, f"must be an object with 1 to {self.most} values")
+        found = {}
+        for key in value:
+            Identifier().read(key, f"{path}.{printable(key)}", error)
+            found[key] = self.item.read(value[key], f"{path}.{key}", error)
+        return found
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {
+            "type": "object",
+            "propertyNames": Identifier().json_schema(),
+            "additionalProperties": self.item.json_schema(),
+            "minProperties": 1,
+            "maxProperties": self.most,
+        }
 
 
 class Record:

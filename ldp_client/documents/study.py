@@ -11,6 +11,7 @@ from ldp_client.documents.protocol import PROTOCOL, SecureSum
 from ldp_client.documents.public import PUBLIC, PublicField, wrong_value
 from ldp_client.documents.question import QUESTIONS, Question
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.report import MOST_QUESTIONS
 from ldp_client.documents.rules import check_study
 from ldp_client.documents.sections import SECTIONS, Section
 from ldp_client.documents.shapes import ListOf, Record, Tagged
@@ -27,7 +28,6 @@ FORMAT = "ldpkit.study/1"
 MAX_BYTES = 1 << 20
 # Who answers: one person about herself, or a data holder about its many records.
 RESPONDENTS = ("person", "holder")
-MOST_QUESTIONS = 100
 
 _OPTIONAL: "dict[str, Any]" = {
     FIELD: LANGUAGES,
