@@ -7,10 +7,10 @@ operating system unless another source is passed in.
 from ldp_client.documents.errors import MissingExtraError
 
 try:
-    from ldp_client.bulk.perturbing import perturb_many, public_many, randomise_many
+    from ldp_client.bulk.perturbing import perturb_many, randomise_many
 except ModuleNotFoundError as error:
     if error.name != "numpy":
         raise
     raise MissingExtraError("tables", "numpy") from None
 
-__all__ = ["perturb_many", "public_many", "randomise_many"]
+__all__ = ["perturb_many", "randomise_many"]

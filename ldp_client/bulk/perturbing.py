@@ -1,7 +1,7 @@
 """Perturb many people's answers at once, in chunks of bounded memory, and build their reports."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,48 +99,6 @@ def _one_by_one(mechanism: Mechanism, quantised: Sequence[Any], random: Source) 
     each = quantised.tolist() if isinstance(quantised, np.ndarray) else quantised
     together = b"".join([mechanism.randomise(value, random) for value in each])
     return np.frombuffer(together, np.uint8).reshape(len(quantised), mechanism.payload_size)
-
-
-def public_many(study: Study, columns: Mapping[str, Sequence[Any]]) -> list[dict[str, str]]:
-    """Convert columns of public values to the form in reports, as `public_values` does for one person.
-
-    Args:
-        study: the study.
-        columns: {public field id: values}, a column for each field, all of the same length.
-
-    Returns:
-        {field id: value} for each row.
-
-    Raises:
-        AnswerError: a column is missing, unknown or of another length, or a value is not valid for its field;
-            the error names field and row.
-    """
-    known = {field.id: field for field in study.public}
-    if not hasattr(columns, "keys"):
-        raise AnswerError.say("files.columns_by_name", "public")
-    for name in columns:
-        if name not in known:
-            raise AnswerError.say("core.not_public", str(name)[:64])
-    columns = {str(name): _one_column(str(name), columns[name]) for name in columns}
-    length = max([len(column) for column in columns.values()] or [0])
-    rows: list[dict[str, str]] = [{} for _ in range(length)]
-    for name, field in known.items():
-        if name not in columns or len(columns[name]) != length:
-            raise AnswerError.say("core.one_column", name)
-        for number, (row, answer) in enumerate(zip(rows, columns[name]), 1):
-            try:
-                row[name] = field.value_of(answer)
-            except AnswerError as error:
-                raise AnswerError.say("core.row", name, row=number, problem=error.problem) from None
-    return rows
-
-
-def _one_column(name: str, column: Any) -> Sequence[Any]:
-    """Return ordered values of a list, an array or a data frame's column. Raises AnswerError."""
-    is_ordered = hasattr(column, "__len__") and not isinstance(column, (str, bytes, set, frozenset, dict))
-    if not is_ordered or getattr(column, "ndim", 1) != 1:
-        raise AnswerError.say("files.column_order", name)
-    return list(column)
 
 
 def reports_of(

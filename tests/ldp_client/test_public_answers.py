@@ -2,12 +2,10 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from ldp_client import answering
 from ldp_client.answering import quantise_answers, report_of
-from ldp_client.bulk import public_many
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files import batch
@@ -119,21 +117,3 @@ def test_report_is_not_built_without_its_public_values():
     with raises(AnswerError, "answer.public_invalid", field="age") as caught:
         report_of(STUDY, mechanisms, quantised, urandom, {"region": "north", "age": "42.0"})
     assert say("core.missing") not in str(caught.value)
-
-
-def test_public_values_are_read_from_columns():
-    columns = {"region": np.array(["north", "none"]), "age": np.array([42.0, 18]), "stratum": ["town"] * 2}
-    assert public_many(STUDY, columns) == [
-        {"region": "north", "age": "42", "stratum": "town"},
-        {"region": "none", "age": "18", "stratum": "town"},
-    ]
-    for change, code, field in (
-        ({"age": np.array([42, 17])}, ("core.row", "2", "18", "99"), "age"),
-        ({"age": np.array([42, np.nan])}, ("core.row", "2", "18", "99"), "age"),
-        ({"age": [42]}, "core.one_column", "age"),
-        ({"ever": [True, False]}, "core.not_public", "ever"),
-    ):
-        with raises(AnswerError, code, field=field):
-            public_many(STUDY, {**columns, **change})
-    with raises(AnswerError, "core.one_column", field="region"):
-        public_many(STUDY, {})

@@ -3,11 +3,10 @@
 from collections import Counter
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.bulk import numbers, perturb_many, perturbing, public_many, randomise_many
+from ldp_client.bulk import numbers, perturb_many, perturbing, randomise_many
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.bulk.randomness import below, biased_bits
 from ldp_client.core import strips
@@ -210,28 +209,6 @@ def test_values_under_a_mask_that_hides_none_are_used():
 def test_perturb_many_rejects_a_study_given_as_mechanism():
     with raises(InputError, "files.one_mechanism", "mechanism_for(study.questions[0])"):
         perturb_many(Study(studies.document(studies.YES_NO)), np.ones(3, bool))
-
-
-REGION = {"id": "region", "choices": ["n", "s"]}
-AGE = {"id": "age", "bounds": ["1", "99"], "step": "1"}
-PUBLIC = Study(studies.document(studies.YES_NO, public=[REGION, AGE]))
-
-
-@pytest.mark.parametrize(
-    "column", ["ns", {"n", "s"}, 5, (one for one in "ns"), {"n": 1}, np.array([["n"], ["s"]])]
-)
-def test_public_column_without_order_is_rejected(column):
-    with raises(AnswerError, "files.column_order", field="region"):
-        public_many(PUBLIC, {"region": column, "age": [1, 2]})
-
-
-def test_public_columns_may_be_a_data_frame():
-    frame = pd.DataFrame({"region": ["n", "s"], "age": [4.0, 5.0]}, index=[7, 9])
-    assert public_many(PUBLIC, frame) == [{"region": "n", "age": "4"}, {"region": "s", "age": "5"}]
-    with raises(AnswerError, "files.columns_by_name"):
-        public_many(PUBLIC, [["n", 1]])
-    with raises(AnswerError, "core.row", "2", field="age"):
-        public_many(PUBLIC, {"region": ["n", "s"], "age": [4, 10**5000]})
 
 
 def test_products_are_scaled_exactly_close_to_a_half_too():
