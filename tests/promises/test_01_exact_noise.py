@@ -176,7 +176,7 @@ def test_planted_noise_shared_by_record_entries_is_found() -> None:
     assert noise_problems("statistics", SharedNoise)
 
 
-@pytest.mark.parametrize(("name", "module"), [("record", "gaussian_record"), ("table", "tables.gaussian")])
+@pytest.mark.parametrize(("name", "module"), [("record", "gaussian_record"), ("table", "tables.base")])
 def test_a_planted_scale_of_097_in_a_record_or_table_is_found(
     name: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

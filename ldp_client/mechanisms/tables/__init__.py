@@ -1,12 +1,15 @@
 """The mechanisms of data holders: noisy second moments of a table of records. Loaded when a study asks one.
 
-CPython only: not part of the device core. Reading a large table uses NumPy where it is installed.
+CPython only: not part of the device core. Reading a table needs NumPy.
 """
 
 from ldp_client.documents.question import Question
 from ldp_client.mechanisms.tables.base import TableMechanism
-from ldp_client.mechanisms.tables.gaussian import TableStatistics, TableStatisticsDdplr
-from ldp_client.mechanisms.tables.laplace import TableStatisticsLaplace
+from ldp_client.mechanisms.tables.statistics import (
+    TableStatistics,
+    TableStatisticsDdplr,
+    TableStatisticsLaplace,
+)
 
 KINDS: dict[str, type[TableMechanism]] = {
     kind.name: kind for kind in (TableStatistics, TableStatisticsDdplr, TableStatisticsLaplace)

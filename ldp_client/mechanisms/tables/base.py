@@ -10,10 +10,10 @@ import struct
 from typing import Any
 
 from ldp_client.core.integers import isqrt
-from ldp_client.core.noise_levels import NOISE_BITS
+from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, laplace_levels
 from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.randomness import Source
-from ldp_client.core.strips import NOISE_REACH
+from ldp_client.core.strips import NOISE_REACH, laplace, normal
 from ldp_client.documents.errors import AnswerError, StudyError
 from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
@@ -50,8 +50,7 @@ class TableMechanism(Mechanism):
     three and four features that are released too (powers.py), if any. A payload has 8 signed bytes for the
     count, for each coordinate and each product.
 
-    A subclass sets name, law and has_squares (whether Σy² is released), and implements `_distance`,
-    `_rounding`, `_multipliers` and `_noise`.
+    A subclass sets name, law and has_squares (whether Σy² is released), and implements `_multipliers`.
     """
 
     law = ""
@@ -90,8 +89,11 @@ class TableMechanism(Mechanism):
 
     def _set_noise_of_sums(self, budget: Privacy) -> Privacy:
         """The multipliers of all sums, and the privacy that follows from them."""
-        distance, spent = self._distance(budget, len(self.coordinates))
-        self.multipliers = self._multipliers(self._room(distance, self._rounding()))
+        size = len(self.coordinates)
+        distance, spent = self._distance(budget, size)
+        # Rounding to nearest moves each coordinate of a difference by at most 1.
+        rounding = isqrt(size - 1) + 1 if self.law == "gaussian" else size
+        self.multipliers = self._multipliers(self._room(distance, rounding))
         return spent
 
     def _room(self, distance: int, rounding: int) -> int:
@@ -110,19 +112,18 @@ class TableMechanism(Mechanism):
         return [pair for pair in pairs if pair != (0, 0) and (self.has_squares or pair != (last, last))]
 
     def _distance(self, budget: Privacy, size: int) -> tuple[int, Privacy]:
-        """How far apart two integer vectors of that size may be, and the privacy that noise then gives."""
-        raise NotImplementedError(self.name)
-
-    def _rounding(self) -> int:
-        """How much rounding each coordinate to nearest can add to a distance: 1 in each of them."""
-        raise NotImplementedError(self.name)
+        """Return how far apart two vectors of that size may be, in L2 or L1, and the noise's privacy then."""
+        if self.law == "gaussian":
+            return gaussian_radius(budget.epsilon, budget.delta, size), budget
+        levels = laplace_levels(budget.epsilon)
+        return levels, Privacy(Rational(levels, 1 << NOISE_BITS), Rational(0))
 
     def _multipliers(self, room: int) -> list[int]:
         """For each coordinate, so that any two neighbours' statistics are at most `room` apart."""
         raise NotImplementedError(self.name)
 
     def _noise(self, count: int, random: Source) -> list[int]:
-        raise NotImplementedError(self.name)
+        return normal(count, random) if self.law == "gaussian" else laplace(count, random)
 
     def quantise(self, answer: Any) -> TableSums:
         """The exact sums over a table's records, clipped; one pass, bounded memory. Raises AnswerError.

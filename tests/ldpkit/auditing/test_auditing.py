@@ -7,8 +7,8 @@ from scipy import stats
 
 from ldp_client import mechanisms
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
-from ldp_client.mechanisms.tables.gaussian import TableStatisticsDdplr
 from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity
+from ldp_client.mechanisms.tables.statistics import TableStatisticsDdplr
 from ldpkit import cli
 from ldpkit.auditing.auditing import audit_mechanism
 from ldpkit.auditing.claims import delta_of, epsilon_of, largest_distance, lower_share, upper_share

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.mechanisms.tables.laplace import l1_distance
 from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity
+from ldp_client.mechanisms.tables.statistics import l1_distance
 from ldpkit import cli
 from schemas import Report, Study
 

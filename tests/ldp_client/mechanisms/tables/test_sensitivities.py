@@ -2,8 +2,8 @@
 
 import pytest
 
-from ldp_client.mechanisms.tables.laplace import l1_distance
 from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity, svec_sensitivity
+from ldp_client.mechanisms.tables.statistics import l1_distance
 from tests.ldp_client.mechanisms.tables.worst_pairs import (
     ddplr_distance,
     laplace_distance,
