@@ -4,13 +4,9 @@ The signer sees a number that is equally likely for every message, so it cannot 
 requester. A modulus is big-endian bytes with the first bit set. Only the blinding factor is secret here.
 """
 
+from ldp_client.core.randomness import Source
 from ldp_client.core.sha384 import SIZE, sha384
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Callable, Optional
-
-    Random = Callable[[int], bytes]
+from ldp_client.core.types import Optional
 
 EXPONENT = 65537
 SALT_BYTES = SIZE
@@ -29,7 +25,7 @@ class Blinded:
         self.factor = factor
 
 
-def draw_factor(modulus: bytes, random: "Random") -> int:
+def draw_factor(modulus: bytes, random: Source) -> int:
     """Draw a blinding factor, uniform below the modulus up to a bias of less than 2**-128."""
     n = int.from_bytes(modulus, "big")
     return 1 + int.from_bytes(random(len(modulus) + _SPARE_BYTES), "big") % (n - 1)
@@ -53,7 +49,7 @@ def finalize(
     message: bytes,
     signed: bytes,
     factor: int,
-    random: "Random",
+    random: Source,
     salt_bytes: int = SIZE,
 ) -> "Optional[bytes]":
     """Unblind a signature (RFC 9474, section 4.4). Return None if it is not valid for the message."""
@@ -104,7 +100,7 @@ def _masked(block: bytes, seed: bytes, bits: int) -> bytes:
     return (mixed & ((1 << kept) - 1)).to_bytes(len(block), "big")
 
 
-def inverse(number: int, modulus: bytes, random: "Random") -> int:
+def inverse(number: int, modulus: bytes, random: Source) -> int:
     """Return the inverse of a number modulo the modulus. Raises ValueError if they share a divisor.
 
     The steps of Euclid's algorithm depend on its input: here the number times another random number.

@@ -6,21 +6,18 @@ a missing answer.
 """
 
 from ldp_client.core.integers import isqrt
+from ldp_client.core.types import Any
 from ldp_client.documents.errors import AnswerError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    # A pair of floats or of Rationals.
-    Bounds = Any
+# A pair of floats or of Rationals.
+Bounds = Any
 
 # A scaled feature or response of 1 is 2**UNIT_BITS.
 UNIT_BITS = 20
 UNIT = 1 << UNIT_BITS
 
 
-def as_float(value: "Any", field: str) -> float:
+def as_float(value: Any, field: str) -> float:
     """Return the number as a float: infinite for an integer beyond all floats. Raises as `grid_index`."""
     kind = type(value)
     # Nearly all values are float or int. Check other types more closely.
@@ -41,7 +38,7 @@ def as_float(value: "Any", field: str) -> float:
     return number
 
 
-def _refuse_no_number(value: "Any", field: str) -> None:
+def _refuse_no_number(value: Any, field: str) -> None:
     if value is None:
         raise AnswerError.say("core.missing", field)
     kind = getattr(getattr(value, "dtype", None), "kind", "")
@@ -52,12 +49,12 @@ def _refuse_no_number(value: "Any", field: str) -> None:
         raise AnswerError.say("core.number", field)
 
 
-def _is_number(value: "Any", kind: str) -> bool:
+def _is_number(value: Any, kind: str) -> bool:
     # MicroPython's numbers have no visible __float__. NumPy's booleans and complex numbers have one.
     return isinstance(value, (int, float)) or (hasattr(value, "__float__") and kind not in ("b", "c"))
 
 
-def grid_index(value: "Any", bounds: "Bounds", levels: int, field: str) -> int:
+def grid_index(value: Any, bounds: "Bounds", levels: int, field: str) -> int:
     """Return the nearest of the grid points 0..levels: low is the first, high the last.
 
     Raises AnswerError, which does not contain the value, if it is not a finite number.
@@ -76,7 +73,7 @@ def grid_index(value: "Any", bounds: "Bounds", levels: int, field: str) -> int:
     return index if index < levels else levels
 
 
-def signed_units(value: "Any", bounds: "Bounds", size: int, field: str) -> int:
+def signed_units(value: Any, bounds: "Bounds", size: int, field: str) -> int:
     """Return the number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size."""
     return grid_index(value, bounds, 2 * size, field) - size
 

@@ -16,17 +16,10 @@ The tests find a broken or stuck source, not a predictable source: no test of it
 import os
 from hashlib import sha256
 
+from ldp_client.core.types import Any
+from ldp_client.core.types import Source as Source
 from ldp_client.documents.errors import RandomnessError
 from ldp_client.words.text import say
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable
-
-    Source = Callable[[int], bytes]
-else:
-    # MicroPython has no Callable; annotations are all that use the name.
-    Source = object
 
 REPETITION_CUTOFF = 9
 PROPORTION_CUTOFF = 27
@@ -43,7 +36,7 @@ class NotForRealAnswers:
     An attacker who knows the bytes can remove the noise. Lengths are still checked.
     """
 
-    def __init__(self, source: "Source") -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
 
     def __call__(self, size: int) -> bytes:
@@ -58,7 +51,7 @@ def urandom(size: int) -> bytes:
         raise RandomnessError.say("core.random_absent") from None
 
 
-def read(random: "Source", size: int) -> bytes:
+def read(random: Source, size: int) -> bytes:
     """Read `size` bytes of a source. Raises RandomnessError if it is broken or not a source of secrets."""
     if isinstance(random, NotForRealAnswers):
         return _exactly(random, size)
@@ -68,7 +61,7 @@ def read(random: "Source", size: int) -> bytes:
     return _health_of(random).read(size)
 
 
-def _new(fresh: bytes, system: "Any") -> bytes:
+def _new(fresh: bytes, system: Any) -> bytes:
     """Return the system's bytes. Raises RandomnessError if a recent read had the same bytes.
 
     Short reads may repeat by chance. Only digests are kept: the bytes themselves are secrets.
@@ -86,7 +79,7 @@ def _new(fresh: bytes, system: "Any") -> bytes:
     return fresh
 
 
-def _exactly(random: "Source", size: int) -> bytes:
+def _exactly(random: Source, size: int) -> bytes:
     fresh = random(size)
     if not isinstance(fresh, (bytes, bytearray)) or len(fresh) != size:
         raise RandomnessError.say("core.random_size", size=size)
@@ -96,7 +89,7 @@ def _exactly(random: "Source", size: int) -> bytes:
 class Health:
     """The health tests of one source. A source that failed stays rejected."""
 
-    def __init__(self, source: "Source") -> None:
+    def __init__(self, source: Source) -> None:
         _refuse_simulators(source)
         self.source = source
         self.problem = ""
@@ -157,7 +150,7 @@ class Health:
         self._window = window if len(window) < WINDOW else b""
 
 
-def _refuse_simulators(source: "Any") -> None:
+def _refuse_simulators(source: Any) -> None:
     """Raise RandomnessError for the generators of `random` and `numpy.random`, except SystemRandom.
 
     Some of their output determines all the rest, including earlier output.
@@ -181,7 +174,7 @@ _known: "list[Health]" = []
 _recent: "list[Any]" = [None, []]
 
 
-def _health_of(source: "Source") -> Health:
+def _health_of(source: Source) -> Health:
     """Return a source's tests. Failed sources and the last source used are remembered: it starts up once."""
     for known in _known:
         if known.source == source:
@@ -191,12 +184,12 @@ def _health_of(source: "Source") -> Health:
     return fresh
 
 
-def random_bits(bits: int, random: "Source") -> int:
+def random_bits(bits: int, random: Source) -> int:
     """Draw a uniform integer below 2**bits, for bits a multiple of 8."""
     return int.from_bytes(read(random, bits // 8), "big")
 
 
-def truth_or_other(truth: int, count: int, threshold: int, random: "Source") -> int:
+def truth_or_other(truth: int, count: int, threshold: int, random: Source) -> int:
     """Return `truth` with probability threshold / 2**32, else another of 0..count−1, uniformly.
 
     Always draws both the coin and the other value, even if it does not need them.
@@ -207,7 +200,7 @@ def truth_or_other(truth: int, count: int, threshold: int, random: "Source") -> 
     return truth if truthful else other
 
 
-def uniform_below(limit: int, random: "Source") -> int:
+def uniform_below(limit: int, random: Source) -> int:
     """Draw a uniform integer in 0..limit−1, limit ≤ 2**32, by rejection."""
     ceiling = (1 << 32) - (1 << 32) % limit
     while True:

@@ -12,13 +12,8 @@ import struct
 
 from ldp_client.core.integers import exp_bounds
 from ldp_client.core.noise_levels import NOISE_BITS
-from ldp_client.core.randomness import random_bits, read
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Callable
-
-    from ldp_client.core.randomness import Source
+from ldp_client.core.randomness import Source, random_bits, read
+from ldp_client.core.types import Callable
 
 STRIP_BITS = 5
 STRIPS_BITS = 9
@@ -96,12 +91,12 @@ class Strips:
             if left[giver] < capacity:
                 small.append(large.pop())
 
-    def draw(self, count: int, random: "Source") -> "list[int]":
+    def draw(self, count: int, random: Source) -> "list[int]":
         """Draw `count` independent signed integers round(2**NOISE_BITS × X)."""
         words = struct.unpack(f"<{count}Q{count}I", read(random, DRAW_BYTES * count))
         return [self.draw_from(words[i], words[count + i], random) for i in range(count)]
 
-    def draw_from(self, word: int, point: int, random: "Source") -> int:
+    def draw_from(self, word: int, point: int, random: Source) -> int:
         """Make one draw that begins with these random digits and reads more if it needs them."""
         base = 0
         while True:
@@ -121,7 +116,7 @@ class Strips:
                 base += strip << CELL_BITS
             word, point = struct.unpack("<QI", read(random, DRAW_BYTES))
 
-    def _under_curve(self, strip: int, point: int, height: int, random: "Source") -> bool:
+    def _under_curve(self, strip: int, point: int, height: int, random: Source) -> bool:
         """Return True if height + [0, 1) is under M·f at strip + point, drawing more digits until certain."""
         in_tail = self.tail and strip == STRIPS - 1
         stretch = STRIP_BITS if in_tail else 0
@@ -162,11 +157,11 @@ def table_of(law: str) -> Strips:
     return _tables[law]
 
 
-def normal(count: int, random: "Source") -> "list[int]":
+def normal(count: int, random: Source) -> "list[int]":
     """Draw round(2**20 × N(0, 1)) `count` times, with the normal truncated at ±16."""
     return table_of("normal").draw(count, random)
 
 
-def laplace(count: int, random: "Source") -> "list[int]":
+def laplace(count: int, random: Source) -> "list[int]":
     """Draw round(2**20 × Laplace(1)) `count` times, untruncated."""
     return table_of("laplace").draw(count, random)

@@ -8,15 +8,9 @@ import hashlib
 from binascii import a2b_base64, b2a_base64, unhexlify
 
 from ldp_client.core.blind_rsa import SALT_BYTES, Blinded, blind, draw_factor, finalize
-from ldp_client.core.randomness import read
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Callable, Optional
-
-    from ldp_client.documents.channel import TokenKey
-
-    Random = Callable[[int], bytes]
+from ldp_client.core.randomness import Source, read
+from ldp_client.core.types import Optional
+from ldp_client.documents.channel import TokenKey
 
 TYPE = b"\x00\x02"
 NONCE_BYTES = 32
@@ -67,7 +61,7 @@ class Asking:
         ValueError: the key's modulus is not a product of two primes.
     """
 
-    def __init__(self, key: "TokenKey", challenge: bytes, nonce: bytes, salt: bytes, factor: int) -> None:
+    def __init__(self, key: TokenKey, challenge: bytes, nonce: bytes, salt: bytes, factor: int) -> None:
         self._modulus = key.modulus
         self._input = input_of(nonce, challenge, key.spki)
         blinded: "Optional[Blinded]" = blind(key.modulus, self._input, salt, factor)
@@ -76,13 +70,13 @@ class Asking:
         self.factor = factor
         self.body = TYPE + bytes([short_id_of(key.spki)]) + blinded.sent
 
-    def token(self, response: bytes, random: "Random") -> "Optional[bytes]":
+    def token(self, response: bytes, random: Source) -> "Optional[bytes]":
         """Return the token from the issuer's response; None if the study's key did not sign it."""
         signature = finalize(self._modulus, self._input, response, self.factor, random)
         return None if signature is None else self._input + signature
 
 
-def draw(key: "TokenKey", random: "Random") -> "tuple[bytes, bytes, int]":
+def draw(key: TokenKey, random: Source) -> "tuple[bytes, bytes, int]":
     """Draw a nonce, a salt and a blinding factor for `Asking`.
 
     Raises:

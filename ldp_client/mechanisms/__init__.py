@@ -5,6 +5,8 @@ Its class registers itself (docs/adding-a-mechanism.md).
 """
 
 from ldp_client.documents import catalogue
+from ldp_client.documents.question import Question
+from ldp_client.documents.study import Study
 from ldp_client.mechanisms import refusable
 from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy, register
 from ldp_client.mechanisms.choice import RandomizedResponse
@@ -18,13 +20,8 @@ from ldp_client.mechanisms.summed import SummedMechanism
 from ldp_client.mechanisms.summed_gaussian import summed_gaussian
 from ldp_client.mechanisms.unary import Oue, Sue
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.documents.question import Question
-    from ldp_client.documents.study import Study
 
-
-def _of_table(question: "Question") -> Mechanism:
+def _of_table(question: Question) -> Mechanism:
     # Loaded only if a study asks a table: no device needs it.
     from ldp_client.mechanisms.tables import table_mechanism
 
@@ -59,7 +56,7 @@ MOST_STUDIES = 64
 _built: "dict[str, dict[str, Mechanism]]" = {}
 
 
-def mechanism_for(question: "Question") -> Mechanism:
+def mechanism_for(question: Question) -> Mechanism:
     """Build the mechanism that a question names, with the integers that follow from its ε and δ.
 
     Args:
@@ -76,7 +73,7 @@ def mechanism_for(question: "Question") -> Mechanism:
     return MECHANISMS[question.mechanism.name](question)
 
 
-def mechanisms_of(study: "Study") -> "dict[str, Mechanism]":
+def mechanisms_of(study: Study) -> "dict[str, Mechanism]":
     """Build the mechanism of every question, once per process and study: finding integers takes time.
 
     Args:

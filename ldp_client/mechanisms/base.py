@@ -2,18 +2,12 @@
 
 import struct
 
-from ldp_client.core.randomness import urandom
+from ldp_client.core.noise_levels import CHOICE_BITS, truth_threshold
+from ldp_client.core.randomness import Source, urandom
+from ldp_client.core.types import Any, Callable
 from ldp_client.documents.errors import InputError, ReportError
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable, TypeVar
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
-
-    Kind = TypeVar("Kind", bound="type[Mechanism]")
 
 LARGEST_SIGNED = (1 << 31) - 1
 
@@ -21,7 +15,7 @@ LARGEST_SIGNED = (1 << 31) - 1
 MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {}
 
 
-def register(kind: "Kind") -> "Kind":
+def register(kind: "type[Mechanism]") -> "type[Mechanism]":
     """Add a mechanism to the registry: a class decorator.
 
     Raises:
@@ -72,12 +66,12 @@ class Mechanism:
     privacy: Privacy
     payload_size: int
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         self.field = question.id
         self.where = f"{question.path}.mechanism"
         self.refusal = question.refusal
 
-    def perturb(self, answer: "Any", random: "Source" = urandom) -> bytes:
+    def perturb(self, answer: Any, random: Source = urandom) -> bytes:
         """Draw one noisy payload for one answer.
 
         Args:
@@ -93,7 +87,7 @@ class Mechanism:
         """
         return self.randomise(self.quantise(answer), random)
 
-    def quantise(self, answer: "Any") -> "Any":
+    def quantise(self, answer: Any) -> Any:
         """Convert an answer to integers within the mechanism's domain; subclasses implement it.
 
         Args:
@@ -107,7 +101,7 @@ class Mechanism:
         """
         raise NotImplementedError(self.name)
 
-    def randomise(self, quantised: "Any", random: "Source") -> bytes:
+    def randomise(self, quantised: Any, random: Source) -> bytes:
         """Draw the noisy payload of a quantised answer; subclasses implement it.
 
         Args:
@@ -141,6 +135,19 @@ class Mechanism:
             The integers.
         """
         return unpack_signed(payload[: len(payload) - len(payload) % 4])
+
+    def _tell_truth(self, epsilon: Rational, count: int) -> bool:
+        """Set threshold, odds, p and q to tell the truth among `count` values, else another, within epsilon.
+
+        Returns:
+            False if epsilon is too small: the caller raises an error.
+        """
+        whole, others = 1 << CHOICE_BITS, count - 1
+        self.threshold = truth_threshold(epsilon, count)
+        self.odds = (self.threshold * others, whole - self.threshold)
+        self.p = Rational(self.threshold, whole)
+        self.q = Rational(whole - self.threshold, whole * others)
+        return self.odds[0] > self.odds[1] > 0
 
     def impossible(self, problem: str) -> ReportError:
         """Build the error for an impossible payload of this question; the caller raises it.

@@ -7,20 +7,13 @@ every x (METHODS 3.2b). Subclasses define how S is drawn and encoded.
 import hashlib
 
 from ldp_client.core.integers import bytes_below
-from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio, truth_threshold
-from ldp_client.core.randomness import truth_or_other
+from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio
+from ldp_client.core.randomness import Source, truth_or_other
+from ldp_client.core.types import Any
 from ldp_client.documents.errors import AnswerError, StudyError
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
-
 
 MOST_DIGITS = 7
 # A label has at most 200 characters.
@@ -34,7 +27,7 @@ class Places:
     dictionary. This is a binary search among sorted digests; its steps depend only on their number.
     """
 
-    def __init__(self, labels: "Sequence[Any]") -> None:
+    def __init__(self, labels: Any) -> None:
         digests = sorted([(_digest(label), index) for index, label in enumerate(labels)])
         self._digests = [digest for digest, _ in digests]
         self._indices = [index for _, index in digests]
@@ -77,12 +70,10 @@ class ChoiceMechanism(Mechanism):
     bits = CHOICE_BITS
     bitwise = False
     seed_bits = 0
-    p: Rational
-    q: Rational
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
-        labels: "Any" = question.choices
+        labels: Any = question.choices
         # Spelt out because MicroPython does not unpack in tuples.
         self.labels = labels + (None,) if self.refusal else labels  # noqa: RUF005
         self.choices = len(self.labels)
@@ -90,7 +81,7 @@ class ChoiceMechanism(Mechanism):
         self._places = None if self.numbered else Places(question.choices)
         self.boolean = question.ask == "yes_no"
 
-    def quantise(self, answer: "Any") -> int:
+    def quantise(self, answer: Any) -> int:
         """Return the index of the choice; a yes/no also accepts True and False. Raises AnswerError.
 
         Numbered choices are given as int or as text. If the question offers refusal, None is the last
@@ -109,7 +100,7 @@ class ChoiceMechanism(Mechanism):
             raise AnswerError.say("core.one_of_choices", self.field, choices=self.choices)
         return index
 
-    def _number(self, answer: "Any") -> int:
+    def _number(self, answer: Any) -> int:
         if isinstance(answer, str) and 0 < len(answer) <= MOST_DIGITS:
             digits = "0" * (MOST_DIGITS - len(answer)) + answer
             if all([c in "0123456789" for c in digits]):
@@ -125,6 +116,11 @@ class ChoiceMechanism(Mechanism):
     def support_probability(self, true: int, index: int) -> Rational:
         """Return the exact probability that S contains choice `index` if the answer is choice `true`."""
         return self.p if true == index else self.q
+
+    def _respond(self, epsilon: Rational, count: int) -> None:
+        """Set odds and privacy of randomized response among `count` values."""
+        self._tell_truth(epsilon, count)
+        self._state_odds(*self.odds)
 
     def _state_odds(self, often: int, seldom: int) -> None:
         """Set odds and privacy from the two weights of a report, x in S and x not in S."""
@@ -147,17 +143,12 @@ class RandomizedResponse(ChoiceMechanism):
 
     name = "randomized_response"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
-        self.threshold = truth_threshold(question.mechanism.epsilon, self.choices)
-        whole = 1 << self.bits
-        others = self.choices - 1
-        self._state_odds(self.threshold * others, whole - self.threshold)
-        self.p = Rational(self.threshold, whole)
-        self.q = Rational(whole - self.threshold, whole * others)
+        self._respond(question.mechanism.epsilon, self.choices)
         self.payload_size = bytes_below(self.choices)
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Draw the coin and the other choice, even if the other choice is not needed."""
         reported = truth_or_other(quantised, self.choices, self.threshold, random)
         return reported.to_bytes(self.payload_size, "big")

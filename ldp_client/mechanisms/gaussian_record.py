@@ -6,21 +6,16 @@ is released by randomized response, next to normal features. response_share is t
 """
 
 from ldp_client.core.integers import isqrt
-from ldp_client.core.noise_levels import CHOICE_BITS, NOISE_BITS, gaussian_radius, log_ratio, truth_threshold
+from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, log_ratio
 from ldp_client.core.quantise import clip_norm
-from ldp_client.core.randomness import truth_or_other
+from ldp_client.core.randomness import Source, truth_or_other
 from ldp_client.core.strips import NOISE_REACH, normal
+from ldp_client.core.types import Any
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
 from ldp_client.mechanisms.record import RecordMechanism
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
 
 
 class GaussianRecord(RecordMechanism):
@@ -34,7 +29,7 @@ class GaussianRecord(RecordMechanism):
     grid: int
     radius: int
 
-    def _set_grid(self, question: "Question", distance: int) -> None:
+    def _set_grid(self, question: Question, distance: int) -> None:
         """Set the grid on which clipped features have a norm of at most half of `distance`."""
         norm = question.norm
         assert norm is not None
@@ -64,7 +59,7 @@ class GaussianNumberRecord(GaussianRecord):
     features and 2·response_grid in their response: together no more than the radius that the noise hides.
     """
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         stated = question.mechanism
         self.distance = gaussian_radius(stated.epsilon, stated.delta, len(self.features) + 1)
@@ -86,14 +81,14 @@ class GaussianNumberRecord(GaussianRecord):
         """The noise's standard deviation on the response, in scaled units."""
         return (1 << NOISE_BITS) / self.response_grid
 
-    def quantise(self, answer: "Any") -> "list[int]":
+    def quantise(self, answer: Any) -> "list[int]":
         """Return features, clipped to the norm, and response, on their grids. Raises AnswerError."""
         features, response = self.quantise_fields(answer)
         entries = clip_norm(features, self.radius)
         entries.append(response)
         return entries
 
-    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+    def randomise(self, quantised: "list[int]", random: Source) -> bytes:
         """Add one normal to each entry."""
         noise = normal(len(quantised), random)
         return pack_signed([value + disturbance for value, disturbance in zip(quantised, noise)])
@@ -109,7 +104,7 @@ class GaussianNumberRecord(GaussianRecord):
 class GaussianYesNoRecord(GaussianRecord):
     """The response is one more byte, 0 or 1: the truth with probability threshold / 2**32 (p, else q)."""
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         stated = question.mechanism
         of_response = stated.epsilon * _share_of(question)
@@ -117,27 +112,23 @@ class GaussianYesNoRecord(GaussianRecord):
         self.distance = gaussian_radius(of_features, stated.delta, len(self.features))
         self._set_grid(question, self.distance)
         self.units = (self.grid, 1)
-        self.threshold = truth_threshold(of_response, 2)
-        whole = 1 << CHOICE_BITS
-        self.odds = (self.threshold, whole - self.threshold)
-        if self.odds[0] <= self.odds[1] or self.odds[1] < 1:
+        if not self._tell_truth(of_response, 2):
             raise StudyError(
                 f"{self.where}.response_share",
                 "leaves too little epsilon for the response",
                 code="study.response_share_too_large",
             )
-        self.p, self.q = Rational(self.odds[0], whole), Rational(self.odds[1], whole)
         self.payload_size = 4 * len(self.features) + 1
         self.privacy = Privacy(of_features + log_ratio(*self.odds), stated.delta)
 
-    def quantise(self, answer: "Any") -> "list[int]":
+    def quantise(self, answer: Any) -> "list[int]":
         """Return features, clipped to the norm, and 0 or 1 for the response. Raises AnswerError."""
         features, response = self.quantise_fields(answer)
         entries = clip_norm(features, self.radius)
         entries.append(int(response > 0))
         return entries
 
-    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+    def randomise(self, quantised: "list[int]", random: Source) -> bytes:
         """Add one normal to each feature, then apply randomized response."""
         noise = normal(len(self.features), random)
         response = truth_or_other(quantised[-1], 2, self.threshold, random)
@@ -152,13 +143,13 @@ class GaussianYesNoRecord(GaussianRecord):
             raise self.impossible("has a response that is neither yes nor no")
 
 
-def _share_of(question: "Question") -> Rational:
+def _share_of(question: Question) -> Rational:
     share = question.mechanism.response_share
     assert share is not None
     return share
 
 
-def gaussian_record(question: "Question") -> Mechanism:
+def gaussian_record(question: Question) -> Mechanism:
     """Build the mechanism for the question's kind of response. Raises StudyError."""
     assert question.response is not None
     return (GaussianYesNoRecord if question.response.bounds is None else GaussianNumberRecord)(question)

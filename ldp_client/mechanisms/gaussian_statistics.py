@@ -8,17 +8,13 @@ orthogonal v. κ²  and, for a yes/no response y in {−1, 1}, c²y² are known 
 from ldp_client.core.integers import isqrt
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, outer_product_sensitivity
 from ldp_client.core.quantise import UNIT, UNIT_BITS, clip_norm
+from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH, normal
+from ldp_client.core.types import Any
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.question import Question
 from ldp_client.mechanisms.base import Privacy, pack_signed, unpack_signed
 from ldp_client.mechanisms.record import RecordMechanism
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
 
 MULTIPLIER_BITS = 60
 
@@ -35,7 +31,7 @@ class GaussianStatistics(RecordMechanism):
 
     name = "gaussian_statistics"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         assert question.norm is not None
         self.radius = question.norm.floor_scaled(1 << UNIT_BITS)
@@ -47,7 +43,7 @@ class GaussianStatistics(RecordMechanism):
         self._set_grid()
         self.privacy = Privacy(question.mechanism.epsilon, question.mechanism.delta)
 
-    def _hidden_distance(self, question: "Question") -> int:
+    def _hidden_distance(self, question: Question) -> int:
         stated = question.mechanism
         return gaussian_radius(stated.epsilon, stated.delta, len(self.coordinates))
 
@@ -91,7 +87,7 @@ class GaussianStatistics(RecordMechanism):
         """κ = c in scaled units."""
         return self.weight / UNIT
 
-    def quantise(self, answer: "Any") -> "list[int]":
+    def quantise(self, answer: Any) -> "list[int]":
         """Return v in units of 2**-20, with features clipped to the norm. Raises AnswerError."""
         scaled, response = self.quantise_fields(answer)
         vector = [self.weight]
@@ -99,18 +95,18 @@ class GaussianStatistics(RecordMechanism):
         vector.append(response)
         return vector
 
-    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+    def randomise(self, quantised: "list[int]", random: Source) -> bytes:
         """Add one normal to each coordinate of the statistic."""
+        return pack_signed(self.noisy_sums(quantised, random))
+
+    def noisy_sums(self, quantised: "list[int]", random: Source) -> "list[int]":
+        """Return the statistic's integers with one normal added to each."""
         noise = normal(len(self.coordinates), random)
         half = 1 << (MULTIPLIER_BITS - 1)
-        sums = [
+        return [
             ((quantised[i] * quantised[j] * multiplier + half) >> MULTIPLIER_BITS) + disturbance
             for (i, j, multiplier), disturbance in zip(self._terms, noise)
         ]
-        return self._pack(sums)
-
-    def _pack(self, values: "list[int]") -> bytes:
-        return pack_signed(values)
 
     def check(self, payload: bytes) -> None:
         """Raise ReportError if a coordinate exceeds the largest sum of statistic and noise."""

@@ -7,15 +7,11 @@ a row of a single block, and only half of that block's columns support it. No ta
 """
 
 from ldp_client.core.integers import bytes_below
-from ldp_client.core.noise_levels import hadamard_blocks, truth_threshold
-from ldp_client.core.randomness import random_bits, truth_or_other
+from ldp_client.core.noise_levels import hadamard_blocks
+from ldp_client.core.randomness import Source, random_bits, truth_or_other
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
 
 
 class Hadamard(ChoiceMechanism):
@@ -28,7 +24,7 @@ class Hadamard(ChoiceMechanism):
 
     name = "hadamard"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         epsilon = question.mechanism.epsilon
         self.blocks = hadamard_blocks(epsilon, self.choices)
@@ -36,12 +32,8 @@ class Hadamard(ChoiceMechanism):
         while (self.width - 1) * self.blocks < self.choices:
             self.width *= 2
         # A choice's row splits each block into two halves. Only one half, in the choice's block, supports it.
-        halves = 2 * self.blocks
-        self.threshold = truth_threshold(epsilon, halves)
-        whole, others = 1 << self.bits, halves - 1
-        self._state_odds(self.threshold * others, whole - self.threshold)
-        self.p = Rational(self.threshold, whole)
-        other_half = Rational(whole - self.threshold, whole * others)
+        self._respond(epsilon, 2 * self.blocks)
+        other_half = self.q
         # Another row of the block cuts both halves in two. One half supports a row of another block.
         half_of_both = self.p + other_half
         self.q = Rational(half_of_both.numerator, 2 * half_of_both.denominator)
@@ -59,7 +51,7 @@ class Hadamard(ChoiceMechanism):
             return self.p
         return self.q if self.place(true)[0] == self.place(index)[0] else self.q_elsewhere
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Draw a half of a block by randomized response, then a column of that half, uniformly."""
         block, row = self.place(quantised)
         half = truth_or_other(2 * block, 2 * self.blocks, self.threshold, random)

@@ -6,18 +6,13 @@ single report, and hides that two reports come from the same permanent answer.
 """
 
 from ldp_client.core.noise_levels import memoized_flip, memoized_truth
-from ldp_client.core.randomness import truth_or_other
+from ldp_client.core.randomness import Source, truth_or_other
+from ldp_client.core.types import Any, Optional
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism, RandomizedResponse
 from ldp_client.mechanisms.unary import Sue, biased_bits
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Optional
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
 
 
 class Memoized(ChoiceMechanism):
@@ -39,15 +34,15 @@ class Memoized(ChoiceMechanism):
         self.report_privacy, self.privacy = self.privacy, self.first.privacy
         self.payload_size = self.first.payload_size
 
-    def permanent(self, quantised: int, random: "Source") -> bytes:
+    def permanent(self, quantised: int, random: Source) -> bytes:
         """Draw the permanent noisy answer. Call it once, and keep the result."""
         return self.first.randomise(quantised, random)
 
-    def instantaneous(self, state: bytes, random: "Source") -> bytes:
+    def instantaneous(self, state: bytes, random: Source) -> bytes:
         """Draw a payload from the permanent answer."""
         raise NotImplementedError(self.of)
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Apply both stages, for a device that reports once."""
         return self.instantaneous(self.permanent(quantised, random), random)
 
@@ -65,7 +60,7 @@ class MemoizedResponse(Memoized):
 
     of = "randomized_response"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         self.first = RandomizedResponse(question)
         k, whole, kept = self.choices, 1 << self.bits, self.first.threshold
@@ -76,7 +71,7 @@ class MemoizedResponse(Memoized):
         self.p = Rational(truth, everything)
         self.q = Rational(everything - truth, everything * (k - 1))
 
-    def instantaneous(self, state: bytes, random: "Source") -> bytes:
+    def instantaneous(self, state: bytes, random: Source) -> bytes:
         """Return the permanent choice with probability again / 2**bits, else another choice."""
         kept = int.from_bytes(state, "big")
         return truth_or_other(kept, self.choices, self.again, random).to_bytes(self.payload_size, "big")
@@ -87,7 +82,7 @@ class MemoizedSue(Memoized):
 
     of = "sue"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         self.first = first = Sue(question)
         whole, flipped = 1 << self.bits, first.threshold
@@ -98,7 +93,7 @@ class MemoizedSue(Memoized):
         self.p, self.q = Rational(kept, whole * whole), Rational(flips, whole * whole)
         self._pack = first.pack
 
-    def instantaneous(self, state: bytes, random: "Source") -> bytes:
+    def instantaneous(self, state: bytes, random: Source) -> bytes:
         """Return the permanent bits, each flipped with probability again / 2**bits."""
         flips = biased_bits(self.again, self.payload_size, random)
         return self._pack(int.from_bytes(state, "little") ^ flips)
@@ -110,7 +105,7 @@ class Remembering(Mechanism):
     A caller that makes a report must store `answer` durably before the report leaves, for all later reports.
     """
 
-    def __init__(self, mechanism: "Any", answer: "Optional[bytes]") -> None:
+    def __init__(self, mechanism: Any, answer: "Optional[bytes]") -> None:
         self.name = mechanism.name
         self.field = mechanism.field
         self.privacy = mechanism.privacy
@@ -118,21 +113,21 @@ class Remembering(Mechanism):
         self.mechanism = mechanism
         self.answer = answer
 
-    def quantise(self, answer: "Any") -> "Any":
+    def quantise(self, answer: Any) -> Any:
         return self.mechanism.quantise(answer)
 
-    def randomise(self, quantised: "Any", random: "Source") -> bytes:
+    def randomise(self, quantised: Any, random: Source) -> bytes:
         if self.answer is None:
             self.answer = bytes(self.mechanism.permanent(quantised, random))
         return bytes(self.mechanism.instantaneous(self.answer, random))
 
 
-def _instantaneous(question: "Question") -> Rational:
+def _instantaneous(question: Question) -> Rational:
     stated = question.mechanism.instantaneous_epsilon
     assert stated is not None
     return stated
 
 
-def memoized(question: "Question") -> Mechanism:
+def memoized(question: Question) -> Mechanism:
     """Build the memoized form of the mechanism that the study names in `of`. Raises StudyError."""
     return {kind.of: kind for kind in (MemoizedResponse, MemoizedSue)}[question.mechanism.of](question)

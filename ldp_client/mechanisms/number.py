@@ -5,17 +5,13 @@ Laplace noise gives pure ε; Gaussian noise (ε, δ), calibrated analytically (B
 
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, laplace_levels
 from ldp_client.core.quantise import grid_index
+from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH, laplace, normal
+from ldp_client.core.types import Any
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
 
 
 class NumberMechanism(Mechanism):
@@ -28,7 +24,7 @@ class NumberMechanism(Mechanism):
     scale = 1 << NOISE_BITS
     levels: int
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         stated = question.mechanism
         self.levels = self.levels_at(stated.epsilon, stated.delta)
@@ -44,7 +40,7 @@ class NumberMechanism(Mechanism):
         """Return the largest distance in grid points that the noise hides; subclasses implement it."""
         raise NotImplementedError(self.name)
 
-    def quantise(self, answer: "Any") -> int:
+    def quantise(self, answer: Any) -> int:
         """Return the nearest grid point; the nearest bound if out of bounds. Raises AnswerError."""
         return grid_index(answer, self._limits, self.levels, self.field)
 
@@ -54,7 +50,7 @@ class Laplace(NumberMechanism):
 
     name = "laplace"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         if self.levels < 1:
             raise StudyError(
@@ -68,7 +64,7 @@ class Laplace(NumberMechanism):
         """Return ε in units of 1 / scale, rounded down."""
         return laplace_levels(epsilon)
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Add Laplace noise. Any answer can give any 32-bit integer, except −2**31."""
         return pack_signed([quantised + laplace(1, random)[0]])
 
@@ -84,7 +80,7 @@ class Gaussian(NumberMechanism):
 
     name = "gaussian"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         stated = question.mechanism
         if self.levels < 1:
@@ -99,7 +95,7 @@ class Gaussian(NumberMechanism):
         """Return the radius of the analytic Gaussian mechanism."""
         return gaussian_radius(epsilon, delta, 1)
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Add one normal."""
         return pack_signed([quantised + normal(1, random)[0]])
 

@@ -3,15 +3,11 @@
 import struct
 
 from ldp_client.core.integers import bytes_below
-from ldp_client.core.noise_levels import hash_range, truth_threshold
-from ldp_client.core.randomness import random_bits, truth_or_other
+from ldp_client.core.noise_levels import hash_range
+from ldp_client.core.randomness import Source, random_bits, truth_or_other
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
 
 # A prime above every choice; all products stay below 2**53, which JavaScript's numbers hold exactly.
 PRIME = (1 << 31) - 1
@@ -32,13 +28,10 @@ class Olh(ChoiceMechanism):
     # A coefficient has more than 2**30 values below PRIME.
     seed_bits = 30 * COEFFICIENTS
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         self.hashes = hash_range(question.mechanism.epsilon)
-        self.threshold = truth_threshold(question.mechanism.epsilon, self.hashes)
-        whole, others = 1 << self.bits, self.hashes - 1
-        self._state_odds(self.threshold * others, whole - self.threshold)
-        self.p = Rational(self.threshold, whole)
+        self._respond(question.mechanism.epsilon, self.hashes)
         self.q = self._other_probability()
         self.value_size = bytes_below(self.hashes)
         self.payload_size = SEED_BYTES + self.value_size
@@ -57,7 +50,7 @@ class Olh(ChoiceMechanism):
         a, b, c = seed
         return ((a * index + b) % PRIME * index + c) % PRIME % self.hashes
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Draw the hash function, the coin and the other value, whatever the answer."""
         seed = (_below_prime(random), _below_prime(random), _below_prime(random))
         value = truth_or_other(self.hash(seed, quantised), self.hashes, self.threshold, random)
@@ -77,7 +70,7 @@ class Olh(ChoiceMechanism):
             raise self.impossible(f"is not one of {self.hashes} groups")
 
 
-def _below_prime(random: "Source") -> int:
+def _below_prime(random: Source) -> int:
     """Draw a uniform integer below PRIME; reject the only 31-bit word that is not below it."""
     while True:
         word = random_bits(32, random) >> 1

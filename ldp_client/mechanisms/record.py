@@ -1,16 +1,11 @@
 """The base class of mechanisms for a record of features and a response: it reads answers into integers."""
 
 from ldp_client.core.quantise import UNIT, as_float, signed_units
+from ldp_client.core.types import Any, Optional
 from ldp_client.documents.errors import AnswerError
+from ldp_client.documents.question import Field, Question
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import Places
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Optional
-
-    from ldp_client.documents.question import Field, Question
-
 
 SIGNS = {"no": -1, False: -1, "yes": 1, True: 1}
 
@@ -26,7 +21,7 @@ class RecordMechanism(Mechanism):
 
     units = (UNIT, UNIT)
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         assert question.response is not None
         self.features = question.features
@@ -40,7 +35,7 @@ class RecordMechanism(Mechanism):
         # For each field: its path in the answers, and a number's bounds as floats, or None.
         self._asked = [(field, f"{self.field}.{field.id}", _limits(field)) for field in fields]
 
-    def quantise_fields(self, answer: "Any") -> "tuple[list[int], int]":
+    def quantise_fields(self, answer: Any) -> "tuple[list[int], int]":
         """Return features in units or as levels, not clipped to the norm, and the response in units.
 
         Raises AnswerError.
@@ -63,7 +58,7 @@ class RecordMechanism(Mechanism):
         response = scaled.pop()
         return scaled, response
 
-    def _quantise_level(self, field: "Field", value: "Any", size: int, path: str) -> int:
+    def _quantise_level(self, field: Field, value: Any, size: int, path: str) -> int:
         """Return −size for no and size for yes; for a choice or bins, return the index."""
         if field.choices:
             index = self.places[field.id].of(value) if isinstance(value, str) else -1
@@ -79,7 +74,7 @@ class RecordMechanism(Mechanism):
         return sign * size
 
 
-def _limits(field: "Field") -> "Optional[tuple[float, float]]":
+def _limits(field: Field) -> "Optional[tuple[float, float]]":
     """Return a number's bounds, or None if the number is cut into bins."""
     if field.bounds is None or field.cuts:
         return None

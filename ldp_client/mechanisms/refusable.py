@@ -6,20 +6,14 @@ the coin, and by at most half the bounds. So up to half of ε is free for the co
 max(ε of the number, ε of the coin + half the ε of the number).
 """
 
-from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio, truth_threshold
-from ldp_client.core.randomness import truth_or_other
+from ldp_client.core.noise_levels import log_ratio
+from ldp_client.core.randomness import Source, truth_or_other
+from ldp_client.core.types import Any
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
-from ldp_client.mechanisms.number import Gaussian, Laplace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
-    from ldp_client.mechanisms.number import NumberMechanism
+from ldp_client.mechanisms.number import Gaussian, Laplace, NumberMechanism
 
 
 class RefusableNumber(Mechanism):
@@ -29,7 +23,7 @@ class RefusableNumber(Mechanism):
     refusals. p, q: the probabilities that the coin is true or false.
     """
 
-    def __init__(self, question: "Question", number: "NumberMechanism") -> None:
+    def __init__(self, question: Question, number: NumberMechanism) -> None:
         super().__init__(question)
         self.name = f"refusable_{number.name}"
         self.number = number
@@ -38,20 +32,16 @@ class RefusableNumber(Mechanism):
         self._set_coin(question)
         self.payload_size = number.payload_size + 1
 
-    def _set_coin(self, question: "Question") -> None:
+    def _set_coin(self, question: Question) -> None:
         stated = question.mechanism
         assert question.refusal_share is not None
         of_coin = stated.epsilon * question.refusal_share
-        self.threshold = truth_threshold(of_coin, 2)
-        whole = 1 << CHOICE_BITS
-        self.odds = (self.threshold, whole - self.threshold)
-        if self.odds[0] <= self.odds[1] or self.odds[1] < 1:
+        if not self._tell_truth(of_coin, 2):
             raise StudyError(
                 f"{question.path}.refusal.share",
                 "leaves too little epsilon for the refusal",
                 code="study.refusal_share_too_large",
             )
-        self.p, self.q = Rational(self.odds[0], whole), Rational(self.odds[1], whole)
         coin = log_ratio(*self.odds)
         if Rational(0) < stated.delta:
             # The ε that the coin leaves hides half the bounds; the whole ε hides all of them.
@@ -61,14 +51,14 @@ class RefusableNumber(Mechanism):
         number = self.number.privacy.epsilon
         self.privacy = Privacy(far if number < far else number, Rational(0))
 
-    def quantise(self, answer: "Any") -> "tuple[int, int]":
+    def quantise(self, answer: Any) -> "tuple[int, int]":
         """Return (the middle, 1) for None, else (grid point, 0), in the same steps. Raises AnswerError."""
         refused = answer is None
         low, high = self.bounds
         index = self.number.quantise((float(low) + float(high)) / 2 if refused else answer)
         return self.middle if refused else index, int(refused)
 
-    def randomise(self, quantised: "tuple[int, int]", random: "Source") -> bytes:
+    def randomise(self, quantised: "tuple[int, int]", random: Source) -> bytes:
         """Draw the number's noise, then the coin."""
         index, refused = quantised
         noisy = self.number.randomise(index, random)
@@ -82,15 +72,15 @@ class RefusableNumber(Mechanism):
             raise self.impossible("must end in 0 or 1")
 
 
-def laplace(question: "Question") -> Mechanism:
+def laplace(question: Question) -> Mechanism:
     """Build the Laplace mechanism for a number, with refusal if the question offers it."""
     return _offered(question, Laplace(question))
 
 
-def gaussian(question: "Question") -> Mechanism:
+def gaussian(question: Question) -> Mechanism:
     """Build the Gaussian mechanism for a number, with refusal if the question offers it."""
     return _offered(question, Gaussian(question))
 
 
-def _offered(question: "Question", number: "NumberMechanism") -> Mechanism:
+def _offered(question: Question, number: NumberMechanism) -> Mechanism:
     return RefusableNumber(question, number) if question.refusal else number

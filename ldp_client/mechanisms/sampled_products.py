@@ -15,21 +15,16 @@ sign, and each product of signs of one report, is positive with a share of ½(1 
 import struct
 
 from ldp_client.core.integers import bytes_below, first_above
-from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio, truth_threshold
+from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio
 from ldp_client.core.quantise import UNIT, UNIT_BITS
-from ldp_client.core.randomness import random_bits, read, uniform_below
+from ldp_client.core.randomness import Source, random_bits, read, uniform_below
+from ldp_client.core.types import Any
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.question import Field, Question
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.rules import power_of_two
 from ldp_client.mechanisms.base import Privacy, register
 from ldp_client.mechanisms.record import RecordMechanism
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Field, Question
 
 # The weight that all products of two fields with several entries share, rounded down: together they are
 # drawn as often as the single product of two other fields, or up to 7.2 % less often.
@@ -59,7 +54,7 @@ class SampledProducts(RecordMechanism):
 
     name = "sampled_products"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         self.codes = [_codes(field) for field in self.features]
         self._levels = any(self.codes)
@@ -85,15 +80,11 @@ class SampledProducts(RecordMechanism):
         self._weight = self.weights[0] if min(self.weights) == max(self.weights) else 0
         self._reads = ">I" + "Q" * self.signs + "I"
         self._ceiling = (1 << 32) - (1 << 32) % self.total
-        self.threshold = truth_threshold(question.mechanism.epsilon, self.patterns)
-        whole, others = 1 << CHOICE_BITS, self.patterns - 1
-        self.odds = (self.threshold * others, whole - self.threshold)
-        if self.odds[0] <= self.odds[1]:
+        if not self._tell_truth(question.mechanism.epsilon, self.patterns):
             raise StudyError(
                 f"{self.where}.epsilon", "is too small for a sign", code="study.epsilon_too_small_for_sign"
             )
-        self.p = Rational(self.threshold, whole)
-        self.gain = Rational(self.odds[0] - self.odds[1], whole * others)
+        self.gain = self.p - self.q
         self.privacy = Privacy(log_ratio(self.odds[0], self.odds[1]), Rational(0))
         self.payload_size = bytes_below(self.patterns * len(self.blocks))
 
@@ -135,7 +126,7 @@ class SampledProducts(RecordMechanism):
             return "means"
         return "response" if j == len(self.owners) - 1 else "features"
 
-    def quantise(self, answer: "Any") -> "list[int]":
+    def quantise(self, answer: Any) -> "list[int]":
         """Return u in units of 2**-20. Raises AnswerError."""
         features, response = self.quantise_fields(answer)
         vector = [UNIT]
@@ -151,7 +142,7 @@ class SampledProducts(RecordMechanism):
         vector.append(response)
         return vector
 
-    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+    def randomise(self, quantised: "list[int]", random: Source) -> bytes:
         """Draw the block, round its products, then draw whether to send their signs or another pattern."""
         word, *roundings, coin = struct.unpack(self._reads, read(random, 8 + 8 * self.signs))
         # Rejection sampling, which does not depend on the answers.
@@ -177,7 +168,7 @@ class SampledProducts(RecordMechanism):
             raise self.impossible(f"is not one of {len(self.blocks)} products")
 
 
-def _codes(field: "Field") -> "list[list[int]]":
+def _codes(field: Field) -> "list[list[int]]":
     """Return the entries of each level, −1 and 1; empty for a field without levels."""
     if field.cuts:
         levels = range(len(field.cuts) + 1)

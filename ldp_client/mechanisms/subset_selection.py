@@ -3,14 +3,10 @@
 import struct
 
 from ldp_client.core.noise_levels import subset_size, truth_threshold_of_weights
-from ldp_client.core.randomness import random_bits, read, uniform_below
+from ldp_client.core.randomness import Source, random_bits, read, uniform_below
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.unary import UnaryMechanism
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
 
 WORD = 1 << 32
 
@@ -24,7 +20,7 @@ class SubsetSelection(UnaryMechanism):
     name = "subset_selection"
     bitwise = False
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         epsilon, k = question.mechanism.epsilon, self.choices
         self.size = subset_size(epsilon, k)
@@ -37,7 +33,7 @@ class SubsetSelection(UnaryMechanism):
         # Words below the ceiling are uniform modulo the number of choices left.
         self._ceilings = [WORD - WORD % (k - 1 - place) for place in range(self.size)]
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Draw `size` other choices in random order; the truth may replace the first.
 
         All of them are drawn, whether or not the truth is in the set. Until the other choices are renamed
@@ -52,7 +48,7 @@ class SubsetSelection(UnaryMechanism):
             bits[other >> 3] |= 1 << (other & 7)
         return bytes(bits)
 
-    def _draw_others(self, random: "Source") -> "list[int]":
+    def _draw_others(self, random: Source) -> "list[int]":
         """Draw `size` distinct numbers of 0..k−2 in uniformly random order: a shuffle that stops early."""
         deck = list(range(self.choices - 1))
         words = struct.unpack(f"<{self.size}I", read(random, 4 * self.size))

@@ -12,14 +12,11 @@ noise below 2**49.
 
 from ldp_client.core.integers import isqrt
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
+from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH, normal
 from ldp_client.documents.errors import RefusedError, StudyError
+from ldp_client.documents.question import Question
 from ldp_client.mechanisms.base import Mechanism, Privacy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
 
 WORD_BYTES = 8
 MODULUS = 1 << 64
@@ -27,7 +24,7 @@ MODULUS = 1 << 64
 SQUARE_TOP, SQUARE_BOTTOM = 3, 2
 
 
-def summed_distance(question: "Question", size: int) -> int:
+def summed_distance(question: Question, size: int) -> int:
     """Return the L2 distance of two sums, in grid units, that the noise of N − T − 1 devices hides."""
     protocol, stated = question.protocol, question.mechanism
     assert protocol is not None
@@ -41,26 +38,24 @@ def pack_words(values: "list[int]") -> bytes:
 
 
 def shares_only(field: str) -> RefusedError:
-    """Return the error that `perturb` raises: one device's noise alone would not protect a payload."""
+    """Return the error that `randomise` raises: one device's noise alone would not protect a payload."""
     return RefusedError.say("core.sum_leaves", field=field)
 
 
 class SummedMechanism(Mechanism):
     """A vector of `size` integers plus round(2**20 × N(0, 1)) on each; 8 bytes a coordinate.
 
-    grid: integers for one unit of the statistic. noise_sd: the sd of one device's share, in those units.
-    largest: the largest absolute coordinate of one device.
+    statistic: its name. grid: integers for one unit of the statistic. noise_sd: the sd of one device's share,
+    in those units. largest: the largest absolute coordinate of one device.
     """
 
     name = "summed_gaussian"
     size: int
     grid: int
     largest: int
-
-    # The name of the summed statistic.
     statistic: str
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         self.privacy = Privacy(question.mechanism.epsilon, question.mechanism.delta)
 
@@ -80,20 +75,20 @@ class SummedMechanism(Mechanism):
         self.largest = span * grid + NOISE_REACH
         self.payload_size = WORD_BYTES * self.size
 
-    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+    def randomise(self, quantised: "list[int]", random: Source) -> bytes:
         """Raise RefusedError: the vector must not be sent as a payload."""
         del quantised, random
         raise shares_only(self.field)
-
-    def noisy_vector(self, quantised: "list[int]", random: "Source") -> bytes:
-        """Return the vector to split into shares. It nearly is the answer: never send, write or show it."""
-        noise = normal(self.size, random)
-        return pack_words([value + share for value, share in zip(quantised, noise)])
 
     def check(self, payload: bytes) -> None:
         """Raise ReportError: no single report is ever sent."""
         del payload
         raise self.impossible("travels as secret shares only")
+
+    def noisy_vector(self, quantised: "list[int]", random: Source) -> bytes:
+        """Return the vector to split into shares. It nearly is the answer: never send, write or show it."""
+        noise = normal(self.size, random)
+        return pack_words([value + share for value, share in zip(quantised, noise)])
 
 
 def nearest(numerator: int, denominator: int) -> int:

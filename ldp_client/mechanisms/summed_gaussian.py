@@ -5,6 +5,9 @@ For a record, it sums products of entries, or the marginal moments of each field
 
 from ldp_client.core.integers import isqrt
 from ldp_client.core.quantise import UNIT, grid_index, signed_units
+from ldp_client.core.randomness import Source
+from ldp_client.core.types import Any
+from ldp_client.documents.question import Question
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
@@ -20,13 +23,6 @@ from ldp_client.mechanisms.summed import (
     summed_distance,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
-
 
 class SummedRecord(GaussianStatistics):
     """GaussianStatistics with noise shared among the devices of a sum; 8 bytes a coordinate."""
@@ -34,25 +30,22 @@ class SummedRecord(GaussianStatistics):
     name = "summed_gaussian"
     statistic = "record"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         self.size = len(self.coordinates)
         self.payload_size = WORD_BYTES * self.size
 
-    def _hidden_distance(self, question: "Question") -> int:
+    def _hidden_distance(self, question: Question) -> int:
         return summed_distance(question, len(self.coordinates))
 
-    def _pack(self, values: "list[int]") -> bytes:
-        return pack_words(values)
+    def noisy_vector(self, quantised: "list[int]", random: Source) -> bytes:
+        """Return the vector to split into shares. It nearly is the answer: never send, write or show it."""
+        return pack_words(self.noisy_sums(quantised, random))
 
-    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+    def randomise(self, quantised: "list[int]", random: Source) -> bytes:
         """Raise RefusedError: the vector must not be sent as a payload."""
         del quantised, random
         raise shares_only(self.field)
-
-    def noisy_vector(self, quantised: "list[int]", random: "Source") -> bytes:
-        """Return the vector to split into shares. It nearly is the answer: never send, write or show it."""
-        return super().randomise(quantised, random)
 
     def check(self, payload: bytes) -> None:
         """Raise ReportError: no single report is ever sent."""
@@ -60,30 +53,35 @@ class SummedRecord(GaussianStatistics):
         raise self.impossible("travels as secret shares only")
 
 
-class SummedMarginals(SummedMechanism):
-    """Every field scaled to [−1, 1], and 3/2 of its square: x_1, 3/2 x_1², …, the response last.
+class SummedMoments(SummedMechanism):
+    """A number scaled to [−1, 1], and 3/2 of its square; of a record: x_1, 3/2 x_1², …, the response last.
 
     For the first round of DCA Algorithm 2. Two answers to one field are at most 2 apart, so two records
-    with m fields are at most 2√m apart, reached by x_j = ±1 for every field. `grid` and `noise_sd` are
-    defined as for one number.
+    with m fields are at most 2√m apart, reached by x_j = ±1 for every field.
     """
 
-    statistic = "marginals"
+    statistic = "moments"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
-        self._record = RecordMechanism(question)
-        self.fields = list(self._record.features)
-        self.fields.append(self._record.response)
-        self.size = 2 * len(self.fields)
+        self.fields = question.fields
+        self.bounds = question.bounds
+        self._record = None if question.bounds else RecordMechanism(question)
+        if self._record:
+            self.statistic = "marginals"
+        fields = len(self.fields) or 1
+        self.size = 2 * fields
         # Rounding to nearest moves each coordinate of a difference by at most 1: √size in L2.
         room = max(summed_distance(question, self.size) - isqrt(self.size - 1) - 1, 0)
-        self._take_grid(isqrt(room * room // (4 * len(self.fields))), 2)
+        self._take_grid(isqrt(room * room // (4 * fields)), 2)
 
-    def quantise(self, answer: "Any") -> "list[int]":
+    def quantise(self, answer: Any) -> "list[int]":
         """Return the moments on the grid; numbers out of bounds are clipped. Raises AnswerError."""
-        scaled, response = self._record.quantise_fields(answer)
-        scaled.append(response)
+        if self._record:
+            scaled, response = self._record.quantise_fields(answer)
+            scaled.append(response)
+        else:
+            scaled = [signed_units(answer, self.bounds, UNIT, self.field)]
         moments = []
         for units in scaled:
             moments.append(nearest(units * self.grid, UNIT))
@@ -97,7 +95,7 @@ class SummedChoice(SummedMechanism):
 
     statistic = "choice"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         self._choices = ChoiceMechanism(question)
         boolean = self._choices.boolean
@@ -106,7 +104,7 @@ class SummedChoice(SummedMechanism):
         distance = summed_distance(question, self.size)
         self._take_grid(distance if boolean else isqrt(distance * distance // 2), 1)
 
-    def quantise(self, answer: "Any") -> "list[int]":
+    def quantise(self, answer: Any) -> "list[int]":
         """Return the choice one-hot. Raise AnswerError if the answer is not a choice."""
         chosen = self._choices.quantise(answer) - self._first
         return [self.grid if index == chosen else 0 for index in range(self.size)]
@@ -117,7 +115,7 @@ class SummedHistogram(SummedMechanism):
 
     statistic = "histogram"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         assert question.bounds is not None
         assert question.mechanism.cells is not None
@@ -126,37 +124,17 @@ class SummedHistogram(SummedMechanism):
         distance = summed_distance(question, self.size)
         self._take_grid(isqrt(distance * distance // 2), 1)
 
-    def quantise(self, answer: "Any") -> "list[int]":
+    def quantise(self, answer: Any) -> "list[int]":
         """Return the cell one-hot; the outermost cell if out of bounds. Raises AnswerError."""
         place = grid_index(answer, self.bounds, self.size * UNIT, self.field)
         cell = min(place // UNIT, self.size - 1)
         return [self.grid if index == cell else 0 for index in range(self.size)]
 
 
-class SummedMoments(SummedMechanism):
-    """A number scaled to [−1, 1], and 3/2 of its square. Two numbers' vectors are at most 2 apart."""
-
-    statistic = "moments"
-
-    def __init__(self, question: "Question") -> None:
-        super().__init__(question)
-        assert question.bounds is not None
-        self.bounds = question.bounds
-        self.size = 2
-        # Rounding moves each coordinate of a difference by at most 1: less than 2 in L2.
-        self._take_grid((summed_distance(question, self.size) - 2) // 2, 2)
-
-    def quantise(self, answer: "Any") -> "list[int]":
-        """Return the moments on the grid; numbers out of bounds are clipped. Raises AnswerError."""
-        units = signed_units(answer, self.bounds, UNIT, self.field)
-        square = SQUARE_TOP * units * units
-        return [nearest(units * self.grid, UNIT), nearest(square * self.grid, SQUARE_BOTTOM * UNIT * UNIT)]
-
-
-def summed_gaussian(question: "Question") -> Mechanism:
+def summed_gaussian(question: Question) -> Mechanism:
     """Build the mechanism `summed_gaussian` for a kind of question. Raises StudyError."""
     if question.ask == "record":
-        return SummedMarginals(question) if question.mechanism.statistic else SummedRecord(question)
+        return SummedMoments(question) if question.mechanism.statistic else SummedRecord(question)
     if question.ask == "number":
         return SummedMoments(question) if question.mechanism.cells is None else SummedHistogram(question)
     return SummedChoice(question)

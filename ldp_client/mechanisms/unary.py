@@ -3,16 +3,11 @@
 import struct
 
 from ldp_client.core.noise_levels import CHOICE_BITS, unary_threshold
-from ldp_client.core.randomness import read
+from ldp_client.core.randomness import Source, read
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.question import Question
-
 
 # With more choices, reports would grow to many kilobytes for no gain: olh and hadamard need a few bytes.
 MOST_CHOICES = 1 << 16
@@ -28,7 +23,7 @@ class UnaryMechanism(ChoiceMechanism):
 
     bitwise = True
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         if self.choices > MOST_CHOICES:
             raise StudyError(
@@ -55,12 +50,12 @@ class UnaryMechanism(ChoiceMechanism):
             raise self.impossible("has a bit set beyond the last choice")
 
 
-def biased_bits(threshold: int, size: int, random: "Source") -> int:
+def biased_bits(threshold: int, size: int, random: Source) -> int:
     """Draw 8 × size independent bits, each 1 with probability threshold / 2**CHOICE_BITS exactly."""
     return bits_below(threshold, read_parts(CHOICE_BITS, size, random))
 
 
-def read_parts(count: int, size: int, random: "Source") -> "tuple[bytes, ...]":
+def read_parts(count: int, size: int, random: Source) -> "tuple[bytes, ...]":
     """Read several random strings of `size` bytes at once."""
     return struct.unpack(f"{size}s" * count, read(random, size * count))
 
@@ -87,7 +82,7 @@ class Oue(UnaryMechanism):
 
     name = "oue"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         self.threshold = unary_threshold(question.mechanism.epsilon)
         whole = 1 << self.bits
@@ -95,7 +90,7 @@ class Oue(UnaryMechanism):
         self.p = Rational(1, 2)
         self.q = Rational(self.threshold, whole)
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Draw noisy bits, with a fair coin for the true choice, in a time independent of the answer."""
         parts = read_parts(self.bits + 1, self.payload_size, random)
         noisy = bytearray(self.pack(bits_below(self.threshold, parts)))
@@ -113,7 +108,7 @@ class Sue(UnaryMechanism):
 
     name = "sue"
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         self.threshold = unary_threshold(question.mechanism.epsilon * Rational(1, 2))
         whole = 1 << self.bits
@@ -122,7 +117,7 @@ class Sue(UnaryMechanism):
         self.p = Rational(kept, whole)
         self.q = Rational(self.threshold, whole)
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Flip bits of the true choice's encoding, in a time that does not depend on the answer."""
         flips = bytearray(self.pack(biased_bits(self.threshold, self.payload_size, random)))
         flips[quantised >> 3] ^= 1 << (quantised & 7)
