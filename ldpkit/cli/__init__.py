@@ -20,11 +20,9 @@ from ldp_client.documents.errors import (
     LdpkitError,
     MissingExtraError,
 )
-from ldp_client.files.disk import STREAM
 from ldp_client.files.lacking import lacking, top_of
-from ldp_client.words.text import say, visible
+from ldp_client.words.text import visible
 from ldpkit.cli.commands import SETTINGS
-from ldpkit.cli.output import naming_output
 
 DISTRIBUTION = "ldpkit"
 COLLECTOR_MODULES = (
@@ -105,16 +103,6 @@ class CommandLine(click.Group):
 
     def __init__(self, sections: dict[str, dict[str, str]]) -> None:
         super().__init__("ldpkit", help=HELP, context_settings=SETTINGS)
-        self.params.append(
-            click.Option(
-                ["--version"],
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                callback=_show_version,
-                help="print the version",
-            )
-        )
         self._sections = sections
         self._homes = {name: home for section in sections.values() for name, home in section.items()}
 
@@ -142,15 +130,9 @@ class CommandLine(click.Group):
                 )
 
 
-def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    if value:
-        from importlib.metadata import version
-
-        print(f"ldpkit {version(DISTRIBUTION)}")
-        ctx.exit()
-
-
-cli = CommandLine(SECTIONS)
+cli = click.version_option(package_name=DISTRIBUTION, message="ldpkit %(version)s", help="print the version")(
+    CommandLine(SECTIONS)
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -160,11 +142,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         end_by_signal()
-        with naming_output():
-            code = cli.main(argv, "ldpkit", standalone_mode=False)
-            # Flush here to report errors: Python's own flush at exit would use another format and exit code.
-            sys.stdout.flush()
-            return int(code or 0)
+        code = cli.main(argv, "ldpkit", standalone_mode=False)
+        # Flush here to report errors: Python's own flush at exit would use another format and exit code.
+        sys.stdout.flush()
+        return int(code or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         _tell(error.format_message())
         return EXIT_USAGE
@@ -206,15 +187,12 @@ def _usage(error: click.ClickException) -> int:
 
 def _full_output(error: OSError) -> int:
     """Report that standard output, or a file without a name, cannot be written. Raises any other error."""
-    if error.filename not in (None, STREAM) or error.errno not in FULL:
+    if error.filename is not None or error.errno not in FULL:
         raise error
-    reason = error.strerror
-    if error.filename:
-        reason = say("files.cannot_write", path="standard output", reason=reason)
-        with suppress(OSError):
-            # Do not retry its buffered output.
-            sys.stdout.close()
-    _tell(f"ldpkit: {reason}")
+    _tell(f"ldpkit: cannot write the output: {error.strerror}")
+    with suppress(OSError):
+        # Do not retry its buffered output.
+        sys.stdout.close()
     return EXIT_OTHER
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any, TextIO
 
@@ -70,43 +69,6 @@ def _in_words(seconds: float) -> str:
         if seconds >= 1.5 * size:
             return f"{round(seconds / size)} {unit}"
     return f"{max(1, round(seconds))} s"
-
-
-class _Output:
-    """Standard output whose errors name it as their file. Errors of temporary files name no file either."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
-
-    def write(self, text: str) -> Any:
-        return self._named(self._file.write, text)
-
-    def flush(self) -> None:
-        self._named(self._file.flush)
-
-    def _named(self, act: Callable[..., Any], *given: str) -> Any:
-        try:
-            return act(*given)
-        except OSError as error:
-            error.filename = STREAM
-            raise
-
-
-@contextmanager
-def naming_output() -> Iterator[None]:
-    """Make errors of standard output name it, as STREAM."""
-    if isinstance(file := sys.stdout, _Output):
-        # A nested call, or a call in another thread.
-        yield
-        return
-    sys.stdout = _Output(file)
-    try:
-        yield
-    finally:
-        sys.stdout = file
 
 
 def progress() -> Progress:

@@ -118,6 +118,9 @@ def invite(
                     warn(visible(line))
                 write(invited, tickets)
                 done += len(tickets)
+    except RefusalError:
+        warn(f"{counted(done, 'ticket')} written; the others were not made")
+        raise
     except (LdpkitError, OSError):
         warn(
             f"{counted(done, 'ticket')} written; others may have been made and lost. `ldpkit invite {study} "

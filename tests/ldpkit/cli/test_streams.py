@@ -88,7 +88,7 @@ def test_full_disk_on_standard_output_prints_one_line(monkeypatch, capsys, comma
         patch.setattr(sys, "stdout", open("/dev/full", "w"))  # noqa: SIM115
         assert main([command[0], "study.json", *command[1:]]) == 1
     said = capsys.readouterr().err.splitlines()
-    assert said[-1] == "ldpkit: cannot write standard output: No space left on device"
+    assert said[-1] == "ldpkit: cannot write the output: No space left on device"
 
 
 @pytest.mark.attack(4)
