@@ -26,11 +26,9 @@ from ldpkit.stating import (
     mechanism_of,
     model_of,
     question_of,
-    refusal_of,
     roughly,
     sections_of,
     study_of,
-    who_asks_of,
 )
 from schemas import Study
 
@@ -69,7 +67,7 @@ def yes_no(
     own = {
         "mechanism": mechanism_of(f"ask.yes_no({id!r})", mechanism, epsilon),
         "model": model_of("bernoulli", prior),
-        **refusal_of(refusal),
+        **({"refusal": True} if refusal else {}),
     }
     return question_of("yes_no", id, "yes_no", text, own)
 
@@ -164,9 +162,8 @@ def choice(
     stated = mechanism_of(f"ask.choice({id!r})", mechanism or "randomized_response", epsilon)
     if mechanism is None and count > 3 * exp(min(roughly(epsilon), 64)) + 2:
         stated["name"] = "subset_selection"
-    own = {"choices": labels, "mechanism": stated, "model": model_of("multinomial", prior)} | refusal_of(
-        refusal
-    )
+    own = {"choices": labels, "mechanism": stated, "model": model_of("multinomial", prior)}
+    own |= {"refusal": True} if refusal else {}
     return question_of("choice", id, "choice", text, own)
 
 
@@ -342,12 +339,17 @@ def study(
         )
     asked = [dict(questions)] if isinstance(questions, Mapping) else list(questions)
     found = {"format": FORMAT, "id": id, "version": version, "title": title, "questions": asked}
-    stated: dict[str, Any] = who_asks_of(owner, contact, ethics, retention)
-    stated |= {
+    stated: dict[str, Any] = {
+        "owner": owner,
+        "contact": contact,
+        "ethics": ethics,
+        "retention": {} if retention is None else {"days": retention},
         "purpose": purpose,
         "opens": day_of(opens),
         "closes": day_of(closes),
         "sample_one_question": sample_one_question,
+        "sections": sections_of(sections),
+        "public": list(public),
+        **fields,
     }
-    stated |= {"sections": sections_of(sections), "public": list(public), **fields}
     return study_of({**found, **{name: value for name, value in stated.items() if value}})

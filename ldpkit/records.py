@@ -14,7 +14,6 @@ from ldpkit.stating import (
     mechanism_of,
     model_of,
     question_of,
-    record_of,
 )
 
 
@@ -54,8 +53,7 @@ def linear(
         InputError: something does not fit; the error names the argument.
     """
     stated = mechanism_of(f"ask.linear({id!r})", mechanism, epsilon, delta, weights, products)
-    own = record_of(features, response, stated, norm)
-    return question_of("linear", id, "record", text, {**own, "model": model_of("linear_regression", prior)})
+    return _record("linear", id, features, response, stated, text, norm, prior)
 
 
 def logistic(
@@ -94,10 +92,23 @@ def logistic(
         InputError: something does not fit; the error names the argument.
     """
     stated = mechanism_of(f"ask.logistic({id!r})", mechanism, epsilon, delta, weights, products)
-    own = record_of(features, response, stated, norm)
-    return question_of(
-        "logistic", id, "record", text, {**own, "model": model_of("logistic_regression", prior)}
-    )
+    return _record("logistic", id, features, response, stated, text, norm, prior)
+
+
+def _record(
+    kind: str,
+    id: str,
+    features: Sequence[Mapping[str, Any]],
+    response: Mapping[str, Any],
+    mechanism: dict[str, Any],
+    text: Spoken,
+    norm: Number | None,
+    prior: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    own: dict[str, Any] = {"features": [dict(each) for each in features], "response": dict(response)}
+    own |= {} if norm is None else {"norm": decimal_of(norm)}
+    own |= {"mechanism": mechanism, "model": model_of(f"{kind}_regression", prior)}
+    return question_of(kind, id, "record", text, own)
 
 
 def feature(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from math import isfinite
@@ -18,11 +18,6 @@ Mechanism = str | Mapping[str, Any]
 Spoken = str | Mapping[str, str]
 # The builder's argument names for fields of a document.
 CALLED = {"mechanism.name": "mechanism", "model.name": "model", "bounds[0]": "low", "bounds[1]": "high"}
-
-
-def refusal_of(offered: bool) -> dict[str, Any]:
-    """Return the refusal part of a document; empty if the question does not offer refusal."""
-    return {"refusal": offered} if offered else {}
 
 
 def question_of(builder: str, id: str, ask: str, text: Spoken, own: dict[str, Any]) -> dict[str, Any]:
@@ -41,12 +36,6 @@ def question_of(builder: str, id: str, ask: str, text: Spoken, own: dict[str, An
             f"ask.{builder}({id!r}): {where}: {error.problem}", code="builder.question_invalid"
         ) from None
     return found
-
-
-def who_asks_of(owner: Spoken, contact: str, ethics: Spoken, retention: int | None) -> dict[str, Any]:
-    """Return the fields about who asks. Empty values are left out later."""
-    kept = {} if retention is None else {"days": retention}
-    return {"owner": owner, "contact": contact, "ethics": ethics, "retention": kept}
 
 
 def study_of(document: dict[str, Any]) -> Study:
@@ -114,18 +103,6 @@ def _is_same(one: Any, other: Any) -> bool:
 def model_of(name: str, prior: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a model by its name, with its prior if it is given."""
     return {"name": name, **({"prior": as_text(prior)} if prior else {})}
-
-
-def record_of(
-    features: Sequence[Mapping[str, Any]],
-    response: Mapping[str, Any],
-    mechanism: dict[str, Any],
-    norm: Number | None,
-) -> dict[str, Any]:
-    """Return the parts of a record question, except its model."""
-    found: dict[str, Any] = {"features": [dict(one) for one in features], "response": dict(response)}
-    found |= {} if norm is None else {"norm": decimal_of(norm)}
-    return found | {"mechanism": mechanism}
 
 
 def decimal_of(value: Any) -> Any:

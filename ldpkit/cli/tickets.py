@@ -22,6 +22,10 @@ DIRECTORY = "/.well-known/private-token-issuer-directory"
 # Paths before a study's id: of the page for participants, and of the document for devices.
 OF_A_STUDY = "/s/", "/v1/studies/"
 LINKS_HELP = "a new file: links, one a line, or *.csv with names or numbers (default: print them)"
+LOST = (
+    "others may have been made and lost. `ldpkit invite {study} --disable` admits all reports again; after "
+    "--revoke-all, only new ones are valid. At an issuer, --again replaces them"
+)
 ENDED = (
     "{count} ended: people without a token need a new one. List only people who say that they have none: "
     "ldpkit invite STUDY_ID --names FILE --again --second-token"
@@ -118,15 +122,10 @@ def invite(
                     warn(visible(line))
                 write(invited, tickets)
                 done += len(tickets)
-    except RefusalError:
-        warn(f"{counted(done, 'ticket')} written; the others were not made")
-        raise
-    except (LdpkitError, OSError):
-        warn(
-            f"{counted(done, 'ticket')} written; others may have been made and lost. `ldpkit invite {study} "
-            "--disable` admits all reports again; after --revoke-all, only new ones are valid. At an issuer, "
-            "--again replaces them"
-        )
+    except (LdpkitError, OSError) as error:
+        lost = LOST.format(study=study)
+        others = "the others were not made" if isinstance(error, RefusalError) else lost
+        warn(f"{counted(done, 'ticket')} written; {others}")
         raise
     warn(f"made {counted(done, 'ticket')} to {study} at {client.url}; they are kept nowhere else")
 
