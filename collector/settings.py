@@ -166,7 +166,7 @@ class Settings:
         return cls(**{name: value for name, value in values.items() if value is not None})
 
     @classmethod
-    def load(cls, environment: Mapping[str, str] = os.environ, **changes: Any) -> Settings:
+    def load(cls, environment: Mapping[str, str] = os.environ) -> Settings:
         """Read settings from LDPKIT_ and a setting's name in capitals; they override those in a file.
 
         The file is the one that LDPKIT_CONFIG names, else ldpkit.toml in the current folder if there is one.
@@ -174,7 +174,6 @@ class Settings:
 
         Args:
             environment: the variables.
-            changes: values that override all others; None changes nothing.
 
         Raises:
             InputError: a value or a name is wrong, or the file cannot be read.
@@ -186,21 +185,20 @@ class Settings:
             value = environment.get(PREFIX + setting.name.upper())
             if value is not None and (setting.name != "token" or "token" not in values):
                 values[setting.name] = value
-        return cls.from_mapping({**values, **{k: v for k, v in changes.items() if v is not None}})
+        return cls.from_mapping(values)
 
 
-def server_settings(**changes: Any) -> Settings:
+def server_settings() -> Settings:
     """Return `Settings.load` for a server.
 
     Raises:
         InputError: as `load`, and if LDPKIT_TOKEN is not the server's token.
     """
-    settings, file = Settings.load(**changes), settings_file(os.environ)
-    token = os.environ.get(TOKEN_VARIABLE)
-    if token is not None and changes.get("token") is None and token != settings.token:
+    settings = Settings.load()
+    if os.environ.get(TOKEN_VARIABLE) not in (None, settings.token):
         raise InputError(
-            f"{TOKEN_VARIABLE} is not the token of {file}: clients send it as well, so unset it here, or "
-            "take the token out of the file",
+            f"{TOKEN_VARIABLE} is not the token of {settings_file(os.environ)}: clients send it as well, so "
+            "unset it here, or take the token out of the file",
             code="settings.token_variable_differs",
         )
     return settings
