@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client.core import GaugeMetricFamily
 from sqlalchemy.exc import SQLAlchemyError
@@ -67,22 +67,27 @@ def listed(study: StudyOverview, document: Study, today: date) -> dict[str, Any]
     }
 
 
-class Seen(NamedTuple):
-    """The counts and facts that a status shows.
-
-    Attributes:
-        refused: uploads of this study that were refused since the collector started.
-        kept: how long its versions' reports are kept.
-    """
-
-    refused: Mapping[str, int]
-    kept: Sequence[Kept]
-
-
 def status_of(
-    session: Session, study: StudyOverview, document: Study, seen: Seen, today: date
+    session: Session,
+    study: StudyOverview,
+    document: Study,
+    refused: Mapping[str, int],
+    kept: Sequence[Kept],
+    today: date,
 ) -> dict[str, Any]:
-    """Return everything known about one study."""
+    """Return everything known about one study.
+
+    Args:
+        session: a session.
+        study: the study.
+        document: its current version.
+        refused: its uploads that were refused since the collector started.
+        kept: how long its versions' reports are kept.
+        today: the day.
+
+    Returns:
+        The status.
+    """
     by_day: dict[date, int] = defaultdict(int)
     by_version = dict.fromkeys(study.versions, 0)
     for count in study.arrivals:
@@ -99,20 +104,22 @@ def status_of(
         ],
         "tickets_left": count_unused(session, study.number) if needs_tickets else None,
         "issuer": None if tickets is None else tickets.issuer,
-        "refused": dict(sorted(seen.refused.items())),
-        "retention": [kept.document() for kept in seen.kept],
+        "refused": dict(sorted(refused.items())),
+        "retention": [version.document() for version in kept],
     }
-    return {**status, "attention": _attention(status, study, seen, today)}
+    return {**status, "attention": _attention(status, study, kept, today)}
 
 
-def _attention(status: Mapping[str, Any], study: StudyOverview, seen: Seen, today: date) -> list[str]:
+def _attention(
+    status: Mapping[str, Any], study: StudyOverview, kept: Sequence[Kept], today: date
+) -> list[str]:
     """Return warnings for the operator, in sentences; none for a healthy study."""
     warnings = [_refusals(status)]
     if status["state"] == "open":
         warnings += [_silence(status["by_day"], today), _ending(status["days_left"])]
         if status["tickets_left"] == 0:
             warnings.append("no ticket is left: no other person can take part")
-    warnings += [_keeping(kept, study, today) for kept in seen.kept]
+    warnings += [_keeping(version, study, today) for version in kept]
     return [line for line in warnings if line]
 
 

@@ -25,7 +25,7 @@ from collector.daily import UnfinishedError, Upkeep, kept_everywhere, note_delet
 from collector.db import Database
 from collector.keys import TOKEN_KEY, Key, Role
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
-from collector.status import Seen, listed, status_of
+from collector.status import listed, status_of
 from collector.store import StudyOverview
 from collector.tickets import codes
 from ldp_client.documents.fields import Day, Identifier, Integer, OneOf, Text
@@ -73,9 +73,9 @@ def status(study: StudyOverview, refusals: Mapping[str, Mapping[str, int]]) -> d
     """Return `status_of` for a study. refusals: of all studies."""
     collector = current_collector()
     today = collector.today()
-    seen = Seen(refusals.get(study.id, {}), retention.kept_of(collector.rules.find, study, today))
+    kept = retention.kept_of(collector.rules.find, study, today)
     with collector.database.read() as session:
-        return status_of(session, study, _document(study), seen, today)
+        return status_of(session, study, _document(study), refusals.get(study.id, {}), kept, today)
 
 
 def _document(study: StudyOverview) -> Study:
