@@ -18,13 +18,13 @@ URL = "http://127.0.0.1:1"
 TOKEN = "token-of-the-operator"
 
 
-def said_at_start(database: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+def said_at_start(database: str, capsys: pytest.CaptureFixture[str]) -> str:
     """What `ldpkit serve` says before it serves, which is left out."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server, "serve_collector", lambda *_arguments: None)
         patch.setenv("LDPKIT_TOKEN", TOKEN)
         patch.setenv("LDPKIT_DATABASE", database)
-        run("serve", *more)
+        run("serve")
     return capsys.readouterr().err
 
 

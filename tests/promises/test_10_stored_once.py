@@ -19,6 +19,8 @@ from typing import Any, ClassVar
 import pytest
 
 from collector import store
+from collector.db import Database
+from collector.migrations import make
 from collector.reports import writer
 from collector.reports.intake import Receipt
 from ldpkit.cli.client import Client
@@ -218,7 +220,9 @@ def test_a_failover_loses_nothing(
 
     if waits:
         primary.set("synchronous_standby_names", STANDBY)
-    said = said_at_start(primary.new_database(), capsys, "--new")
+    url = primary.new_database()
+    make(Database(url, 1))
+    said = said_at_start(url, capsys)
     assert ("a replica follows PostgreSQL, and may lack the last reports" in said) != waits
     harness, devices = replicas.failed_over(make_harness, primary, standby, study, cut)
     lost = devices.acknowledged - {report.id for report in harness.exported()}
