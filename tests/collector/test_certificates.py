@@ -27,13 +27,14 @@ NOW = datetime.now(UTC)
 NONE = serialization.NoEncryption()
 
 
-def write_certificate(folder, name="own", first=NOW - timedelta(1), last=NOW + timedelta(1), lock=NONE):
+def write_certificate(folder, name="own", lock=NONE):
     """A certificate for this machine that signs itself: (its file, its key's)."""
     key = ec.generate_private_key(ec.SECP256R1())
     who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
     builder = x509.CertificateBuilder().subject_name(who).issuer_name(who).public_key(key.public_key())
-    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(first).not_valid_after(last)
+    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(NOW - timedelta(1))
+    builder = builder.not_valid_after(NOW + timedelta(1))
     made = builder.add_extension(names, False).sign(key, hashes.SHA256())
     chain, secret = folder / f"{name}.pem", folder / f"{name}.key"
     chain.write_bytes(made.public_bytes(serialization.Encoding.PEM))
