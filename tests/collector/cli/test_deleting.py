@@ -59,7 +59,7 @@ def test_expire_with_a_key_that_may_only_read_is_refused(asked, kept, make_repor
 
 def test_delete_with_a_publish_key_names_the_role_it_needs(asked, kept, monkeypatch, capsys):
     asked(kept)
-    at("keys", "add", "ann", "--role", "publish")
+    at("keys", "ann", "--role", "publish")
     monkeypatch.setenv("LDPKIT_TOKEN", capsys.readouterr().out.split()[-1])
     with raises(TransferError, "server.refused", "role operate"):
         at("delete", "closing", "--yes")
