@@ -16,6 +16,7 @@ from binascii import a2b_base64, b2a_base64, hexlify, unhexlify
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import repeat
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,26 +110,23 @@ class PublicPlaces:
 
     def __init__(self, fields: Sequence[PublicField]) -> None:
         self._fields = tuple(fields)
-        self._widths = [(field.size.bit_length() + 7) // 8 for field in self._fields]
-        self.size = sum(self._widths)
+        self._numbers = Struct(f">{len(self._fields)}I")
+        self.size = self._numbers.size
         self.is_ticketed = any(field.from_ticket for field in self._fields)
 
     def pack(self, values: Mapping[str, str]) -> bytes:
         """Return the values in bytes; each must be a value of its field."""
-        packed = b""
-        for field, width in zip(self._fields, self._widths):
-            place = field.place(values[field.id]) if field.id in values else None
-            packed += (0 if place is None else place + 1).to_bytes(width, "big")
-        return packed
+        places = [field.place(values.get(field.id, "")) for field in self._fields]
+        return self._numbers.pack(*[0 if place is None else place + 1 for place in places])
 
     def unpack(self, packed: bytes) -> dict[str, str]:
         """Return the public values of a stored report, by field."""
-        numbers = self._numbers(packed)
+        numbers = self._numbers.unpack_from(packed)
         return {field.id: field.value(n - 1) for field, n in zip(self._fields, numbers) if n}
 
     def agrees(self, sent: bytes, stored: bytes) -> bool:
         """Return True if the sent report equals the stored report, apart from its ticket's values."""
-        values = zip(self._numbers(sent), self._numbers(stored))
+        values = zip(self._numbers.unpack_from(sent), self._numbers.unpack_from(stored))
         return sent[self.size :] == stored[self.size :] and all(n in (0, kept) for n, kept in values)
 
     def filled(self, packed: bytes, carried: Mapping[str, str]) -> bytes:
@@ -157,19 +155,10 @@ class PublicPlaces:
 
     def cells(self, packed: Sequence[bytes]) -> NDArray[np.int64]:
         """Return the number of each report's cell; adjacent numbers differ in the last field's value."""
-        numbers = np.array([self._numbers(one) for one in packed], dtype=np.int64).reshape(len(packed), -1)
+        numbers = np.array([self._numbers.unpack_from(payloads) for payloads in packed], dtype=np.int64)
         sizes = [field.size for field in self._fields]
-        found = np.zeros(len(packed), dtype=np.int64)
-        for column, size in enumerate(sizes):
-            found = found * size + numbers[:, column] - 1
-        return found
-
-    def _numbers(self, packed: bytes) -> list[int]:
-        numbers, start = [], 0
-        for width in self._widths:
-            numbers.append(int.from_bytes(packed[start : start + width], "big"))
-            start += width
-        return numbers
+        cells: NDArray[np.int64] = np.ravel_multi_index(tuple(numbers.T - 1), sizes)
+        return cells
 
 
 def layout_of(study: Study, sizes: Mapping[str, int]) -> Layout:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from collector.reports.packing import OneQuestionLayout, PublicPlaces
 from collector.reports.rules import Rules
 from tests.collector.conftest import build_study, device_report
@@ -13,16 +15,20 @@ PUBLIC = [
 ]
 
 
+def numbers(*places):
+    return struct.pack(">3I", *places)
+
+
 def test_public_values_are_packed_by_place():
     places = PublicPlaces(build_study(public=PUBLIC).public)
     packed = places.pack({"region": "west", "age": "99"})
-    assert (packed, places.size) == (bytes([3, 163, 0]), 3)
+    assert (packed, places.size) == (numbers(3, 163, 0), 12)
     assert places.unpack(packed) == {"region": "west", "age": "99"}
-    assert places.filled(packed + b"xy", {"stratum": "country", "other": "x"}) == bytes([3, 163, 2]) + b"xy"
-    assert places.agrees(packed + b"x", bytes([3, 163, 2]) + b"x")
-    assert not places.agrees(packed + b"x", bytes([3, 162, 2]) + b"x")
-    assert not places.agrees(packed + b"x", bytes([3, 163, 2]) + b"y")
-    assert list(places.cells([bytes([1, 1, 1]), bytes([1, 1, 2]), bytes([3, 163, 2])])) == [0, 1, 977]
+    assert places.filled(packed + b"xy", {"stratum": "country", "other": "x"}) == numbers(3, 163, 2) + b"xy"
+    assert places.agrees(packed + b"x", numbers(3, 163, 2) + b"x")
+    assert not places.agrees(packed + b"x", numbers(3, 162, 2) + b"x")
+    assert not places.agrees(packed + b"x", numbers(3, 163, 2) + b"y")
+    assert list(places.cells([numbers(1, 1, 1), numbers(1, 1, 2), numbers(3, 163, 2)])) == [0, 1, 977]
 
 
 def test_questions_of_equal_size_are_not_confused():
