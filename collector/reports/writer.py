@@ -54,12 +54,15 @@ Work = Upload | Change
 
 
 class _Job:
-    """Something to write, and the thread that waits for the result."""
+    """Something to write, and the thread that waits for the result.
 
-    def __init__(self, work: Work | Action) -> None:
+    study: "" for what operators do. size: in reports.
+    """
+
+    def __init__(self, work: Work | Action, study: str, size: int = 1) -> None:
         self.work = work
-        self.size = len(work.reports) if isinstance(work, Upload) else 1
-        self.study = _study_of(work)
+        self.study = study
+        self.size = size
         self._result: Any = None
         # A bare lock: an Event costs as much as the rest of a request's wait.
         self._pending = Lock()
@@ -123,16 +126,16 @@ class Writer:
 
         Raises ProblemError when too much work waits, and the errors of the database.
         """
-        return self._run_job(_Job(upload))
+        return self._run_job(_Job(upload, upload.study, len(upload.reports)))
 
     def change(self, key: tuple[str, bytes], action: Callable[[Session], T]) -> T:
         """Return the value of `action`, in a transaction that it shares with others: see Change."""
-        value: T = self._run_job(_Job(Change(key, action)))
+        value: T = self._run_job(_Job(Change(key, action), key[0]))
         return value
 
     def act(self, action: Callable[[Session], T]) -> T:
         """Return a function's value, durable on return. Raises the function's errors."""
-        value: T = self._run_job(_Job(action))
+        value: T = self._run_job(_Job(action, ""))
         return value
 
     def close(self) -> None:
@@ -145,7 +148,9 @@ class Writer:
         """Raise ProblemError while one commit exceeds the patience."""
         since = self._since
         if since is not None and time.monotonic() - since > self._patience:
-            raise _stuck()
+            line = "a commit of the database takes longer than requests wait"
+            log_throttled(logging.WARNING, line)
+            raise ProblemError(UNAVAILABLE, "the database takes too long; the request may still take effect")
 
     def _run_job(self, job: _Job) -> Any:
         self.require_moving()
@@ -217,21 +222,8 @@ class Writer:
             job.resolve(result)
 
 
-def _study_of(work: Work | Action) -> str:
-    """Return the study that some work is for; "" for what operators do."""
-    if isinstance(work, Upload):
-        return work.study
-    return work.key[0] if isinstance(work, Change) else ""
-
-
 def _is_of_all(result: object) -> bool:
     """Return True for an error that every other write would have too."""
     if isinstance(result, ProblemError):
         return result.kind in (DISK_FULL, UNAVAILABLE)
     return isinstance(result, Exception) and is_of_all(result)
-
-
-def _stuck() -> ProblemError:
-    line = "a commit of the database takes longer than requests wait"
-    log_throttled(logging.WARNING, line)
-    return ProblemError(UNAVAILABLE, "the database takes too long; the request may still take effect")
