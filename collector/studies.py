@@ -38,7 +38,7 @@ from collector.tickets.issue import is_issuers
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError, RefusedError, StudyError
-from ldp_client.documents.signed import FORMAT, Signature, signed_json
+from ldp_client.documents.signed import Signature, signed_json
 from schemas import Study
 from schemas.names import title_above
 from schemas.study import SignedStudy
@@ -73,7 +73,6 @@ class CurrentStudies:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._kept: dict[str, tuple[float, Published]] = {}
-        self._bytes = 0
         self._lock = Lock()
 
     def find(self, study_id: str) -> Published | None:
@@ -89,12 +88,9 @@ class CurrentStudies:
                 return None
             published = Published(document.version, document.digest, document.canonical, state)
         with self._lock:
-            self._drop(study_id)
-            if self._bytes + len(published.canonical) > MOST_BYTES:
-                self._kept.clear()
-                self._bytes = 0
             self._kept[study_id] = (read_at + LIFETIME, published)
-            self._bytes += len(published.canonical)
+            if sum(len(kept.canonical) for _, kept in self._kept.values()) > MOST_BYTES:
+                self._kept = {study_id: self._kept[study_id]}
         return published
 
     def knows(self, study_id: str) -> bool:
@@ -104,11 +100,7 @@ class CurrentStudies:
     def forget(self, study_id: str) -> None:
         """Drop the study from the cache, because this process has changed it."""
         with self._lock:
-            self._drop(study_id)
-
-    def _drop(self, study_id: str) -> None:
-        kept = self._kept.pop(study_id, None)
-        self._bytes -= 0 if kept is None else len(kept[1].canonical)
+            self._kept.pop(study_id, None)
 
 
 def publish(session: Session, study: Study) -> bool:
@@ -163,12 +155,6 @@ def publish(session: Session, study: Study) -> bool:
     return True
 
 
-def is_closed(session: Session, study_id: str) -> bool:
-    """Return True if a study is closed. That cannot change until the transaction ends."""
-    row = store.locked_study(session, study_id)
-    return row is not None and row.closed
-
-
 def close(session: Session, study_id: str, deleted: bool = False, final: bool = False) -> int:
     """Stop accepting reports for a study, and return its version. Closing it again changes nothing.
 
@@ -215,11 +201,6 @@ def load_keys(path: str | None) -> tuple[PublicKey, ...]:
             f"setting signing_keys: {path} has no public key in PEM", code="keys.no_public_key_in_file"
         )
     return keys
-
-
-def is_signed(document: Any) -> bool:
-    """Return True if a parsed body is meant as a signed study."""
-    return isinstance(document, dict) and document.get("format") == FORMAT
 
 
 def signed_by(signed: SignedStudy, keys: Sequence[PublicKey]) -> SignedStudy:

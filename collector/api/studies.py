@@ -21,9 +21,7 @@ from collector.studies import (
     Published,
     close,
     fetch_signed,
-    is_closed,
     is_published,
-    is_signed,
     publish,
     publish_signed,
     reopen,
@@ -32,6 +30,7 @@ from collector.studies import (
 from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
 from ldp_client.device.requests import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.signed import FORMAT
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.study import MAX_BYTES
 from schemas import Study
@@ -140,7 +139,7 @@ def _check_taken(rules: Rules, limit: int) -> None:
 def _read_study() -> SignedStudy:
     """Read the study in the body; a plain study has no signatures. Raises ProblemError, StudyError."""
     document, body = json_and_bytes(MAX_SIGNED_BYTES)
-    if is_signed(document):
+    if isinstance(document, dict) and document.get("format") == FORMAT:
         return SignedStudy.from_json(body)
     if len(body) > MAX_BYTES:
         raise ProblemError(BODY_TOO_LARGE, f"the body is above {MAX_BYTES} bytes")
@@ -236,9 +235,9 @@ def change_state(study_id: str, closed: bool, change: Callable[[Session], int]) 
     collector, by = current_collector(), acting_key().name
 
     def act(session: Session) -> int:
-        was_closed = is_closed(session, study_id)
+        before = store.study_state(session, study_id)
         version = change(session)
-        if was_closed != closed:
+        if before is None or before.closed != closed:
             audit_log.record(session, by, "close" if closed else "open", study_id)
         return version
 

