@@ -76,7 +76,7 @@ ASKED_FIRST = {
     "Access-Control-Max-Age": "7200",
 }
 # The operations of a collector that an issuer has too.
-SHARED = ("keepUp", "listKeys", "makeKey", "removeKey", "readAuditLog", "isAlive", "readMetrics")
+SHARED = ("keepUp", "listKeys", "makeKey", "removeKey", "readAuditLog", "isAlive", "isReady", "readMetrics")
 PEOPLE = ListOf(Record({"name": Text(200)}, {"public": PUBLIC}), 1, MOST_PEOPLE, repeats=True)
 TICKETS = Record(
     {},
@@ -88,7 +88,7 @@ TICKETS = Record(
         "second": Boolean(),
     },
 )
-KEY = Record({}, {"public": PUBLIC, "remove": Boolean()})
+KEY = Record({}, {"public": PUBLIC})
 
 
 def answer(change: Change, ticket: str, body: bytes) -> bytes:
@@ -134,7 +134,6 @@ def refuse_copy(session: Session) -> None:
 
 
 def _key_of(row: TicketRow, keys: list[TicketKeyRow], short_id: int) -> TicketKeyRow:
-    # Removed keys leave gaps in `place`; `key` counts only the present keys.
     place = [other.public for other in keys].index(str(row.public))
     key = keys[place]
     if short_id_of(key.spki) == short_id:
@@ -224,9 +223,9 @@ def read_tickets(study_id: str) -> Response:
 
 @routes.operation("post", "/v1/studies/{study_id}/tickets/keys", "TicketKeys", role=Role.OPERATE, takes=KEY)
 def make_ticket_key(study_id: str, body: dict[str, Any]) -> Response:
-    """Make a key for a study or a stratum unless there is one; or remove one that nobody has a token of."""
-    change, by = issue.remove_key if body["remove"] else issue.add_key, acting_key().name
-    current_collector().writer.act(lambda session: change(session, study_id, _public(body["public"]), by))
+    """Make a key for a study or a stratum unless there is one."""
+    public, by = _public(body["public"]), acting_key().name
+    current_collector().writer.act(lambda session: issue.add_key(session, study_id, public, by))
     return jsonify(**_status(study_id))
 
 
@@ -241,22 +240,12 @@ def _status(study_id: str) -> dict[str, Any]:
     return {"id": study_id, "keys": keys, "people": [person._asdict() for person in people]}
 
 
-@routes.operation("get", "/readyz", "Health")
-def is_ready() -> Response:
-    """Answer 200 while the issuer can give tokens, 503 otherwise."""
-    with current_collector().database.read() as session:
-        refuse_copy(session)
-    response: Response = READY.view()
-    return response
-
-
 @routes.operation("get", "/openapi.json", {"type": "object"})
 def read_api() -> Response:
     """Return the OpenAPI document of this kind of server."""
     return jsonify(openapi_document(OPERATIONS))
 
 
-(READY,) = [operation for operation in health.operations if operation.name == "isReady"]
 for _operation in (*operator.operations, *health.operations):
     if _operation.name in SHARED:
         routes.add(_operation)

@@ -22,7 +22,6 @@ from collector.tickets.codes import new_tickets
 from collector.tickets.signing import new_pair
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import canonical_json
-from ldp_client.documents.channel import MOST_KEYS
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted, visible
 
@@ -139,51 +138,16 @@ def add_key(session: Session, study_id: str, public: Mapping[str, str], by: str)
     require_original(session)
     refuse_reports(session)
     number = store.locked_or_new_study(session, study_id).number
-    rows = keys_of(session, study_id)
-    strata = [json.loads(row.public) for row in rows]
-    if dict(public) in strata:
+    rows, written = keys_of(session, study_id), canonical_json(dict(public))
+    if written in [row.public for row in rows]:
         return
-    if len(rows) >= MOST_KEYS:
-        raise InputError(
-            f"study {study_id} has {MOST_KEYS} keys, the most that a study can name",
-            code="issuer.too_many_keys",
-        )
-    if strata and set(strata[0]) != set(public):
-        raise InputError(
-            f"the keys of study {study_id} are by {', '.join(strata[0]) or 'nothing'}: all are",
-            code="issuer.other_strata",
-        )
     taken = {short_id_of(row.spki) for row in rows}
     spki, private = new_pair()
     while short_id_of(spki) in taken:
         # Requests name keys by one byte, so these bytes must differ within a study.
         spki, private = new_pair()
-    place = rows[-1].place + 1 if rows else 0
-    written = canonical_json(dict(public))
-    session.add(TicketKeyRow(study=number, place=place, spki=spki, private=private, public=written))
+    session.add(TicketKeyRow(study=number, place=len(rows), spki=spki, private=private, public=written))
     audit_log.record(session, by, "add ticket key", study_id, shown(public))
-    session.flush()
-
-
-def remove_key(session: Session, study_id: str, public: Mapping[str, str], by: str) -> None:
-    """Remove a key that was made by mistake, and its tickets.
-
-    Raises InputError if the study has no such key, or if a person has, or may have, a token of it.
-    """
-    number = _locked(session, study_id)
-    rows = [row for row in keys_of(session, study_id) if json.loads(row.public) == dict(public)]
-    if not rows:
-        raise InputError(f"study {study_id[:64]} has no key for {shown(public)}", code="issuer.unknown_key")
-    of_key = (TicketRow.study == number, TicketRow.public == rows[0].public)
-    removed = _changed(session, delete(TicketRow).where(*of_key, UNUSED))
-    # Count after the deletion, to include a token that was issued meanwhile.
-    if session.scalar(select(func.count()).select_from(TicketRow).where(*of_key)):
-        raise InputError(
-            f"the key of study {study_id} for {shown(public)} stays: a person has or may have a token of it",
-            code="issuer.key_in_use",
-        )
-    session.delete(rows[0])
-    audit_log.record(session, by, "remove ticket key", study_id, counted(removed, "ticket"))
     session.flush()
 
 

@@ -209,23 +209,20 @@ def tickets() -> None:
 @tickets.command("key", example="tickets key habits --public region=north")
 @click.argument("study", metavar="STUDY_ID")
 @public_option
-@click.option("--remove", is_flag=True, help="remove this key and its tickets, if nobody has a token of it")
 @collector_option
-def key(study: str, public: tuple[str, ...], remove: bool, collector: str) -> None:
+def key(study: str, public: tuple[str, ...], collector: str) -> None:
     """Make a key for a study or a stratum unless there is one; print the study's channel.tickets.
 
     --collector is the issuer's address: devices use it too.
     """
     from ldp_client.files.disk import standard_output
 
-    asked = {"public": public_document(public_of(public)), "remove": remove}
+    asked = {"public": public_document(public_of(public))}
     client = client_of(collector, "making a key")
     keys = client.ask("POST", f"{study_path(study)}/tickets/keys", lambda body: list(body["keys"]), asked)
     stated = [{"key": each["key"], **({"public": each["public"]} if each["public"] else {})} for each in keys]
     block = {"tickets": {"issuer": client.url, "keys": stated}}
     print(json.dumps(block, indent=2, ensure_ascii=False), file=standard_output())
-    if remove:
-        warn("removed the key and its tickets: if a study names it, publish that study again without it")
 
 
 @tickets.command("status", example="tickets status habits")

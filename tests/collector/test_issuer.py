@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateNumbers
+from sqlalchemy import delete
 
 from collector import create_app
+from collector.models import TicketKeyRow
 from collector.tickets import app as issuer_app
 from collector.tickets import issue, signing
-from collector.tickets.issue import Person
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.errors import InputError
@@ -28,7 +29,7 @@ from schemas import Study
 from tests import studies
 from tests.collector.commands import answering
 from tests.collector.conftest import build_study, ensure_database
-from tests.collector.issuing import BY, NORTH, SOUTH, Office, ask, invited, issuer_at
+from tests.collector.issuing import BY, SOUTH, Office, ask, issuer_at
 from tests.kit.errors import raises
 
 URL = "http://127.0.0.1:1"
@@ -79,27 +80,6 @@ def test_wrong_stratum_key_is_corrected_and_spends_nothing(office):
     assert asking.token(office.ask(asking.body, office.codes[1]).data, os.urandom)
 
 
-def test_unused_key_is_removed_and_other_keys_keep_working(office):
-    """An operator mistyped `--public region=noth`: no device may be sent to the removed key."""
-    with office.database.write() as session:
-        issue.remove_key(session, "habits", NORTH, BY)
-        issue.add_key(session, "habits", NORTH, BY)
-        fresh = [short_id_of(row.spki) for row in issue.keys_of(session, "habits")]
-        (code,) = invited(session, "habits", [Person("Ada", NORTH)])
-    assert kind_of(office.ask(office.asking(1).body, office.codes[0])) == (401, "ticket-invalid")
-    said = office.ask(office.asking(1).body, code).get_json(force=True)
-    assert (said["key"], said["key_id"]) == (1, fresh[1])
-    asking = office.asking(1)
-    assert asking.token(office.ask(asking.body, office.codes[1]).data, os.urandom)
-    with raises(InputError, "issuer.key_in_use"), office.database.write() as session:
-        issue.remove_key(session, "habits", SOUTH, BY)
-    with office.database.read() as session:
-        assert [(one.public["region"], one.tickets) for one in issue.counts(session, "habits")] == [
-            ("south", 1),
-            ("north", 1),
-        ]
-
-
 @pytest.mark.attack(12)
 def test_servers_that_run_already_never_share_a_database(database_url, make_harness):
     """Collector and issuer were started on one empty database."""
@@ -109,7 +89,7 @@ def test_servers_that_run_already_never_share_a_database(database_url, make_harn
     refused = harness.publish(build_study())
     assert (refused.status_code, "an issuer" in refused.get_json(force=True)["detail"]) == (409, True)
     with harness.collector.database.write() as session:
-        issue.remove_key(session, "sleep", {}, BY)
+        session.execute(delete(TicketKeyRow))
     assert harness.publish(build_study()).status_code == 201
     with raises(InputError, "issuer.collectors_database"), harness.collector.database.write() as session:
         issue.add_key(session, "sleep", {}, BY)
