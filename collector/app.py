@@ -33,7 +33,8 @@ from collector.oblivious import Gateway, GatewayKeys
 from collector.pages.operator import page
 from collector.pages.participant import participant
 from collector.problems import OVERLOADED, ProblemError
-from collector.reports import intake, withdraw
+from collector.reports import withdraw
+from collector.reports.intake import Intake
 from collector.reports.limits import UploadLimits
 from collector.reports.rules import RuleBook, Rules
 from collector.reports.writer import Change, Work, Writer
@@ -121,19 +122,19 @@ def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
         with suppress(ProblemError):
             upkeep.require_right_day(session)
     rules = RuleBook(database)
-    admission = intake.Admission(today, timedelta(days=settings.grace_days), settings.ticket_secret)
+    find, late = partial(rules.find, reserved=True), timedelta(days=settings.grace_days)
+    intake = Intake(database, find, today, late, settings.ticket_secret)
 
     def write(works: Sequence[Work]) -> Sequence[Any]:
-        find = partial(rules.find, reserved=True)
         try:
             # Before the first reports of a day, the upkeep erases the order of earlier reports.
             upkeep.run_if_due()
         except ProblemError as problem:
             # A report needs a day; a withdrawal needs none.
             changes = [work for work in works if isinstance(work, Change)]
-            made = iter(intake.store_works(database, find, admission, changes))
+            made = iter(intake.store(changes))
             return [next(made) if isinstance(work, Change) else problem for work in works]
-        return intake.store_works(database, find, admission, works)
+        return intake.store(works)
 
     def overviews() -> list[store.StudyOverview]:
         with database.read() as session:

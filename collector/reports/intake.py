@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import Enum
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from collector import store
 from collector.db import Database, is_of_all, problem_of
@@ -50,19 +51,6 @@ Outcome = Receipt | ProblemError
 Outcomes = Sequence[Outcome]
 # One upload's result: an outcome for each report, or the reason why none was stored.
 UploadResult = Outcomes | ProblemError
-StoreStudy = Callable[["Session", str, Sequence[Upload]], Sequence[UploadResult]]
-
-
-class Admission(NamedTuple):
-    """The inputs that decide whether reports are admitted.
-
-    today: the clock, which knows days only. late: how long reports are accepted after a study closes.
-    secret: from the setting ticket_key.
-    """
-
-    today: Callable[[], date]
-    late: timedelta
-    secret: bytes
 
 
 def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
@@ -159,54 +147,64 @@ def count(collector: Collector, study_id: str, outcomes: Outcomes) -> tuple[int,
     return stored, duplicates
 
 
-def store_works(
-    database: Database, find: FindRules, admission: Admission, works: Sequence[Work]
-) -> list[Any]:
-    """Store uploads in one transaction and make changes in another, durable on return.
+@dataclass(frozen=True)
+class Intake:
+    """Stores uploads, and makes changes.
 
-    Each transaction locks its rows in the order (study, id). Together in one, a change would lock a lower id
-    after the uploads' higher ids, and two processes could deadlock.
-
-    Returns for each upload its outcomes, for each change its value, or the problem.
+    find: the rules of a version. today: the clock, which knows days only. late: how long reports are accepted
+    after a study closes. secret: from the setting ticket_key.
     """
-    uploads = [work for work in works if isinstance(work, Upload)]
-    changes = [work for work in works if isinstance(work, Change)]
-    stored = iter(_store_uploads(database, find, admission, uploads) if uploads else ())
-    made = iter(_make_changes(database, changes) if changes else ())
-    return [next(stored if isinstance(work, Upload) else made) for work in works]
 
+    database: Database
+    find: FindRules
+    today: Callable[[], date]
+    late: timedelta
+    secret: bytes
 
-def _make_changes(database: Database, changes: Sequence[Change]) -> list[Any]:
-    """Return each change's value, or its exception."""
+    def store(self, works: Sequence[Work]) -> list[Any]:
+        """Store uploads in one transaction and make changes in another, durable on return.
 
-    def make(session: Session, change: Change) -> Any:
+        Each transaction locks its rows in the order (study, id). Together in one, a change would lock a lower
+        id after the uploads' higher ids, and two processes could deadlock.
+
+        Returns for each upload its outcomes, for each change its value, or the problem.
+        """
+        uploads = [work for work in works if isinstance(work, Upload)]
+        changes = [work for work in works if isinstance(work, Change)]
+        stored = iter(self._store_uploads(uploads) if uploads else ())
+        made = iter(self._make_changes(changes) if changes else ())
+        return [next(stored if isinstance(work, Upload) else made) for work in works]
+
+    def _make_changes(self, changes: Sequence[Change]) -> list[Any]:
+        """Return each change's value, or its exception."""
+
+        def make(session: Session, change: Change) -> Any:
+            try:
+                with session.begin_nested():
+                    return change.make(session)
+            except Exception as error:
+                if is_of_all(error):
+                    raise
+                return error
+
+        order = sorted(range(len(changes)), key=lambda index: changes[index].key)
         try:
-            with session.begin_nested():
-                return change.make(session)
+            made = self.database.act(
+                lambda session: {index: make(session, changes[index]) for index in order}
+            )
         except Exception as error:
-            if is_of_all(error):
-                raise
-            return error
+            # Returned, not raised: the uploads of this call are stored by now.
+            return [error] * len(changes)
+        return [made[index] for index in range(len(changes))]
 
-    order = sorted(range(len(changes)), key=lambda index: changes[index].key)
-    try:
-        made = database.act(lambda session: {index: make(session, changes[index]) for index in order})
-    except Exception as error:
-        # Returned, not raised: the uploads of this call are stored by now.
-        return [error] * len(changes)
-    return [made[index] for index in range(len(changes))]
+    def _store_uploads(self, uploads: Sequence[Upload]) -> list[UploadResult]:
+        """Return each upload's outcomes, or the reason why it was not stored."""
+        by_study: dict[str, list[int]] = {}
+        for index, upload in enumerate(uploads):
+            by_study.setdefault(upload.study, []).append(index)
 
-
-def _store_uploads(
-    database: Database, find: FindRules, admission: Admission, uploads: Sequence[Upload]
-) -> list[UploadResult]:
-    """Return each upload's outcomes, or the reason why it was not stored."""
-    by_study: dict[str, list[int]] = {}
-    for index, upload in enumerate(uploads):
-        by_study.setdefault(upload.study, []).append(index)
-
-    def store_all(store_study: StoreStudy) -> list[UploadResult]:
-        def act(session: Session) -> list[UploadResult]:
+        def store_all(session: Session, is_apart: bool) -> list[UploadResult]:
+            store_study = self._store_apart if is_apart else self._store_study
             results: dict[int, UploadResult] = {}
             # In the order of the ids, which prevents deadlocks between processes.
             for study_id, indices in sorted(by_study.items()):
@@ -214,86 +212,84 @@ def _store_uploads(
                 results.update(zip(indices, store_study(session, study_id, some), strict=True))
             return [results[index] for index in range(len(uploads))]
 
-        return database.act(act)
+        try:
+            return self.database.act(partial(store_all, is_apart=False))
+        except Exception as error:
+            if is_of_all(error):
+                raise
+        # Some reports were stored before, or one upload fails for all.
+        return self.database.act(partial(store_all, is_apart=True))
 
-    together = partial(_store_study, find=find, admission=admission)
-    try:
-        return store_all(partial(together, look_first=False))
-    except Exception as error:
-        if is_of_all(error):
-            raise
-    # Some reports were stored before, or one upload fails for all.
-    return store_all(partial(_apart, together=partial(together, look_first=True)))
+    def _store_apart(
+        self, session: Session, study_id: str, uploads: Sequence[Upload]
+    ) -> Sequence[UploadResult]:
+        """Store one study's uploads together, or one by one if that fails: then one is refused alone."""
+        try:
+            with session.begin_nested():
+                return self._store_study(session, study_id, uploads, look_first=True)
+        except Exception as error:
+            if is_of_all(error):
+                raise
+            if len(uploads) == 1:
+                return [problem_of(error)]
+        # In the order of their ids: with another order, two processes could deadlock.
+        order = sorted(
+            range(len(uploads)),
+            key=lambda index: min([report.id for report in uploads[index].reports], default=b""),
+        )
+        results = {index: self._store_apart(session, study_id, [uploads[index]])[0] for index in order}
+        return [results[index] for index in range(len(uploads))]
 
-
-def _apart(
-    session: Session, study_id: str, uploads: Sequence[Upload], together: StoreStudy
-) -> Sequence[UploadResult]:
-    """Store one study's uploads together, or separately if that fails: then a bad one is refused alone."""
-    try:
-        with session.begin_nested():
-            return together(session, study_id, uploads)
-    except Exception as error:
-        if is_of_all(error):
-            raise
-        if len(uploads) == 1:
-            return [problem_of(error)]
-    # In the order of their ids: with another order, two processes could deadlock.
-    order = sorted(
-        range(len(uploads)), key=lambda index: min([one.id for one in uploads[index].reports], default=b"")
-    )
-    results = {index: _apart(session, study_id, [uploads[index]], together)[0] for index in order}
-    return [results[index] for index in range(len(uploads))]
-
-
-def _store_study(
-    session: Session,
-    study_id: str,
-    uploads: Sequence[Upload],
-    find: FindRules,
-    admission: Admission,
-    look_first: bool,
-) -> list[UploadResult]:
-    """Store uploads for one study. Raises PartlyHeldError unless it looks first for what is stored."""
-    # 1. What the study takes today.
-    study = store.study_state(session, study_id, keep=True)
-    if study is None:
-        return [unknown_study(study_id)] * len(uploads)
-    reports = [report for upload in uploads for report in upload.reports]
-    rules = {version: find(study_id, version) for version in {report.version for report in reports}}
-    try:
-        require_same(store.document_digests(session, study.number), rules.values())
-    except ProblemError as problem:
-        return [problem] * len(uploads)
-    day = admission.today()
-    refusals = _refusals(study, rules, day, admission.late)
-    needs_tickets = any(one.needs_ticket(study) for one in rules.values())
-    # 2. If several reports share an id, take the first acceptable one: a rejected report uses nothing up.
-    first = {report.id: report for report in reversed(reports) if report.version not in refusals}
-    held: dict[bytes, store.StoredRow] = {}
-    if look_first or needs_tickets or refusals:
-        held = store.held_reports(session, study.number, {report.id for report in reports})
-    fresh = [report for report_id, report in first.items() if report_id not in held]
-    ticketless: dict[bytes, ProblemError] = {}
-    if needs_tickets:
-        fresh, ticketless = redeem(session, rules, study, admission.secret, uploads, fresh)
-        first.update((report.id, report) for report in fresh)
-    # 3. Store, and count in the same transaction.
-    stored = store.insert_reports(session, study.number, day, fresh)
-    is_whole = len(stored) == len(fresh)
-    counted = fresh if is_whole else [report for report in fresh if report.id in stored]
-    add_reports(session, find, study_id, study.number, counted)
-    if is_whole and len(fresh) == len(reports):
-        return [[Receipt.STORED] * len(upload.reports) for upload in uploads]
-    # 4. Tell stored reports from duplicates and conflicts.
-    held.update(store.held_reports(session, study.number, {one.id for one in reports} - held.keys() - stored))
-    if needs_tickets:
-        reports = [as_stored(rules, one, held.get(one.id, first.get(one.id, one))) for one in reports]
-    held.update((report_id, first[report_id]) for report_id in stored)
-    outcomes = iter(
-        [_outcome(one, held, stored, refusals.get(one.version, ticketless.get(one.id))) for one in reports]
-    )
-    return [list(islice(outcomes, len(upload.reports))) for upload in uploads]
+    def _store_study(
+        self, session: Session, study_id: str, uploads: Sequence[Upload], look_first: bool = False
+    ) -> list[UploadResult]:
+        """Store uploads for one study. Raises PartlyHeldError unless it looks first for what is stored."""
+        # 1. What the study takes today.
+        study = store.study_state(session, study_id, keep=True)
+        if study is None:
+            return [unknown_study(study_id)] * len(uploads)
+        reports = [report for upload in uploads for report in upload.reports]
+        rules = {version: self.find(study_id, version) for version in {report.version for report in reports}}
+        try:
+            require_same(store.document_digests(session, study.number), rules.values())
+        except ProblemError as problem:
+            return [problem] * len(uploads)
+        day = self.today()
+        refusals = _refusals(study, rules, day, self.late)
+        needs_tickets = any(version.needs_ticket(study) for version in rules.values())
+        # 2. If several reports share an id, take the first acceptable one: a rejected report uses nothing up.
+        first = {report.id: report for report in reversed(reports) if report.version not in refusals}
+        held: dict[bytes, store.StoredRow] = {}
+        if look_first or needs_tickets or refusals:
+            held = store.held_reports(session, study.number, {report.id for report in reports})
+        fresh = [report for report_id, report in first.items() if report_id not in held]
+        ticketless: dict[bytes, ProblemError] = {}
+        if needs_tickets:
+            fresh, ticketless = redeem(session, rules, study, self.secret, uploads, fresh)
+            first.update((report.id, report) for report in fresh)
+        # 3. Store, and count in the same transaction.
+        stored = store.insert_reports(session, study.number, day, fresh)
+        is_whole = len(stored) == len(fresh)
+        counted = fresh if is_whole else [report for report in fresh if report.id in stored]
+        add_reports(session, self.find, study_id, study.number, counted)
+        if is_whole and len(fresh) == len(reports):
+            return [[Receipt.STORED] * len(upload.reports) for upload in uploads]
+        # 4. Tell stored reports from duplicates and conflicts.
+        others = {report.id for report in reports} - held.keys() - stored
+        held.update(store.held_reports(session, study.number, others))
+        if needs_tickets:
+            reports = [
+                as_stored(rules, report, held.get(report.id, first.get(report.id, report)))
+                for report in reports
+            ]
+        held.update((report_id, first[report_id]) for report_id in stored)
+        outcomes = iter(
+            [
+                _outcome(report, held, stored, refusals.get(report.version, ticketless.get(report.id)))
+                for report in reports
+            ]
+        )
+        return [list(islice(outcomes, len(upload.reports))) for upload in uploads]
 
 
 def _outcome(
@@ -346,13 +342,9 @@ def _refusals(
     if refusal is None:
         return refusals
     for version, one in rules.items():
-        if _shut(_day(one.study.opens), _day(one.study.closes), day, late):
+        if _shut(one.opens, one.closes, day, late):
             refusals.setdefault(version, refusal)
     return refusals
-
-
-def _day(text: str | None) -> date | None:
-    return date.fromisoformat(text) if text else None
 
 
 def _shut(opens: date | None, closes: date | None, day: date, late: timedelta) -> ProblemError | None:

@@ -161,12 +161,6 @@ class PublicPlaces:
         return cells
 
 
-def layout_of(study: Study, sizes: Mapping[str, int]) -> Layout:
-    """Return the layout of a study's reports. sizes: {question id: bytes} in the study's order."""
-    ahead = PublicPlaces(study.public).size
-    return (OneQuestionLayout if study.sample_one_question else Layout)(list(sizes.items()), ahead)
-
-
 def digest_of(body: bytes) -> bytes:
     """Return the (first) digest of a canonical report or batch. Other bodies give arbitrary bytes."""
     start = len(BATCH_HEAD) if body.startswith(BATCH_HEAD) else 0
@@ -181,13 +175,16 @@ class CanonicalForm:
     Args:
         study: the version.
         layout: the places of its payloads.
+        public: the places of its public values.
         checks: {question id: the mechanism's check}.
 
     Attributes:
         size: the size of the longest report in bytes.
     """
 
-    def __init__(self, study: Study, layout: Layout, checks: Mapping[str, Check]) -> None:
+    def __init__(
+        self, study: Study, layout: Layout, public: PublicPlaces, checks: Mapping[str, Check]
+    ) -> None:
         self._study = study
         self._layout = layout
         # JSON orders payloads by name, and a row by the study's order.
@@ -197,7 +194,7 @@ class CanonicalForm:
         self._members = {name: (f'"{name}":"'.encode(), layout.places[name]) for name in names}
         blank = Report("", study.id, study.version, study.digest, {}).to_json()
         self._head, self._tail = (part.encode() for part in blank.split(NO_PAYLOADS))
-        self._public = PublicPlaces(study.public)
+        self._public = public
         longest = len("{}") + sum(len(field.id) + len('"":,') + field.longest for field in study.public)
         self._longest = longest
         # The same few hundred combinations repeat. Strangers choose the texts, so the cache keeps only the

@@ -20,7 +20,7 @@ from collector import store
 from collector.db import Database
 from collector.limiter import log_throttled
 from collector.problems import UNAVAILABLE, ProblemError
-from collector.reports.packing import CanonicalForm, Layout, PublicPlaces, layout_of
+from collector.reports.packing import CanonicalForm, Layout, OneQuestionLayout, PublicPlaces
 from collector.store import ON_DISK, PackedReport, StudyState, Sums
 from collector.tickets.redeem import BlindCheck
 from ldp_client import Mechanism, mechanisms_of
@@ -43,14 +43,16 @@ class ReportCounter:
     need the reports themselves, so that there is no summary.
     """
 
-    def __init__(self, study: Study, mechanisms: Mapping[str, Mechanism], layout: Layout) -> None:
+    def __init__(
+        self, study: Study, mechanisms: Mapping[str, Mechanism], layout: Layout, public: PublicPlaces
+    ) -> None:
         self._study = study
         self._mechanisms = mechanisms
         self._layout = layout
         values = [REDUCTIONS[one.name].size(one) for one in mechanisms.values()]
         tails = [noise_tails.SIZE if noise_tails.has_tails(one) else 0 for one in mechanisms.values()]
         ends = np.cumsum([size for pair in zip(values, tails) for size in (1 + pair[0], pair[1])])
-        self._public = PublicPlaces(study.public)
+        self._public = public
         self._cells = study.cells if keeps_cells(study) else 0
         self._cell_size = int(ends[-1])
         self.size = self._cell_size * max(self._cells, 1)
@@ -133,21 +135,31 @@ class Rules:
     public: PublicPlaces
     form: CanonicalForm
     tally: ReportCounter
+    opens: date | None
+    closes: date | None
     until: date | None
-    blind: BlindCheck | None = None
+    blind: BlindCheck | None
 
     @classmethod
     def of(cls, study: Study) -> Rules:
         """Build the mechanisms. Raises StudyError when one cannot be built."""
-        mechanisms = mechanisms_of(study)
-        layout = layout_of(study, {name: mechanism.payload_size for name, mechanism in mechanisms.items()})
-        form = CanonicalForm(study, layout, {name: mechanism.check for name, mechanism in mechanisms.items()})
-        public = PublicPlaces(study.public)
-        tally = ReportCounter(study, mechanisms, layout)
-        blind = None
-        if study.channel is not None and study.channel.tickets is not None:
-            blind = BlindCheck(study, study.channel.tickets)
-        return cls(study, mechanisms, layout, public, form, tally, kept_until(study), blind)
+        mechanisms, public = mechanisms_of(study), PublicPlaces(study.public)
+        sizes = [(name, mechanism.payload_size) for name, mechanism in mechanisms.items()]
+        layout = (OneQuestionLayout if study.sample_one_question else Layout)(sizes, public.size)
+        checks = {name: mechanism.check for name, mechanism in mechanisms.items()}
+        tickets = None if study.channel is None else study.channel.tickets
+        return cls(
+            study=study,
+            mechanisms=mechanisms,
+            layout=layout,
+            public=public,
+            form=CanonicalForm(study, layout, public, checks),
+            tally=ReportCounter(study, mechanisms, layout, public),
+            opens=date.fromisoformat(study.opens) if study.opens else None,
+            closes=date.fromisoformat(study.closes) if study.closes else None,
+            until=kept_until(study),
+            blind=None if tickets is None else BlindCheck(study, tickets),
+        )
 
     def needs_ticket(self, study: StudyState) -> bool:
         """Return True if this version's reports need a ticket.

@@ -92,8 +92,8 @@ class Uploads:
         book.find("habits", 1)
         if statement:
             die_at(database.engine, statement)
-        admission = intake.Admission(lambda: TODAY, timedelta(7), b"")
-        outcomes = intake.store_works(database, partial(book.find, reserved=True), admission, self.works)
+        find = partial(book.find, reserved=True)
+        outcomes = intake.Intake(database, find, lambda: TODAY, timedelta(7), b"").store(self.works)
         database.engine.dispose()
         return outcomes
 

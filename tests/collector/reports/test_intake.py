@@ -310,15 +310,17 @@ def test_uploads_stored_separately_lock_rows_in_id_order():
     packed = [PackedReport(bytes([place]) * 16, 1, b"") for place in (9, 3, 5)]
     order = []
 
-    def together(_session, _study_id, some):
-        if len(some) > 1:
-            raise ValueError("not together")
-        order.extend(one.id for upload in some for one in upload.reports)
-        return [upload.reports[0].id for upload in some]
+    class Planted(intake.Intake):
+        def _store_study(self, _session, _study_id, some, **_options):
+            if len(some) > 1:
+                raise ValueError("not together")
+            order.extend(one.id for upload in some for one in upload.reports)
+            return [upload.reports[0].id for upload in some]
 
     session = SimpleNamespace(begin_nested=contextlib.nullcontext)
     uploads = [Upload(EARLIER.id, [one]) for one in packed]
-    assert intake._apart(session, EARLIER.id, uploads, together) == [one.id for one in packed]
+    stored = Planted(None, None, None, None, b"")._store_apart(session, EARLIER.id, uploads)
+    assert stored == [one.id for one in packed]
     assert order == sorted(order)
 
 
