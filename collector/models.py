@@ -24,8 +24,7 @@ class StudyRow(Base):
 
     deleted: whether its reports were deleted; devices no longer get the study. final: whether it stays closed
     permanently. needs_tickets: whether a report needs a ticket. spending: see tickets/codes.py. deletions:
-    how many transactions deleted reports that were not withdrawn. withdrawn_exported: how many reports were
-    withdrawn when the last complete export began.
+    how many transactions deleted reports that were not withdrawn.
     """
 
     __tablename__ = "studies"
@@ -41,7 +40,6 @@ class StudyRow(Base):
     needs_tickets: Mapped[bool] = mapped_column(server_default=false())
     spending: Mapped[bytes | None] = mapped_column(LargeBinary)
     deletions: Mapped[int] = mapped_column(server_default=text("0"))
-    withdrawn_exported: Mapped[int] = mapped_column(server_default=text("0"))
 
 
 class CollectorRow(Base):

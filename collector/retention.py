@@ -37,21 +37,19 @@ def delete_chosen(
     """
     versions = [chosen.version or 0]
     if chosen.version is None:
-        versions = act(lambda session: store.published_versions(session, study_id))
+        versions = act(lambda session: list(store.document_digests(session, chosen.study)))
     at_once = min(REPORTS_AT_ONCE, page_limit([find(study_id, version) for version in versions]))
 
     def delete_page(session: Session, after: bytes) -> list[PackedReport]:
         # The lock keeps uploads out: an upload that found a report here must not lose it before it commits.
         row = _locked(session, study_id)
-        delete = store.delete_reports if row.final or is_past else store.empty_reports
-        deleted, withdrawn = delete(session, chosen, after, at_once)
+        keep_ids = not row.final and not is_past
+        deleted = store.remove_reports(session, chosen, after, at_once, keep_ids)
         if deleted:
             take_back_reports(session, find, study_id, row.number, deleted)
         if not all(report.withdrawn for report in deleted):
             # A running export would lack these reports and yet look complete.
             row.deletions += 1
-        # Deleted ids are no longer counted, so subtract them to keep the next export's difference right.
-        row.withdrawn_exported -= withdrawn
         return deleted
 
     total, after = 0, b""

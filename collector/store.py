@@ -50,20 +50,6 @@ SIGNATURES = cast(Table, SignatureRow.__table__)
 STUDIES = cast(Table, StudyRow.__table__)
 REPORTS = cast(Table, ReportRow.__table__)
 IDS_PER_STATEMENT = 500
-# Built once: every commit needs the state of its studies.
-STATE = select(
-    STUDIES.c.number,
-    STUDIES.c.closed,
-    STUDIES.c.deleted,
-    STUDIES.c.final,
-    STUDIES.c.opens,
-    STUDIES.c.closes,
-    STUDIES.c.needs_tickets,
-    STUDIES.c.spending,
-    STUDIES.c.deletions,
-    select(column("version_num")).select_from(table("alembic_version")).scalar_subquery().label("revision"),
-).where(STUDIES.c.id == bindparam("study_id"))
-STATE_KEPT = STATE.with_for_update(read=True)
 DIGESTS = select(DocumentRow.version, DocumentRow.digest).where(DocumentRow.study == bindparam("the_study"))
 NEVER_PUBLISHED = 0
 # A report as it is stored: id, version, payloads, as in PackedReport.
@@ -79,9 +65,9 @@ SELECT %(study)s, new.id, new.version, %(day)s, new.payloads
 FROM unnest(%(ids)b::bytea[], %(versions)b::integer[], %(payloads)b::bytea[]) AS new (id, version, payloads)
 ON CONFLICT DO NOTHING RETURNING id
 """
-HELD_BY_POSTGRESQL = """
-SELECT id, version, payloads FROM reports WHERE study = %(study)s AND id = ANY(%(ids)b::bytea[])
-"""
+HELD = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(
+    REPORTS.c.study == bindparam("the_study"), REPORTS.c.id.in_(bindparam("ids", expanding=True))
+)
 
 
 class PackedReport(NamedTuple):
@@ -115,6 +101,14 @@ class StudyState(NamedTuple):
     needs_tickets: bool
     spending: bytes | None
     deletions: int
+
+
+# Built once: every commit needs the state of its studies.
+STATE = select(
+    *[STUDIES.c[name] for name in StudyState._fields],
+    select(column("version_num")).select_from(table("alembic_version")).scalar_subquery().label("revision"),
+).where(STUDIES.c.id == bindparam("study_id"))
+STATE_KEPT = STATE.with_for_update(read=True)
 
 
 def identity(session: Session) -> bytes:
@@ -186,12 +180,6 @@ def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
     return [(canonical, not closed) for canonical, closed in rows]
 
 
-def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | None:
-    """Return the canonical document of one version of a study, current or not."""
-    statement = select(DocumentRow.canonical).join(StudyRow, DocumentRow.study == StudyRow.number)
-    return session.scalar(statement.where(StudyRow.id == study_id, DocumentRow.version == version))
-
-
 def document_digests(session: Session, study: int) -> dict[int, str]:
     """Return the digest of every version of a study that was ever published. study: its number."""
     rows = session.connection().execute(DIGESTS, {"the_study": study})
@@ -205,12 +193,6 @@ def study_numbers(session: Session) -> list[tuple[str, int]]:
     """
     rows = session.execute(select(StudyRow.id, StudyRow.number))
     return sorted((study_id, number) for study_id, number in rows)
-
-
-def published_versions(session: Session, study_id: str) -> list[int]:
-    """Return every version of a study that was ever published, the first version first."""
-    statement = select(DocumentRow.version).join(StudyRow, DocumentRow.study == StudyRow.number)
-    return list(session.scalars(statement.where(StudyRow.id == study_id).order_by(DocumentRow.version)))
 
 
 def add_signature(session: Session, document: DocumentRow, signature: Signature) -> None:
@@ -280,25 +262,22 @@ class Chosen(NamedTuple):
         return here if self.version is None else [*here, REPORTS.c.version == self.version]
 
 
-class Deleted(NamedTuple):
-    """Deleted reports, and how many of them had been withdrawn."""
+def remove_reports(
+    session: Session, chosen: Chosen, after: bytes, most: int, keep_ids: bool
+) -> list[PackedReport]:
+    """Delete the next `most` reports by id, and return their former contents.
 
-    reports: list[PackedReport]
-    withdrawn: int
-
-
-def delete_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> Deleted:
-    """Delete the next `most` reports by id with their ids, and return their former contents.
-
-    after: the id to continue from, so that reports which stay are not read again.
+    after: the id to continue from, so that reports which stay are not read again. keep_ids: the ids stay, and
+    withdrawn reports are skipped. The day of the others becomes EXPIRED: they were not withdrawn. The caller
+    holds the study's row.
     """
-    ids = select(REPORTS.c.id).where(*chosen.conditions(), REPORTS.c.id > after)
-    ids = ids.order_by(REPORTS.c.id).limit(most)
-    deleted = delete(REPORTS).where(REPORTS.c.study == chosen.study, REPORTS.c.id.in_(ids))
-    statement = deleted.returning(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads, REPORTS.c.day)
-    rows = session.connection().execute(statement).all()
-    withdrawn = sum(not row.payloads and row.day != EXPIRED for row in rows)
-    return Deleted([PackedReport(*row[:3]) for row in rows], withdrawn)
+    left = [REPORTS.c.payloads != b""] if keep_ids else []
+    rows = select_rows(session, *chosen.conditions(), REPORTS.c.id > after, *left, limit=most)
+    reports = list(map(PackedReport._make, rows))
+    change = update(REPORTS).values(payloads=b"", day=EXPIRED) if keep_ids else delete(REPORTS)
+    removed = REPORTS.c.id.in_([report.id for report in reports])
+    session.connection().execute(change.where(REPORTS.c.study == chosen.study, removed))
+    return reports
 
 
 def count_reports(session: Session, chosen: Chosen) -> int:
@@ -320,23 +299,11 @@ def ask_upkeep(session: Session) -> None:
 def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:
     """Return the stored reports among these ids, including withdrawn ones."""
     held: dict[bytes, StoredRow] = {}
-    connection = session.connection()
-    select_held = {"sqlite": _held_by_sqlite, "postgresql": _held_by_postgresql}[connection.dialect.name]
     remaining = iter(ids)
     while chunk := list(islice(remaining, IDS_PER_STATEMENT)):
-        rows = select_held(connection, study, chunk)
+        rows = _driver_rows(session.connection().execute(HELD, {"the_study": study, "ids": chunk}))
         held.update(zip([row[0] for row in rows], rows))
     return held
-
-
-def _held_by_sqlite(connection: Connection, study: int, ids: Sequence[bytes]) -> list[StoredRow]:
-    marks = ",".join("?" * len(ids))
-    statement = f"SELECT id, version, payloads FROM reports WHERE study = ? AND id IN ({marks})"
-    return _driver_rows(connection.exec_driver_sql(statement, (study, *ids)))
-
-
-def _held_by_postgresql(connection: Connection, study: int, ids: Sequence[bytes]) -> list[StoredRow]:
-    return _driver_rows(connection.exec_driver_sql(HELD_BY_POSTGRESQL, {"study": study, "ids": ids}))
 
 
 def report_page(
@@ -429,18 +396,9 @@ def study_overviews(session: Session) -> list[StudyOverview]:
     arrivals: dict[int, list[Arrivals]] = defaultdict(list)
     for study, *count in sorted(map(tuple, session.execute(counted))):
         arrivals[study].append(Arrivals(*count))
-    columns = (
-        StudyRow.number,
-        StudyRow.id,
-        StudyRow.version,
-        StudyRow.closed,
-        StudyRow.deleted,
-        StudyRow.needs_tickets,
-        StudyRow.opens,
-        StudyRow.closes,
-    )
-    rows = session.execute(select(*columns).order_by(StudyRow.id))
-    return [StudyOverview(*row, versions[row.number], arrivals[row.number]) for row in rows]
+    columns = [STUDIES.c[name] for name in StudyOverview._fields if name in STUDIES.c]
+    rows = session.execute(select(*columns).order_by(STUDIES.c.id))
+    return [StudyOverview._make([*row, versions[row.number], arrivals[row.number]]) for row in rows]
 
 
 def database_bytes(session: Session) -> int:
@@ -518,22 +476,6 @@ def _slot(connection: Connection) -> int:
     return 0 if connection.dialect.name == "sqlite" else os.getpid() % SLOTS
 
 
-def empty_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> Deleted:
-    """Delete all but the ids of the next `most` reports, by id. Return the deleted reports.
-
-    Withdrawn reports are skipped. The day becomes EXPIRED: these reports were not withdrawn. after: the id to
-    continue from.
-    The caller holds the study's row.
-    """
-    kept = (REPORTS.c.payloads != b"", REPORTS.c.id > after)
-    found = list(map(PackedReport._make, select_rows(session, *chosen.conditions(), *kept, limit=most)))
-    one = update(REPORTS).where(REPORTS.c.study == chosen.study, REPORTS.c.id == bindparam("one"))
-    if found:
-        gone = one.values(payloads=b"", day=EXPIRED)
-        session.connection().execute(gone, [{"one": report.id} for report in found])
-    return Deleted(found, withdrawn=0)
-
-
 def withdraw_report(session: Session, study: int, day: date, report_id: bytes) -> PackedReport | None:
     """Delete all of a report but its id. Return its former row, withdrawn or not, or None if there is none.
 
@@ -568,19 +510,6 @@ def count_withdrawn(session: Session, study: int) -> int:
     """Return how many reports of a study were withdrawn and still have their ids stored."""
     here = (REPORTS.c.study == study, REPORTS.c.payloads == b"", REPORTS.c.day != EXPIRED)
     return int(session.execute(select(func.count()).where(*here)).scalar_one())
-
-
-def withdrawn_since_export(session: Session, study: int, withdrawn: int) -> int:
-    """Return how many of `withdrawn` reports were withdrawn since the last complete export."""
-    exported = session.execute(
-        select(StudyRow.withdrawn_exported).where(StudyRow.number == study)
-    ).scalar_one()
-    return max(0, withdrawn - exported)
-
-
-def note_export(session: Session, study: int, withdrawn: int) -> None:
-    """Store how many reports were withdrawn when a complete export began."""
-    session.execute(update(StudyRow).where(StudyRow.number == study).values(withdrawn_exported=withdrawn))
 
 
 # PostgreSQL has a table for each study's reports, a partition of `reports` by the study's number: the

@@ -5,7 +5,7 @@ from ldp_client.documents.canonical import canonical_json
 FORMAT = "ldpkit.export-end/1"
 # How often reports of the study were deleted. A client that resumes sends it: no deletion may be newer.
 DELETIONS_HEADER = "LDPKit-Deletions"
-# How many reports were withdrawn since the last complete export: its copies still have them.
+# How many reports were withdrawn up to now: earlier exports may still have them.
 WITHDRAWN_HEADER = "LDPKit-Withdrawn"
 
 

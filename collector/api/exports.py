@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from functools import partial
 from itertools import chain
 
 from flask import Response, make_response, request
@@ -16,7 +15,7 @@ from collector.exports.formats import FORMATS, MEDIA_TYPE
 from collector.keys import Role
 from collector.reports.paging import open_export
 from collector.reports.sums import summary_text
-from collector.store import count_withdrawn, note_export, withdrawn_since_export
+from collector.store import count_withdrawn
 from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER
 
 exports = Api("exports", __name__)
@@ -33,29 +32,25 @@ def export_reports(study_id: str, format: str | None, after: bytes | None, delet
     """Stream every report in the order of the ids; the last line counts them, so that a cut is noticed.
 
     `after` a report's id resumes the stream. A client that resumes sends `deletions`, the count in the
-    earlier answer's header. Another header says how many reports were withdrawn since the last export:
-    earlier copies still have these.
+    earlier answer's header. Another header says how many reports were withdrawn up to now: earlier
+    copies may still have them.
     """
     collector = current_collector()
     form = FORMATS[format or "ndjson"]
     export = open_export(collector, study_id, after or b"", dated=form.dated, deletions=deletions)
     with collector.database.read() as session:
         withdrawn = count_withdrawn(session, export.number)
-        since = withdrawn_since_export(session, export.number, withdrawn)
 
     def stream() -> Generator[bytes, None, None]:
         # Python also ends a generator that nobody reads to its end or closes.
         with collector.exports.hold():
             yield from form.stream(export)
-            if not after:
-                # A resumed export may have reports that were withdrawn since it began: it is no new copy.
-                collector.database.act(partial(note_export, study=export.number, withdrawn=withdrawn))
 
     parts = stream()
     # Read the first page now, while an error can still become a status.
     response = Response(chain([next(parts)], parts), content_type=MEDIA_TYPE)
     response.headers[DELETIONS_HEADER] = str(export.deletions)
-    response.headers[WITHDRAWN_HEADER] = str(since)
+    response.headers[WITHDRAWN_HEADER] = str(withdrawn)
     response.call_on_close(parts.close)
     collector.daily.write(acting_key().name, "export", study_id)
     return response

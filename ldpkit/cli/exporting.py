@@ -73,8 +73,7 @@ def export(study: str, out: str, summary: bool, collector: str) -> None:
     if start.withdrawn:
         were = "report was" if start.withdrawn == 1 else "reports were"
         lines.append(
-            f"{start.withdrawn} {were} withdrawn since the last export: delete older copies, which may have "
-            "them"
+            f"{start.withdrawn} {were} withdrawn up to now: delete older copies, which may have them"
         )
     show(lines)
 
@@ -116,7 +115,7 @@ class Start:
     """The collector's statements at the beginning of an export.
 
     Attributes:
-        withdrawn: how many reports were withdrawn since the last export.
+        withdrawn: how many reports were withdrawn up to now.
         deletions: the count of deletions, to be sent when the export is resumed.
     """
 
