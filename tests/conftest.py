@@ -43,8 +43,10 @@ def pytest_configure(config: pytest.Config) -> None:
         # Single operations too: a test that does without jit compiles hundreds, and others the same.
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-    # The workers share the cores already: threads inside each would wait for one another. XLA's older way to
-    # compile what it fuses takes half the time, and what comes of it runs as fast.
+    # The workers share the cores already: threads inside each would wait for one another, those of OpenBLAS
+    # at full load. It reads this when NumPy is first imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # XLA's older way to compile what it fuses takes half the time, and what comes of it runs as fast.
     os.environ.setdefault(
         "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false --xla_cpu_use_fusion_emitters=false"
     )
