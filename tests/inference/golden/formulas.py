@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from inference import analyse_waves
 from tests import studies
-from tests.inference.golden.case import Case, Collected, Draws, Question, analysed, collected, stated
+from tests.inference.golden.case import KEPT, Case, Collected, Draws, Question, analysed, collected, stated
 from tests.inference.golden.choices import chances_of
 from tests.inference.golden.numbers import counted, log_prior, masses_of, places_of
 from tests.inference.golden.reference import Points, Target, Values
@@ -375,7 +375,7 @@ def _waves() -> Waves:
 def _fitted_waves(data: Waves) -> Draws:
     waves = {name: (one.study, one.reports) for name, one in data.each.items()}
     priors = _priors("Intercept", "wave[2025]", "region[north]")
-    found = analyse_waves(waves, "ever ~ wave + region", priors=priors)
+    found = analyse_waves(waves, "ever ~ wave + region", priors=priors, draws=KEPT)
     return dict(found.draws)
 
 

@@ -14,7 +14,7 @@ from ldp_client import mechanisms_of
 from schemas import Study
 from summaries import QuestionSummary
 from tests import studies
-from tests.inference.golden.case import Case, Draws, Question
+from tests.inference.golden.case import KEPT, Case, Draws, Question
 from tests.inference.golden.choices import BERNOULLI, CONCENTRATION, DIRICHLET, LABELS
 from tests.inference.golden.numbers import NORMAL, gaussian_scale, log_prior, masses_of
 from tests.inference.golden.records import (
@@ -68,7 +68,7 @@ def fitted(data: Total) -> Draws:
     (question,) = data.study.questions
     part = QuestionSummary(DEVICES, np.asarray(data.total, np.int64))
     summary = Summary(data.study.id, data.study.version, data.study.digest, {question.id: part})
-    return dict(fit(data.study, summary)[question.id].draws)
+    return dict(fit(data.study, summary, draws=KEPT)[question.id].draws)
 
 
 def _share(data: Total, scale: float) -> Target:
