@@ -85,8 +85,8 @@ class ClippedLaw(Distribution):
 
         Args:
             edges: increasing within [low, high], shape (..., K + 1).
-            tilt: per unit of length.
-            origin: keeps the exponent small, shape (..., K).
+            tilt: per unit of length, shape (..., 1) or a number.
+            origin: keeps the exponent small, shape (..., K); it may have leading axes more, as `tilt` may.
 
         Returns:
             The K integrals, shape (..., K).
@@ -104,7 +104,7 @@ class ClippedLaw(Distribution):
         """
         inside = jnp.clip(z, self.low, self.high)
         low, high = (jnp.broadcast_to(end, z.shape) for end in (self.low, self.high))
-        # What is below the report and what is above it, at once: a program half as large.
+        # What is below the report and what is above it, at once: less to compile.
         edges = jnp.stack([jnp.stack([low, inside], -1), jnp.stack([inside, high], -1)])
         signs = jnp.reshape(jnp.array([1.0, -1.0]), (2,) + (1,) * (z.ndim + 1))
         below, above = self.tilted_masses(edges, signs / scale[..., None], inside[..., None])[..., 0]

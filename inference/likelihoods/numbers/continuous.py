@@ -199,7 +199,7 @@ class ClippedContinuous(ClippedLaw):
         """Return the tilted mass of an end panel, in the cell that contains it: (..., K)."""
         nodes, cells = end.nodes, edges.shape[-1] - 1
         index = jnp.clip(jnp.sum(edges <= end.at + end.length / 2) - 1, 0, cells - 1)
-        tilted = jnp.exp(self._log_end_masses(end) + tilt * (nodes.points - origin[index]))
+        tilted = jnp.exp(self._log_end_masses(end) + tilt * (nodes.points - origin[..., index][..., None]))
         return jnp.where(jnp.arange(cells) == index, tilted.sum(-1, keepdims=True), 0.0)
 
     def _log_end_masses(self, end: _End) -> Array:

@@ -49,10 +49,13 @@ def laplace_flows(base: Law, edges: Array, noise_scale: Array) -> tuple[Array, A
     scale = jnp.asarray(noise_scale)[..., None]
     inner = jnp.clip(edges, jnp.asarray(base.low)[..., None], jnp.asarray(base.high)[..., None])
     left, right = edges[..., :-1], edges[..., 1:]
-    crossing_left = base.tilted_masses(inner, -1 / scale, left) / 2
-    crossing_right = base.tilted_masses(inner, 1 / scale, right) / 2
-    staying = base.tilted_masses(inner, 0.0, left) - crossing_left - crossing_right
     log_low, log_high = base.log_atoms()
+    # What decays to the left, what decays to the right, and all, at once: half of the program to trace.
+    axes = max(edges.ndim, scale.ndim, log_low.ndim + 1)
+    signs = jnp.reshape(jnp.array([-1.0, 1.0, 0.0]), (3,) + (1,) * axes)
+    tilted = base.tilted_masses(inner, signs / scale, jnp.where(signs > 0, right, left))
+    crossing_left, crossing_right = tilted[0] / 2, tilted[1] / 2
+    staying = tilted[2] - crossing_left - crossing_right
     parts = (
         _Flows(staying, crossing_left, crossing_right),
         _atom(base.low, log_low, edges, scale),
