@@ -71,7 +71,7 @@ def test_the_page_on_models_runs(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        env={"PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
     # The mean is 0.3 before clipping; five posterior sd are about 0.2.
