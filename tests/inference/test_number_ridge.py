@@ -45,7 +45,7 @@ def upper():
     counts[1:-1] = np.rint(250 * shares / shares.sum())
     counts[-1] = 500 - counts.sum()
     model = replace(model, data={**model.data, "counts": counts.astype(np.int64)})
-    return model, sample(model, seed=1)
+    return model, sample(model, seed=1, kept=500)
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_posterior_on_ridge_matches_original_coordinates(upper):
     model, drawn = upper
     with jax.enable_x64(True):
         space, data = space_of(replace(model, sampling=Sampling())), as_arrays(model.data)
-        mean, log_sd = np.meshgrid(np.linspace(0.9, 6.0, 160), np.linspace(-9.0, 1.5, 160))
+        mean, log_sd = np.meshgrid(np.linspace(0.9, 6.0, 80), np.linspace(-9.0, 1.5, 80))
         # Sites are in the order of their names.
         vectors = jnp.asarray(np.stack([mean.ravel(), log_sd.ravel()], -1))
         potentials = np.asarray(jax.jit(jax.vmap(space.potential, (0, None)))(vectors, data))
