@@ -14,13 +14,9 @@ from collector.api.operator import status
 from collector.context import Collector, current_collector
 from collector.keys import CHALLENGE, TOKEN_KEY, Key, Role
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
-from collector.reports.rules import Rules
 from collector.status import state_of
 from collector.store import StudyOverview
 from ldp_client.device.arguments import LOOPBACK
-from ldp_client.explain import FEW_PEOPLE, in_words, odds_of, public_line
-from ldp_client.words.text import rounded_up
-from summaries.influence import FALSE_SHARE, influence_in_words
 
 # The form has only a key.
 MOST_OF_FORM = 4096
@@ -37,13 +33,6 @@ MOST_WORDS = 200
 # Studies that the page shows: each takes some milliseconds, and the page is read again every few seconds.
 MOST_STUDIES = 50
 TITLES = {kind.name: kind.title for kind in KINDS}
-ASKS = {
-    "number": "A number.",
-    "choice": "One of {} choices.",
-    "yes_no": "Yes or no.",
-    "record": "A record.",
-    "table": "A table of many records.",
-}
 
 
 @page.get("/")
@@ -173,25 +162,16 @@ def _days(by_day: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _study(collector: Collector, overview: StudyOverview, status: dict[str, Any]) -> dict[str, Any]:
-    """Return the template's values for a study: its status, its document, and both in words."""
-    rules = collector.rules.find(overview.id, overview.version)
-    study = rules.study
-    few = max(study.cells - overview.reports_now // FEW_PEOPLE, 0)
+    """Return the template's values for a study: its status, its document and its state in words."""
+    study = collector.rules.find(overview.id, overview.version).study
     return {
         **status,
         "document": study,
         "state_in_words": _state(overview, collector.today()),
-        "repeats": any(question.repeats for question in study.questions),
-        "odds": odds_of(study, float(study.epsilon), float(study.delta)),
-        "public": [public_line(field) for field in study.public],
         "carried": [
             {"id": field.id, "text": field.text, "choices": list(field.choices or ())}
             for field in study.carried
         ],
-        "cells": f"{study.cells:,}",
-        # A lower bound on the number of cells with fewer people.
-        "few": f"{few:,}",
-        "questions": _questions(rules),
         "days": _days(status["by_day"]),
     }
 
@@ -203,18 +183,3 @@ def _state(study: StudyOverview, today: date) -> str:
     if state == "ended":
         return f"ended on {study.closes}"
     return f"open from {study.opens or 'its publication'} to {study.closes or 'its closing by an operator'}"
-
-
-def _questions(rules: Rules) -> list[dict[str, Any]]:
-    # Each device draws its question at random, so each question gets about this share of all reports.
-    part = 1 / len(rules.study.questions) if rules.study.sample_one_question else 1.0
-    return [
-        {
-            "id": question.id,
-            "text": question.full_text or ASKS[question.ask].format(len(question.choices)),
-            "words": in_words(rules.mechanisms[question.id]),
-            "epsilon": rounded_up(float(rules.mechanisms[question.id].privacy.epsilon)),
-            "influence": influence_in_words(rules.mechanisms[question.id], FALSE_SHARE, part),
-        }
-        for question in rules.study.questions
-    ]

@@ -13,7 +13,6 @@ from sqlalchemy import select
 from collector.keys import MOST_SESSIONS, Role, add_key, remove_key
 from collector.models import SessionRow
 from schemas import Study
-from tests import studies
 from tests.collector.answered import client_of
 from tests.kit.deleting import delete_study
 from tests.portable import chromium
@@ -32,7 +31,7 @@ def test_the_page_needs_a_key(habits, token):
     assert client_of(habits, token).get("/").status_code == 200
 
 
-def test_page_shows_questions_and_report_counts(habits, study, make_report, token):
+def test_page_shows_budget_and_report_counts(habits, study, make_report, token):
     habits.post([make_report(study).to_document() for _ in range(7)])
     habits.put(make_report(study, digest="0" * 64))
     text = client_of(habits, token).get("/").text
@@ -40,8 +39,7 @@ def test_page_shows_questions_and_report_counts(habits, study, make_report, toke
         "Habits",
         "<strong>7</strong> reports",
         "report-invalid",
-        "Laplace noise",
-        "Yes or no.",
+        "All questions together: ε = ",
     ):
         assert words in text
 
@@ -120,25 +118,6 @@ def test_browser_updates_counts_without_reload(start_server, study, make_report,
             entry["message"] for entry in driver.get_log("browser") if " 401 " not in entry["message"]
         ]
         assert messages == []
-
-
-def test_every_mechanism_has_a_description(empty, token):
-    study = Study(studies.document(*studies.ALL, *studies.NEWER))
-    assert empty.publish(study).status_code == 201
-    response = client_of(empty, token).get("/")
-    assert response.status_code == 200
-    assert response.text.count("of the reports were false") == len(study.questions)
-
-
-def test_page_counts_cells_of_the_current_version_only(habits, study, make_report, token):
-    """Reports of an earlier version do not count towards the cells of the current version."""
-    habits.post([make_report(study).to_document() for _ in range(40)])
-    side = {"id": "side", "choices": ["n", "s"]}
-    assert habits.publish(Study({**study.document, "version": 2, "public": [side]})).status_code == 201
-    text = client_of(habits, token).get("/").text
-    assert "<strong>40</strong> reports, 0 of them of version 2" in text
-    assert "at least 2 have fewer than 20" in text
-    assert "side: sent as it is" in text
 
 
 def test_page_shows_no_study_as_open_after_its_last_day(habits, study, token):

@@ -186,7 +186,7 @@ def test_pages_do_not_list_a_million_choices(empty):
     assert len(page) < 20_000
     assert "a whole number from 0 to 999,999" in page
     overview = client_of(empty, empty.operator["Authorization"].split()[1]).get("/").text
-    assert "One of 1000000 choices." in overview
+    assert len(overview) < 20_000
 
 
 @pytest.mark.attack(15)
