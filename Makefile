@@ -50,9 +50,9 @@ schemas: $(VENV)/test.installed
 # What the collector serves: the participant's page, the worker that sends for it what it could not, and for other
 # sites the element and the library.
 page: $(NPM_PACKAGES)
-	cd tests/portable && for pair in collector/assets/participant:page collector/assets/sender:worker \
+	cd tests/portable && for pair in collector/pages/assets/participant:page collector/pages/assets/sender:worker \
 	    js/index:ldpkit js/element:element; do \
-	  npm run --silent bundle -- ../../$${pair%:*}.js --outfile=../../collector/assets/$${pair#*:}.js || exit; done
+	  npm run --silent bundle -- ../../$${pair%:*}.js --outfile=../../collector/pages/assets/$${pair#*:}.js || exit; done
 
 # Into site/: the documentation, strictly: a link that leads nowhere is an error (not with --quiet, which hears none).
 site: $(VENV)/dev.installed

@@ -70,7 +70,7 @@ def create_app(
         InputError: a setting is wrong, or the database cannot be used.
     """
     settings = settings_of(config)
-    app = Flask("collector", static_folder=None, template_folder="templates")
+    app = Flask("collector", static_folder=None, template_folder="pages/templates")
     collector = open_collector(settings, today)
     _check_studies(collector)
     app.extensions[EXTENSION] = collector

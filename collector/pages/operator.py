@@ -21,7 +21,7 @@ from ldp_client.device.arguments import LOOPBACK
 # The form has only a key.
 MOST_OF_FORM = 4096
 
-page = Blueprint("page", __name__, static_folder="../assets", static_url_path="/assets/operator")
+page = Blueprint("page", __name__, static_folder="assets", static_url_path="/assets/operator")
 SAME_SITE = ("same-origin", "none")
 # The picture of a study's reports shows so many last days.
 MOST_DAYS = 60

@@ -42,7 +42,7 @@ from schemas import Study
 
 participant = Blueprint("participant", __name__)
 
-ASSET_FOLDER = Path(__file__).parents[1] / "assets"
+ASSET_FOLDER = Path(__file__).parent / "assets"
 SCRIPT = "text/javascript"
 # Other sites load these two: the element that shows a study, and the library.
 SHARED = ("element.js", "ldpkit.js")

@@ -15,7 +15,7 @@ globalThis.FormData = class {
   getAll = (name) => this.fields[name] ?? [];
   has = (name) => name in this.fields;
 };
-const from = (name) => import(new URL(`../../collector/assets/${name}.js`, import.meta.url));
+const from = (name) => import(new URL(`../../collector/pages/assets/${name}.js`, import.meta.url));
 const { PROBLEMS, answersIn, entriesOf, readNumber } = await from("entries");
 const { inWords, say } = await from("words");
 const { inOwnLabels, shownIn } = await from("shown");
@@ -177,12 +177,12 @@ test("a page around the frame hears ready and done and nothing else", async () =
   globalThis.window = {};
   globalThis.parent = window;
   // Outside of a frame it tells nobody.
-  const alone = await import("../../collector/assets/framed.js?alone");
+  const alone = await import("../../collector/pages/assets/framed.js?alone");
   alone.tellFrame("sent", true);
   globalThis.parent = { postMessage: (...said_) => heard.push(said_) };
   const tell = async (...states) => {
     heard.length = 0;
-    const { tellFrame } = await import(`../../collector/assets/framed.js?${states}`);
+    const { tellFrame } = await import(`../../collector/pages/assets/framed.js?${states}`);
     for (const [state, ...more] of states) tellFrame(state, ...more);
     return heard.map(([{ ldpkit }]) => ldpkit);
   };

@@ -22,12 +22,12 @@ ROOT = Path(__file__).parents[2]
 SCRIPTS = ("participant", "entries", "parts", "words", "told", "leaves")
 # Where sentences of the page are: files, and how Babel reads them.
 SOURCES = (
-    ("collector/templates/participant.html", "jinja2.ext:babel_extract"),
-    ("collector/templates/questions.html", "jinja2.ext:babel_extract"),
-    ("collector/templates/layout.html", "jinja2.ext:babel_extract"),
-    ("collector/templates/missing.html", "jinja2.ext:babel_extract"),
+    ("collector/pages/templates/participant.html", "jinja2.ext:babel_extract"),
+    ("collector/pages/templates/questions.html", "jinja2.ext:babel_extract"),
+    ("collector/pages/templates/layout.html", "jinja2.ext:babel_extract"),
+    ("collector/pages/templates/missing.html", "jinja2.ext:babel_extract"),
     ("collector/pages/illustration.py", "python"),
-    *((f"collector/assets/{name}.js", "javascript") for name in SCRIPTS),
+    *((f"collector/pages/assets/{name}.js", "javascript") for name in SCRIPTS),
 )
 KEYWORDS = {**DEFAULT_KEYWORDS, "say": None, "sayCount": (1, 2), "sentence": None}
 # Sentences of the device library that a participant's page shows, by the start of their keys.

@@ -37,8 +37,8 @@ MOST_BYTES_OF = {
 BEHIND = {"levels": ("sampled_products", 1_600), "leaving": ("sending", 1_400), "tickets": ("leaving", 4_000)}
 ON_DEMAND = [*MECHANISMS, *MOST_BYTES_OF, *BEHIND, "oblivious"]
 BUNDLES = {
-    "page.js": "collector/assets/participant.js",
-    "worker.js": "collector/assets/sender.js",
+    "page.js": "collector/pages/assets/participant.js",
+    "worker.js": "collector/pages/assets/sender.js",
     "ldpkit.js": "js/index.js",
     "element.js": "js/element.js",
 }
@@ -72,7 +72,7 @@ def test_bundles_are_small():
 
 def test_collector_serves_bundles_of_the_modules_as_they_are():
     """`make page` writes the bundles."""
-    assets = JAVASCRIPT.parent / "collector" / "assets"
+    assets = JAVASCRIPT.parent / "collector" / "pages" / "assets"
     for served_name, source in BUNDLES.items():
         command = ["npm", "run", "--silent", "bundle", "--", f"../../{source}"]
         bundled = subprocess.run(command, cwd=npm.FOLDER, check=True, capture_output=True)

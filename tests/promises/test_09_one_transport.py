@@ -211,7 +211,7 @@ def woken(worker: Path) -> Any:
 @pytest.mark.slow
 @pytest.mark.needs("node")
 def test_the_service_worker_asks_the_collector_alone(tmp_path: Path) -> None:
-    worker = REPOSITORY / "collector" / "assets" / "worker.js"
+    worker = REPOSITORY / "collector" / "pages" / "assets" / "worker.js"
     sent = ["PUT collector.example", "PUT collector.example", "unregistered"]
     assert woken(worker) == sent
     # A planted fault: the worker asks another host when it starts.

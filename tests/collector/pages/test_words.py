@@ -228,7 +228,7 @@ def literal(template):
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_templates_contain_no_literal_text(name, pytestconfig):
-    template = (pytestconfig.rootpath / "collector" / "templates" / f"{name}.html").read_text("utf-8")
+    template = (pytestconfig.rootpath / f"collector/pages/templates/{name}.html").read_text("utf-8")
     assert literal(template) == set()
     assert literal('<p>{{ x }} Thank you</p><i title="To you">{% if %}') == {"Thank you", "To you"}
 
@@ -242,7 +242,7 @@ def spoken(script):
 
 @pytest.mark.parametrize("name", catalogues.SCRIPTS)
 def test_scripts_say_only_marked_sentences(name, pytestconfig):
-    script = (pytestconfig.rootpath / "collector" / "assets" / f"{name}.js").read_text("utf-8")
+    script = (pytestconfig.rootpath / "collector" / "pages" / "assets" / f"{name}.js").read_text("utf-8")
     ids = [message.id for message in catalogues.sentences() if message.id]
     marked = {text for id_ in ids for text in ([id_] if isinstance(id_, str) else id_)}
     assert [text for text in spoken(script) if text not in marked] == []

@@ -112,6 +112,6 @@ console.log(JSON.stringify(JSON.parse(process.argv[2]).map(read).map(said)));
 @pytest.mark.attack(19)
 def test_ambiguous_number_on_the_page_is_rejected_whatever_the_bounds():
     """Type a number beyond the bounds with a mark between thousands: the page took a thousandth of it."""
-    entries = Path(__file__).parents[3] / "collector" / "assets" / "entries.js"
+    entries = Path(__file__).parents[3] / "collector" / "pages" / "assets" / "entries.js"
     read = npm.node("--input-type=module", "-e", READ, entries.as_uri(), json.dumps(TYPED))
     assert json.loads(read) == [expected for _, _, expected in TYPED]

@@ -1,7 +1,7 @@
 /** A study in the language of its page: what a person reads, and the answers as the study itself has them. */
 
-import { parseStudy } from "../../js/index.js";
-import { plain } from "../../js/languages.js";
+import { parseStudy } from "../../../js/index.js";
+import { plain } from "../../../js/languages.js";
 
 /** The study with its texts in that language, to show and to read answers with: only the study is answered. */
 export async function shownIn(study, language) {

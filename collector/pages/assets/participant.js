@@ -1,7 +1,7 @@
 /** The participant's page: shows the part that fits the report's state, and acts on what the person does. */
 
-import { mechanismFor, openDevice, parseStudy } from "../../js/index.js";
-import { readTicket } from "../../js/changing.js";
+import { mechanismFor, openDevice, parseStudy } from "../../../js/index.js";
+import { readTicket } from "../../../js/changing.js";
 import { answersIn, entriesOf } from "./entries.js";
 import { tellFrame } from "./framed.js";
 import { sendLater } from "./later.js";

@@ -1,6 +1,6 @@
 /** What the payloads of a report say, in the words that the page carries: one language's. */
 
-import { mechanismFor } from "../../js/index.js";
+import { mechanismFor } from "../../../js/index.js";
 import { shownValue } from "./shown.js";
 
 // By what a sampler says that its payloads are, else by the kind of question; what neither has is a code.

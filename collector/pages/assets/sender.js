@@ -3,8 +3,8 @@
  * now and then where the browser does that.
  */
 
-import { openDevice } from "../../js/device.js";
-import { openLedger } from "../../js/ledger.js";
+import { openDevice } from "../../../js/device.js";
+import { openLedger } from "../../../js/ledger.js";
 
 for (const kind of ["sync", "periodicsync"]) addEventListener(kind, (event) => event.waitUntil(sendWhatWaits()));
 

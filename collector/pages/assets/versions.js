@@ -1,6 +1,6 @@
 /** The versions of this page's study that reports answer. Each is kept for the page's life. */
 
-import { parseStudy } from "../../js/index.js";
+import { parseStudy } from "../../../js/index.js";
 
 const TIMEOUT_MS = 10_000;
 const kept = new Map();
