@@ -28,19 +28,17 @@ class OpenShares:
         self.priors: dict[str, Stated] = {}
         self.laws: dict[str, Stated] = {}
         for weights in self.weights:
-            count = weights.branches
-            if not weights.labels:
-                prior = given.of([weights.name], state("beta", a=1.0, b=1.0), "share")[0]
-                alone, rest = [prior["a"]], [prior["b"]]
+            if weights.labels:
+                usual = state("dirichlet", concentration=(1.0,) * weights.branches)
+                each = given.of([weights.name], usual, "weights")[0]["concentration"]
             else:
-                usual = state("dirichlet", concentration=(1.0,) * count)
-                prior = given.of([weights.name], usual, "weights", count)[0]
-                each = prior["concentration"]
-                alone, rest = each[:-1], [sum(each[place:]) for place in range(1, count)]
-            laws = [state("beta", a=a, b=b) for a, b in zip(alone, rest, strict=True)]
-            self.laws |= dict(zip(weights.sites, laws, strict=True))
-            margins = laws if not weights.labels else [state("beta", a=a, b=sum(each) - a) for a in each]
-            self.priors |= dict(zip(weights.names, margins, strict=True))
+                prior = given.of([weights.name], state("beta", a=1.0, b=1.0), "share")[0]
+                each = (prior["a"], prior["b"])
+            for place, site in enumerate(weights.sites):
+                self.laws[site] = state("beta", a=each[place], b=sum(each[place + 1 :]))
+            for place, name in enumerate(weights.names):
+                others = sum((*each[:place], *each[place + 1 :]))
+                self.priors[name] = state("beta", a=each[place], b=others)
 
     def draw(self) -> dict[str, Array]:
         """Sample inside a NumPyro program."""

@@ -49,11 +49,8 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 _MAY_BE_NEGATIVE = ("loc",)
 
 
-def stated(name: str, given: Any, kind: str = "real", count: int = 1) -> Stated:
-    """Check a stated prior: "flat", or {"distribution": …}. Raises InputError for any other.
-
-    count: of the weights that it is the prior of.
-    """
+def stated(name: str, given: Any, kind: str = "real", count: int = 0) -> Stated:
+    """Check a stated prior: "flat", or {"distribution": …}. count: of weights. Raises InputError."""
     if given == FLAT and kind == "real":
         return FLAT_PRIOR
     laws = KINDS[kind]
@@ -108,18 +105,13 @@ class Given:
         # {stated name: True if it was a parameter's first (own) name, False if a wider one}.
         self._taken: dict[str, set[bool]] = {}
 
-    def of(
-        self, names: Sequence[str], default: Stated, kind: str = "real", count: int = 1
-    ) -> tuple[Stated, bool]:
-        """Return the prior of the parameter with these names, narrowest first, and whether it was stated.
-
-        count: of the weights that it is the prior of.
-        """
+    def of(self, names: Sequence[str], default: Stated, kind: str = "real") -> tuple[Stated, bool]:
+        """Return the prior of the parameter with these names, narrowest first, and whether it was stated."""
         self._asked += names
         for name in names:
             if name in self._priors:
                 self._taken.setdefault(name, set()).add(name == names[0])
-                return stated(name, self._priors[name], kind, count), True
+                return stated(name, self._priors[name], kind, len(default.get("concentration", ()))), True
         return (FLAT_PRIOR, True) if self._all_flat and kind == "real" else (default, False)
 
     def refuse_others(self) -> None:
