@@ -19,7 +19,7 @@ from inference.analyses.table import table_of
 from inference.results.predictive import Unchecked
 from inference.results.verdict import Verdict
 from tests.inference.analyses.simulated import YES_NO, any_draws, forced, rolled, sites_at, workers
-from tests.kit.channels import known_channel
+from tests.kit.channels import known_channel, open_share
 
 pytestmark = pytest.mark.programs
 NO_YES = ("no", "yes")
@@ -129,6 +129,21 @@ def test_growing_spread_is_detected_by_reports_of_the_predictor(grows, came):
     reasons = checked(analysis, None, sites, 3).reasons()
     assert any("reports of ever" in reason for reason in reasons) == grows
     assert any("one sigma is assumed for income" in note for note in notes_of(analysis))
+
+
+@pytest.mark.attack(18)
+@pytest.mark.parametrize(("random_share", "sound"), [(0.4, True), (0.01, False)])
+def test_reports_of_predictor_with_unknown_share_are_checked(random_share, sound):
+    """Of 4,000 people 0.4 answer at random, and 0.1 are yes: 0.26 say yes."""
+    random, n = np.random.default_rng(0), 4000
+    said = (random.random(n) < 0.26).astype(int)
+    frame = pd.DataFrame({"age": np.arange(n) % 5, "died": random.integers(0, 2, n)})
+    analysis = assemble(table_of(frame, [open_share("ever", said, "ever_random")]), "died ~ ever + age")
+    sites = sites_at(random, analysis.law, [0.0, 0.0, 0.0], [0.01, 0.01, 0.001])
+    sites |= sites_at(random, analysis.shares, [np.log(0.1 / 0.9), 0.0], [0.01, 0.001])
+    sites["ever_random"] = random.normal(random_share, 1e-4, (4, 100))
+    reasons = checked(analysis, None, sites, 3).reasons()
+    assert any("reports of ever" in reason for reason in reasons) != sound
 
 
 @pytest.mark.slow
