@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from ldp_client.core.public_keys import PublicKey
-from ldp_client.documents.channel import HERE
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.documents.rational import Rational
 
-LOOPBACK = HERE
+# Names of the local machine.
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -61,6 +61,13 @@ def refuse_no_text(name: str, given: Any) -> None:
 def origin_of(base_url: str) -> str:
     """Return the origin of a base URL in the spelling of `Policy.base_url`; "" for no collector."""
     return "/".join(base_url.split("/")[:3])
+
+
+def is_here(url: str) -> bool:
+    """Return True if a URL names the local machine."""
+    from urllib.parse import urlsplit
+
+    return urlsplit(url).hostname in LOOPBACK
 
 
 def folder_of(given: str | os.PathLike[str]) -> str:

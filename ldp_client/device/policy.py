@@ -19,6 +19,7 @@ from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
 from ldp_client.device.arguments import (
     above_zero,
     checked_url,
+    is_here,
     listed_texts,
     origin_of,
     public_keys,
@@ -80,9 +81,9 @@ class Policy:
         nodes = [node.url for node in study.protocol.nodes] if study.protocol is not None else []
         if relay and (tickets or nodes):
             raise RefusedError.say("device.beyond_the_relay", study=study.id)
-        for url in study.channel.left_from_trial(collector) if study.channel else []:
+        if tickets is not None and is_here(tickets.issuer) and not is_here(collector):
             # No report would ever leave, and any program that listens here would get the ticket.
-            raise RefusedError.say("device.place_here", study=study.id, place=url)
+            raise RefusedError.say("device.place_here", study=study.id, place=tickets.issuer)
         for url in nodes:
             self.node_url(url)
         if tickets is not None and origin_of(self.base_url(tickets.issuer)) == origin_of(collector):

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 MOST_HOURS = 168
 MOST_KEYS = 64
 LONGEST_ADDRESS = 500
-# Names of the local machine.
-HERE = ("localhost", "127.0.0.1", "::1")
 MODULUS_BYTES = 256
 EXPONENT = 65537
 # SubjectPublicKeyInfo (RFC 9578, section 6.5) with id-RSASSA-PSS, SHA-384, MGF1 of SHA-384 and a salt of 48
@@ -135,15 +133,3 @@ class Channel:
     def __init__(self, parsed: "dict[str, Any]") -> None:
         self.hours: int = parsed["batches"]["hours"]
         self.tickets: "Optional[Tickets]" = Tickets(parsed["tickets"]) if parsed["tickets"] else None
-
-    def left_from_trial(self, collector: str) -> "list[str]":
-        """Return the issuer's URL if it names the local machine although the collector is remote."""
-        issuer = [self.tickets.issuer] if self.tickets else []
-        return [] if is_here(collector) else [url for url in issuer if is_here(url)]
-
-
-def is_here(url: str) -> bool:
-    """Return True if a URL names the local machine."""
-    from urllib.parse import urlsplit
-
-    return urlsplit(url).hostname in HERE

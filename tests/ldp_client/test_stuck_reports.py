@@ -40,4 +40,4 @@ def test_command_names_a_remedy_for_a_refused_ticket(device, capsys, refusal, re
     issuer.answers = [refusal or names_another]
     folder = str(Path(device.ledger.path).parent)
     main(["answer", f"{device.collector}/v1/studies/{STUDY}", "--folder", folder])
-    assert remedy in capsys.readouterr().err
+    assert remedy in capsys.readouterr().out
