@@ -66,22 +66,7 @@ def fetch_document(
     that needs a newer ldpkit.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}" + ("/signed" if is_signed else "")
-    answer = _get(transport, url, is_signed)
-    try:
-        document = SignedStudy.from_json(answer.body) if is_signed else Study.from_json(answer.body)
-    except StudyError as error:
-        # Only a newer ldpkit can know this mechanism.
-        if error.field.endswith("mechanism.name") and "is unknown" in error.problem:
-            study, what = say("device.this_study"), f"{error.field}: {error.problem}"
-            raise RefusedError.say("device.cannot_be_answered", study=study, what=what) from None
-        raise
-    found = document.study if isinstance(document, SignedStudy) else document
-    if found.id != study_id:
-        raise TransferError.say("device.another_study", url=url, study=found.id)
-    return document, answer.identity, answer.headers.get(STUDY_STATE) == CLOSED
-
-
-def _get(transport: Transport, url: str, is_signed: bool) -> Answer:
+    # 1. Fetch it.
     most = MAX_SIGNED_BYTES if is_signed else MAX_BYTES
     try:
         answer = transport.exchange(urllib.request.Request(url, headers={"User-Agent": "ldpkit"}), most)
@@ -96,7 +81,19 @@ def _get(transport: Transport, url: str, is_signed: bool) -> Answer:
         raise InputError.say(absent, url=url, status=answer.status)
     if answer.status != 200:
         raise TransferError.say("device.http_status", url=url, status=answer.status)
-    return answer
+    # 2. Read it.
+    try:
+        document = SignedStudy.from_json(answer.body) if is_signed else Study.from_json(answer.body)
+    except StudyError as error:
+        # Only a newer ldpkit can know this mechanism.
+        if error.field.endswith("mechanism.name") and "is unknown" in error.problem:
+            study, what = say("device.this_study"), f"{error.field}: {error.problem}"
+            raise RefusedError.say("device.cannot_be_answered", study=study, what=what) from None
+        raise
+    study_in = document.study if isinstance(document, SignedStudy) else document
+    if study_in.id != study_id:
+        raise TransferError.say("device.another_study", url=url, study=study_in.id)
+    return document, answer.identity, answer.headers.get(STUDY_STATE) == CLOSED
 
 
 def put_report(transport: Transport, url: str, body: str, ticket: str = "", token: bytes = b"") -> Outcome:

@@ -37,13 +37,8 @@ class Entry:
     ) -> None:
         self.name = name
         self.asks = asks
-        self.shape = Record(_named(name, parameters), optional)
-
-
-def _named(name: str, parameters: "dict[str, Any]") -> "dict[str, Any]":
-    fields: dict[str, Any] = {"name": Constant(name)}
-    fields.update(parameters)
-    return fields
+        parameters["name"] = Constant(name)
+        self.shape = Record(parameters, optional)
 
 
 class Fitting:
@@ -72,11 +67,7 @@ def _table(name: str, options: "Optional[dict[str, Any]]" = None, **parameters: 
     return Entry(name, ("table",), optional, epsilon=EPSILON, **parameters)
 
 
-def _by_name(*entries: Entry) -> "dict[str, Entry]":
-    return {entry.name: entry for entry in entries}
-
-
-MECHANISMS = _by_name(
+_ENTRIES = (
     Entry("laplace", ("number",), epsilon=EPSILON),
     Entry("gaussian", ("number",), epsilon=EPSILON, delta=DELTA),
     Entry("randomized_response", ("yes_no", "choice"), epsilon=EPSILON),
@@ -115,6 +106,7 @@ MECHANISMS = _by_name(
     _table("table_normal_equations", delta=DELTA),
     _table("table_statistics_laplace", {"fourth_moments": Boolean()}),
 )
+MECHANISMS = {entry.name: entry for entry in _ENTRIES}
 
 
 def add_mechanism(name: str, *asks: str, **parameters: "Any") -> None:
