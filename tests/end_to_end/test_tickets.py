@@ -60,7 +60,7 @@ class Issuer:
 @pytest.fixture
 def office(tmp_path):
     """The guide's issuer, up to the moment when it serves."""
-    run(guide_block("ldpkit init --as issuer")[0], tmp_path)
+    run(guide_block("ldpkit init issuer")[0], tmp_path)
     issuer = Issuer(tmp_path / "issuer")
     for line in guide_block("export LDPKIT_TOKEN")[1:]:
         issuer.operate(line)
@@ -105,7 +105,7 @@ def test_token_guide_works_from_scratch(office, collector, tmp_path, monkeypatch
     assert [row["name"] for row in rows] == ["Ada", "Bo", "Cy"]
     people = [tmp_path / row["name"] for row in rows]
     for person, row in zip(people, rows):
-        assert answer(collector, person, row["ticket"], capsys, "1 report leaves later") == 0
+        assert answer(collector, person, row["ticket"], capsys, "1 report leaves") == 0
     thief = tmp_path / "thief"
     assert answer(collector, thief, rows[0]["ticket"], capsys, "gives no second token") == 5
     monkeypatch.setattr(outbox, "now", lambda: noon + 1.5 * DAY)
@@ -145,7 +145,7 @@ def test_a_report_with_a_token_survives_restarts_on_both_sides(
         return plain(transport, request, *more)
 
     monkeypatch.setattr(Direct, "exchange", moved)
-    answer(collector, tmp_path / "Ada", "", capsys, "1 report leaves later")
+    answer(collector, tmp_path / "Ada", "", capsys, "1 report leaves")
     revived.kill()
     collector.kill()
     collector.start()
