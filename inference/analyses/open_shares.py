@@ -44,12 +44,9 @@ class OpenShares:
         """Sample inside a NumPyro program."""
         return {site: numpyro.sample(site, law(prior)) for site, prior in self.laws.items()}
 
-    def initial(self) -> dict[str, object]:
-        """Return the start: equal weights."""
-        found: dict[str, object] = {}
-        for one in self.weights:
-            found |= one.sites_at([1 / one.branches] * one.branches)
-        return found
+    def initial(self) -> dict[str, float]:
+        """Return the start: prior means, as other weights may fit with all answers turned around."""
+        return {site: prior["a"] / (prior["a"] + prior["b"]) for site, prior in self.laws.items()}
 
     def parameters(self, draws: Draws) -> Parameters:
         """Return {name: draws}."""

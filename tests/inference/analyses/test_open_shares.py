@@ -151,6 +151,8 @@ def test_weights_of_mixture_have_dirichlet_prior():
         share = special.expit(-0.4 + 0.9 * x)
         yes = 0.7 * (1 / 6 + 2 / 3 * share) + 0.1 / 2
         assert value == pytest.approx(log(yes if report == "yes" else 1 - yes), abs=1e-12)
+    start = {name: np.asarray(value) for name, value in analysis.opened.initial().items()}
+    assert list(analysis.opened.parameters(start).values()) == pytest.approx([0.7, 0.2, 0.1])
     draws = analysis.parameters(sample_prior(model_of(analysis), 0))
     names = [f"q_weights[{label}]" for label in ("follow", "no", "any")]
     assert sum(draws[name] for name in names) == pytest.approx(1.0)
