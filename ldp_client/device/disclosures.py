@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ class Disclosure:
         delta: their exact cost as a probability.
         reports: {state: number of reports}, for each of STATES. All are 0 if every report was withdrawn and
             deleted.
+        strata: {field: value} for each waiting report whose token's key encodes public values. The issuer
+            states these values, and the collector will add them.
     """
 
     study: str
@@ -44,12 +47,16 @@ class Disclosure:
     epsilon: Fraction = ZERO
     delta: Fraction = ZERO
     reports: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATES, 0))
+    strata: list[dict[str, str]] = field(default_factory=list)
 
 
 def disclosures_of(ledger: Ledger) -> list[Disclosure]:
     """Return an entry for each collector's study, in the order of ids. Raises LedgerError."""
     spent = "SELECT study, origin, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
+    tokens = """SELECT reports.study, reports.origin, channel, key
+      FROM reports JOIN channels USING (document) JOIN tokens ON report = id WHERE token <> ''"""
     with ledger.reading() as connection:
+        leaving = connection.execute(tokens).fetchall()
         spends = connection.execute(spent).fetchall()
         reports = connection.execute("SELECT study, origin, state FROM reports ORDER BY 1, 2").fetchall()
     entries: dict[tuple[str, str], Disclosure] = {}
@@ -63,4 +70,7 @@ def disclosures_of(ledger: Ledger) -> list[Disclosure]:
         entry.delta += Fraction(delta)
     for study, origin, state in reports:
         entries.setdefault((study, origin), Disclosure(study, origin)).reports[_STATES[state]] += 1
+    for study, origin, channel, key in leaving:
+        values = json.loads(channel)["tickets"]["keys"][key].get("public")
+        entries[study, origin].strata += [values] if values else []
     return list(entries.values())

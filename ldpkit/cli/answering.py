@@ -440,6 +440,9 @@ def budget(folder: str) -> None:
             f"  asked: {', '.join(each.questions)}",
             f"  reports: {', '.join(counts)}" if counts else f"  {none}",
         ]
+        for values in each.strata:
+            pairs = visible(", ".join(f"{field}={values[field]}" for field in sorted(values)))
+            lines.append(f"  the issuer says that you belong to {pairs}: if not, withdraw before it leaves")
         study = {"study": each.study, "collector": each.collector, "version": each.version}
         spent = {"epsilon": epsilon, "delta": float(each.delta)}
         entries.append({**study, "questions": each.questions, **spent, "reports": each.reports})

@@ -7,8 +7,10 @@ import pytest
 
 from ldp_client.core.tokens import short_id_of, token_in
 from ldp_client.device import outbox
+from ldp_client.device.disclosures import disclosures_of
 from ldp_client.device.outbox import withdrawn
 from ldp_client.documents.errors import LedgerError
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import YES, Server, consenting, problem
@@ -364,3 +366,19 @@ def test_interrupted_flush_resumes_at_any_statement(tmp_path, places, at, monkey
             break
         breaking_at[0] += 23
     assert rounds > 3
+
+
+@pytest.mark.attack(12)
+def test_budget_command_prints_the_stratum_from_the_issuer(tmp_path, places, at, capsys):
+    """An issuer puts one person alone into a stratum."""
+    _, issuer = places
+    device = in_strata(tmp_path, places)
+    assert not disclosures_of(device.ledger)[0].strata
+    issuer.answers = [refusing(409, "token-key-other", key_id=short_id_of(keys()[1].spki)), other_key]
+    assert device.flush(attempts=1).scheduled == 1
+    assert disclosures_of(device.ledger)[0].strata == [{"region": "south"}]
+    assert main(["budget", "--folder", str(tmp_path)]) == 0
+    assert "you belong to region=south" in capsys.readouterr().out
+    at(due(device))
+    assert device.flush().sent == 1
+    assert not disclosures_of(device.ledger)[0].strata
