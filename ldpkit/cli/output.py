@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable, Iterable
@@ -69,6 +70,12 @@ def _in_words(seconds: float) -> str:
         if seconds >= 1.5 * size:
             return f"{round(seconds / size)} {unit}"
     return f"{max(1, round(seconds))} s"
+
+
+def keep_quiet(ctx: click.Context, _parameter: click.Parameter, is_quiet: bool) -> None:
+    """Make the command's progress print nothing, for --quiet."""
+    if is_quiet:
+        ctx.meta[PROGRESS] = Progress(io.StringIO())
 
 
 def progress() -> Progress:

@@ -6,7 +6,8 @@ import json
 import pytest
 
 from ldpkit import cli
-from ldpkit.cli.output import Progress
+from ldpkit.cli.commands import command
+from ldpkit.cli.output import Progress, progress
 from schemas import Study
 from summaries.progress import Step
 from tests import studies
@@ -22,9 +23,9 @@ class Terminal(io.StringIO):
 def drawn_on(file, shares, seconds_each):
     """Return the output of a job of equal steps."""
     now = [0.0]
-    progress = Progress(file, lambda: now[0])
+    drawing = Progress(file, lambda: now[0])
     for share in shares:
-        progress(Step(f"done {share:.0%}", share, 1))
+        drawing(Step(f"done {share:.0%}", share, 1))
         now[0] += seconds_each
     return file.getvalue()
 
@@ -38,11 +39,25 @@ def test_progress_is_drawn_on_a_terminal_alone():
     assert drawn_on(io.StringIO(), [0, 0.5, 1], 60) == ""
 
 
+@pytest.mark.parametrize(("words", "is_drawn"), [([], True), (["-q"], False)])
+def test_quiet_command_draws_no_progress(monkeypatch, words, is_drawn):
+    """Cron jobs and scripts pass -q to any command."""
+
+    @command("work")
+    def work():
+        progress()(Step("half", 1, 2))
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    work.main(words, standalone_mode=False)
+    assert bool(terminal.getvalue()) == is_drawn
+
+
 def test_message_between_steps_starts_a_new_line():
     file = Terminal()
-    progress = Progress(file=file)
-    progress(Step("half", 1, 2))
-    progress("a warning")
+    drawing = Progress(file=file)
+    drawing(Step("half", 1, 2))
+    drawing("a warning")
     assert file.getvalue() == "\r\x1b[Khalf\na warning\n"
 
 
