@@ -24,7 +24,7 @@ def test_intervals_contain_the_truth_unless_the_channel_is_another():
     assert all(covered(simulated))
     # As if the reports were the answers: no analysis could be calibrated.
     bare = [
-        replace(one, data={**one.data, "vectors_0": np.round(one.data["vectors_0"])})
+        replace(one, data={**one.data, "leaves_0": np.round(one.data["leaves_0"])})
         for one in simulated.models
     ]
     assert not all(covered(replace(simulated, models=bare)))
