@@ -170,7 +170,7 @@ class Database:
             self._opened = None
 
     def _require_same(self, file: Path) -> None:
-        """Raise OperationalError (SQLAlchemy's) if the file is no longer the one that was opened."""
+        """Raise OperationalError (SQLAlchemy's) if another file has replaced the opened file."""
         now = mark_of(file)
         if now and not self.serves:
             # A server may start next to a command, and draw another mark.

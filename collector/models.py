@@ -191,10 +191,10 @@ class DrawingRow(Base):
 
 
 class TicketRow(Base):
-    """A ticket: a direct one lets a report in, and one of an issuer gets its person one blind token.
+    """A ticket: a direct ticket lets a report in, and an issuer's ticket gets its person one blind token.
 
     hash: SHA-256; the ticket itself is not stored. public: canonical JSON of the public values that it
-    carries, by field; NULL for none. At an issuer, never NULL: those of its key. Only an issuer has the rest.
+    carries, by field; NULL for none. At an issuer, the key's values, never NULL. Only an issuer has the rest.
     name: the operator's name for the person, "" for none. request: SHA-256 of the request that was answered;
     only this request is answered again. It is empty for a ticket that gets no token, because a restored
     backup does not know whether it got one.

@@ -81,7 +81,7 @@ SUMMARY_IMPOSSIBLE = Kind("summary-impossible", 409, "Export the reports and fit
 SUMMARY_TOO_COSTLY = Kind("summary-too-costly", 409, "Export, and count with `ldpkit summarize`.")
 REPORT_CONFLICT = Kind("report-conflict", 409, DROP)
 REPORTS_DELETED = Kind("reports-deleted", 410, "Export again from the beginning.")
-STUDY_DELETED = Kind("study-deleted", 410, "Ask no more people: it takes no reports.")
+STUDY_DELETED = Kind("study-deleted", 410, "Stop asking people: it takes no reports.")
 STUDY_CLOSED = Kind(
     "study-closed",
     410,

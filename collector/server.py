@@ -203,7 +203,7 @@ def check_certificate(certificate: Path | None, key: Path | None) -> None:
             "https needs both: --tls-certificate FILE and --tls-key FILE", code="server.certificate_and_key"
         )
     try:
-        # The empty password stands for none: OpenSSL would ask for one.
+        # An empty password means none: OpenSSL would ask for one.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
     except OSError as error:
         raise InputError(

@@ -107,7 +107,7 @@ def _setting(default: object, read: Callable[[object], object], text: str) -> An
 
 @dataclass(frozen=True)
 class Settings:
-    """One collector's settings; the metadata of each field says what it is.
+    """One collector's settings; each field's metadata describes it.
 
     Raises:
         UsageError: a value makes no sense.
@@ -169,7 +169,7 @@ class Settings:
     def load(cls, environment: Mapping[str, str] = os.environ) -> Settings:
         """Read settings from LDPKIT_ and a setting's name in capitals; they override those in a file.
 
-        The file is the one that LDPKIT_CONFIG names, else ldpkit.toml in the current folder if there is one.
+        LDPKIT_CONFIG names the file, else it is ldpkit.toml in the current folder if there is one.
         LDPKIT_TOKEN does not override its token: clients send that variable, and it may be any key.
 
         Args:

@@ -45,13 +45,13 @@ from schemas.study import SignedStudy
 
 # Seconds until another process's publishing or closing is seen here. Devices may keep a document for 60.
 LIFETIME = 1.0
-# Of all documents that are ready to be served.
+# The size of all documents that are ready to be served.
 MOST_BYTES = 1 << 25
 # Versions of one study, which exports and summaries read one by one.
 MOST_VERSIONS = 50
 # Characters of all issuers' origins, which each page names in a header: half of nginx's 4 kB for all headers.
 MOST_ORIGINS = 2048
-# Of the issuers of one study, whose key leaves room for the others: two origins of any length.
+# The length of the issuers of one study, whose key leaves room for the others: two origins of any length.
 MOST_ORIGINS_OF_STUDY = 600
 MEMOIZED = "memoized"
 PEM = re.compile(r"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)

@@ -151,5 +151,5 @@ def _check_record_model(question: dict[str, Any], path: str) -> None:
     is_cut = any(is_leveled(feature) for feature in question["features"])
     for name in [name for name in priors if name.startswith("feature_")]:
         is_wrong = name == "feature_correlation" and not any("bounds" in field for field in fields)
-        problem = "is for number features without cuts: levels and yes/no have priors of their own"
+        problem = "is for number features without cuts: levels and yes/no have other priors"
         refuse_study(is_cut or is_wrong, f"{path}.prior.{name}", problem, "study.feature_prior_invalid")

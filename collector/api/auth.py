@@ -39,7 +39,7 @@ def authorize(needed: Role, of_some: bool = False) -> Key:
 def require_role(key: Key, needed: Role, of_some: bool = False) -> Key:
     """Return the key.
 
-    key: a valid key's rights. The other arguments are those of `authorize`.
+    key: a valid key's rights. The other arguments are as for `authorize`.
 
     Raises:
         ProblemError: the key does not have the role, or does not cover the study in the address.

@@ -42,7 +42,7 @@ def export_reports(study_id: str, format: str | None, after: bytes | None, delet
         withdrawn = count_withdrawn(session, export.number)
 
     def stream() -> Generator[bytes, None, None]:
-        # Python also ends a generator that nobody reads to its end or closes.
+        # Python also ends a generator that no reader ends or closes.
         with collector.exports.hold():
             yield from form.stream(export)
 

@@ -68,7 +68,7 @@ def _gateway() -> Gateway:
 class OnlyOblivious:
     """Wraps the WSGI application `plain` and refuses direct fetches and uploads, which show an address.
 
-    So nobody answers what can never be sent. Direct deletions pass: a person may always withdraw.
+    So people answer only what can be sent. Direct deletions pass: a person may always withdraw.
     """
 
     def __init__(self, plain: WSGIApplication, headers: Headers) -> None:

@@ -37,7 +37,7 @@ SCHEMAS: Document = {
     **json.loads((Path(__file__).parent / "schemas.json").read_text("utf-8")),
 }
 PROBLEM = {
-    "description": "A problem (RFC 9457). `type` names it, and `advice` says what the sender can do.",
+    "description": "A problem (RFC 9457). `type` names it, and `advice` is what the sender can do.",
     "content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}},
 }
@@ -51,7 +51,7 @@ def reference(name: str) -> Document:
 class Operation(NamedTuple):
     """One method of one path.
 
-    statuses: of its answers, besides those of problems. answer, body: {media type: schema}.
+    statuses: of its answers; problems have others. answer, body: {media type: schema}.
     needs_key: whether an operator's key is needed. is_provable: whether another proof replaces the key.
     view: the view, which checks the key.
     """
@@ -162,7 +162,7 @@ class Api(Blueprint):
         return decorate
 
     def add(self, operation: Operation) -> None:
-        """Register an operation, also one of other routes."""
+        """Register an operation, also of other routes."""
         self.operations.append(operation)
         rule = operation.path.replace("{", "<").replace("}", ">")
         self.add_url_rule(rule, view_func=operation.view, methods=[operation.method])

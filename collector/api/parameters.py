@@ -19,7 +19,7 @@ from ldp_client.documents.report import ID_BYTES, SECRET_BYTES
 # The largest whole number in the database.
 LARGEST_COUNT = 2**31 - 1
 MOST_LINES = 10_000
-# Of a header.
+# The largest number in a header.
 MOST_CHARACTERS = 8000
 
 
@@ -46,7 +46,7 @@ class Parameter:
     def read(self, text: str) -> Any:
         """Return the value of a text. Raises ProblemError."""
         value: Any = text
-        # int reads other digits than ASCII too, and refuses thousands of digits with an error of its own.
+        # int reads other digits than ASCII too, and refuses thousands of digits with another error.
         if isinstance(self.shape, Integer) and text.isascii() and text.isdigit() and len(text) <= 10:
             value = int(text)
         try:

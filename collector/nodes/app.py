@@ -1,6 +1,6 @@
 """The application of a node: its own routes, and those of a collector that its operator and devices use.
 
-A node is a server of its own. It has a collector's database, keys, audit log and daily upkeep, and takes
+A node is a separate server. It has a collector's database, keys, audit log and daily upkeep, and takes
 sealed shares of secure sums instead of reports.
 """
 

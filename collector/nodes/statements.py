@@ -68,7 +68,7 @@ class Statement:
             Ed25519PublicKey.from_public_bytes(signing_key).verify(self.signature, self._message())
         except (InvalidSignature, ValueError):
             raise StatementError(
-                "signature", f"is not that of node {self.node}", code="statement.wrong_signature"
+                "signature", f"is not by node {self.node}", code="statement.wrong_signature"
             ) from None
 
     @property

@@ -77,7 +77,7 @@ def accept(
         study_id: from the address; it could be a study's id.
         report_id: from the address; None for a batch.
         body: as it was sent.
-        headers: those of HEADERS that were sent.
+        headers: the sent headers among HEADERS.
 
     Returns:
         The answer; a refusal is a problem document, and is counted.

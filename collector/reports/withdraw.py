@@ -68,8 +68,8 @@ def withdraw(
 def _is_done(collector: Collector, study_id: str, report_id: bytes) -> bool:
     """Return True for a report that was withdrawn before: that needs no write.
 
-    Otherwise the deletion is charged: that of an unknown id to an allowance of its own, so that invented ids
-    use up nothing of the others'. Raises ProblemError for an unknown study, and above the limits.
+    Otherwise the deletion is charged. Deletions of unknown ids have a separate allowance, so that invented
+    ids use up no other. Raises ProblemError for an unknown study, and above the limits.
     """
     with collector.database.read() as session:
         study = store.study_state(session, study_id)

@@ -89,7 +89,7 @@ class Writer:
 
     store: commits uploads and changes in one transaction, and returns one result or exception for each.
     act: runs a function of a session in its own transaction. capacity: how many reports of one study
-    may wait; another study's, and what operators do, have room of their own.
+    may wait; other studies' reports, and operators' work, have other room.
     observe: gets the seconds of each commit, and how many reports wait after it. patience: most seconds for a
     commit; while a commit takes longer, requests fail at once, so that threads are left for requests that
     need no database.

@@ -1,6 +1,6 @@
-"""The application of an issuer: routes for devices and for its operator, on a database of its own.
+"""The application of an issuer: routes for devices and for its operator, on a separate database.
 
-It never sees a report. Of a collector it has the keys, the audit log, the daily upkeep and the health checks.
+It never sees a report. Like a collector, it has keys, the audit log, the daily upkeep and the health checks.
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ def count_unused(session: Session, number: int) -> int:
 
 
 def known_tickets(session: Session, study: int, hashes: Iterable[bytes]) -> dict[bytes, dict[str, str]]:
-    """Return the known ones of these tickets, used or unused, with the public values that each carries."""
+    """Return the known tickets among these, used or unused, with the public values that each carries."""
     known: dict[bytes, dict[str, str]] = {}
     wanted = sorted(hashes)
     for start in range(0, len(wanted), IDS_PER_STATEMENT):
@@ -267,7 +267,7 @@ def delete_used_tickets(session: Session, study: int, secret: bytes) -> int:
     """
     stored = session.execute(select(STUDIES.c.spending).where(STUDIES.c.number == study)).scalar_one()
     here = SPENT.c.study == study
-    # Without `spending` the marks are those of blind tokens, which stay.
+    # Without `spending` the marks belong to blind tokens, and stay.
     spent = set(session.execute(select(SPENT.c.mark).where(here)).scalars()) if stored else set()
     if len(spent) < FEWEST_TOGETHER:
         return 0

@@ -44,7 +44,7 @@ class Person(NamedTuple):
 
 
 class Count(NamedTuple):
-    """The numbers of a key: its tickets, those that got their token, and those that a restored copy ended."""
+    """The numbers of a key: its tickets, how many got their token, and how many a restored copy ended."""
 
     key: bytes
     public: dict[str, str]
@@ -229,7 +229,7 @@ def _replace_named(
         return []
     # 2. End unused tickets.
     end_unused(session, number, sorted(hashed for hashed, form in rows if form in wanted))
-    # 3. Look for tokens after that, to count one that was issued until then.
+    # 3. Look for tokens after that, to count a token issued until then.
     used = {
         looks(name): request for _, name, request in session.execute(here) if name and request is not None
     }
@@ -246,7 +246,7 @@ def _replace_named(
 
 
 def end_unused(session: Session, number: int, hashes: Sequence[bytes]) -> None:
-    """Delete those of these tickets that are unused. A ticket that got its token meanwhile stays."""
+    """Delete the unused among these tickets. A ticket that got its token meanwhile stays."""
     for start in range(0, len(hashes), IDS_PER_STATEMENT):
         some = TicketRow.hash.in_(hashes[start : start + IDS_PER_STATEMENT])
         _changed(session, delete(TicketRow).where(TicketRow.study == number, some, UNUSED))

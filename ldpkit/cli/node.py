@@ -86,7 +86,7 @@ def senders_of(study: Study, tokens: Sequence[str]) -> list[Send]:
     urls = [one.url for one in study.protocol.nodes]
     if len(tokens) != len(urls):
         raise UsageError(
-            f"closing needs {len(urls)} keys in {TOKEN_VARIABLE}, one of each node in the study's order, "
+            f"closing needs {len(urls)} keys in {TOKEN_VARIABLE}, each node's in the study's order, "
             f"with spaces between; it has {len(tokens)}",
             code="node.keys_needed",
         )

@@ -65,7 +65,7 @@ class Source(NamedTuple):
     help="what becomes of a table's rows with missing values (default: error)",
 )
 @click.option("--by", metavar="COLUMN", help="also show shares within each level of a public column")
-@click.option("--weights", metavar="COLUMN", help="how many people a row stands for")
+@click.option("--weights", metavar="COLUMN", help="how many people each row represents")
 @click.option("--poststratify", metavar="CENSUS.csv", help="totals over its rows, `count` people each")
 @sampling_options
 def survey(

@@ -72,7 +72,7 @@ def invite(
     """
     # 1. Check the options.
     if [count is not None, names is not None, disable, revoke_all].count(True) != 1:
-        raise click.UsageError("give one of --count, --names, --disable and --revoke-all")
+        raise click.UsageError("give --count, --names, --disable or --revoke-all")
     is_making = not disable and not revoke_all
     if not is_making and (public or again or out or qr or address):
         raise UsageError(
