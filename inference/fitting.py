@@ -251,11 +251,12 @@ def stated_questions(study: Study, priors: Mapping[str, Mapping[str, Any]]) -> l
 
 def check_method(method: str, study: Study) -> None:
     """Raise InputError for an unknown method, or a method that does not suit this study."""
-    known = [name for name, sampler in SAMPLERS.items() if not sampler.tables_alone]
-    if method in known:
+    general = sorted(name for name, sampler in SAMPLERS.items() if not sampler.tables_alone)
+    if method in general:
         return
-    if method not in NAMES:
-        known = [*sorted(known), *(NAMES if study.respondent == "holder" else ())]
+    every = sorted({*SAMPLERS, *NAMES})
+    if method not in every:
+        known = every if study.respondent == "holder" else general
         raise UsageError(
             f"{method!r} is no method; {', '.join(known[:-1])} and {known[-1]} are", code="fit.unknown_method"
         )

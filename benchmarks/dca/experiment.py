@@ -20,11 +20,11 @@ from benchmarks.dca.noise import (
     sums_sensitivity,
 )
 from benchmarks.dca.thresholds import thresholds
+from benchmarks.papers.marginal import conjugate_model
 from benchmarks.papers.noisy_as_exact import posterior
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.published.conjugate import ConjugatePrior
-from inference.published.marginal import conjugate_model
 
 # Where a noisy variance is not positive.
 SMALL = 0.5

@@ -15,18 +15,18 @@ from benchmarks.ddplr.ours import default_draws
 from benchmarks.ddplr.releases import Setting, releases
 from benchmarks.ddplr.ridges import ridge_points
 from benchmarks.papers import mcmc_bs
+from benchmarks.papers.marginal import conjugate_model
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import fixed_grams, mcmc_normalx
+from inference.published import mcmc_fixeds, mcmc_normalx
 from inference.published.base import Kernel, Run, one_chain
 from inference.published.conjugate import ConjugatePrior
-from inference.published.given_grams import Released, released
-from inference.published.marginal import conjugate_model
+from inference.published.mcmc_fixeds import Released, released
 
 Matrix = NDArray[np.float64]
 KERNELS: dict[str, tuple[Kernel, NoiseOf]] = {
     "mcmc_normalx": (mcmc_normalx.KERNEL, cross_noise),
-    "mcmc_fixeds": (fixed_grams.KERNEL, cross_noise),
+    "mcmc_fixeds": (mcmc_fixeds.KERNEL, cross_noise),
     "mcmc_bs": (mcmc_bs.KERNEL, squares_noise),
 }
 PUBLISHED = ("mcmc_normalx", "mcmc_fixeds", "bayes_fixeds_fast", "mcmc_bs", "ada_ssp")
@@ -51,7 +51,9 @@ def draws_of(method: str, setting: Setting) -> Matrix:
     third = setting.table.bounds.y / 3
     variance = third if setting.constants == "published" else third**2
     random = np.random.default_rng(setting.seed)
-    found = [fixed_grams.posterior(one, setting.prior, variance) for one in releases(setting, cross_noise)]
+    found = [
+        mcmc_fixeds.fast_posterior(one, setting.prior, variance) for one in releases(setting, cross_noise)
+    ]
     return np.stack([random.multivariate_normal(*each, 2000) for each in found])
 
 

@@ -17,10 +17,10 @@ from benchmarks.ddplr.estimates import KERNELS
 from benchmarks.ddplr.releases import Setting, paper_prior, releases
 from benchmarks.ddplr.tables import simulated
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
+from benchmarks.papers.marginal import conjugate_model
 from benchmarks.sizes import Size
 from inference.published.base import Run, run_kernel
-from inference.published.given_grams import released
-from inference.published.marginal import conjugate_model
+from inference.published.mcmc_fixeds import released
 from inference.sampling import Sampled, sample
 from inference.sampling.space import as_arrays, space_of
 

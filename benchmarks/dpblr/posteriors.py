@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,20 +11,20 @@ import numpy as np
 
 from benchmarks.dpblr.worlds import BOUNDS, PRIOR, Matrix, Noise, Release
 from benchmarks.papers import noisy_as_exact
+from benchmarks.papers.marginal import conjugate_model
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import fixed_grams, gibbs_ss, mcmc_ind
+from inference.published import gibbs_ss, mcmc_fixeds, mcmc_ind
 from inference.published.base import Kernel, Run, one_chain
 from inference.published.conjugate import ConjugatePrior
-from inference.published.marginal import conjugate_model
 
 DataOf = Callable[[HolderStatistics, ConjugatePrior], Any]
 KERNELS: dict[str, tuple[Kernel, DataOf]] = {
     "non_private": (noisy_as_exact.NON_PRIVATE_KERNEL, noisy_as_exact.summed),
     "naive": (noisy_as_exact.NAIVE_KERNEL, noisy_as_exact.summed),
-    "gibbs_ss_noisy": (gibbs_ss.GIVEN_MOMENTS, gibbs_ss.observed_noisy),
-    "gibbs_ss_prior": (gibbs_ss.GIVEN_MOMENTS, gibbs_ss.observed_prior),
-    "gibbs_ss_update": (gibbs_ss.UPDATE_KERNEL, gibbs_ss.observed_update),
+    "gibbs_ss_noisy": (gibbs_ss.GIVEN_MOMENTS, partial(gibbs_ss.observed, moments=gibbs_ss.repaired_moments)),
+    "gibbs_ss_prior": (gibbs_ss.GIVEN_MOMENTS, partial(gibbs_ss.observed, moments=gibbs_ss.generic_moments)),
+    "gibbs_ss_update": (gibbs_ss.DRAWN_MOMENTS, gibbs_ss.observed),
     "mcmc_ind": (mcmc_ind.KERNEL, mcmc_ind.records),
 }
 METHODS = (*KERNELS, "bayes_fixeds_fast", "marginal")
@@ -93,7 +93,9 @@ def _fixed(every: list[HolderStatistics]) -> Drawn:
     variance = (BOUNDS[2] / 3) ** 2
     prior = PRIOR._replace(theta_covariance=np.eye(2))
     random = np.random.default_rng(0)
-    theta = [random.multivariate_normal(*fixed_grams.posterior(one, prior, variance), 1000) for one in every]
+    theta = [
+        random.multivariate_normal(*mcmc_fixeds.fast_posterior(one, prior, variance), 1000) for one in every
+    ]
     return Drawn(np.stack(theta), np.full((len(every), 1000), variance))
 
 

@@ -1,4 +1,7 @@
-"""adaSSP (Wang 2018) for several holders: ridge regression on the noisy sums. It gives a point."""
+"""adaSSP for several holders (DDPLR appendix C.2, after Wang 2018): ridge regression on the noisy sums.
+
+It gives a point.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import requirements
-from inference.published.base import Method, Run
+from inference.published.base import Method, Run, all_of, gaussian, noisy_moments
 from inference.published.conjugate import ConjugatePrior
-from inference.published.prior_forms import PriorForm
 from inference.sampling import Sampled
 
 # How rarely the noise's spectral norm may exceed its bound.
@@ -59,10 +60,4 @@ def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampl
     return Sampled(drawn, np.zeros(shape, bool), (NOTE,))
 
 
-METHOD = Method(
-    name="ada_ssp",
-    source="DDPLR appendix C.2, after Wang (2018)",
-    refuses=requirements.all_of(requirements.gaussian, requirements.noisy_moments),
-    draw=draw,
-    prior=PriorForm(theta=False),
-)
+METHOD = Method("ada_ssp", all_of(gaussian, noisy_moments), draw)

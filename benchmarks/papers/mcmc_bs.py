@@ -1,4 +1,6 @@
-"""MCMC-B&S: every holder's (S, z, u) a latent vector of dimension D that is normal by the CLT.
+"""MCMC-B&S, DDPLR appendix C.1 after Bernstein & Sheldon (2019).
+
+Every holder's (S, z, u) a latent vector of dimension D that is normal by the CLT.
 
 Dense, as published: O(D³) = O(d⁶) an iteration. The projection of the summed latent matrix to the nearest
 positive semidefinite one is needed because a normal draw may be indefinite; the paper does not mention it.
@@ -16,10 +18,18 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 
 from benchmarks.papers.noisy_as_exact import squares
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import prior_forms, requirements
-from inference.published.base import Kernel, Method, Run, run_kernel
-from inference.published.conjugate import ConjugatePrior, inverse_wishart
-from inference.published.given_grams import Released, nearest_semidefinite, released
+from inference.published.base import (
+    Kernel,
+    Method,
+    Run,
+    all_of,
+    gaussian,
+    noisy_moments,
+    public_counts,
+    run_kernel,
+)
+from inference.published.conjugate import ConjugatePrior, inverse_wishart, nearest_semidefinite
+from inference.published.mcmc_fixeds import Released, released
 from inference.sampling import Sampled
 
 # Neighbouring states are so alike that only every tenth is kept.
@@ -138,15 +148,5 @@ def no_intercept(statistics: HolderStatistics) -> str:
 
 
 METHOD = Method(
-    name="mcmc_bs",
-    source="DDPLR appendix C.1, after Bernstein & Sheldon (2019)",
-    refuses=requirements.all_of(
-        requirements.gaussian,
-        no_intercept,
-        requirements.public_counts,
-        squares,
-        requirements.noisy_moments,
-    ),
-    draw=draw,
-    prior=prior_forms.IN_SDS,
+    "mcmc_bs", all_of(gaussian, no_intercept, public_counts, squares, noisy_moments), draw, in_sds=True
 )

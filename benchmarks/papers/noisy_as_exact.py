@@ -21,11 +21,8 @@ import numpy as np
 from jax import Array
 
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import requirements
-from inference.published.base import Kernel, Method, Run, run_kernel
-from inference.published.conjugate import ConjugatePrior, Values, draw_regression
-from inference.published.given_grams import nearest_semidefinite
-from inference.published.prior_forms import IN_SDS, PriorForm
+from inference.published.base import Kernel, Method, Run, all_of, run_kernel, unaveraged
+from inference.published.conjugate import ConjugatePrior, Values, draw_regression, nearest_semidefinite
 from inference.sampling import Sampled
 
 Summed = tuple[Values, Values, ConjugatePrior]
@@ -39,11 +36,9 @@ def independent(draw: Draw) -> Kernel:
 
 def independent_method(
     name: str,
-    source: str,
     refuses: Callable[[HolderStatistics], str],
     kernel: Kernel,
     data_of: Callable[[HolderStatistics, ConjugatePrior], Any],
-    prior: PriorForm,
     reasons: tuple[str, ...] = (),
 ) -> Method:
     """The method of such a kernel; data_of gives the kernel's data. reasons: not to trust its draws."""
@@ -52,7 +47,12 @@ def independent_method(
         drawn = run_kernel(kernel, data_of(statistics, under), run._replace(warmup=0, thin=1))
         return replace(drawn, reasons=reasons)
 
-    return Method(name, source, refuses, draw, prior)
+    return Method(name, refuses, draw)
+
+
+def moments(statistics: HolderStatistics) -> str:
+    """Require all of XᵀX and Xᵀy."""
+    return "" if np.all(np.isfinite(statistics.noise[:, :-1])) else "needs all of XᵀX and Xᵀy"
 
 
 def squares(statistics: HolderStatistics) -> str:
@@ -80,11 +80,9 @@ def _exact(statistics: HolderStatistics) -> str:
 
 NON_PRIVATE = independent_method(
     "non_private",
-    "DPBLR II-A",
-    requirements.all_of(_exact, requirements.unaveraged),
+    all_of(_exact, unaveraged),
     NON_PRIVATE_KERNEL,
     summed,
-    IN_SDS,
 )
 
 
@@ -102,11 +100,9 @@ NAIVE_KERNEL = independent(_draw_repaired)
 
 NAIVE = independent_method(
     "naive",
-    "DPBLR II-B2",
-    requirements.all_of(requirements.unaveraged, requirements.moments, squares),
+    all_of(unaveraged, moments, squares),
     NAIVE_KERNEL,
     summed,
-    IN_SDS,
     (NAIVE_NOTE,),
 )
 
@@ -147,10 +143,8 @@ PROJECTED_BLR_KERNEL = independent(_draw_projected)
 
 PROJECTED_BLR = independent_method(
     "projected_blr",
-    "DCA Algorithm 2",
-    requirements.moments,
+    moments,
     PROJECTED_BLR_KERNEL,
     summed,
-    PriorForm(fixed_variance=lambda prior: float(_given_variance(prior))),
     (PROJECTED_BLR_NOTE,),
 )

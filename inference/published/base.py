@@ -1,4 +1,4 @@
-"""The interface of a method: its source, its limits, how it draws; and how its kernel's chains run.
+"""The interface of a method: which statistics it takes, how it draws, and how its kernel's chains run.
 
 Chains run side by side as one compiled program. The kernel of a posterior in closed form has steps that are
 independent draws.
@@ -18,7 +18,6 @@ from jax import Array
 
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.published.conjugate import ConjugatePrior
-from inference.published.prior_forms import PriorForm
 from inference.sampling import CHAINS, KEPT, Sampled
 
 WARMUP = 1000
@@ -46,19 +45,23 @@ class Run(NamedTuple):
     thin: int = 1
 
 
+# A reason against a method for these statistics, or "".
+Check = Callable[[HolderStatistics], str]
+
+
 @dataclass(frozen=True)
 class Method:
-    """One method. source: paper and section. refuses: why it is not for these statistics, or "".
+    """One method. refuses: the reason why it is not for these statistics, or "".
 
-    draw: draws in scaled units: sites "theta" (chains, draws, q) and "variance" (chains, draws). prior: the
-    form in which it takes the prior of both.
+    draw: draws in scaled units: sites "theta" (chains, draws, q) and "variance" (chains, draws). in_sds: the
+    prior covariance of θ is multiplied by σ². fixed_variance: σ² of a method that does not infer it.
     """
 
     name: str
-    source: str
-    refuses: Callable[[HolderStatistics], str]
+    refuses: Check
     draw: Callable[[HolderStatistics, ConjugatePrior, Run], Sampled]
-    prior: PriorForm
+    in_sds: bool = False
+    fixed_variance: float | None = None
 
 
 Sites = dict[str, Array]
@@ -100,3 +103,33 @@ def one_chain(kernel: Kernel, key: Array, data: Any, run: Run) -> Sites:
 
 def _as_floats(data: Any) -> Any:
     return jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64), data)
+
+
+def all_of(*checks: Check) -> Check:
+    """Return a check that gives the first reason of these checks, or ""."""
+    return lambda statistics: next(filter(None, (check(statistics) for check in checks)), "")
+
+
+def gaussian(statistics: HolderStatistics) -> str:
+    """Require Gaussian noise."""
+    return "" if statistics.law == "gaussian" else f"needs Gaussian noise, not {statistics.law} noise"
+
+
+def public_counts(statistics: HolderStatistics) -> str:
+    """Require numbers of records without noise."""
+    return "needs numbers of records without noise (no count_share)" if statistics.count_sd else ""
+
+
+def noisy_moments(statistics: HolderStatistics) -> str:
+    """Require all of XᵀX and Xᵀy, with noise; the number of records in XᵀX may have none."""
+    noise = statistics.noise[:, :-1].copy()
+    if statistics.intercept:
+        noise[0, 0] = 1.0
+    if not np.all(np.isfinite(noise)):
+        return "needs all of XᵀX and Xᵀy"
+    return "" if np.all(noise > 0) else "needs statistics with noise"
+
+
+def unaveraged(statistics: HolderStatistics) -> str:
+    """Require rows that are records."""
+    return "is for records, not for averages of records (average)" if statistics.average > 1 else ""

@@ -66,6 +66,12 @@ def inverse_wishart(key: Array, scatter: Array, freedom: Array) -> Array:
     return factor.T @ factor
 
 
+def nearest_semidefinite(matrices: Array, floor: Array | float = 0.0) -> Array:
+    """Return symmetric matrices (…, q, q) with their eigenvalues raised to `floor` (Higham 1988)."""
+    values, vectors = jnp.linalg.eigh(matrices)
+    return jnp.einsum("...ik,...k,...jk->...ij", vectors, jnp.maximum(values, floor), vectors)
+
+
 def log_determinant(factor: Array) -> Array:
     """log |LLᵀ| of lower factors (…, d, d)."""
     return 2 * jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
@@ -85,22 +91,20 @@ def draw_regression(key: Array, sums: Values, count: Values, prior: ConjugatePri
     normal, gamma = jax.random.split(key)
     rate = prior.rate + jnp.maximum(squares, 0.0) / 2
     variance = rate / jax.random.gamma(gamma, prior.shape + count / 2)
-    return mean + jnp.sqrt(variance) * normal_given_factor(normal, lower), variance
+    noise = solve_triangular(lower.T, jax.random.normal(normal, mean.shape))
+    return mean + jnp.sqrt(variance) * noise, variance
 
 
-def normal_given_factor(key: Array, lower: Array) -> Array:
-    """A draw of N(0, precision⁻¹), precision = lower lowerᵀ."""
-    standard = jax.random.normal(key, lower.shape[:1])
-    return jnp.asarray(jax.scipy.linalg.solve_triangular(lower.T, standard, lower=False))
-
-
-def draw_features(key: Array, gram: Array, count: Values, prior: ConjugatePrior) -> tuple[Array, Array]:
+def draw_features(
+    key: Array, gram: Array, count: Values, prior: ConjugatePrior, rows: Values | None = None
+) -> tuple[Array, Array]:
     """Mean (d,) and covariance (d, d): gram (q, q) is Σ wwᵀ of `count` records, semidefinite.
 
-    w = (1, x); or w = x where q = d: then the mean is zero by assumption.
+    w = (1, x); or w = x where q = d: then the mean is zero by assumption. rows: how many there are after
+    averaging.
     """
     features = prior.scatter.shape[0]
-    freedom = jnp.asarray(prior.freedom + count)
+    freedom = jnp.asarray(prior.freedom + (count if rows is None else rows))
     if gram.shape[0] == features:
         return jnp.zeros(features), inverse_wishart(key, jnp.asarray(prior.scatter + gram), freedom)
     # The gram's own constant entry, not the count: the Schur complement of a semidefinite matrix is

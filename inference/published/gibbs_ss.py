@@ -11,7 +11,7 @@ Gibbs-SS-Update: the features' mean and covariance are drawn with the other para
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,10 +19,24 @@ import numpy as np
 from jax import Array
 
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
-from inference.published import prior_forms, requirements
-from inference.published.base import Kernel, Method, Run, run_kernel
-from inference.published.conjugate import ConjugatePrior, Values, draw_features, draw_regression
-from inference.published.given_grams import nearest_semidefinite
+from inference.published.base import (
+    Check,
+    Kernel,
+    Method,
+    Run,
+    all_of,
+    noisy_moments,
+    public_counts,
+    run_kernel,
+    unaveraged,
+)
+from inference.published.conjugate import (
+    ConjugatePrior,
+    Values,
+    draw_features,
+    draw_regression,
+    nearest_semidefinite,
+)
 from inference.sampling import Sampled
 
 
@@ -53,11 +67,6 @@ def record_moments(second: Array, covariance: Array, theta: Array, variance: Arr
     return change @ mean @ change.T, jnp.einsum(
         "ijkl,ai,bj,ck,dl->abcd", four, change, change, change, change, optimize="greedy"
     )
-
-
-def draw_first_variances(key: Array, scale: Array) -> Array:
-    """ω² ~ Exp(mean 2b²): N(0, ω²) is then Laplace of scale b."""
-    return 2 * scale**2 * jax.random.exponential(key, jnp.shape(scale))
 
 
 def draw_variances(key: Array, noise: Array, scale: Array) -> Array:
@@ -97,6 +106,10 @@ class Observed(NamedTuple):
     covariance: Values
     prior: ConjugatePrior
 
+    @property
+    def entries(self) -> tuple[Array, Array]:
+        return jnp.asarray(self.rows, int), jnp.asarray(self.columns, int)
+
 
 class State(NamedTuple):
     """theta (q,), variance (); second (q, q), covariance (q, q, q, q) of w; noise: (J, k) variances."""
@@ -108,11 +121,17 @@ class State(NamedTuple):
     noise: Array
 
 
-Moments = Callable[[Array, Array, Observed], tuple[Array, Array]]
+# The moments of w that do not change, (q, q) and (q, q, q, q).
+GivenMoments = Callable[[HolderStatistics, ConjugatePrior], tuple[Values, Values]]
+
+
+def no_moments(_statistics: HolderStatistics, _prior: ConjugatePrior) -> tuple[Values, Values]:
+    """Return no moments: they are drawn."""
+    return np.zeros(()), np.zeros(())
 
 
 def observed(
-    statistics: HolderStatistics, prior: ConjugatePrior, second: Values, covariance: Values
+    statistics: HolderStatistics, prior: ConjugatePrior, moments: GivenMoments = no_moments
 ) -> Observed:
     """Return the unknown entries of a holder's table of (public) known size: all but the constant's."""
     rows, columns = np.triu_indices(statistics.sums.shape[-1])
@@ -129,60 +148,36 @@ def observed(
         np.asarray(statistics.law == "laplace", dtype=float),
         statistics.counts,
         known,
-        second,
-        covariance,
+        *moments(statistics, prior),
         prior,
     )
 
 
-REFUSES = requirements.all_of(requirements.public_counts, requirements.unaveraged, requirements.noisy_moments)
-
-
-def kernel(moments: Moments) -> Kernel:
+def kernel(moments: Callable[[Array, Array, Observed], tuple[Array, Array]]) -> Kernel:
     """moments: (key, sums (p, p), observed) -> (second, covariance) of w, in each step."""
+
+    def drawn(key: Array, sums: Array, noise: Array, data: Observed) -> State:
+        regression, features = jax.random.split(key)
+        theta, variance = draw_regression(regression, sums, data.counts.sum(), data.prior)
+        return State(theta, variance, *moments(features, sums, data), noise)
 
     def init(key: Array, data: Observed) -> State:
         # Chains start from the noise-naive posterior: far from the released values they would stay for long,
         # because the noise must have been large there.
-        regression, features, noise = jax.random.split(key, 3)
         sums = nearest_semidefinite(_matrix(jnp.sum(data.released, axis=0), data))
-        theta, variance = draw_regression(regression, sums, data.counts.sum(), data.prior)
-        second, covariance = moments(features, sums, data)
-        return State(theta, variance, second, covariance, _first_noise(noise, data))
+        noise = (1 + data.laplace) * jnp.asarray(data.scale) ** 2
+        return drawn(key, sums, jnp.broadcast_to(noise, data.released.shape), data)
 
     def step(key: Array, state: State, data: Observed) -> State:
-        latent, regression, features, noise = jax.random.split(key, 4)
+        latent, parameters, noise = jax.random.split(key, 3)
         parts = draw_sums(latent, state, data)
         sums = nearest_semidefinite(_matrix(parts.sum(axis=0), data))
-        theta, variance = draw_regression(regression, sums, data.counts.sum(), data.prior)
-        second, covariance = moments(features, sums, data)
         # The change by the repair is divided among the holders by their sizes.
-        rows, columns = data.rows.astype(int), data.columns.astype(int)
-        change = sums[rows, columns] - parts.sum(axis=0)
+        change = sums[data.entries] - parts.sum(axis=0)
         parts += jnp.outer(data.counts / data.counts.sum(), change)
-        return State(theta, variance, second, covariance, _noise(noise, data.released - parts, data))
+        return drawn(parameters, sums, _noise(noise, data.released - parts, data), data)
 
-    return Kernel(init, step, _sites)
-
-
-def given_moments(_key: Array, _sums: Array, data: Observed) -> tuple[Array, Array]:
-    """Return the given moments, which do not change."""
-    return jnp.asarray(data.second), jnp.asarray(data.covariance)
-
-
-def method(
-    name: str,
-    source: str,
-    kernel: Kernel,
-    data_of: Callable[[HolderStatistics, ConjugatePrior], Observed],
-    refuses: requirements.Check = REFUSES,
-) -> Method:
-    """Return the method of a kernel."""
-
-    def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
-        return run_kernel(kernel, data_of(statistics, prior), run)
-
-    return Method(name, source, refuses, draw, prior_forms.IN_SDS)
+    return Kernel(init, step, lambda state: {"theta": state.theta, "variance": state.variance})
 
 
 def draw_sums(key: Array, state: State, data: Observed) -> Array:
@@ -191,7 +186,7 @@ def draw_sums(key: Array, state: State, data: Observed) -> Array:
     Drawn again, TRIES times at most, while a sum of squares is negative, as the authors' code does.
     """
     mean, covariance = record_moments(state.second, state.covariance, state.theta, state.variance)
-    rows, columns = data.rows.astype(int), data.columns.astype(int)
+    rows, columns = data.entries
     factor = root(covariance[rows, columns][:, rows, columns])
 
     def of_holder(key: Array, released: Values, noise: Array, count: Values) -> Array:
@@ -218,7 +213,7 @@ def root(matrix: Array) -> Array:
 
 
 def _matrix(entries: Array, data: Observed) -> Array:
-    rows, columns = data.rows.astype(int), data.columns.astype(int)
+    rows, columns = data.entries
     return jnp.asarray(data.known).at[rows, columns].set(entries).at[columns, rows].set(entries)
 
 
@@ -229,27 +224,11 @@ def _noise(key: Array, noise: Values, data: Observed) -> Array:
     return jnp.where(jnp.isfinite(scale), drawn, jnp.inf)
 
 
-def _first_noise(key: Array, data: Observed) -> Array:
-    scale = jnp.broadcast_to(data.scale, data.released.shape)
-    return jnp.where(data.laplace > 0, draw_first_variances(key, scale), scale**2)
-
-
-def _sites(state: State) -> dict[str, Any]:
-    return {"theta": state.theta, "variance": state.variance}
-
-
-# Shared by both methods that take moments as given: it is compiled once.
-GIVEN_MOMENTS = kernel(given_moments)
-
-
-def observed_noisy(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:
-    """The kernel's data, moments made those of a distribution."""
-    if statistics.fourth_moments is None:
-        raise ValueError("statistics without fourth moments")
+def repaired_moments(statistics: HolderStatistics, _prior: ConjugatePrior) -> tuple[Values, Values]:
+    """Return the released moments, made those of a distribution."""
     fourth = np.asarray(statistics.fourth_moments)
     mean_square = statistics.gram.sum(axis=0) / statistics.counts.sum()
-    second = fourth[0, 0] if statistics.intercept else mean_square
-    return observed(statistics, prior, *repaired(second, fourth, statistics.intercept))
+    return repaired(fourth[0, 0] if statistics.intercept else mean_square, fourth, statistics.intercept)
 
 
 def repaired(second: Matrix, fourth: Matrix, intercept: bool) -> tuple[Matrix, Matrix]:
@@ -269,48 +248,41 @@ def _nearest(matrix: Matrix) -> Matrix:
     return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
 
 
-def _has_moments(statistics: HolderStatistics) -> str:
-    if statistics.fourth_moments is not None:
-        return ""
-    return "needs the features' fourth moments, which were not released; gibbs_ss_update does not"
-
-
-NOISY = method(
-    "gibbs_ss_noisy",
-    "DPBLR II-B4, private sample moments",
-    GIVEN_MOMENTS,
-    observed_noisy,
-    requirements.all_of(_has_moments, REFUSES),
-)
-
-
-def observed_prior(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:
-    """The kernel's data. The generic prior is normal, with mean and covariance of a record under `prior`."""
+def generic_moments(statistics: HolderStatistics, prior: ConjugatePrior) -> tuple[Values, Values]:
+    """Return the moments of normal features, with mean and covariance of a record under `prior`."""
     covariance = np.asarray(prior.scatter) / (prior.freedom - statistics.features - 1)
     mean = np.asarray(prior.feature_mean)
     if statistics.intercept:
         covariance = covariance * (1 + 1 / prior.feature_mean_records)
     else:
         mean = np.zeros_like(mean)
-    second, four = normal_moments(mean, covariance, statistics.columns)
-    return observed(statistics, prior, np.asarray(second), np.asarray(four))
+    return normal_moments(mean, covariance, statistics.columns)
 
 
-PRIOR = method("gibbs_ss_prior", "DPBLR II-B4, moments from a generic prior", GIVEN_MOMENTS, observed_prior)
-
-
-def _moments(key: Array, sums: Array, data: Observed) -> tuple[Array, Array]:
+def _drawn_moments(key: Array, sums: Array, data: Observed) -> tuple[Array, Array]:
     gram = sums[:-1, :-1]
     mean, covariance = draw_features(key, gram, data.counts.sum(), data.prior)
     return normal_moments(mean, covariance, len(gram))
 
 
-UPDATE_KERNEL = kernel(_moments)
+# Shared by both methods that take moments as given: it is compiled once.
+GIVEN_MOMENTS = kernel(lambda _key, _sums, data: (jnp.asarray(data.second), jnp.asarray(data.covariance)))
+DRAWN_MOMENTS = kernel(_drawn_moments)
 
 
-def observed_update(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:
-    """The kernel's data: no moments, since it draws them."""
-    return observed(statistics, prior, np.zeros(()), np.zeros(()))
+def _has_moments(statistics: HolderStatistics) -> str:
+    if statistics.fourth_moments is not None:
+        return ""
+    return "needs the features' fourth moments, which were not released; gibbs_ss_update does not"
 
 
-UPDATE = method("gibbs_ss_update", "DPBLR II-B4, hierarchical normal prior", UPDATE_KERNEL, observed_update)
+def _method(name: str, kernel: Kernel, moments: GivenMoments, *refuses: Check) -> Method:
+    def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
+        return run_kernel(kernel, observed(statistics, prior, moments), run)
+
+    return Method(name, all_of(*refuses, public_counts, unaveraged, noisy_moments), draw, in_sds=True)
+
+
+NOISY = _method("gibbs_ss_noisy", GIVEN_MOMENTS, repaired_moments, _has_moments)
+PRIOR = _method("gibbs_ss_prior", GIVEN_MOMENTS, generic_moments)
+UPDATE = _method("gibbs_ss_update", DRAWN_MOMENTS, no_moments)

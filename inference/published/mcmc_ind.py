@@ -19,10 +19,23 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import prior_forms, requirements
-from inference.published.base import Kernel, Method, Run, run_kernel
-from inference.published.conjugate import ConjugatePrior, Values, draw_features, draw_regression
-from inference.published.given_grams import nearest_semidefinite
+from inference.published.base import (
+    Kernel,
+    Method,
+    Run,
+    all_of,
+    noisy_moments,
+    public_counts,
+    run_kernel,
+    unaveraged,
+)
+from inference.published.conjugate import (
+    ConjugatePrior,
+    Values,
+    draw_features,
+    draw_regression,
+    nearest_semidefinite,
+)
 from inference.sampling import Sampled
 
 
@@ -185,15 +198,21 @@ def log_noise(sums: Array, released: Values, data: Records) -> Array:
 
 
 def _init(key: Array, data: Records) -> State:
-    regression, features, drawing = jax.random.split(key, 3)
-    count = data.counts.sum()
+    given, drawing = jax.random.split(key)
     # The noise-naive posterior's parameters; an entry that is not released is 0.
-    sums = nearest_semidefinite(jnp.sum(data.released, axis=0))
-    theta, variance = draw_regression(regression, sums, count, data.prior)
-    mean, covariance = draw_features(features, sums[:-1, :-1], count, data.prior)
-    parameters = Parameters(theta, variance, mean, covariance)
+    parameters = _draw_parameters(given, nearest_semidefinite(jnp.sum(data.released, axis=0)), data)
     drawn = _draw_records(drawing, parameters, data)
     return State(parameters, drawn, _sums(drawn, data))
+
+
+def _draw_parameters(key: Array, total: Array, data: Records) -> Parameters:
+    """Draw the parameters given the sums (p, p) over all records."""
+    regression, features = jax.random.split(key)
+    count = data.counts.sum()
+    return Parameters(
+        *draw_regression(regression, total, count, data.prior),
+        *draw_features(features, total[:-1, :-1], count, data.prior),
+    )
 
 
 def _draw_records(key: Array, parameters: Parameters, data: Records) -> Array:
@@ -212,7 +231,9 @@ def _sums(drawn: Array, data: Records) -> Array:
 
 def _step(key: Array, state: State, data: Records) -> State:
     individuals, given, along = jax.random.split(key, 3)
-    return _moved(along, _parameters(given, _renewed(individuals, state, data), data), data)
+    state = _renewed(individuals, state, data)
+    state = state._replace(parameters=_draw_parameters(given, state.sums.sum(axis=0), data))
+    return _moved(along, state, data)
 
 
 def _renewed(key: Array, state: State, data: Records) -> State:
@@ -232,14 +253,6 @@ def _renewed(key: Array, state: State, data: Records) -> State:
     _, kept = jax.lax.scan(one, state.sums, (state.records, fresh, data.holders, chance))
     # Summed again: rounding errors of n updates do not accumulate over steps.
     return State(state.parameters, kept, _sums(kept, data))
-
-
-def _parameters(key: Array, state: State, data: Records) -> State:
-    regression, features = jax.random.split(key)
-    total, count = state.sums.sum(axis=0), data.counts.sum()
-    theta, variance = draw_regression(regression, total, count, data.prior)
-    mean, covariance = draw_features(features, total[:-1, :-1], count, data.prior)
-    return state._replace(parameters=Parameters(theta, variance, mean, covariance))
 
 
 def _moved(key: Array, state: State, data: Records) -> State:
@@ -272,11 +285,11 @@ def _moved(key: Array, state: State, data: Records) -> State:
     )
 
 
-def _sites(state: State) -> dict[str, Array]:
-    return {"theta": state.parameters.theta, "variance": state.parameters.variance}
-
-
-KERNEL = Kernel(_init, _step, _sites)
+KERNEL = Kernel(
+    _init,
+    _step,
+    lambda state: {"theta": state.parameters.theta, "variance": state.parameters.variance},
+)
 
 
 def _small(statistics: HolderStatistics) -> str:
@@ -289,12 +302,4 @@ def _draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Samp
     return run_kernel(KERNEL, records(statistics, prior), run)
 
 
-METHOD = Method(
-    "mcmc_ind",
-    "DPBLR II-B3",
-    requirements.all_of(
-        requirements.public_counts, requirements.unaveraged, requirements.noisy_moments, _small
-    ),
-    _draw,
-    prior_forms.IN_SDS,
-)
+METHOD = Method("mcmc_ind", all_of(public_counts, unaveraged, noisy_moments, _small), _draw, in_sds=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,9 @@ from inference.published.base import Method, Run
 from inference.published.conjugate import ConjugatePrior, default_prior
 from inference.results.posterior import Posterior
 from inference.results.verdict import FIT, Finding, findings
+from inference.sampling.prior import PRIOR_DRAWS
 from inference.seeds import seed_of
+from inference.units import RecordUnits
 from ldp_client.documents.errors import InputError
 from schemas import Question, Study
 
@@ -57,8 +60,9 @@ def draw_published(
     own_seed = seed_of(seed, question.id, {"sums": statistics.sums})
     drawn = method.draw(statistics, prior, Run(own_seed))
     parameters = _named(question, statistics, drawn.sites["theta"], drawn.sites["variance"])
-    before = _before(question, statistics, method, prior, own_seed)
-    stated = method.prior.stated(question, statistics.intercept, prior)
+    before = _named(question, statistics, *prior_draws(method, prior, own_seed))
+    if method.fixed_variance is not None:
+        del before["sd"]
     notes = (ONE_SD, *clipped_records_notes(question, statistics, rows_of(statistics)))
     return posterior_of(
         drawn,
@@ -68,7 +72,7 @@ def draw_published(
         n=round(float(np.maximum(statistics.counts, 0).sum())),
         seed=seed,
         method=name,
-        prior=stated,
+        prior=_stated_prior(method, prior, question, statistics.intercept),
         notes=notes,
         **fields_of(study, question),
     )
@@ -84,14 +88,39 @@ def _named(
     return parameters_of(question, statistics.intercept)(sites)
 
 
-def _before(
-    question: Question, statistics: HolderStatistics, method: Method, prior: ConjugatePrior, seed: int
-) -> dict[str, Values]:
-    """Return prior draws of the parameters that have a prior."""
-    drawn = method.prior.draws(prior, seed)
-    if drawn is None:
-        return {}
-    found = _named(question, statistics, *drawn)
-    if method.prior.fixed_variance is not None:
-        del found["sd"]
-    return found
+def prior_draws(method: Method, prior: ConjugatePrior, seed: int) -> tuple[Values, Values]:
+    """Draw θ (draws, q) and σ² (draws,) before any data, in scaled units."""
+    random = np.random.default_rng(seed)
+    covariance = np.asarray(prior.theta_covariance)
+    away = random.multivariate_normal(np.zeros(len(covariance)), covariance, PRIOR_DRAWS)
+    variance = float(prior.rate) / random.gamma(float(prior.shape), size=PRIOR_DRAWS)
+    if method.fixed_variance is not None:
+        variance = np.full(PRIOR_DRAWS, method.fixed_variance)
+    spread = np.sqrt(variance)[:, None] if method.in_sds else 1.0
+    return np.asarray(prior.theta_mean) + spread * away, variance
+
+
+def _stated_prior(
+    method: Method, prior: ConjugatePrior, question: Question, intercept: bool
+) -> Mapping[str, Any]:
+    """Return the prior in own units, in the shape of a study's; `scale_over_sd` is in residual sds."""
+    units = RecordUnits(question)
+    middle, half = units.response
+    sds, means = np.sqrt(np.diag(np.asarray(prior.theta_covariance))), np.asarray(prior.theta_mean)
+
+    def normal(loc: float, sd: float) -> dict[str, Any]:
+        name, scale = ("scale_over_sd", sd) if method.in_sds else ("scale", half * sd)
+        return {"distribution": "normal", "loc": float(loc), name: float(scale)}
+
+    slopes = zip(units.names, units.unit, means[int(intercept) :], sds[int(intercept) :], strict=True)
+    stated: dict[str, Any] = {
+        "coefficients": {name: normal(half / unit * mean, sd / unit) for name, unit, mean, sd in slopes}
+    }
+    if intercept:
+        stated["centre"] = normal(middle + half * means[0], sds[0])
+    if method.fixed_variance is not None:
+        sd = half * float(np.sqrt(method.fixed_variance))
+        return {**stated, "sd": {"distribution": "fixed", "value": sd}}
+    scale = float(prior.rate) * half**2
+    variance = {"distribution": "inverse_gamma", "shape": float(prior.shape), "scale": scale}
+    return {**stated, "variance": variance}

@@ -11,9 +11,7 @@ from scipy.stats import truncnorm
 from inference import fit
 from inference.likelihoods.holders.statistics import exact
 from inference.models.holder_regression import holder_regression
-from inference.models.holders import rows_of
-from inference.published import method_named
-from inference.published.prior_forms import INDEPENDENT
+from inference.models.holders import refusal, rows_of
 from inference.results.intervals import USUAL
 from inference.results.page import render_page
 from inference.results.printed import text_of
@@ -160,10 +158,8 @@ def test_a_published_method_fits_a_study_and_names_its_prior(monkeypatch):
 
     known = Method(
         "mcmc_ind",
-        "a test",
         lambda statistics: "" if statistics.holders > 1 else "one holder",
         draw,
-        INDEPENDENT,
     )
     monkeypatch.setattr(posteriors, "method_named", lambda _: known)
     study = study_of()
@@ -187,13 +183,12 @@ def test_a_published_method_fits_a_study_and_names_its_prior(monkeypatch):
 def test_marginal_rejects_unsuitable_statistics_with_reason():
     study = study_of({"name": "table_statistics", "epsilon": "1", "delta": "1e-6", "intercept": False})
     some = statistics_of(study, tables_of([50]))
-    marginal = method_named("marginal")
-    assert marginal.refuses(some) == ""
-    assert "noise on every sum" in marginal.refuses(replace(some, noise=np.zeros((3, 3))))
+    assert refusal(some) == ""
+    assert "noise on every sum" in refusal(replace(some, noise=np.zeros((3, 3))))
     many = replace(some, law="laplace", sums=np.repeat(some.sums, 400, axis=0), counts=np.full(400, 50.0))
-    assert "Laplace noise on 2400 sums is too much" in marginal.refuses(many)
+    assert "Laplace noise on 2400 sums is too much" in refusal(many)
     wide = replace(some, sums=np.zeros((1, 20, 20)), noise=np.random.default_rng(1).uniform(1, 2, (20, 20)))
-    assert "dense matrices" in marginal.refuses(wide)
+    assert "dense matrices" in refusal(wide)
     with raises(InputError, "fit.marginal_statistics", "wage"):
         holder_regression(study.questions[0], replace(some, noise=np.zeros((3, 3))))
     mean = {"feature_mean": {"age": {"distribution": "normal", "loc": "30", "scale": "1"}}}

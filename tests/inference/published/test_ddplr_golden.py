@@ -5,9 +5,9 @@ import pytest
 from numpyro.diagnostics import effective_sample_size
 
 from benchmarks.papers import mcmc_bs
-from inference.published import fixed_grams, mcmc_normalx
+from inference.published import mcmc_fixeds, mcmc_normalx
 from inference.published.base import Run, run_kernel
-from inference.published.given_grams import released
+from inference.published.mcmc_fixeds import released
 from tests.inference.published.ddplr_cases import CASES, prior_of, reference, statistics_of
 
 FEW = Run(seed=1, warmup=1000, kept=1000, thin=2)
@@ -36,7 +36,7 @@ def far(found, expected):
 @pytest.mark.parametrize("name", ["c03_d2_n1e5_J5_e1"])
 def test_mcmc_fixeds_matches_reference_posterior(name):
     statistics, prior = statistics_of(name), prior_of(name)
-    assert far(moments(fixed_grams.KERNEL, statistics, prior, FEW), reference(name, "fixedS")) < 4
+    assert far(moments(mcmc_fixeds.KERNEL, statistics, prior, FEW), reference(name, "fixedS")) < 4
 
 
 @pytest.mark.slow
@@ -59,7 +59,7 @@ def test_bayes_fixeds_fast_matches_published_posterior(name):
     expected = CASES[name]["posterior"]["fast"]
     # The released code takes a third of the response's bound for σ² where the paper has σ.
     variance = CASES[name]["inputs"]["bound_Y"] / 3
-    mean, covariance = fixed_grams.posterior(statistics_of(name), prior_of(name), variance)
+    mean, covariance = mcmc_fixeds.fast_posterior(statistics_of(name), prior_of(name), variance)
     scale = np.sqrt(np.diag(np.atleast_2d(expected["theta_cov"])))
     assert (mean - expected["theta_mean"]) / scale == pytest.approx(0, abs=1e-8)
     assert covariance / np.outer(scale, scale) == pytest.approx(

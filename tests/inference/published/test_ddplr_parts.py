@@ -11,7 +11,7 @@ from benchmarks.papers import METHODS
 from inference.likelihoods.holders.statistics import exact
 from inference.published import mcmc_normalx, method_named
 from inference.published.conjugate import bartlett, default_prior
-from inference.published.given_grams import released
+from inference.published.mcmc_fixeds import released
 
 RANDOM = np.random.default_rng(20261122)
 NAMES = ("ada_ssp", "bayes_fixeds_fast", "mcmc_bs", "mcmc_fixeds", "mcmc_normalx")
@@ -52,16 +52,16 @@ def test_proposal_ratio_matches_wishart_densities():
 @pytest.mark.slow
 def test_scatter_density_is_wishart_times_released_density():
     data = released(noisy(holders=1, intercept=True), default_prior(3, 2))
-    state = mcmc_normalx.init(jax.random.key(1), data)
+    state = mcmc_normalx.KERNEL.init(jax.random.key(1), data)
 
     def log_density(scatter):
-        gram = np.asarray(mcmc_normalx.grams(scatter[None], state.means, data))[0]
+        gram = np.asarray(mcmc_normalx.grams(scatter[None], state.latent.means, data))[0]
         noise = np.triu_indices(3)
         keep = np.array(noise).sum(0) > 0
         entries = stats.norm(gram[noise][keep], 1).logpdf(np.asarray(data.gram[0])[noise][keep]).sum()
         covariance = state.variance * gram + np.eye(3)
         cross = stats.multivariate_normal(gram @ state.theta, covariance).logpdf(data.cross[0])
-        return stats.wishart(49, np.asarray(state.covariance)).logpdf(scatter) + entries + cross
+        return stats.wishart(49, np.asarray(state.latent.covariance)).logpdf(scatter) + entries + cross
 
     def found(scatter):
         factor = np.linalg.cholesky(scatter)

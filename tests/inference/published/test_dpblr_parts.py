@@ -68,7 +68,7 @@ def test_latent_sums_have_their_conditional_mean_and_covariance() -> None:
     statistics, theta, variance = gaussian_holders(), np.array([0.2, 0.3]), 0.9
     with jax.enable_x64(True):
         second, four = normal_moments(np.array([0.1]), np.array([[1.2]]), 2)
-        data = observed(statistics, golden.prior(), np.asarray(second), np.asarray(four))
+        data = observed(statistics, golden.prior())
         noise = jnp.broadcast_to(data.scale**2, data.released.shape)
         state = State(jnp.array(theta), jnp.array(variance), second, four, noise)
         keys = jax.random.split(jax.random.key(1), DRAWS)

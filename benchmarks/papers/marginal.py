@@ -1,9 +1,6 @@
-"""The holders' sums with everything but the regression integrated out: METHODS 4.1 summed over holders.
+"""The likelihood of `marginal` under the conjugate priors of the published methods.
 
-There are no latent statistics: the likelihood of θ, σ² and the features' law is a normal density of a
-holder's noisy sums with known mean and covariance, O(d³) a gradient, drawn from with NUTS. `fit` uses the
-study's own priors on the same likelihood (inference.models.holder_regression); here are the conjugate priors
-of the published methods.
+`ldpkit fit` uses the study's own priors on the same likelihood (inference.models.holder_regression).
 """
 
 from __future__ import annotations
@@ -19,18 +16,8 @@ from inference.likelihoods.holders.law import second_moments
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.models.base import Model, Sampling
 from inference.models.holder_regression import moment_start
-from inference.models.holders import observe, observed, refusal, rows_of
-from inference.published.base import Method, Run
+from inference.models.holders import observe, observed, rows_of
 from inference.published.conjugate import ConjugatePrior
-from inference.published.prior_forms import INDEPENDENT
-from inference.sampling import Sampled, sample
-
-
-def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
-    """NUTS draws of theta (chains, draws, q), variance (chains, draws) and the features' law."""
-    drawn = sample(conjugate_model(statistics, prior), run.seed, kept=run.kept * run.thin)
-    sites = {name: value[:, run.thin - 1 :: run.thin] for name, value in drawn.sites.items()}
-    return Sampled(sites, drawn.diverging[:, run.thin - 1 :: run.thin])
 
 
 def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior, in_sds: bool = False) -> Model:
@@ -82,6 +69,3 @@ def _feature_factor(prior: ConjugatePrior, d: int) -> Array:
 def _feature_mean(prior: ConjugatePrior, factor: Array) -> Array:
     covariance = factor @ factor.T / prior.feature_mean_records
     return numpyro.sample("feature_mean", dist.MultivariateNormal(prior.feature_mean, covariance))
-
-
-METHOD = Method("marginal", "METHODS 4.1 and 4.2, summed over holders", refusal, draw, INDEPENDENT)
