@@ -26,7 +26,7 @@ from scipy.special import expit
 from inference.design.calibration import prior_truths
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models import model_for
-from inference.models.product_cells import cell_probabilities
+from inference.models.sampled_products import cell_probabilities
 from ldp_client import mechanism_for
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core.quantise import UNIT

@@ -15,8 +15,7 @@ from inference.likelihoods import SignPatterns
 from inference.likelihoods.regression.products import sign_table
 from inference.models import family_of
 from inference.models.base import Truth
-from inference.models.product_cells import cell_probabilities, moments_of
-from inference.models.sampled_products import signs_of
+from inference.models.sampled_products import cell_probabilities, signs_of
 from inference.units import RecordUnits, field_units, number_units
 from ldp_client import Mechanism
 from ldp_client.bulk import randomise_many
@@ -89,7 +88,7 @@ def _unclipped(question: Question, mechanism: SampledProducts, truth: Truth, ran
     gain = float(mechanism.gain)
     told = (1 - gain) / mechanism.patterns + gain * np.maximum(patterns, LEAST)
     with jax.enable_x64(True):
-        law = cast(SignPatterns, signs_of(mechanism, np.asarray(moments_of(truth.sites)), 1))
+        law = cast(SignPatterns, signs_of(mechanism, np.asarray(truth.sites["second"]), 1))
         positive = np.clip((1 + np.asarray(law.signs()[0], np.float64)) / 2, LEAST, 1 - LEAST)
     told = _raked(told, signs > 0, positive)
     return np.asarray((np.asarray(mechanism.weights) / mechanism.total)[:, None] * told).ravel()

@@ -8,13 +8,15 @@ normal.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from inference.models.base import Draws
+from inference.models.base import Check, Draws, notes_of
+from inference.models.regression import has_yes_no_response
 from inference.results.diagnostics import listed
 from inference.units import RecordUnits
 from schemas import Question
@@ -81,6 +83,17 @@ class Moments(NamedTuple):
     def unsure(self) -> Vector:
         """Return how far the law's true mean squares may be from these, (d + 1,)."""
         return np.hypot(self.noise, np.abs(self.squares) * np.sqrt(2 / max(self.records, 1.0)))
+
+
+def warnings(question: Question, moments: Moments | None) -> tuple[tuple[str, ...], tuple[Check, ...]]:
+    """Return the notes and checks of a regression on normal features.
+
+    moments: of the records. A logistic regression is checked by its posterior alone.
+    """
+    if has_yes_no_response(question) or moments is None:
+        return (), (notes_of(partial(beyond_bounds, question)),)
+    notes = clipping_notes(question, moments)
+    return notes, () if notes else (notes_of(partial(possible_clipping, question)),)
 
 
 def cuts_records(question: Question, squares: Vector, noise: Vector) -> bool:

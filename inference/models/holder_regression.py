@@ -130,7 +130,7 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
 
     def program(n: int, statistics: Array, **data: Array) -> None:
         del n
-        sites = draw_sites(question, True) if constant else _central_sites(question)
+        sites = draw_sites(question) if constant else _central_sites(question)
         second = second_moments(**sites, constant=constant, average=average)
         observe(found.law(second, data), jnp.asarray(statistics))
 

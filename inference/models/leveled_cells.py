@@ -8,24 +8,32 @@ of two entries (Cormode, Kulkarni & Srivastava 2018 for yes/no fields).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
-from inference.models.regression import Regression
-from inference.units import YES_NO_UNITS, field_units
+from inference.models import product_cells
+from inference.models.base import Draws
+from inference.models.regression import Features, Regression
+from inference.results.diagnostics import listed
+from inference.units import YES_NO_UNITS, field_units, has_levels
 from ldp_client.documents.question import Field
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
 
 Values = NDArray[np.float64]
+# Prior of effects on log shares of cells: factors of the effects' scales for main effects and for pairs, and
+# the degrees of freedom of Student's t for both.
+MAIN, PAIR, TAILS = 1.0, 0.5, 4.0
 # Number of a bin's trends that depend on other fields.
 TRENDS = 2
 # Within a bin the density is modelled as exponential; its log changes at most this much from middle to end.
@@ -103,6 +111,47 @@ def scales(fields: Sequence[Levels]) -> tuple[Values, Values]:
     return np.concatenate([field.scales for field in fields]), np.concatenate([np.zeros(0), *pairs])
 
 
+def law_of_features(question: Question, mechanism: SampledProducts) -> Features:
+    """Return the law of a question's features, with the shares of all fields' levels as the site `shares`."""
+    fields = levels_of(mechanism)
+
+    def draw() -> tuple[Array]:
+        law = shares_of_cells(fields, *_effects(fields))
+        numpyro.deterministic("shares", jnp.concatenate(margins(law)))
+        return (law,)
+
+    def moments(line: Regression, sd: Any, law: Array) -> Array:
+        value, spread = line_in_cells(fields, law, line)
+        if sd is None:
+            return second_moments(fields, law, logistic_response(value, spread), 1.0)
+        return second_moments(fields, law, value, jnp.sum(law * (value**2 + spread)) + sd**2)
+
+    def parameters(draws: Draws) -> dict[str, Values]:
+        named: dict[str, Values] = {}
+        each = np.split(draws["shares"], np.cumsum([field.size for field in fields])[:-1], axis=-1)
+        for asked, shares in zip(question.features, each, strict=True):
+            if asked.choices or asked.cuts:
+                levels = enumerate(asked.choices or _bins_of(asked))
+                named |= {f"share[{asked.id}={label}]": shares[..., place] for place, label in levels}
+            else:
+                named[f"mean[{asked.id}]"] = shares[..., 1]
+        return named
+
+    # One field has no pairs.
+    effects = zip(("main", "pair"), scales(fields), strict=True)
+    initial: dict[str, object] = {name: np.zeros(len(scale)) for name, scale in effects if len(scale)}
+    return Features(draw, moments, initial, parameters, _notes_of_bins(question))
+
+
+def _effects(fields: Sequence[Levels]) -> tuple[Array, Any]:
+    """Draw the main effects of fields and the effects of pairs on log shares."""
+    alone, pairs = scales(fields)
+    main = numpyro.sample("main", dist.StudentT(TAILS, 0, MAIN * alone).to_event(1))
+    # One field has no pairs.
+    pair = numpyro.sample("pair", dist.StudentT(TAILS, 0, PAIR * pairs).to_event(1)) if len(pairs) else pairs
+    return main, pair
+
+
 def shares_of_cells(fields: Sequence[Levels], main: Any, pair: Any) -> Array:
     """Return the shares of the cells, with one axis for each field."""
     d, logs, start = len(fields), jnp.zeros(()), 0
@@ -139,11 +188,6 @@ def margins(law: Array) -> list[Array]:
     return [
         jnp.sum(law, axis=[other for other in range(law.ndim) if other != axis]) for axis in range(law.ndim)
     ]
-
-
-def shares_by_field(fields: Sequence[Levels], shares: Values) -> list[Values]:
-    """Split shares (…, levels of all fields) by field."""
-    return np.split(shares, np.cumsum([field.size for field in fields])[:-1], axis=-1)
 
 
 def line_in_cells(fields: Sequence[Levels], law: Array, line: Regression) -> tuple[Array, Array]:
@@ -208,14 +252,34 @@ def _places(fields: Sequence[Levels]) -> tuple[NDArray[np.int64], NDArray[np.int
     return np.concatenate(places), np.concatenate(owners)
 
 
+def _notes_of_bins(question: Question) -> tuple[str, ...]:
+    """Return a note that reports do not show an answer's position within its bin."""
+    cut = listed([field.id for field in question.features if field.cuts])
+    note = (
+        f"within its bins the line takes {cut} as spread smoothly, which reports cannot confirm: if "
+        "people answer whole or round numbers, cut halfway between them"
+    )
+    return (note,) if cut else ()
+
+
+def _bins_of(field: Field) -> list[str]:
+    """Return a number's bins in words, from bound to bound."""
+    assert field.bounds is not None
+    ends = [f"{float(end):.15g}" for end in (field.bounds[0], *field.cuts, field.bounds[1])]
+    return [f"{low} to {high}" for low, high in pairwise(ends)]
+
+
 def random_people(
     question: Question, mechanism: SampledProducts, sites: Mapping[str, Any], n: int, random: Generator
 ) -> tuple[dict[str, NDArray[Any]], Values]:
-    """Draw {feature: answers} of n people, and the line's scaled columns, from one draw of the sites."""
+    """Draw {feature: answers} of n people, and the line's scaled columns, from one draw of a law of cells."""
     fields = levels_of(mechanism)
     main, pair = np.asarray(sites["main"]), np.asarray(sites.get("pair", ()))
     with jax.enable_x64(True):
-        law = np.asarray(shares_of_cells(fields, main, pair))
+        if has_levels(question):
+            law = np.asarray(shares_of_cells(fields, main, pair))
+        else:
+            law = product_cells.shares_of_cells(main, pair)
     cells = np.unravel_index(random.choice(law.size, size=n, p=law.ravel() / law.sum()), law.shape)
     answers, columns = {}, []
     for axis, (asked, field, levels) in enumerate(zip(question.features, fields, cells, strict=True)):

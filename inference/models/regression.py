@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpyro
 from jax import Array
 from numpy.typing import NDArray
 
-from inference.models.base import Draws
+from inference.models.base import Check, Draws
 from inference.models.family import Priors, draw, priors_of
 from inference.priors.correlations import CorrelationFactor
 from inference.priors.laws import law, rescaled, state, vector_law
@@ -108,6 +109,22 @@ class Regression(NamedTuple):
     coefficients: Array
 
 
+class Features(NamedTuple):
+    """A law of features for regressions from the signs of sampled products.
+
+    draw: draws the law's sites inside a NumPyro program. moments: (line, residual sd or None, what was drawn)
+    -> M = E[uuᵀ], u = (1, entries, response) in scaled units. initial: starting values. parameters: draws of
+    the sites, with M as `second` -> {name: draws} in own units.
+    """
+
+    draw: Callable[[], tuple[Any, ...]]
+    moments: Callable[..., Array]
+    initial: dict[str, object]
+    parameters: Callable[[Draws], dict[str, NDArray[np.float64]]]
+    notes: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+
 def regression(question: Question) -> Regression:
     """Draw intercept and coefficients, with features and response in [−1, 1]."""
     return Regression(centre(question), coefficients(question))
@@ -156,28 +173,37 @@ def correlated(question: Question, scale: Array) -> Array:
     return factor @ factor.T
 
 
-def first_values(d: int) -> dict[str, object]:
-    """Return starting values: no slope, features about the middle of their bounds."""
+def first_line(question: Question) -> dict[str, object]:
+    """Return starting values of the line: no slope."""
     start: dict[str, object] = {
         "intercept": 0.0,
-        "coefficients": np.zeros(d),
-        "feature_mean": np.zeros(d),
-        "feature_sd": np.full(d, 0.5),
+        "coefficients": np.zeros(len(RecordUnits(question).names)),
     }
+    return start if has_yes_no_response(question) else {**start, "sd": 0.5}
+
+
+def first_values(question: Question) -> dict[str, object]:
+    """Return starting values: no slope, features about the middle of their bounds."""
+    d = len(question.features)
+    start = {**first_line(question), "feature_mean": np.zeros(d), "feature_sd": np.full(d, 0.5)}
     # With one feature this site does not exist, and its value would be sampled without a law.
     return {**start, "feature_correlation": np.eye(d)} if d > 1 else start
 
 
-def draw_sites(question: Question, with_sd: bool) -> dict[str, Any]:
+def draw_sites(question: Question) -> dict[str, Any]:
     """Draw all parameters from their priors, named as the likelihood's arguments."""
     line = regression(question)
     mean, covariance = features(question)
     arguments: dict[str, Any] = {
-        "intercept": line.intercept,
-        "coefficients": line.coefficients,
+        **line._asdict(),
         "feature_mean": mean,
         "feature_covariance": covariance,
     }
-    if with_sd:
+    if not has_yes_no_response(question):
         arguments["sd"] = residual_sd(question)
     return arguments
+
+
+def has_yes_no_response(question: Question) -> bool:
+    """Return True if the response is a yes/no, so that the regression is logistic."""
+    return question.response is not None and question.response.bounds is None

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
-from types import MappingProxyType
 from typing import Any, cast
 
 import jax.numpy as jnp
@@ -23,21 +20,12 @@ from inference.likelihoods import (
     SummedLogisticStatistics,
 )
 from inference.models import replicates
-from inference.models.base import Model, Summaries, Truth, notes_of
-from inference.models.clipping import Moments, beyond_bounds, clipping_notes, possible_clipping
+from inference.models.base import Model, Replicates, Summaries, Truth
+from inference.models.clipping import Moments, warnings
 from inference.models.family import Family, Priors, Sets, register
 from inference.models.leveled_cells import random_people
-from inference.models.leveled_regressions import regression_on_levels
-from inference.models.product_cells import logistic_from_products, random_cells
-from inference.models.regression import (
-    Scale,
-    draw_sites,
-    first_values,
-    linear_priors,
-    logistic_priors,
-)
-from inference.models.sampled_products import linear_from_products
-from inference.units import has_levels
+from inference.models.regression import Scale, draw_sites, first_values, linear_priors, logistic_priors
+from inference.models.sampled_products import regression_from_signs
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianYesNoRecord
@@ -50,39 +38,15 @@ from summaries.reductions.records import record_moments, record_rows
 Matrix = NDArray[np.float64]
 
 
-def linear_from_sums(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """Return the model y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance)."""
+def _from_sums(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """Return the model of noisy sums of second moments."""
     summed = cast(GaussianStatistics, mechanism)
-    found = _model(question, summed, summary, SummedLinearStatistics, {"sd": 0.5})
-    notes = clipping_notes(question, _summed_moments(summed, summary))
-    return (
-        replace(found, notes=notes)
-        if notes
-        else replace(found, checks=(notes_of(partial(possible_clipping, question)),))
-    )
-
-
-def logistic_from_sums(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """Return the model P(yes | x) = sigmoid(intercept + coefficients·x), x ~ Normal(mean, covariance)."""
-    found = _model(question, cast(GaussianStatistics, mechanism), summary, SummedLogisticStatistics, {})
-    return replace(found, checks=(notes_of(partial(beyond_bounds, question)),))
-
-
-def _model(
-    question: Question,
-    mechanism: GaussianStatistics,
-    summary: QuestionSummary,
-    likelihood: Callable[..., Any],
-    initial: dict[str, object],
-) -> Model:
-    d = len(question.features)
-    sites = partial(draw_sites, question, "sd" in initial)
-    initial |= first_values(d)
-    weight, noise_sd = mechanism.scaled_weight, mechanism.noise_sd
+    weight, noise_sd = summed.scaled_weight, summed.noise_sd
+    likelihood: Any = SummedLogisticStatistics if summed.binary else SummedLinearStatistics
 
     def program(n: int, statistics: Array) -> None:
         law = likelihood(
-            **sites(),
+            **draw_sites(question),
             total_count=n,
             # Without reports the statistics are 0 and carry no information, whatever the noise variance.
             noise_variance=jnp.maximum(n, 1) * noise_sd**2,
@@ -91,8 +55,21 @@ def _model(
         )
         numpyro.sample("reports", law, obs=jnp.asarray(statistics))
 
-    data = {"n": summary.n, "statistics": second_moments(mechanism, summary)}
-    return Model(program, data, initial, Scale(question).parameters)
+    data = {"n": summary.n, "statistics": second_moments(summed, summary)}
+    return _model(question, program, data, _summed_moments(summed, summary))
+
+
+def _model(
+    question: Question,
+    program: Callable[..., None],
+    data: Mapping[str, object],
+    moments: Moments | None = None,
+    replicates: Replicates | None = None,
+) -> Model:
+    """Return a regression on x ~ Normal(mean, covariance); moments: of the records, for warnings."""
+    notes, checks = warnings(question, moments)
+    parameters, summaries = Scale(question).parameters, Summaries(replicates=replicates)
+    return Model(program, data, first_values(question), parameters, notes, checks, summaries=summaries)
 
 
 def _summed_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> Moments:
@@ -118,29 +95,28 @@ def second_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> M
     return total
 
 
-def linear_from_records(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """Return the model y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance).
+def _from_records(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    if isinstance(mechanism, GaussianYesNoRecord):
+        return _logistic_from_records(question, mechanism, summary)
+    return _linear_from_records(question, cast(GaussianNumberRecord, mechanism), summary)
 
-    The cost of the likelihood does not depend on n.
-    """
-    record = cast(GaussianNumberRecord, mechanism)
+
+def _linear_from_records(question: Question, record: GaussianNumberRecord, summary: QuestionSummary) -> Model:
+    """Return the model of perturbed records' second moments; the likelihood's cost does not depend on n."""
     sums, squares = record_moments(record, summary.values)
     moments = np.block([[np.full((1, 1), float(summary.n)), sums[None]], [sums[:, None], squares]])
-    sites = partial(draw_sites, question, True)
 
     def program(n: int, moments: Array) -> None:
         law = PerturbedLinearRecords(
-            **sites(),
+            **draw_sites(question),
             feature_noise_sd=record.feature_noise_sd,
             response_noise_sd=record.response_noise_sd,
             total_count=n,
         )
         numpyro.sample("reports", law, obs=jnp.asarray(moments))
 
-    start = first_values(len(question.features)) | {"sd": 0.5}
-    notes = clipping_notes(question, _moments_of_records(record, summary.n, sums, squares))
-    model = Model(program, {"n": summary.n, "moments": moments}, start, Scale(question).parameters, notes)
-    return model if notes else replace(model, checks=(notes_of(partial(possible_clipping, question)),))
+    clipped = _moments_of_records(record, summary.n, sums, squares)
+    return _model(question, program, {"n": summary.n, "moments": moments}, clipped)
 
 
 def _moments_of_records(
@@ -152,24 +128,23 @@ def _moments_of_records(
     return Moments(sums / max(n, 1), seen - noise**2, seen * np.sqrt(2 / max(n, 1)), n)
 
 
-def logistic_from_records(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """Return the model P(yes | x) = sigmoid(intercept + coefficients·x), x ~ Normal(mean, covariance).
+def _logistic_from_records(
+    question: Question, record: GaussianYesNoRecord, summary: QuestionSummary
+) -> Model:
+    """Return the model of perturbed records with a yes/no response; a gradient costs O(n d).
 
-    A gradient costs O(n d). Raises InputError for a summary without reports: no statistic of fixed size is
-    sufficient.
+    Raises InputError for a summary without reports: no statistic of fixed size is sufficient.
     """
-    record = cast(GaussianYesNoRecord, mechanism)
     if summary.reports is None:
         raise InputError(
             f"{question.id}: no summary is exact for it: fit the reports themselves",
             code="fit.summary_not_exact",
         )
-    rows = _rows(record, summary.reports)
-    sites = partial(draw_sites, question, False)
+    rows: Matrix = np.column_stack(record_rows(record, summary.reports))
 
     def program(rows: Array) -> None:
         law = PerturbedLogisticRecords(
-            **sites(),
+            **draw_sites(question),
             feature_noise_sd=record.feature_noise_sd,
             p=float(record.p),
             q=float(record.q),
@@ -178,41 +153,27 @@ def logistic_from_records(question: Question, mechanism: Mechanism, summary: Que
         )
         numpyro.factor("reports", law.summed_log_prob(rows))
 
-    start = first_values(len(question.features))
-    return Model(
-        program,
-        {"rows": rows},
-        start,
-        Scale(question).parameters,
-        checks=(notes_of(partial(beyond_bounds, question)),),
-        summaries=Summaries(replicates=replicates.records(record, rows)),
-    )
+    return _model(question, program, {"rows": rows}, replicates=replicates.records(record, rows))
 
 
-def _rows(record: GaussianYesNoRecord, reports: NDArray[np.uint8]) -> NDArray[np.float64]:
-    features, responses = record_rows(record, reports)
-    return np.column_stack([features, responses])
-
-
-Build = Callable[[Question, Mechanism, QuestionSummary], Model]
+# A secure sum's total is read like `gaussian_statistics`, with less noise.
+BUILDS: Mapping[str, Callable[[Question, Mechanism, QuestionSummary], Model]] = {
+    "gaussian_statistics": _from_sums,
+    "gaussian_record": _from_records,
+    "sampled_products": regression_from_signs,
+}
 
 
 class RecordRegression(Family):
-    """A regression of a record's response on its features, x ~ Normal(mean, covariance).
+    """A regression of a record's response on its features, mostly x ~ Normal(mean, covariance)."""
 
-    Attributes:
-        builds: {mechanism: function that builds the model from its reports' summary}. A secure sum's total
-            is read like `gaussian_statistics`, with less noise.
-    """
-
-    builds: Mapping[str, Build]
+    reads = tuple(BUILDS)
 
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
     ) -> Model:
         del sets
-        build = self.builds.get(mechanism.name, self.builds["gaussian_statistics"])
-        return build(question, mechanism, summary)
+        return BUILDS.get(mechanism.name, _from_sums)(question, mechanism, summary)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         """Draw records with normal features, as most of these models assume; a yes/no is a normal's sign."""
@@ -233,37 +194,21 @@ def _random_people(
     question: Question, truth: Truth, n: int, random: Generator
 ) -> tuple[dict[str, NDArray[Any]], Matrix]:
     """Draw {feature: answers} of n people, and the line's columns (n, columns), in own units."""
-    if has_levels(question):
-        scale = Scale(question)
-        mechanism = cast(SampledProducts, mechanism_for(question))
-        columns, scaled = random_people(question, mechanism, truth.sites, n, random)
-        return columns, scale.zero + scale.unit * scaled
-    features = _random_features(question, truth, n, random)
-    columns = {
-        field.id: column if field.bounds else column > 0
-        for field, column in zip(question.features, features.T, strict=True)
-    }
-    return columns, features
-
-
-def _random_features(question: Question, truth: Truth, n: int, random: Generator) -> Matrix:
-    """Draw features (n, d) in own units."""
+    scale = Scale(question)
     if "main" in truth.sites:
-        return random_cells(truth.sites, n, random)
-    scale, mean = Scale(question), truth.sites["feature_mean"]
+        mechanism = cast(SampledProducts, mechanism_for(question))
+        answers, scaled = random_people(question, mechanism, truth.sites, n, random)
+        return answers, scale.zero + scale.unit * scaled
+    mean = truth.sites["feature_mean"]
     factor = np.atleast_2d(truth.sites.get("feature_correlation", 1.0))
     white = random.normal(size=(n, len(scale.names))) @ factor.T
     features: Matrix = scale.zero + scale.unit * (mean + truth.sites["feature_sd"] * white)
+    answers = {}
     for index, field in enumerate(question.features):
         if field.bounds is None:
             features[:, index] = white[:, index] < ndtri((1 + mean[index]) / 2)
-    return features
-
-
-def _linear_from_products(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    if has_levels(question):
-        return regression_on_levels(question, cast(SampledProducts, mechanism), summary)
-    return linear_from_products(question, mechanism, summary)
+        answers[field.id] = features[:, index] if field.bounds else features[:, index] > 0
+    return answers, features
 
 
 @register
@@ -271,14 +216,6 @@ class LinearRegression(RecordRegression):
     """y | x ~ Normal(intercept + coefficients·x, sd)."""
 
     name = "linear_regression"
-    builds = MappingProxyType(
-        {
-            "gaussian_statistics": linear_from_sums,
-            "gaussian_record": linear_from_records,
-            "sampled_products": _linear_from_products,
-        }
-    )
-    reads = tuple(builds)
 
     def priors(self, question: Question) -> Priors:
         return linear_priors(question)
@@ -292,14 +229,6 @@ class LogisticRegression(RecordRegression):
     """P(yes | x) = sigmoid(intercept + coefficients·x)."""
 
     name = "logistic_regression"
-    builds = MappingProxyType(
-        {
-            "gaussian_statistics": logistic_from_sums,
-            "gaussian_record": logistic_from_records,
-            "sampled_products": logistic_from_products,
-        }
-    )
-    reads = tuple(builds)
 
     def priors(self, question: Question) -> Priors:
         return logistic_priors(question)

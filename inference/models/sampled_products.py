@@ -1,15 +1,17 @@
-"""Linear regression from the signs of sampled products.
+"""Regressions from the signs of sampled products.
 
 The reports' law depends on the records only through the second moments M = E[uuᵀ] of u = (1, features,
-response), exactly. The features therefore need no assumption: the line is the best linear prediction, and the
-residual sd is the root mean square of its error. M has the coordinates of the other linear models: means,
-sds, correlations, line.
+response), exactly. A linear regression of numbers and yes/no therefore needs no assumption on the features:
+the line is the best linear prediction, and the residual sd is the root mean square of its error. Its M has
+the coordinates of the other linear models: means, sds, correlations, line. A logistic regression models
+features that are all yes/no by cells (product_cells). If any feature is a number, all features are modelled
+as jointly normal, and M is exact by Stein's lemma (METHODS 4.3). Features with levels have cells
+(leveled_cells).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
 from itertools import combinations
 from typing import Any, cast
@@ -25,12 +27,22 @@ from numpy.typing import NDArray
 
 from inference.likelihoods import ProductSigns, SignPatterns
 from inference.likelihoods.regression.products import correlations, sign_table
-from inference.models.base import Draws, Model, Replicates, Summaries, notes_of
-from inference.models.clipping import Moments, clipping_notes, possible_clipping
+from inference.likelihoods.regression.sigmoid import response_moments
+from inference.models import leveled_cells, product_cells
+from inference.models.base import Draws, Model, Replicates, Summaries
+from inference.models.clipping import Moments, warnings
 from inference.models.family import priors_of
-from inference.models.regression import Scale, correlated, regression, residual_sd
+from inference.models.regression import (
+    Features,
+    Regression,
+    Scale,
+    correlated,
+    first_line,
+    regression,
+    residual_sd,
+)
 from inference.priors.laws import vector_law
-from inference.units import RecordUnits
+from inference.units import RecordUnits, has_levels
 from ldp_client import Mechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
@@ -41,68 +53,53 @@ Values = NDArray[np.float64]
 FEWEST_REPORTS = 100
 
 
-def linear_from_products(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """Return the model of the best linear prediction of the response, for any law of the features."""
+def regression_from_signs(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """Return the model of the response's mean or log odds as intercept + coefficients·x."""
     products = cast(SampledProducts, mechanism)
+    law = _law_of_features(question, products, summary)
 
     def program(n: int, counts: Array) -> None:
         line = regression(question)
-        mean, covariance = features(question)
-        second = second_moments(
-            line.intercept, line.coefficients, mean, covariance, residual_sd(question), jnp
-        )
+        drawn = law.draw()
+        sd = None if products.binary else residual_sd(question)
+        second = numpyro.deterministic("second", law.moments(line, sd, *drawn))
         numpyro.sample("reports", signs_of(products, second, n), obs=jnp.asarray(counts))
 
-    model = Model(
+    def parameters(draws: Draws) -> dict[str, Values]:
+        named = Scale(question).parameters(draws)
+        if "sd" in draws:
+            mean, square = draws["second"][..., 0, -1], draws["second"][..., -1, -1]
+            named["r_squared"] = 1 - draws["sd"] ** 2 / np.maximum(square - mean**2, 1e-12)
+        return named | law.parameters(draws)
+
+    return Model(
         program,
         {"n": summary.n, "counts": summary.values},
-        {**start(question), "sd": 0.5},
-        partial(parameters, question),
-        clipping_notes(question, moments_seen(products, summary)) + few_reports(products, summary),
-        summaries=signed_summaries(products, summary, partial(from_sites, moments=second_moments)),
-    )
-    clipped = len(model.notes) > len(few_reports(products, summary))
-    return model if clipped else replace(model, checks=(notes_of(partial(possible_clipping, question)),))
-
-
-def second_moments(
-    intercept: Any, coefficients: Any, mean: Any, covariance: Any, sd: Any, numpy: Any = np
-) -> Any:
-    """Return M = E[uuᵀ], u = (1, features, response), (d + 2, d + 2) in scaled units; numpy: or JAX's."""
-    cross = covariance @ coefficients
-    variance = coefficients @ cross + sd**2
-    return together(mean, covariance, intercept + coefficients @ mean, cross, variance, numpy)
-
-
-def together(mean: Any, covariance: Any, response: Any, cross: Any, variance: Any, numpy: Any = np) -> Any:
-    """Return M from the features' mean and covariance, the response's, and their covariance `cross`."""
-    spread = numpy.block([[covariance, cross[:, None]], [cross[None], variance[None, None]]])
-    middle = numpy.concatenate([numpy.ones(1), mean, response[None]])
-    return numpy.outer(middle, middle) + numpy.pad(spread, ((1, 0), (1, 0)))
-
-
-def signed_summaries(
-    mechanism: SampledProducts, summary: QuestionSummary, second_of: Callable[[Draws], Any]
-) -> Summaries:
-    """Return how checks read counts of signs: positive ones, as answers do not move how often a product came.
-
-    second_of: returns M from one draw of the sites.
-    """
-    return Summaries(
-        shown=lambda counts: counts[..., 1::2], replicates=replicated(mechanism, summary, second_of)
+        first_line(question) | law.initial,
+        parameters,
+        law.notes + few_reports(products, summary),
+        law.checks,
+        # Answers do not move how often a product came: only positive signs are compared.
+        summaries=Summaries(
+            shown=lambda counts: counts[..., 1::2], replicates=_replicated(products, summary)
+        ),
     )
 
 
-def signs_of(mechanism: SampledProducts, second: Any, n: int) -> ProductSigns | SignPatterns:
-    """Return the law of n reports' signs, given M; an approximation for several products a report."""
-    first, other = np.asarray(mechanism.coordinates).T
-    means, gain = second[first, other], float(mechanism.gain)
-    if mechanism.signs > 1:
-        return SignPatterns(means[np.asarray(mechanism.blocks)], gain)
-    return ProductSigns(means, np.asarray(mechanism.weights) / mechanism.total, gain, n)
+def _law_of_features(question: Question, mechanism: SampledProducts, summary: QuestionSummary) -> Features:
+    if has_levels(question):
+        return leveled_cells.law_of_features(question, mechanism)
+    parameters = partial(_feature_parameters, question)
+    if mechanism.binary and not any(field.bounds for field in question.features):
+        d = len(question.features)
+        return Features(
+            partial(product_cells.effects, d), product_cells.moments, product_cells.start(d), parameters
+        )
+    notes, checks = warnings(question, moments_seen(mechanism, summary))
+    return Features(partial(_draw_features, question), _moments, _start(question), parameters, notes, checks)
 
 
-def features(question: Question) -> tuple[Array, Array]:
+def _draw_features(question: Question) -> tuple[Array, Array]:
     """Draw mean (d,) and covariance (d, d). A yes/no's variance follows from its mean, as its square is 1."""
     units, priors = RecordUnits(question), priors_of(question)
     yes_no = np.asarray([field.bounds is None for field in question.features])
@@ -122,61 +119,66 @@ def features(question: Question) -> tuple[Array, Array]:
     return mean, correlated(question, scale)
 
 
-def start(question: Question) -> dict[str, object]:
-    """Return starting values: no slope, features about the middle of their bounds."""
+def _start(question: Question) -> dict[str, object]:
+    """Return starting values: features about the middle of their bounds."""
     d = len(question.features)
     numbers = sum(field.bounds is not None for field in question.features)
-    found: dict[str, object] = {"intercept": 0.0, "coefficients": np.zeros(d)}
+    found: dict[str, object] = {"feature_correlation": np.eye(d)} if d > 1 else {}
     if numbers:
         found |= {"number_mean": np.zeros(numbers), "number_sd": np.full(numbers, 0.5)}
-    if numbers < d:
-        found |= {"share": np.full(d - numbers, 0.5)}
-    return {**found, "feature_correlation": np.eye(d)} if d > 1 else found
+    return {**found, "share": np.full(d - numbers, 0.5)} if numbers < d else found
 
 
-def parameters(question: Question, draws: Draws) -> dict[str, Values]:
-    """Return the line (with sd and R² if linear), and features' means, sds and correlations, in own units."""
+def _moments(line: Regression, sd: Any, mean: Array, covariance: Array) -> Array:
+    """Return M (d + 2, d + 2) in scaled units; sd: None for a response of −1 and 1, on normal features."""
+    cross = covariance @ line.coefficients
+    response = line.intercept + line.coefficients @ mean
+    variance = line.coefficients @ cross
+    if sd is None:
+        g = response_moments(response, variance)
+        response, cross, variance = g[0], g[1] * cross, 1 - g[0] ** 2
+    else:
+        variance += sd**2
+    spread = jnp.block([[covariance, cross[:, None]], [cross[None], variance[None, None]]])
+    middle = jnp.concatenate([jnp.ones(1), mean, response[None]])
+    return jnp.outer(middle, middle) + jnp.pad(spread, ((1, 0), (1, 0)))
+
+
+def _feature_parameters(question: Question, draws: Draws) -> dict[str, Values]:
+    """Return features' means, sds of numbers and correlations from M, in own units."""
     scale = Scale(question)
-    named = scale.parameters(draws)
-    slopes, sd = draws["coefficients"], draws["feature_sd"]
-    factor = draws.get("feature_correlation", np.ones((*sd.shape, 1)))
-    if "sd" in draws:
-        explained = np.sum(np.einsum("...i,...ij->...j", slopes * sd, factor) ** 2, axis=-1)
-        named["r_squared"] = explained / (explained + draws["sd"] ** 2)
-    correlation = factor @ np.swapaxes(factor, -1, -2)
-    return named | feature_parameters(question, draws["feature_mean"], sd, correlation)
-
-
-def feature_parameters(
-    question: Question, mean: Values, sd: Values, correlation: Values
-) -> dict[str, Values]:
-    """Return features' means, sds of numbers and correlations in own units, from scaled (…, d), (…, d, d)."""
-    scale = Scale(question)
+    mean, square = draws["second"][..., 0, 1:-1], draws["second"][..., 1:-1, 1:-1]
+    covariance = square - mean[..., :, None] * mean[..., None, :]
+    sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 1e-12))
     own = scale.zero + scale.unit * mean
     named = {f"mean[{name}]": own[..., i] for i, name in enumerate(scale.names)}
     numbers = [i for i, field in enumerate(question.features) if field.bounds is not None]
     named |= {f"sd[{scale.names[i]}]": scale.unit[i] * sd[..., i] for i in numbers}
     for i, j in combinations(range(len(scale.names)), 2):
-        named[f"correlation[{scale.names[i]},{scale.names[j]}]"] = correlation[..., i, j]
+        correlation = covariance[..., i, j] / (sd[..., i] * sd[..., j])
+        named[f"correlation[{scale.names[i]},{scale.names[j]}]"] = correlation
     return named
 
 
-def from_sites(sites: Mapping[str, Any], moments: Callable[..., Any]) -> Any:
-    """Return M by `second_moments` or another function, from one draw of a regression's sites."""
-    # With one feature the site feature_correlation does not exist.
-    factor = sites["feature_sd"][:, None] * sites.get("feature_correlation", np.eye(1))
-    law = sites["feature_mean"], factor @ factor.T
-    line = np.asarray(sites["intercept"]), sites["coefficients"]
-    return moments(*line, *law, *([np.asarray(sites["sd"])] if "sd" in sites else []))
+def signs_of(mechanism: SampledProducts, second: Any, n: int) -> ProductSigns | SignPatterns:
+    """Return the law of n reports' signs, given M; an approximation for several products a report."""
+    first, other = np.asarray(mechanism.coordinates).T
+    means, gain = second[first, other], float(mechanism.gain)
+    if mechanism.signs > 1:
+        return SignPatterns(means[np.asarray(mechanism.blocks)], gain)
+    return ProductSigns(means, np.asarray(mechanism.weights) / mechanism.total, gain, n)
 
 
-def replicated(
-    mechanism: SampledProducts, summary: QuestionSummary, second_of: Callable[[Draws], Any]
-) -> Replicates | None:
-    """Return replicates of positive signs by block and product; None with one product a report.
+def cell_probabilities(mechanism: SampledProducts, sites: Mapping[str, Any]) -> Values:
+    """Return probabilities (2 T,) of each sign of each product, from one draw of a regression's sites."""
+    with jax.enable_x64(True):
+        law = cast(ProductSigns, signs_of(mechanism, np.asarray(sites["second"]), 1))
+        cells = np.asarray(law.cell_probs, np.float64)
+    return np.asarray(cells / cells.sum())
 
-    second_of: returns M from one draw of the sites.
-    """
+
+def _replicated(mechanism: SampledProducts, summary: QuestionSummary) -> Replicates | None:
+    """Return replicates of positive signs by block and product; None with one product a report."""
     if mechanism.signs == 1:
         return None
     patterns = summary.values.reshape(len(mechanism.blocks), mechanism.patterns)
@@ -184,7 +186,7 @@ def replicated(
 
     def draw(sites: Draws, random: Generator) -> Values:
         with jax.enable_x64(True):
-            law = cast(SignPatterns, signs_of(mechanism, np.asarray(second_of(sites)), summary.n))
+            law = cast(SignPatterns, signs_of(mechanism, np.asarray(sites["second"]), summary.n))
             told, variance = (np.asarray(one) for one in law.signs())
         noise = np.einsum("bij,bj->bi", root, random.normal(size=told.shape))
         seen = told + noise * np.sqrt(variance / np.maximum(reports, 1))

@@ -18,8 +18,8 @@ from inference.models.leveled_cells import (
     second_moments,
     shares_of_cells,
 )
-from inference.models.product_cells import cell_probabilities
 from inference.models.regression import Regression
+from inference.models.sampled_products import cell_probabilities
 from inference.sampling.space import as_arrays, space_of
 from inference.sampling.whitening import descend, finite
 from ldp_client import mechanism_for
