@@ -48,11 +48,13 @@ def _law(kind: type[SummedLinearStatistics], at: Parameters) -> SummedLinearStat
     return kind(
         at["coefficients"],
         at["intercept"],
-        at["sd"],
         at["mean"],
         at["factor"] @ at["factor"].T,
+        sd=at["sd"],
         total_count=PEOPLE,
         noise_variance=NOISE_VARIANCE,
+        constant_weight=1.0,
+        response_weight=1.0,
     )
 
 

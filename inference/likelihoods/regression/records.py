@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,10 +11,11 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
-from numpyro.distributions import Distribution, constraints
+from numpyro.distributions import constraints
 from numpyro.distributions.util import validate_sample
 
 from inference.likelihoods.common import summed_in_chunks
+from inference.likelihoods.regression.line import LineOfNormalFeatures
 from inference.likelihoods.regression.sigmoid import expected_sigmoid, sigmoid_table
 
 # The degrees of freedom of a scatter's factor without freedom.
@@ -22,7 +23,7 @@ _NO_FREEDOM = 1e-6
 _LOG_2PI = 1.8378770664093453
 
 
-class PerturbedLinearRecords(Distribution):
+class PerturbedLinearRecords(LineOfNormalFeatures):
     """Second moments of perturbed records of a linear regression, in O(d^3) for any number (METHODS 5.1).
 
     x ~ N(feature_mean, feature_covariance), y | x ~ N(intercept + coefficients' x, sd^2); a report is
@@ -31,71 +32,40 @@ class PerturbedLinearRecords(Distribution):
     noise are a batch.
 
     Args:
-        coefficients: slopes, shape (..., d).
-        intercept: shape (...).
         sd: of the response around its mean, shape (...).
-        feature_mean: shape (..., d).
-        feature_covariance: shape (..., d, d).
         feature_noise_sd: of the noise in each feature, shape (...).
         response_noise_sd: of the noise in the response, shape (...).
         total_count: how many reports, shape (...).
-        validate_args: whether NumPyro checks arguments and values.
+        others: the arguments of LineOfNormalFeatures.
     """
 
     arg_constraints = {  # noqa: RUF012
-        "coefficients": constraints.real_vector,
-        "intercept": constraints.real,
+        **LineOfNormalFeatures.arg_constraints,
         "sd": constraints.positive,
-        "feature_mean": constraints.real_vector,
-        "feature_covariance": constraints.positive_definite,
         "feature_noise_sd": constraints.nonnegative,
         "response_noise_sd": constraints.nonnegative,
         "total_count": constraints.nonnegative_integer,
     }
     support = constraints.real_matrix
+    sd: Array
+    feature_noise_sd: Array
+    response_noise_sd: Array
+    total_count: Array
 
-    def __init__(
-        self,
-        coefficients: ArrayLike,
-        intercept: ArrayLike,
-        sd: ArrayLike,
-        feature_mean: ArrayLike,
-        feature_covariance: ArrayLike,
-        *,
-        feature_noise_sd: ArrayLike,
-        response_noise_sd: ArrayLike,
-        total_count: ArrayLike,
-        validate_args: bool | None = None,
-    ) -> None:
-        self.coefficients, self.feature_mean = jnp.asarray(coefficients), jnp.asarray(feature_mean)
-        self.feature_covariance = jnp.asarray(feature_covariance)
-        self.intercept, self.sd = jnp.asarray(intercept), jnp.asarray(sd)
-        self.feature_noise_sd, self.response_noise_sd = (
-            jnp.asarray(feature_noise_sd),
-            jnp.asarray(response_noise_sd),
-        )
-        self.total_count = total_count
-        scalars = (self.intercept, self.sd, self.feature_noise_sd, self.response_noise_sd, total_count)
-        batch_shape = _batch_shape(self, scalars)
-        size = self.coefficients.shape[-1] + 2
-        super().__init__(batch_shape, (size, size), validate_args=validate_args)
+    @staticmethod
+    def _event_shape_of(d: int) -> tuple[int, ...]:
+        return d + 2, d + 2
 
     @property
     def report_law(self) -> tuple[Array, Array]:
         """Mean (..., d + 1) and covariance (..., d + 1, d + 1) of one report."""
-        cross = jnp.einsum("...ij,...j->...i", self.feature_covariance, self.coefficients)
-        centre = self.intercept + jnp.sum(self.coefficients * self.feature_mean, -1)
-        variance = jnp.sum(self.coefficients * cross, -1) + self.sd**2 + self.response_noise_sd**2
+        centre, explained, cross = self._predictor
+        variance = explained + self.sd**2 + self.response_noise_sd**2
         features = _with_noise(self.feature_covariance, self.feature_noise_sd)
-        d, shape = cross.shape[-1], self.batch_shape
-        features = jnp.broadcast_to(features, (*shape, d, d))
-        cross = jnp.broadcast_to(cross, (*shape, d))[..., None]
-        corner = jnp.broadcast_to(variance, shape)[..., None, None]
-        top = jnp.concatenate([features, cross], -1)
-        bottom = jnp.concatenate([jnp.swapaxes(cross, -1, -2), corner], -1)
-        mean = jnp.broadcast_to(self.feature_mean, (*shape, d))
-        whole_mean = jnp.concatenate([mean, jnp.broadcast_to(centre, shape)[..., None]], -1)
-        return whole_mean, jnp.concatenate([top, bottom], -2)
+        shape = self.batch_shape
+        mean = jnp.broadcast_to(self.feature_mean, (*shape, cross.shape[-1]))
+        mean = jnp.concatenate([mean, jnp.broadcast_to(centre, shape)[..., None]], -1)
+        return mean, self._bordered(features, cross, variance)
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draw sums of the second moments of `total_count` reports, by mean and scatter (Bartlett 1933).
@@ -109,7 +79,7 @@ class PerturbedLinearRecords(Distribution):
         """
         assert key is not None
         mean, covariance = self.report_law
-        n, size = jnp.asarray(self.total_count, mean.dtype)[..., None], mean.shape[-1]
+        n, size = self.total_count.astype(mean.dtype)[..., None], mean.shape[-1]
         shape = (*sample_shape, *self.batch_shape)
         of_mean, of_spread, of_angle = jax.random.split(key, 3)
         # Fewer reports than columns have a scatter of lower rank.
@@ -129,7 +99,7 @@ class PerturbedLinearRecords(Distribution):
     @validate_sample
     def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
         del intermediates
-        value, n = jnp.asarray(value), jnp.asarray(self.total_count)
+        value, n = jnp.asarray(value), self.total_count
         mean, covariance = self.report_law
         factor = jnp.linalg.cholesky(covariance)
         # With B = (-mean, I), the centred second moments are B S B'.
@@ -141,7 +111,7 @@ class PerturbedLinearRecords(Distribution):
         return -squares / 2 - n * (log_det + mean.shape[-1] * _LOG_2PI / 2)
 
 
-class PerturbedLogisticRecords(Distribution):
+class PerturbedLogisticRecords(LineOfNormalFeatures):
     """One perturbed record of a logistic regression (METHODS 5.2).
 
     x ~ N(feature_mean, feature_covariance), P(y = 1 | x) = sigmoid(intercept + coefficients' x). A report is
@@ -150,45 +120,26 @@ class PerturbedLogisticRecords(Distribution):
     budget. There is no statistic of fixed size: the cost is O(n d).
 
     Args:
-        coefficients: slopes, shape (..., d).
-        intercept: shape (...).
-        feature_mean: shape (..., d).
-        feature_covariance: shape (..., d, d).
         feature_noise_sd: of the noise in each feature, shape (...).
         p: probability that a 1 is reported as 1, shape (...).
         q: probability that a 0 is reported as 1, shape (...).
-        validate_args: whether NumPyro checks arguments and values.
+        others: the arguments of LineOfNormalFeatures.
     """
 
     arg_constraints = {  # noqa: RUF012
-        "coefficients": constraints.real_vector,
-        "intercept": constraints.real,
-        "feature_mean": constraints.real_vector,
-        "feature_covariance": constraints.positive_definite,
+        **LineOfNormalFeatures.arg_constraints,
         "feature_noise_sd": constraints.nonnegative,
         "p": constraints.unit_interval,
         "q": constraints.unit_interval,
     }
     support = constraints.real_vector
+    feature_noise_sd: Array
+    p: Array
+    q: Array
 
-    def __init__(
-        self,
-        coefficients: ArrayLike,
-        intercept: ArrayLike,
-        feature_mean: ArrayLike,
-        feature_covariance: ArrayLike,
-        *,
-        feature_noise_sd: ArrayLike,
-        p: ArrayLike,
-        q: ArrayLike,
-        validate_args: bool | None = None,
-    ) -> None:
-        self.coefficients, self.feature_mean = jnp.asarray(coefficients), jnp.asarray(feature_mean)
-        self.feature_covariance, self.intercept = jnp.asarray(feature_covariance), jnp.asarray(intercept)
-        self.feature_noise_sd, self.p, self.q = jnp.asarray(feature_noise_sd), jnp.asarray(p), jnp.asarray(q)
-        scalars = (self.intercept, self.feature_noise_sd, self.p, self.q)
-        batch_shape = _batch_shape(self, scalars)
-        super().__init__(batch_shape, (self.coefficients.shape[-1] + 1,), validate_args=validate_args)
+    @staticmethod
+    def _event_shape_of(d: int) -> tuple[int, ...]:
+        return (d + 1,)
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
         assert key is not None
@@ -224,10 +175,9 @@ class PerturbedLogisticRecords(Distribution):
         white = solve_triangular(factor, jnp.broadcast_to(jnp.eye(d), factor.shape), lower=True)
         # The predictor's law given the report: its slope in the whitened features, and its remaining
         # variance.
-        cross = jnp.einsum("...ij,...j->...i", self.feature_covariance, self.coefficients)
+        loc, explained, cross = self._predictor
         along = jnp.einsum("...ij,...j->...i", white, cross)
-        loc = self.intercept + jnp.sum(self.coefficients * self.feature_mean, -1)
-        variance = jnp.maximum(jnp.sum(self.coefficients * cross, -1) - jnp.sum(along**2, -1), 0.0)
+        variance = jnp.maximum(explained - jnp.sum(along**2, -1), 0.0)
         # Exact to 1e-8; from a table if all reports share one variance.
         mean = partial(expected_sigmoid, variance=variance) if variance.ndim else sigmoid_table(variance)
         log_det = jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
@@ -245,8 +195,3 @@ class PerturbedLogisticRecords(Distribution):
 
 def _with_noise(covariance: Array, noise_sd: Array) -> Array:
     return covariance + noise_sd[..., None, None] ** 2 * jnp.eye(covariance.shape[-1])
-
-
-def _batch_shape(law: Any, scalars: Sequence[Any]) -> tuple[int, ...]:
-    vectors = law.coefficients.shape[:-1], law.feature_mean.shape[:-1], law.feature_covariance.shape[:-2]
-    return jnp.broadcast_shapes(*map(jnp.shape, scalars), *vectors)

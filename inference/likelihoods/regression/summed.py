@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
-from numpyro.distributions import Distribution, constraints
+from numpyro.distributions import constraints
 from numpyro.distributions.util import validate_sample
 
+from inference.likelihoods.regression.line import LineOfNormalFeatures
 from inference.likelihoods.regression.moments import SumLaw
 from inference.likelihoods.regression.sigmoid import response_moments
 
@@ -39,7 +40,7 @@ class _Moments(NamedTuple):
         return self.covariance + self.mean[..., :, None] * self.mean[..., None, :]
 
 
-class SummedStatistics(Distribution):
+class SummedStatistics(LineOfNormalFeatures):
     """Noisy sum over records of v v', v = (constant_weight, x, response_weight * y), x ~ N(mean, covariance).
 
     Values are symmetric matrices (..., p, p) with p = d + 2: S = sum v v' + noise. The noise is independent
@@ -49,13 +50,17 @@ class SummedStatistics(Distribution):
 
     The sum is taken as normal (its skewness is of order 1 / sqrt(total_count)); its mean and covariance are
     exact. The density is over the svec coordinates that carry noise, in O(p^3).
+
+    Args:
+        total_count: how many records, shape (...).
+        noise_variance: of each svec coordinate, over all reports, shape (...).
+        constant_weight: of the constant in a record's vector, shape (...).
+        response_weight: of the response in a record's vector, shape (...).
+        others: the arguments of LineOfNormalFeatures.
     """
 
     arg_constraints = {  # noqa: RUF012
-        "coefficients": constraints.real_vector,
-        "intercept": constraints.real,
-        "feature_mean": constraints.real_vector,
-        "feature_covariance": constraints.positive_definite,
+        **LineOfNormalFeatures.arg_constraints,
         "total_count": constraints.nonnegative_integer,
         "noise_variance": constraints.positive,
         "constant_weight": constraints.positive,
@@ -63,35 +68,14 @@ class SummedStatistics(Distribution):
     }
     support = _SymmetricMatrix()
     exact: ClassVar[tuple[int, ...]]
+    total_count: Array
+    noise_variance: Array
+    constant_weight: Array
+    response_weight: Array
 
-    def __init__(
-        self,
-        coefficients: ArrayLike,
-        intercept: ArrayLike,
-        feature_mean: ArrayLike,
-        feature_covariance: ArrayLike,
-        *,
-        total_count: ArrayLike,
-        noise_variance: ArrayLike,
-        constant_weight: ArrayLike = 1.0,
-        response_weight: ArrayLike = 1.0,
-        validate_args: bool | None = None,
-    ) -> None:
-        self.coefficients, self.intercept = jnp.asarray(coefficients), jnp.asarray(intercept)
-        self.feature_mean = jnp.asarray(feature_mean)
-        self.feature_covariance = jnp.asarray(feature_covariance)
-        self.total_count, self.noise_variance = jnp.asarray(total_count), jnp.asarray(noise_variance)
-        self.constant_weight = jnp.asarray(constant_weight)
-        self.response_weight = jnp.asarray(response_weight)
-        p = self.coefficients.shape[-1] + 2
-        super().__init__(self._common_batch_shape(), (p, p), validate_args=validate_args)
-
-    def _common_batch_shape(self) -> tuple[int, ...]:
-        shapes = []
-        for name, constraint in self.arg_constraints.items():
-            shape = getattr(self, name).shape
-            shapes.append(shape[: len(shape) - constraint.event_dim])
-        return jnp.broadcast_shapes(*shapes)
+    @staticmethod
+    def _event_shape_of(d: int) -> tuple[int, ...]:
+        return d + 2, d + 2
 
     @property
     @abstractmethod
@@ -120,25 +104,13 @@ class SummedStatistics(Distribution):
         density = law.log_density(jnp.where(self._noisy, jnp.asarray(value) - law.mean, 0.0))
         return density + len(self.exact) * jnp.log(2 * jnp.pi * self.noise_variance) / 2
 
-    @property
-    def _predictor(self) -> tuple[Array, Array, Array]:
-        """Mean and variance of the linear predictor, and its covariance with the features (..., d)."""
-        loc = self.intercept + jnp.sum(self.coefficients * self.feature_mean, -1)
-        cross = jnp.einsum("...ij,...j->...i", self.feature_covariance, self.coefficients)
-        return loc, jnp.sum(self.coefficients * cross, -1), cross
-
     def _moments(self, response_mean: Array, response_cross: Array, response_variance: Array) -> _Moments:
         """Moments of v from the unweighted response's mean, covariance with x, and variance."""
         shape, c = self.batch_shape, self.response_weight
-        d = self.coefficients.shape[-1]
         mean = _joined(shape, self.constant_weight, self.feature_mean, c * response_mean)
-        features = jnp.broadcast_to(self.feature_covariance, (*shape, d, d))
-        cross = jnp.broadcast_to(c[..., None] * response_cross, (*shape, d))[..., None]
-        variance = jnp.broadcast_to(c**2 * response_variance, shape)[..., None, None]
-        upper = jnp.concatenate([features, cross], -1)
-        lower = jnp.concatenate([jnp.swapaxes(cross, -1, -2), variance], -1)
+        cross, variance = c[..., None] * response_cross, c**2 * response_variance
         no_constant = [(0, 0)] * len(shape) + [(1, 0), (1, 0)]
-        return _Moments(mean, jnp.pad(jnp.concatenate([upper, lower], -2), no_constant))
+        return _Moments(mean, jnp.pad(self._bordered(self.feature_covariance, cross, variance), no_constant))
 
 
 def _joined(shape: tuple[int, ...], constant: ArrayLike, features: Array, response: ArrayLike) -> Array:
@@ -150,32 +122,16 @@ def _joined(shape: tuple[int, ...], constant: ArrayLike, features: Array, respon
 class SummedLinearStatistics(SummedStatistics):
     """Noisy sum of second moments for y | x ~ N(intercept + coefficients' x, sd^2) (METHODS 4.1, 4.2).
 
-    The (constant, constant) coordinate is exact. See SummedStatistics.
+    The (constant, constant) coordinate is exact.
 
     Args:
-        coefficients: slopes in the units of the records, shape (..., d).
-        intercept: shape (...).
         sd: the response's own, before `response_weight`, shape (...).
-        feature_mean: shape (..., d).
-        feature_covariance: shape (..., d, d).
-        sums: the other arguments of SummedStatistics: total_count and noise_variance, and, if they are not 1,
-            constant_weight and response_weight; each of shape (...).
+        others: the arguments of SummedStatistics.
     """
 
     arg_constraints = {**SummedStatistics.arg_constraints, "sd": constraints.positive}  # noqa: RUF012
     exact = (0,)
-
-    def __init__(
-        self,
-        coefficients: ArrayLike,
-        intercept: ArrayLike,
-        sd: ArrayLike,
-        feature_mean: ArrayLike,
-        feature_covariance: ArrayLike,
-        **sums: Any,
-    ) -> None:
-        self.sd = jnp.asarray(sd)
-        super().__init__(coefficients, intercept, feature_mean, feature_covariance, **sums)
+    sd: Array
 
     @property
     def law(self) -> SumLaw:
@@ -191,18 +147,8 @@ class SummedLogisticStatistics(SummedStatistics):
 
     The (constant, constant) and (response, response) coordinates are exact. The moments of (x, y) up to the
     fourth are exact by Stein's lemma (METHODS 4.3): all third and fourth cumulants lie in the span of
-    u = feature_covariance @ coefficients and the response's axis. Values are as in SummedStatistics.
-
-    Args:
-        coefficients: slopes in the units of the records, shape (..., d).
-        intercept: shape (...).
-        feature_mean: shape (..., d).
-        feature_covariance: shape (..., d, d).
-        total_count: how many records, shape (...).
-        noise_variance: of each svec coordinate, over all reports, shape (...).
-        constant_weight: of the constant in a record's vector, shape (...).
-        response_weight: of the response in a record's vector, shape (...).
-        validate_args: whether NumPyro checks arguments and values.
+    u = feature_covariance @ coefficients and the response's axis. Arguments and values are as in
+    SummedStatistics.
     """
 
     exact = (0, -1)

@@ -43,7 +43,7 @@ def test_expected_sigmoid_is_accurate_for_any_predictor_sd(sd):
 
 def linear(**changes):
     arguments = {"feature_noise_sd": 0.8, "response_noise_sd": 1.1, "total_count": 50, **changes}
-    return PerturbedLinearRecords(SLOPES, INTERCEPT, SD, MEAN, COVARIANCE, **arguments)
+    return PerturbedLinearRecords(SLOPES, INTERCEPT, MEAN, COVARIANCE, sd=SD, **arguments)
 
 
 def moments(z):

@@ -38,7 +38,7 @@ def features(d: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def linear_law(d: int, intercept: float = 0.4, **changes: float) -> SummedLinearStatistics:
     coefficients, mean, covariance = features(d)
-    return SummedLinearStatistics(coefficients, intercept, SD, mean, covariance, **(SUMS | changes))
+    return SummedLinearStatistics(coefficients, intercept, mean, covariance, sd=SD, **(SUMS | changes))
 
 
 def linear_moments(d: int, intercept: float = 0.4) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +106,7 @@ def test_logistic_density_matches_dense_covariance(d: int, intercept: float, siz
 def linear_program(value: np.ndarray, at):
     root = jnp.array([[jnp.exp(at[4]), 0.0], [at[5], jnp.exp(at[6])]])
     covariance = root @ root.T
-    law = SummedLinearStatistics(at[:2], at[2], jnp.exp(at[3]), at[7:9], covariance, **SUMS)
+    law = SummedLinearStatistics(at[:2], at[2], at[7:9], covariance, sd=jnp.exp(at[3]), **SUMS)
     return law.log_prob(value)
 
 
