@@ -23,8 +23,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.false_reports.choices import shares_of_reports
-from inference.false_reports.numbers import mean_bounds
+from inference.false_reports.sets import mean_bounds, shares_of_reports
 from inference.models.number import cell_edges, cell_middles, channel_of
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism

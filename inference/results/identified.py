@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from inference.results.intervals import USUAL, Interval
 from ldp_client.documents.errors import UsageError
@@ -12,16 +12,13 @@ from summaries.influence import FALSE_SHARE
 
 # From this share on, false reports could produce any result: every set would cover all possible values.
 MOST_FALSE = 0.5
-TOO_MANY_HERE = "false reports could be half of those on this question, and say anything"
 
 
-class Bounds(tuple[float, float]):
+class Bounds(NamedTuple):
     """The least and the largest value consistent with the reports, at 90 %."""
 
-    @classmethod
-    def of(cls, low: float, high: float) -> Bounds:
-        """Make bounds from the two ends."""
-        return cls((float(low), float(high)))
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -79,23 +76,6 @@ class IdentifiedSets:
         }
         here = {} if self.here is None else {"of_this_question": self.here}
         return {"share": self.share, **here, "sets": sets, **({"open": self.open} if self.open else {})}
-
-
-def all_on_one(
-    share: float, part: float | None, sets: Callable[[float], IdentifiedSets | None]
-) -> IdentifiedSets | None:
-    """Return the sets if all false reports may answer one question.
-
-    share: of all reports. part: the share of all devices that answer the question, or None for all. sets:
-    returns the sets for a share of this question's reports.
-    """
-    if part is None or not share:
-        return sets(share)
-    here = share / part
-    if here >= MOST_FALSE:
-        return IdentifiedSets(share, open=TOO_MANY_HERE, here=here)
-    found = sets(here)
-    return None if found is None else replace(found, share=share, here=here)
 
 
 def level_of_sets(interval: Interval) -> str:

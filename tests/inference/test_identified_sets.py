@@ -10,8 +10,7 @@ import pytest
 
 from benchmarks.false_reports import set_law
 from inference import fit, summarize
-from inference.false_reports.choices import shares_of_reports
-from inference.false_reports.numbers import mean_bounds
+from inference.false_reports.sets import mean_bounds, shares_of_reports
 from inference.models.number import cell_edges, channel_of
 from inference.results.folder import save_report
 from ldp_client import mechanism_for, mechanisms_of
