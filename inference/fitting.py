@@ -11,9 +11,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from inference.compiling import use_compile_cache
-from inference.false_reports.conformance import not_conforming
+from inference.false_reports.conformance import conformance
 from inference.false_reports.details import Details
-from inference.false_reports.far_out import false_report_notes, false_report_reasons
 from inference.false_reports.sets import Parameters, identified_sets
 from inference.fit_model import fields_of, fit_model
 from inference.limits import check_chains, check_draws, check_seed
@@ -132,9 +131,9 @@ def _fit_all(
     use_compile_cache()
     few, details = SmallSamples(study), Details(study)
     summary = _summary_of(study, reports, few, details)
-    wrong = not_conforming(mechanisms_of(study), summary.questions, details.of)
+    wrong = conformance(mechanisms_of(study), summary.questions, details.by_question())
     notes = findings(NOTE, reports.notes() if isinstance(reports, CheckedReports) else ())
-    more = {question.id: (*findings(FIT, wrong.get(question.id, ())), *notes) for question in questions}
+    more = {question.id: (*wrong.get(question.id, ()), *notes) for question in questions}
     return dict(_fit_each(study, questions, summary, few, how, more))
 
 
@@ -179,12 +178,10 @@ def _fit_each(
             continue
         answered = part_of(study, summary, question.id)
         sets = partial(identified_sets, question, mechanism, part, how.contamination, answered)
-        found = (
-            *findings(FIT, false_report_reasons(mechanism, part)),
-            *findings(NOTE, false_report_notes(mechanism, part)),
-            *more[question.id],
+        yield (
+            question.id,
+            fit_question(study, question, models[question.id], part.n, how, more[question.id], sets),
         )
-        yield question.id, fit_question(study, question, models[question.id], part.n, how, found, sets)
 
 
 def fit_question(

@@ -37,7 +37,7 @@ from inference.models.base import Draws, Fit, Model, Sampling
 from inference.models.plain_means import beyond_notes
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
-from inference.results.verdict import FIT, INFORMATIVENESS, NOTE, PARTIAL, Finding, findings
+from inference.results.verdict import INFORMATIVENESS, NOTE, PARTIAL, Finding, findings
 from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, Sampled
 from inference.sampling.nuts import draw as draw_nuts
@@ -91,7 +91,7 @@ def analyse_table(
         checks=(
             partial(_learnt_alone, analysis, peaks),
             partial(_far_beyond, analysis),
-            lambda _fit: findings(FIT, impossible(analysis.privates, analysis.cells)),
+            lambda _fit: impossible(analysis.privates, analysis.cells),
         ),
         derived=partial(_derived, analysis, people, over, seed_of(seed, formula, model.data)),
     )
@@ -106,7 +106,7 @@ def analyse_table(
             analysis, None if model.improper else fit.prior_sites, fit.sites, fit.seed, over.by
         ),
         more=(
-            *findings(FIT, table.doubts),
+            *table.doubts,
             *findings(INFORMATIVENESS, left_out_of(analysis, people, over), PARTIAL),
         ),
         prior={name: prior for name, (prior, _) in analysis.priors().items()},

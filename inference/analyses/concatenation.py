@@ -44,7 +44,11 @@ def joined(tables: Mapping[str, Table], column: str) -> Table:
     counts = np.concatenate([table.counts for table in tables.values()])
     noise = [f"{column} {name}: {line}" for name, table in tables.items() for line in table.noise]
     digests = {name: table.digest for name, table in tables.items()}
-    doubts = [f"{column} {name}, {line}" for name, table in tables.items() for line in table.doubts]
+    doubts = [
+        replace(finding, text=f"{column} {name}, {finding.text}")
+        for name, table in tables.items()
+        for finding in table.doubts
+    ]
     once = tuple(dict.fromkeys(notes))
     frame, digest = pd.DataFrame(public), digest_of(digests)
     alike = {name: pair for table in tables.values() for name, pair in table.alike.items()}

@@ -29,7 +29,7 @@ from inference.models.base import Fit, Model
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
 from inference.results.tree import Axis
-from inference.results.verdict import FIT, INFORMATIVENESS, PARTIAL, Finding, findings
+from inference.results.verdict import INFORMATIVENESS, PARTIAL, Finding
 from inference.samplers import CHAINS
 from inference.sampling import KEPT
 from ldp_client.documents.errors import InputError, UsageError
@@ -70,7 +70,7 @@ def cross_table(
         draws=draws,
         chains=chains,
         predictive=lambda _model, _fit: None,
-        more=findings(FIT, (*impossible(columns, cells), *table.doubts)),
+        more=(*impossible(columns, cells), *table.doubts),
         remedy=NO_OTHER_PRIOR,
         question="-".join(names),
         model="joint table",

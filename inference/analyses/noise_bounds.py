@@ -15,6 +15,7 @@ from scipy import stats
 
 from inference.analyses.cells import Cells
 from inference.analyses.table import Private, Values
+from inference.results.verdict import FIT, Finding, findings
 
 Mask = NDArray[np.bool_]
 
@@ -27,8 +28,8 @@ MOST_LEVELS = 60
 MOST_KINDS, STEPS = 100, 300
 
 
-def impossible(columns: Sequence[Private], cells: Cells) -> tuple[str, ...]:
-    """Return a reason for each private column whose reports are impossible: where, and their probability."""
+def impossible(columns: Sequence[Private], cells: Cells) -> tuple[Finding, ...]:
+    """Return a finding for each private column whose reports are impossible: where, and their probability."""
     found = []
     # A number's reports have no shares of kinds. They are checked against the mechanism when read.
     for column in (one for one in columns if one.number is None):
@@ -41,7 +42,7 @@ def impossible(columns: Sequence[Private], cells: Cells) -> tuple[str, ...]:
                 f"reports of {column.name}{worst[0]} are implausible under the noise: too many or few of a "
                 f"kind (probability {worst[1]:.1g}): people did not follow the noise, or it is wrong"
             )
-    return tuple(found)
+    return findings(FIT, found)
 
 
 def _groups(frame: pd.DataFrame) -> Iterator[tuple[str, Mask]]:

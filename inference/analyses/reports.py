@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from inference.analyses.channel import Channel
 from inference.analyses.matrices import columns_of
 from inference.analyses.private_numbers import private_number_of
 from inference.analyses.table import Codes, Private, Table
-from inference.false_reports.conformance import not_conforming
+from inference.false_reports.conformance import conformance
 from inference.false_reports.details import Detail, detail_of
+from inference.results.verdict import Finding
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.explain import in_words
@@ -100,8 +102,8 @@ def _seen(
 
 def _doubts(
     asked: Sequence[Question], payloads: Mapping[str, Sequence[bytes | None]], counts: Codes
-) -> tuple[str, ...]:
-    """Return reasons why payloads of questions, with these counts, cannot all come from their mechanisms."""
+) -> tuple[Finding, ...]:
+    """Return findings if payloads of questions, with these counts, cannot all come from their mechanisms."""
     mechanisms = {one.id: mechanism_for(one) for one in asked}
     parts: dict[str, QuestionSummary] = {}
     details: dict[str, Detail | None] = {}
@@ -110,8 +112,7 @@ def _doubts(
         joined = np.frombuffer(b"".join(payloads[name][place] or b"" for place in came), np.uint8)
         rows = np.repeat(joined.reshape(len(came), mechanism.payload_size), counts[came], axis=0)
         parts[name], details[name] = QuestionSummary.of(mechanism, rows), detail_of(mechanism, rows)
-    found = not_conforming(mechanisms, parts, details.__getitem__)
-    return tuple(reason for reasons in found.values() for reason in reasons)
+    return tuple(chain.from_iterable(conformance(mechanisms, parts, details).values()))
 
 
 def noise_in_words(asked: Sequence[Question]) -> tuple[str, ...]:
@@ -155,10 +156,9 @@ def table_of_summary(
     private = private_of_sets(question, reported_sets(mechanism, distinct), codes.astype(np.int64))
     public = public_frame(fields, [key[0] for key in seen])
     counts = np.asarray(list(seen.values()), np.int64)
-    doubts = not_conforming({question.id: mechanism}, summary.questions, lambda _name: None)
-    reasons = tuple(doubts.get(question.id, ()))
+    doubts = conformance({question.id: mechanism}, summary.questions, {}).get(question.id, ())
     noise = noise_in_words(asked)
-    return Table(public, {question.id: private}, counts, (), study.digest, noise, reasons)
+    return Table(public, {question.id: private}, counts, (), study.digest, noise, doubts)
 
 
 def _by_cell(

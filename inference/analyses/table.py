@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from inference.results.verdict import Finding
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
 
@@ -60,8 +61,8 @@ class Table:
     """public: a row for each report, or for each group of equal reports; private: by name, in the same rows.
 
     counts: (rows,) reports in each row. notes: for readers of any result. digest: of the source documents.
-    noise: how the design or the study describes it. doubts: why the reports cannot all come from their
-    mechanisms. alike: for numeric public columns, two spellings of one number, such as 1.1 and 1.10.
+    noise: how the design or the study describes it. doubts: findings if the reports cannot all come from
+    their mechanisms. alike: for numeric public columns, two spellings of one number, such as 1.1 and 1.10.
     """
 
     public: pd.DataFrame
@@ -70,7 +71,7 @@ class Table:
     notes: tuple[str, ...] = ()
     digest: str = ""
     noise: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Finding, ...] = ()
     alike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

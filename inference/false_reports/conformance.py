@@ -3,12 +3,13 @@
 Each test is of a statistic whose law, or a bound of it, follows from the mechanism alone: how many ones a
 report of unary bits has; the least and largest frequency of support of a choice; uniform hash seeds and last
 bits of numbers; repeats of one seed or number; spikes in a histogram under smooth noise; how often each
-product is drawn. Tests are exact or bounds, and all tests of one fit share one rate of false alarms.
+product is drawn; how far out the entries of records are. Tests are exact or bounds, and all tests of one fit
+share one rate of false alarms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import erfc, exp, lgamma, log, sqrt
 from typing import NamedTuple, cast
 
@@ -18,7 +19,13 @@ from numpy.typing import NDArray
 from inference.false_reports.details import BINS, Detail, has_ones
 from inference.models.choice_forms import supports_of
 from inference.models.number import cell_edges
-from inference.tail_probabilities import binomial_at_least, binomial_at_most, binomial_exactly
+from inference.results.verdict import FIT, NOTE, Finding, findings
+from inference.tail_probabilities import (
+    binomial_at_least,
+    binomial_at_most,
+    binomial_exactly,
+    squares_beyond,
+)
 from ldp_client import Mechanism
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.mechanisms.choice import ChoiceMechanism
@@ -26,6 +33,7 @@ from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.mechanisms.olh import Olh
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from summaries import QuestionSummary
+from summaries.noise_tails import ENTRY_SDS, NORM_CHANCES, PARTS, SD, has_tails, reach_of
 from summaries.reductions.choice import keeps_patterns, pattern_bits
 
 Vector = NDArray[np.float64]
@@ -36,45 +44,45 @@ FALSE_ALARM = 1e-3
 SDS = (0.0, 2.0, 3.0, 4.0, 5.0)
 # The highest density of a number's noise, in units of 1 / its scale.
 PEAK = {"laplace": 0.5, "gaussian": 1 / sqrt(2 * np.pi)}
+NOT_COUNTED = (
+    "this summary does not show how far out single reports are, so a few false reports would be hidden: fit "
+    "the file of reports, or a new summary from `ldpkit summarize`"
+)
 
 
-class Finding(NamedTuple):
+class Deviation(NamedTuple):
     """p: the highest probability that honest reports deviate so far, whatever people answered; words: how."""
 
     p: float
     words: str
 
 
-def not_conforming(
+def conformance(
     mechanisms: Mapping[str, Mechanism],
     parts: Mapping[str, QuestionSummary],
-    details: Callable[[str], Detail | None],
-) -> dict[str, tuple[str, ...]]:
-    """Return {question: why its reports cannot all come from its mechanism}, for questions that fail.
+    details: Mapping[str, Detail | None],
+) -> dict[str, tuple[Finding, ...]]:
+    """Return {question: findings}: why its reports cannot all come from its mechanism, or are not all tested.
 
-    details: of a question, if its reports were read.
+    details: of the questions whose reports were read.
     """
-    found = {
-        name: list(findings(one, parts[name], details(name)))
-        for name, one in mechanisms.items()
-        if parts[name].n
-    }
-    level = FALSE_ALARM / max(sum(map(len, found.values())), 1)
-    return {
-        name: tuple(_reason(name, one.words) for one in some if one.p < level)
-        for name, some in found.items()
-        if any(one.p < level for one in some)
-    }
+    came = {name: mechanism for name, mechanism in mechanisms.items() if parts[name].n}
+    every = {name: list(deviations(one, parts[name], details.get(name))) for name, one in came.items()}
+    level = FALSE_ALARM / max(sum(map(len, every.values())), 1)
+    found = {}
+    for name, tested in every.items():
+        reasons = [
+            f"{name}: {one.words}, whatever people answer: some reports are false, or of another device. "
+            "Find their senders before you use any number"
+            for one in tested
+            if one.p < level
+        ]
+        untested = has_tails(came[name]) and parts[name].tails is None
+        found[name] = (*findings(FIT, reasons), *findings(NOTE, (NOT_COUNTED,) if untested else ()))
+    return found
 
 
-def _reason(question: str, words: str) -> str:
-    return (
-        f"{question}: {words}, whatever people answer: some reports are false, or of another device. Find "
-        "their senders before you use any number"
-    )
-
-
-def findings(mechanism: Mechanism, part: QuestionSummary, detail: Detail | None) -> Iterator[Finding]:
+def deviations(mechanism: Mechanism, part: QuestionSummary, detail: Detail | None) -> Iterator[Deviation]:
     """Yield all tests that a question's summary allows, and all tests of its details."""
     if isinstance(mechanism, ChoiceMechanism):
         if type(mechanism).support_probability is ChoiceMechanism.support_probability:
@@ -85,21 +93,23 @@ def findings(mechanism: Mechanism, part: QuestionSummary, detail: Detail | None)
         yield _spikes(mechanism, part)
     elif isinstance(mechanism, SampledProducts):
         yield from _products(mechanism, part)
+    if part.tails is not None:
+        yield _far_out(mechanism, part.n, part.tails)
     if detail is not None and detail.bins is not None:
         yield _uniform(detail)
         yield _again(mechanism, *detail.most_alike())
 
 
-def _supports(mechanism: ChoiceMechanism, part: QuestionSummary) -> Finding:
+def _supports(mechanism: ChoiceMechanism, part: QuestionSummary) -> Deviation:
     """Test that every choice is supported with probability at least q and at most p."""
     counts, n = supports_of(mechanism, part), part.n
     few = binomial_at_most(counts, n, float(mechanism.q)).min()
     many = binomial_at_least(counts, n, float(mechanism.p)).min()
     words = f"some choice is reported by fewer, or by more, people than `{mechanism.name}` allows"
-    return Finding(min(1.0, 2 * len(counts) * float(min(few, many))), words)
+    return Deviation(min(1.0, 2 * len(counts) * float(min(few, many))), words)
 
 
-def _ones(mechanism: ChoiceMechanism, part: QuestionSummary, detail: Detail | None) -> Iterator[Finding]:
+def _ones(mechanism: ChoiceMechanism, part: QuestionSummary, detail: Detail | None) -> Iterator[Deviation]:
     """Test how many choices reports support: each number for independent bits, else the total."""
     k, p, q = mechanism.choices, float(mechanism.p), float(mechanism.q)
     if not has_ones(mechanism) and not isinstance(mechanism, Olh):
@@ -112,14 +122,14 @@ def _ones(mechanism: ChoiceMechanism, part: QuestionSummary, detail: Detail | No
     if ones is not None:
         others = binomial_exactly(np.arange(k + 1), k - 1, q)
         law = (1 - p) * others + p * np.concatenate([[0.0], others[:-1]])
-        yield Finding(_two_sided(ones, int(ones.sum()), law), words)
+        yield Deviation(_two_sided(ones, int(ones.sum()), law), words)
         return
     # One independent bit deviates by at most 1. With a hash, all choices deviate together.
     largest = 1 if has_ones(mechanism) else k
     away = abs(float(supports_of(mechanism, part).sum()) - part.n * (p + (k - 1) * q))
     variance = part.n * (p * (1 - p) + (k - 1) * q * (1 - q))
     # Bernstein's inequality.
-    yield Finding(min(1.0, 2 * exp(-(away**2) / (2 * (variance + largest * away / 3)))), words)
+    yield Deviation(min(1.0, 2 * exp(-(away**2) / (2 * (variance + largest * away / 3)))), words)
 
 
 def _two_sided(counts: NDArray[np.int64], n: int, law: Vector) -> float:
@@ -128,7 +138,7 @@ def _two_sided(counts: NDArray[np.int64], n: int, law: Vector) -> float:
     return min(1.0, 2 * counts.size * float(np.minimum(below, above).min()))
 
 
-def _beyond(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
+def _beyond(mechanism: NumberMechanism, part: QuestionSummary) -> Deviation:
     """Test how many reports are beyond a bound: half if the answer is at the bound, fewer farther out."""
     edges, scale = cell_edges(mechanism)
     found = []
@@ -138,10 +148,10 @@ def _beyond(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
         far = int(part.values[first + 1 :].sum()), int(part.values[: len(edges) - first].sum())
         found += [float(binomial_at_least(count, part.n, chance)) for count in far]
     words = f"more reports are beyond a bound than `{mechanism.name}` noise puts there"
-    return Finding(min(1.0, len(found) * min(found)), words)
+    return Deviation(min(1.0, len(found) * min(found)), words)
 
 
-def _spikes(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
+def _spikes(mechanism: NumberMechanism, part: QuestionSummary) -> Deviation:
     """Test that no cell has too many reports compared with its neighbours.
 
     For every answer, a cell's probability is at most a factor times the mean of its neighbours'. The factor
@@ -157,31 +167,31 @@ def _spikes(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
     # With a very small ε, the bounds are neighbours on the grid, and no cell is between others.
     p = binomial_at_least(inside[1:-1], around, most / (1 + most)) if len(inside) > 2 else np.ones(1)
     words = f"more reports are at one place than next to it, which `{mechanism.name}` noise would smooth out"
-    return Finding(min(1.0, len(p) * float(p.min())), words)
+    return Deviation(min(1.0, len(p) * float(p.min())), words)
 
 
-def _products(mechanism: SampledProducts, part: QuestionSummary) -> Iterator[Finding]:
+def _products(mechanism: SampledProducts, part: QuestionSummary) -> Iterator[Deviation]:
     """Test blocks, which no answer decides, and signs: the noise bounds the rarity of each pattern."""
     signs = part.values.reshape(-1, mechanism.patterns)
     drawn = signs.sum(axis=1)
     law = np.asarray(mechanism.weights, np.float64) / mechanism.total
     words = "some product was sent more, or less, often than it is drawn"
-    yield Finding(_two_sided(drawn, part.n, law), words)
+    yield Deviation(_two_sided(drawn, part.n, law), words)
     least = (1 - float(mechanism.p)) / (mechanism.patterns - 1)
     few = binomial_at_most(signs, drawn[:, None], least).min()
     words = f"some product has fewer reports of one sign than `{mechanism.name}` gives it"
-    yield Finding(min(1.0, signs.size * float(few)), words)
+    yield Deviation(min(1.0, signs.size * float(few)), words)
 
 
-def _uniform(detail: Detail) -> Finding:
+def _uniform(detail: Detail) -> Deviation:
     """Test that the highest bits of hash seeds, or the lowest bits of numbers, are uniform."""
     assert detail.bins is not None
     what = "hash seeds" if isinstance(detail.mechanism, Olh) else "the last bits of the numbers"
     words = f"{what} are not uniform, as `{detail.mechanism.name}` draws them"
-    return Finding(_two_sided(detail.bins, detail.n, np.full(BINS, 1 / BINS)), words)
+    return Deviation(_two_sided(detail.bins, detail.n, np.full(BINS, 1 / BINS)), words)
 
 
-def _again(mechanism: Mechanism, most: int, n: int) -> Finding:
+def _again(mechanism: Mechanism, most: int, n: int) -> Deviation:
     """Test repeats: m of n draws are equal with probability at most C(n, m) peak^(m − 1).
 
     No value has a probability above peak.
@@ -191,6 +201,30 @@ def _again(mechanism: Mechanism, most: int, n: int) -> Finding:
     peak = 2.0**-63 if seeds else PEAK[cast(NumberMechanism, mechanism).name] / (1 << NOISE_BITS)
     words = f"the same {'hash seed' if seeds else 'number'} came more often than `{mechanism.name}` draws it"
     if most < 2:
-        return Finding(1.0, words)
+        return Deviation(1.0, words)
     ways = lgamma(n + 1) - lgamma(most + 1) - lgamma(n - most + 1)
-    return Finding(exp(min(0.0, ways + (most - 1) * log(peak))), words)
+    return Deviation(exp(min(0.0, ways + (most - 1) * log(peak))), words)
+
+
+def _far_out(mechanism: Mechanism, n: int, counts: NDArray[np.int64]) -> Deviation:
+    """Test how far out the entries and the norms of noisy records are, for answers at the bounds."""
+    reach = reach_of(mechanism)
+    size = len(reach.bounds)
+    # For s at a bound, where it is largest: P(|s + noise| > bound + sds).
+    bounds = [bound / SD for bound in reach.bounds]
+    entry = [
+        float(np.mean([(erfc(sds / sqrt(2)) + erfc((sds + 2 * bound) / sqrt(2))) / 2 for bound in bounds]))
+        for sds in ENTRY_SDS
+    ]
+    trials = [n * size] * len(ENTRY_SDS) + [n] * len(NORM_CHANCES)
+    found = [
+        float(binomial_at_least(count, tried, chance))
+        for count, tried, chance in zip(counts, trials, (*entry, *NORM_CHANCES))
+    ]
+    # The sum of squares is noncentral χ², here the χ² with the same first two moments (Patnaik 1949).
+    degrees, centre, total = n * size, n * (reach.norm / SD) ** 2, float(counts[-1]) / PARTS**2
+    stretch = (degrees + 2 * centre) / (degrees + centre)
+    found.append(squares_beyond(total / stretch, (degrees + centre) / stretch))
+    return Deviation(
+        min(1.0, len(found) * min(found)), "some reports are farther out than the noise can explain"
+    )

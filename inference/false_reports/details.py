@@ -31,6 +31,11 @@ def has_ones(mechanism: Mechanism) -> bool:
     return isinstance(mechanism, Oue | Sue | MemoizedSue)
 
 
+def has_details(mechanism: Mechanism) -> bool:
+    """Return True if its summaries lose details of its reports."""
+    return has_ones(mechanism) or isinstance(mechanism, Olh | NumberMechanism)
+
+
 @dataclass
 class Detail:
     """One question's reports, added up.
@@ -77,12 +82,9 @@ class Details:
     """The details of each question that has any, collected while its reports are read."""
 
     def __init__(self, study: Study) -> None:
-        self._found = {
-            name: Detail(one)
-            for name, one in mechanisms_of(study).items()
-            if study.protocol is None and (has_ones(one) or isinstance(one, Olh | NumberMechanism))
-        }
-        self._waiting: dict[str, list[bytes]] = {name: [] for name in self._found}
+        mechanisms = mechanisms_of(study) if study.protocol is None else {}
+        self._details = {name: Detail(one) for name, one in mechanisms.items() if has_details(one)}
+        self._waiting: dict[str, list[bytes]] = {name: [] for name in self._details}
 
     def watch(self, reports: Iterable[Report]) -> Iterator[Report]:
         """Yield the same reports, and collect their details."""
@@ -99,22 +101,20 @@ class Details:
         waiting = self._waiting[name]
         if waiting:
             joined = np.frombuffer(b"".join(waiting), np.uint8)
-            self._found[name].add(joined.reshape(len(waiting), -1))
+            self._details[name].add(joined.reshape(len(waiting), -1))
             waiting.clear()
 
-    def of(self, name: str) -> Detail | None:
-        """Return a question's details; None if a summary has everything, or if no reports were watched."""
-        if name not in self._found:
-            return None
-        self._add(name)
-        found = self._found[name]
-        return found if found.n else None
+    def by_question(self) -> dict[str, Detail]:
+        """Return {question: its details}, for questions whose reports were watched."""
+        for name in self._waiting:
+            self._add(name)
+        return {name: detail for name, detail in self._details.items() if detail.n}
 
 
 def detail_of(mechanism: Mechanism, payloads: Payloads) -> Detail | None:
     """Return the details of payloads (n, bytes), if there are any."""
-    if not len(payloads) or not (has_ones(mechanism) or isinstance(mechanism, Olh | NumberMechanism)):
+    if not len(payloads) or not has_details(mechanism):
         return None
-    found = Detail(mechanism)
-    found.add(payloads)
-    return found
+    detail = Detail(mechanism)
+    detail.add(payloads)
+    return detail

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from inference.analyses.reports import table_of_reports
-from inference.false_reports.conformance import findings, not_conforming
+from inference.false_reports.conformance import conformance, deviations
 from inference.false_reports.details import Details, detail_of
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.bulk import perturb_many
@@ -52,7 +52,7 @@ def sent(template, answer, n, seed):
 
 def p_values(mechanism, payloads):
     part = QuestionSummary.of(mechanism, payloads)
-    return {one.words: one.p for one in findings(mechanism, part, detail_of(mechanism, payloads))}
+    return {one.words: one.p for one in deviations(mechanism, part, detail_of(mechanism, payloads))}
 
 
 @pytest.mark.slow
@@ -72,12 +72,11 @@ def test_false_alarm_rate_covers_all_tests_together():
     mechanism, payloads = sent(*HONEST["oue"], 2000, seed=2)
     payloads[:8] = 0b111111
     part = QuestionSummary.of(mechanism, payloads)
-    worst = min(one.p for one in findings(mechanism, part, None))
+    worst = min(one.p for one in deviations(mechanism, part, None))
     assert 1e-5 < worst < 1e-4
     names = [f"q{place}" for place in range(62)]
-    whole = not_conforming(dict.fromkeys(names, mechanism), dict.fromkeys(names, part), lambda _name: None)
-    assert not_conforming({"a": mechanism}, {"a": part}, lambda _name: None)
-    assert not whole
+    assert conformance({"a": mechanism}, {"a": part}, {})["a"]
+    assert not any(conformance(dict.fromkeys(names, mechanism), dict.fromkeys(names, part), {}).values())
 
 
 def changed(name, n, share, change):
@@ -143,11 +142,11 @@ def test_false_reports_are_detected_while_reading_reports(name):
     for some, found in ((reports, True), (reports[FALSE:], False)):
         details = Details(study)
         summary = reduce_reports(study, details.watch(some))
-        wrong = not_conforming(mechanisms_of(study), summary.questions, details.of)
-        assert (question.id in wrong) == found
+        wrong = conformance(mechanisms_of(study), summary.questions, details.by_question())
+        assert bool(wrong[question.id]) == found
 
 
 def test_formula_analysis_doubts_question_with_false_reports():
     study, reports = attacked("olh")
-    assert table_of_reports(study, reports, ["occupation"]).doubts[0].startswith("occupation: ")
+    assert table_of_reports(study, reports, ["occupation"]).doubts[0].text.startswith("occupation: ")
     assert table_of_reports(study, reports[FALSE:], ["occupation"]).doubts == ()

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from inference.false_reports.far_out import false_report_notes, false_report_reasons
+from inference.false_reports.conformance import conformance
+from inference.results.verdict import FIT, NOTE
 from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
@@ -41,7 +42,10 @@ def test_few_false_reports_at_extreme_values_are_flagged(template):
     for payload in payloads[:20]:
         mechanism.check(payload.tobytes())
     part = QuestionSummary.of(mechanism, payloads)
-    assert false_report_reasons(mechanism, part)
+    (finding,) = conformance({"a": mechanism}, {"a": part}, {})["a"]
+    assert finding.part == FIT
+    assert "farther out than the noise can explain" in finding.text
+    assert not conformance({"a": mechanism}, {"a": QuestionSummary.of(mechanism, payloads[20:])}, {})["a"]
 
 
 def test_counts_add_up_and_travel_with_the_summary():
@@ -63,9 +67,10 @@ def test_older_summary_without_tails_is_read_with_a_note():
     older = Summary.from_json(json.dumps(document), study).questions["rating"]
     assert older.tails is None
     assert older.merge(part).tails is None
-    assert false_report_reasons(mechanism, older) == ()
-    assert "few false reports would be hidden" in false_report_notes(mechanism, older)[0]
-    assert false_report_notes(mechanism, part) == ()
+    (finding,) = conformance({"a": mechanism}, {"a": older}, {})["a"]
+    assert finding.part == NOTE
+    assert "few false reports would be hidden" in finding.text
+    assert conformance({"a": mechanism}, {"a": part}, {})["a"] == ()
 
 
 @pytest.mark.parametrize("change", [lambda t: t[:-1], lambda t: [-1, *t[1:]], lambda t: [0, 5, *t[2:]]])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.false_reports.conformance import findings
+from inference.false_reports.conformance import deviations
 from inference.likelihoods import SignPatterns
 from inference.likelihoods.regression.products import sign_table
 from inference.models.sampled_products import FEWEST_REPORTS, counted_signs, few_reports
@@ -77,12 +77,12 @@ def test_too_few_and_false_reports_are_reported():
     few, enough = (summed(question, records(n, 4)) for n in (60, 2000))
     assert str(FEWEST_REPORTS) in few_reports(mechanism, few)[0]
     assert few_reports(mechanism, enough) == ()
-    assert min(one.p for one in findings(mechanism, enough, None)) > 1e-6
+    assert min(one.p for one in deviations(mechanism, enough, None)) > 1e-6
     one_block = np.where(np.arange(len(enough.values)) < 8, enough.n // 8, 0)
-    found = list(findings(mechanism, QuestionSummary(int(one_block.sum()), one_block), None))
+    found = list(deviations(mechanism, QuestionSummary(int(one_block.sum()), one_block), None))
     assert "drawn" in found[0].words
     assert found[0].p < 1e-12
     one_pattern = enough.values.copy()
     one_pattern[1] += one_pattern[0]
     one_pattern[0] = 0
-    assert list(findings(mechanism, QuestionSummary(enough.n, one_pattern), None))[1].p < 1e-3
+    assert list(deviations(mechanism, QuestionSummary(enough.n, one_pattern), None))[1].p < 1e-3

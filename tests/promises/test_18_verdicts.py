@@ -92,7 +92,7 @@ def test_a_planted_verdict_that_ignores_the_model_is_found(
 ) -> None:
     monkeypatch.setattr("inference.results.predictive.Predictive.findings", lambda _self: ())
     monkeypatch.setattr("inference.fit_model.contradictions", lambda *_arguments: ())
-    monkeypatch.setattr("inference.fitting.not_conforming", lambda *_arguments: {})
+    monkeypatch.setattr("inference.fitting.conformance", lambda *_arguments: {})
     assert code_of(name, tmp_path, monkeypatch) == USABLE
 
 
