@@ -15,13 +15,7 @@ from inference.predicting import predict
 from inference.results.diagnostics import diagnose, is_fixed, listed
 from inference.results.posterior import Posterior
 from inference.results.predictive import Predictive, Unchecked
-from inference.results.prior_notes import (
-    WIDER,
-    contradictions,
-    informativeness,
-    leaning_notes,
-    prior_notes,
-)
+from inference.results.prior_notes import WIDER, disagreements, informativeness, leaning_notes
 from inference.results.verdict import CONVERGENCE, INFORMATIVENESS, NOTE, Finding, findings
 from inference.samplers import CHAINS, OTHER_REMEDY, SAMPLERS
 from inference.sampling import KEPT, PriorDraws, Sampled
@@ -142,9 +136,8 @@ def posterior_of(
     learnt = informativeness({**after, **of_priors[0]}, {**before, **of_priors[1]}, prior)
     found = (
         *findings(NOTE, notes),
-        *prior_notes(*of_priors, remedy),
+        *disagreements(*of_priors, remedy),
         *leaning_notes(after, prior),
-        *contradictions(*of_priors, remedy),
         *(learnt if n else (Finding(INFORMATIVENESS, NO_REPORTS),)),
         *more,
         *findings(CONVERGENCE, _stuck(method, after, before)),

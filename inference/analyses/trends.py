@@ -23,6 +23,7 @@ from inference.analyses.subgroups import MOST_LEVELS, levels_or_bands
 from inference.analyses.table import Codes, Private, Values
 from inference.compiling import compiled
 from inference.results.predictive import FALSE_ALARM
+from inference.results.verdict import FIT, Finding, findings
 
 # Levels and bands whose count of a kind varies less carry almost no information.
 LEAST_VARIANCE = 1.0
@@ -30,8 +31,8 @@ LEAST_VARIANCE = 1.0
 EXPECTED = ""
 
 
-def against_columns(analysis: Assembled, sites: Mapping[str, Values], middles: Values) -> tuple[str, ...]:
-    """Return reasons to doubt the model, at most once in a thousand sound models for each private predictor.
+def against_columns(analysis: Assembled, sites: Mapping[str, Values], middles: Values) -> tuple[Finding, ...]:
+    """Return reasons against the model, at most once in a thousand sound models for each private predictor.
 
     The predictor's reports are compared with the fit's expectation given everything else, including the
     outcome. sites: {site: (1, draws, …)}. middles: (cells,) the expected value of a public number.
@@ -54,7 +55,7 @@ def against_columns(analysis: Assembled, sites: Mapping[str, Values], middles: V
         wrong = {name: min(each) for name, each in p.items() if each and tried * min(each) < FALSE_ALARM}
         if wrong:
             found.append(_said(one.name, min(wrong, key=lambda name: wrong[name]), analysis.formula.outcome))
-    return tuple(found)
+    return findings(FIT, found)
 
 
 def _said(name: str, column: str, outcome: str) -> str:

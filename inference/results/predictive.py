@@ -9,7 +9,7 @@ clearest first; and groups of cells, which reveal impossible reports under any l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc
 
-from inference.results.verdict import FIT, NOT_CHECKED, NOTE, Finding, findings
+from inference.results.verdict import FIT, NOT_CHECKED, NOTE, Finding
 from inference.tail_probabilities import squares_beyond
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Shares = NDArray[np.float64]
 
 # Largest probability of a false alarm under the right model, for each question.
 FALSE_ALARM = 1e-3
@@ -152,8 +153,6 @@ def _sum_p(directions: Matrix, residual: Vector, moves: Matrix, n: float, depth:
     return squares_beyond(squares, len(chosen))
 
 
-Shares = NDArray[np.float64]
-
 # An entry is outside if it exceeds the simulated range by more than this part of the range.
 SLACK = 0.1
 # With a smaller share of groups inside, the observed summary surprises the prior.
@@ -172,8 +171,8 @@ class Predictive:
     tells_laws: whether these reports would reveal a law of another shape. mean: of the answers, by the law
     and without a law, bounds at 0 and 1; bounds: the same in own units. people: {index of a group of people's
     first entry: the group's name}, for entries by groups of people. before: the observed groups of the
-    summary that `prior` simulates, if it differs from `posterior`'s. against: reasons why the model does not
-    fit, from checks of other summaries.
+    summary that `prior` simulates, if it differs from `posterior`'s. against: findings against the model
+    from checks of other summaries.
     """
 
     prior: Shares
@@ -185,55 +184,17 @@ class Predictive:
     bounds: tuple[float, float] = (0.0, 1.0)
     people: Mapping[int, str] = field(default_factory=dict)
     before: Shares | None = None
-    against: tuple[str, ...] = ()
+    against: tuple[Finding, ...] = ()
 
     @property
     def observed_before(self) -> Shares:
         """Return the observed entries (groups,) to compare with the prior."""
         return self.observed if self.before is None else self.before
 
-    def inside(self, simulated: Shares, observed: Shares | None = None) -> float:
-        """Return the share of groups whose observed entry is in or near the range of simulated entries."""
-        observed = self.observed if observed is None else observed
-        # A very wide prior has draws that overflow.
-        simulated = simulated[np.isfinite(simulated).all(axis=1)]
-        if not len(simulated):
-            return 0.0
-        low, high = simulated.min(axis=0), simulated.max(axis=0)
-        slack = SLACK * (high - low) + 1e-9 * (1 + np.abs(observed))
-        return float(np.mean((observed >= low - slack) & (observed <= high + slack)))
-
-    def strain(self, simulated: Shares) -> float:
-        """Return the observed entries' joint distance, in units of the farthest simulated summary's."""
-        own, seen = self._distances(simulated)
-        return float(seen / max(own.max(), 1e-9))
-
-    def chance(self, simulated: Shares) -> float:
-        """Return the probability of a joint distance as large, by a gamma law of the simulated distances."""
-        own, seen = self._distances(simulated)
-        mean, variance = float(own.mean()), max(float(own.var(ddof=1)), 1e-18)
-        return float(gammaincc(max(mean**2, 1e-18) / variance, seen * max(mean, 1e-9) / variance))
-
-    def _distances(self, simulated: Shares) -> tuple[Shares, float]:
-        """Return the squared distances of every simulated summary, and of the observed summary.
-
-        They sum squares over the groups and their total, scaled by the spread of the (other) simulated
-        summaries.
-        """
-        simulated, observed = _with_total(simulated), _with_total(self.observed)
-        count, middle = len(simulated), simulated.mean(axis=0)
-        away = simulated - middle
-        floor = 1e-9 * (1 + np.abs(observed))
-        others_middle = -away / (count - 1)
-        others_variance = (np.sum(away**2, axis=0) - away**2) / (count - 1) - others_middle**2
-        own = np.sum((away - others_middle) ** 2 / np.maximum(others_variance, floor**2), axis=1)
-        seen = np.sum((observed - middle) ** 2 / np.maximum(away.var(axis=0), floor**2))
-        return own, float(seen)
-
     @property
     def surprised(self) -> bool:
         """Return True if the observed summary is outside the prior's predictive range."""
-        return self.inside(self.prior, self.observed_before) < FEW_INSIDE
+        return share_inside(self.prior, self.observed_before) < FEW_INSIDE
 
     @property
     def misfit(self) -> bool:
@@ -247,69 +208,93 @@ class Predictive:
     def _outside(self) -> bool:
         if self.fit_p is not None:
             return self.fit_p < FALSE_ALARM
-        return self.strain(self.posterior) > MOST_STRAIN and self.chance(self.posterior) < LEAST_CHANCE
+        each, seen = _distances(self.posterior, self.observed)
+        mean, variance = float(each.mean()), max(float(each.var(ddof=1)), 1e-18)
+        strain = seen / max(each.max(), 1e-9)
+        # The probability of a joint distance as large, by a gamma law of the simulated distances.
+        chance = gammaincc(max(mean**2, 1e-18) / variance, seen * max(mean, 1e-9) / variance)
+        return bool(strain > MOST_STRAIN and chance < LEAST_CHANCE)
 
     def in_words(self) -> str:
         """Return one sentence on each of the two checks."""
-        prior = 100 * self.inside(self.prior, self.observed_before)
-        after = 100 * self.inside(self.posterior)
+        prior = 100 * share_inside(self.prior, self.observed_before)
+        after = 100 * share_inside(self.posterior, self.observed)
         first = f"The prior's predictive range contains {prior:.0f} % of the observed entries"
         first += ": the reports surprise the prior." if self.surprised else ": the prior allows the reports."
         second = f" After the fit, the posterior's predictive range contains {after:.0f} %"
         return first + second + (": the model does not fit." if self.misfit else ": no misfit shows.")
 
-    def notes(self) -> tuple[str, ...]:
-        """Return the notes that must accompany the numbers; empty if there is nothing to warn about."""
-        found = []
-        if self.surprised:
-            found.append(
-                "the reports are outside the prior's predictive range: check the prior and the bounds"
+    def findings(self) -> Iterator[Finding]:
+        """Yield reasons against the model if it does not predict the observed summary, then notes."""
+        if self._outside:
+            reason = "the model does not fit these reports: its intervals describe another law"
+            yield Finding(FIT, reason)
+        yield from self.against
+        if self.mean is not None and self.mean.p < FALSE_ALARM:
+            low, high = self.bounds
+            first, middle, last, of_law = (
+                f"{low + (high - low) * mean:.4g}"
+                for mean in (
+                    *(self.mean.free + sign * 1.645 * self.mean.error for sign in (-1, 0, 1)),
+                    self.mean.of_law,
+                )
             )
+            reason = (
+                f"without a law the mean of the answers is {middle} ({first} to {last}), by this law "
+                f"{of_law}: fit the model 'nonparametric' instead"
+            )
+            yield Finding(FIT, reason)
+        if self.surprised:
+            note = "the reports are outside the prior's predictive range: check the prior and the bounds"
+            yield Finding(NOTE, note)
         if not (self.tells_laws or self.misfit):
-            found.append(
+            note = (
                 "these reports are too few, under this much noise, to distinguish the law from two separate "
                 "groups of people: intervals hold if the answers follow the law, but no check here could "
                 "show that they do not"
             )
-        return tuple(found)
-
-    def _against_free(self) -> tuple[str, ...]:
-        """Return a reason against the law if its mean differs from the reports' mean, in own units."""
-        found, (low, high) = self.mean, self.bounds
-        if found is None or found.p >= FALSE_ALARM:
-            return ()
-        first, middle, last = (
-            low + (high - low) * (found.free + sign * 1.645 * found.error) for sign in (-1, 0, 1)
-        )
-        return (
-            f"without a law the mean of the answers is {middle:.4g} ({first:.4g} to {last:.4g}), by this law "
-            f"{low + (high - low) * found.of_law:.4g}: fit the model 'nonparametric' instead",
-        )
-
-    def reasons(self) -> tuple[str, ...]:
-        """Return reasons against the model; empty if it predicts the observed summary."""
-        against = (*self.against, *self._against_free())
-        if not self._outside:
-            return against
-        return ("the model does not fit these reports: its intervals describe another law", *against)
-
-    def findings(self) -> tuple[Finding, ...]:
-        """Return the findings of the checks."""
-        return (*findings(FIT, self.reasons()), *findings(NOTE, self.notes()))
+            yield Finding(NOTE, note)
 
 
-class Unchecked(NamedTuple):
-    """Say why no shares of reports were compared with the law, and list other evidence against the model."""
+@dataclass(frozen=True)
+class Unchecked:
+    """Say why no shares of reports were compared with the law, and hold findings against the model."""
 
     why: str
-    against: tuple[str, ...] = ()
+    against: tuple[Finding, ...] = ()
 
     def findings(self) -> tuple[Finding, ...]:
         """Return the findings: the law counts as not checked."""
-        return (Finding(FIT, self.why, NOT_CHECKED), *findings(FIT, self.against))
+        return (Finding(FIT, self.why, NOT_CHECKED), *self.against)
 
 
-def _with_total(entries: Shares) -> Shares:
-    """Append the total to entries (…, groups): many single groups hide how many bits a report has in all."""
-    total = entries.sum(axis=-1, keepdims=True)
-    return np.concatenate([entries, total], axis=-1) if entries.shape[-1] > 1 else entries
+def share_inside(simulated: Shares, observed: Shares) -> float:
+    """Return the share of groups whose observed entry is in or near the range of simulated entries."""
+    # A very wide prior has draws that overflow.
+    simulated = simulated[np.isfinite(simulated).all(axis=1)]
+    if not len(simulated):
+        return 0.0
+    low, high = simulated.min(axis=0), simulated.max(axis=0)
+    slack = SLACK * (high - low) + 1e-9 * (1 + np.abs(observed))
+    return float(np.mean((observed >= low - slack) & (observed <= high + slack)))
+
+
+def _distances(simulated: Shares, observed: Shares) -> tuple[Shares, float]:
+    """Return the squared distances of every simulated summary, and of the observed summary.
+
+    They sum squares over the groups and their total, scaled by the spread of the (other) simulated summaries.
+    """
+    if observed.size > 1:
+        # Many single groups hide how many bits a report has in all.
+        simulated, observed = (
+            np.concatenate([entries, entries.sum(axis=-1, keepdims=True)], axis=-1)
+            for entries in (simulated, observed)
+        )
+    count, middle = len(simulated), simulated.mean(axis=0)
+    away = simulated - middle
+    floor = 1e-9 * (1 + np.abs(observed))
+    others_middle = -away / (count - 1)
+    others_variance = (np.sum(away**2, axis=0) - away**2) / (count - 1) - others_middle**2
+    each = np.sum((away - others_middle) ** 2 / np.maximum(others_variance, floor**2), axis=1)
+    seen = np.sum((observed - middle) ** 2 / np.maximum(away.var(axis=0), floor**2))
+    return each, float(seen)

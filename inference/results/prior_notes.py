@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -39,84 +39,82 @@ def is_log_normal(stated: Any) -> bool:
 
 def informativeness(
     parameters: Parameters, prior: Parameters, stated: Mapping[str, Any] | None = None
-) -> tuple[Finding, ...]:
+) -> Iterator[Finding]:
     """Judge what was learnt, comparing draws (chains, draws) of each parameter with prior draws (draws,).
 
     A parameter without a prior counts as learnt. stated: {parameter: its prior, as stated}.
     """
-    logs = {name for name, one in (stated or {}).items() if is_log_normal(one)}
-    prior = {name: np.log(draws) if name in logs else draws for name, draws in prior.items()}
-    moving = {name: np.log(draws) if name in logs else draws for name, draws in _moving(parameters).items()}
-    wide = [name for name, draws in moving.items() if name in prior and _is_wide(draws, prior[name])]
-    drowned = [name for name in wide if _is_near(moving[name], prior[name])]
-    held = [name for name in wide if name not in drowned]
-    found: tuple[Finding, ...] = ()
+    moving = _moving(parameters)
+    drowned: list[str] = []
+    held: list[str] = []
+    for name in [name for name in moving if name in prior]:
+        after, before = moving[name], prior[name]
+        if is_log_normal((stated or {}).get(name)):
+            after, before = np.log(after), np.log(before)
+        if after.std() > DROWNED * before.std():
+            near = abs(after.mean() - before.mean()) < NEAR * before.std()
+            (drowned if near else held).append(name)
     if drowned:
         reason = (
             f"the noise drowns the signal of {listed(drowned)}: the posterior is hardly narrower than the "
             "prior; more devices or a larger epsilon are needed"
         )
-        found += (Finding(INFORMATIVENESS, reason, BAD if len(drowned) == len(moving) else PARTIAL),)
+        yield Finding(INFORMATIVENESS, reason, BAD if len(drowned) == len(moving) else PARTIAL)
     if held:
         reason = (
             f"the prior holds {listed(held)} back: the reports move the posterior away from it, but hardly "
             f"narrow it, so that the prior counts as much as they do; {WIDER} if the prior is wrong, or use "
             "more devices or a larger epsilon"
         )
-        found += (Finding(INFORMATIVENESS, reason, PARTIAL),)
-    return found
+        yield Finding(INFORMATIVENESS, reason, PARTIAL)
 
 
-def contradictions(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> tuple[Finding, ...]:
-    """Return a reason against the model if the posterior is far beyond all prior draws.
+def disagreements(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> Iterator[Finding]:
+    """Yield a reason against the model if the posterior is beyond all prior draws, a note if it is far out.
 
-    remedy: advice if the prior is wrong. Of truths from a normal prior, one in 10⁵ gives a false alarm; from
+    remedy: advice if the prior is wrong. Of truths from a normal prior, one in 10⁵ gives a false reason; from
     an exponential prior, one in 10⁴.
     """
-    beyond = [name for name, draws in _moving(parameters).items() if _contradicts(draws, prior.get(name))]
-    if not beyond:
-        return ()
-    reason = (
-        f"the prior contradicts the reports: for {listed(beyond)} it has no mass near the reports' values, "
-        f"and the numbers are a compromise of the two; {remedy}, or look for effects that the model ignores"
-    )
-    return (Finding(FIT, reason),)
-
-
-def prior_notes(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> tuple[Finding, ...]:
-    """Return a note if the posterior is far out in its prior, but not beyond it.
-
-    remedy: advice if the prior is wrong.
-    """
     moving = _moving(parameters)
-    level = FAR / max(len(moving), 1)
-    far = [
-        name
-        for name, draws in moving.items()
-        if name in prior and _beyond(draws, prior[name]) < level and not _contradicts(draws, prior[name])
-    ]
-    if not far:
-        return ()
-    note = (
-        f"prior and reports disagree about {listed(far)}: the posterior lies far out in the prior, as a "
-        f"compromise; {remedy} if the prior is wrong, or look for effects that the model ignores"
-    )
-    return (Finding(NOTE, note),)
+    far, contradicted = [], []
+    for name in [name for name in moving if name in prior]:
+        before, middle = prior[name], np.median(moving[name])
+        centre = np.median(before)
+        away = (before - centre) * np.sign(middle - centre)
+        # The prior's mass beyond the posterior's median, at least 1/draws.
+        sides = float(np.mean(before <= middle)), float(np.mean(before >= middle))
+        beyond = max(min(sides), 1 / len(before))
+        if abs(middle - centre) > CONTRADICTED * max(float(away.max()), 1e-300):
+            contradicted.append(name)
+        elif beyond < FAR / len(moving):
+            far.append(name)
+    if far:
+        note = (
+            f"prior and reports disagree about {listed(far)}: the posterior lies far out in the prior, as a "
+            f"compromise; {remedy} if the prior is wrong, or look for effects that the model ignores"
+        )
+        yield Finding(NOTE, note)
+    if contradicted:
+        reason = (
+            f"the prior contradicts the reports: for {listed(contradicted)} it has no mass near the reports' "
+            f"values, and the numbers are a compromise of the two; {remedy}, or look for effects that the "
+            "model ignores"
+        )
+        yield Finding(FIT, reason)
 
 
-def leaning_notes(parameters: Parameters, stated: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """Return a note if a posterior is pressed against an end of its uniform prior, as stated."""
+def leaning_notes(parameters: Parameters, stated: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield a note if a posterior is pressed against an end of its uniform prior, as stated."""
     ends = _uniform_ends(stated)
     leaning = [
         name for name, draws in _moving(parameters).items() if name in ends and _leans(draws, *ends[name])
     ]
-    if not leaning:
-        return ()
-    note = (
-        f"the posterior of {listed(leaning)} is pressed against an end of its uniform prior: the reports "
-        "speak for values that the prior rules out; look at the prior's units, and state a wider one"
-    )
-    return (Finding(NOTE, note),)
+    if leaning:
+        note = (
+            f"the posterior of {listed(leaning)} is pressed against an end of its uniform prior: the reports "
+            "speak for values that the prior rules out; look at the prior's units, and state a wider one"
+        )
+        yield Finding(NOTE, note)
 
 
 def _uniform_ends(stated: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
@@ -149,27 +147,3 @@ def _leans(draws: NDArray[np.float64], low: float, high: float) -> bool:
 
 def _moving(parameters: Parameters) -> dict[str, NDArray[np.float64]]:
     return {name: draws for name, draws in parameters.items() if not is_fixed(draws)}
-
-
-def _contradicts(draws: NDArray[np.float64], prior: NDArray[np.float64] | None) -> bool:
-    """Return True if the posterior's median is far beyond the farthest prior draw on its side."""
-    if prior is None:
-        return False
-    centre, middle = np.median(prior), np.median(draws)
-    away = (prior - centre) * np.sign(middle - centre)
-    return bool(abs(middle - centre) > CONTRADICTED * max(float(away.max()), 1e-300))
-
-
-def _is_wide(draws: NDArray[np.float64], prior: NDArray[np.float64]) -> bool:
-    return bool(draws.std() > DROWNED * prior.std())
-
-
-def _is_near(draws: NDArray[np.float64], prior: NDArray[np.float64]) -> bool:
-    return bool(abs(draws.mean() - prior.mean()) < NEAR * prior.std())
-
-
-def _beyond(draws: NDArray[np.float64], prior: NDArray[np.float64]) -> float:
-    """Return the prior's mass beyond the posterior's median, at least 1/draws."""
-    middle = np.median(draws)
-    below, above = float(np.mean(prior <= middle)), float(np.mean(prior >= middle))
-    return max(min(below, above), 1 / len(prior))

@@ -15,6 +15,7 @@ from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_cha
 from inference.models import model_for
 from inference.results.page import render_page
 from inference.results.predictive import Predictive, mean_without_law
+from inference.results.verdict import BAD, GOOD, Verdict
 from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
 from summaries import QuestionSummary
@@ -139,4 +140,4 @@ def test_law_is_compared_with_mean_found_without_law(law, fits):
     assert found.error < 0.002
     assert (found.p > 1e-3) == fits
     predictive = Predictive(np.ones((2, 2)), np.ones((2, 2)), np.ones(2), mean=found, bounds=(10.0, 15.0))
-    assert bool(predictive.reasons()) != fits
+    assert Verdict.of(predictive.findings()).fit.state == (GOOD if fits else BAD)

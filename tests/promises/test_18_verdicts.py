@@ -91,7 +91,7 @@ def test_a_planted_verdict_that_ignores_the_model_is_found(
     name: str, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("inference.results.predictive.Predictive.findings", lambda _self: ())
-    monkeypatch.setattr("inference.fit_model.contradictions", lambda *_arguments: ())
+    monkeypatch.setattr("inference.fit_model.disagreements", lambda *_arguments: ())
     monkeypatch.setattr("inference.fitting.conformance", lambda *_arguments: {})
     assert code_of(name, tmp_path, monkeypatch) == USABLE
 

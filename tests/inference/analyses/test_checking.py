@@ -22,6 +22,13 @@ from tests.inference.analyses.simulated import YES_NO, any_draws, forced, rolled
 from tests.kit.channels import known_channel, open_share
 
 pytestmark = pytest.mark.programs
+
+
+def reasons_of(check):
+    """Reasons against the model."""
+    return Verdict.of(check.findings()).fit.reasons
+
+
 NO_YES = ("no", "yes")
 
 
@@ -56,7 +63,7 @@ def test_predictor_that_relabels_the_outcome_is_detected(formula, came, good):
     sites |= sites_at(random, analysis.shares, [np.log(share / (1 - share))], [0.03])
     if sd:
         sites["sigma"] = random.normal(sd, 0.02, (4, 100))
-    assert bool(checked(analysis, None, sites, 3).reasons()) != good
+    assert bool(reasons_of(checked(analysis, None, sites, 3))) != good
 
 
 # Of the score after: intercept, before, effect of the trait, sd; of the trait's logit: intercept, before.
@@ -85,7 +92,7 @@ def test_skewed_residual_is_detected_despite_baseline_column(law, came, good):
     sites = sites_at(random, analysis.law, places, [0.1, 0.001, 0.3])
     sites |= sites_at(random, analysis.shares, shares, [0.1, 0.001])
     sites["sigma"] = random.normal(sigma, 0.05, (4, 100))
-    assert (not checked(analysis, None, sites, 3).reasons()) == good
+    assert (not reasons_of(checked(analysis, None, sites, 3))) == good
 
 
 @pytest.mark.attack(18)
@@ -99,7 +106,7 @@ def test_hump_over_a_numeric_column_is_detected(hump):
     analysis = assemble(forced({"age": age}, said), "armed ~ age")
     level = 1.5 * (said.mean() - 1 / 6)
     sites = sites_at(random, analysis.law, [np.log(level / (1 - level)), 0.0], [0.05, 0.001])
-    assert bool(checked(analysis, None, sites, 3).reasons()) == hump
+    assert bool(reasons_of(checked(analysis, None, sites, 3))) == hump
 
 
 KEPT = 0.731
@@ -126,7 +133,7 @@ def test_growing_spread_is_detected_by_reports_of_the_predictor(grows, came):
     sites = sites_at(random, analysis.law, law, [0.5, 0.01, 0.5])
     sites |= sites_at(random, analysis.shares, shares, [0.1, 0.002])
     sites["sigma"] = random.normal(sigma, 0.3, (4, 100))
-    reasons = checked(analysis, None, sites, 3).reasons()
+    reasons = reasons_of(checked(analysis, None, sites, 3))
     assert any("reports of ever" in reason for reason in reasons) == grows
     assert any("one sigma is assumed for income" in note for note in notes_of(analysis))
 
@@ -142,7 +149,7 @@ def test_reports_of_predictor_with_unknown_share_are_checked(random_share, sound
     sites = sites_at(random, analysis.law, [0.0, 0.0, 0.0], [0.01, 0.01, 0.001])
     sites |= sites_at(random, analysis.shares, [np.log(0.1 / 0.9), 0.0], [0.01, 0.001])
     sites["ever_random"] = random.normal(random_share, 1e-4, (4, 100))
-    reasons = checked(analysis, None, sites, 3).reasons()
+    reasons = reasons_of(checked(analysis, None, sites, 3))
     assert any("reports of ever" in reason for reason in reasons) != sound
 
 
@@ -156,7 +163,7 @@ def test_wrong_law_of_private_number_is_detected(law, mean, sd, good):
     found, random = assemble(workers(3000, 4, law), "hours ~ 1"), np.random.default_rng(2)
     sites = sites_at(random, found.law, [mean], [0.06])
     sites["sigma"] = random.normal(sd, 0.05, (4, 100))
-    assert (not checked(found, None, sites, 3).reasons()) == good
+    assert (not reasons_of(checked(found, None, sites, 3))) == good
 
 
 @pytest.mark.attack(18)
