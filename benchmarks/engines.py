@@ -35,13 +35,10 @@ from ldp_client import mechanisms_of
 from ldp_client.bulk.perturbing import randomise_many
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
-from summaries.engines import summarize_dataset
+from summaries import QuestionSummary, summarize_dataset
 from summaries.engines.dataset import find_dataset
-from summaries.engines.packing import Packer
-from summaries.engines.parts import Part
 from summaries.engines.rows import once
-from summaries.engines.work import Job, batches_of, keep_memory, rows_of_file
-from summaries.summary import QuestionSummary
+from summaries.engines.running import Worker
 
 BUCKETS = 64
 PER_FILE = 1 << 17
@@ -181,7 +178,7 @@ def decoding(study: Study, root: Path) -> float:
     found: list[float] = []
     with _cpu(found):
         for file in find_dataset(study, root).files:
-            for _ in batches_of(file):
+            for _ in file.batches():
                 pass
     return found[0]
 
@@ -190,16 +187,13 @@ def reading(study: Study, root: Path) -> float:
     """CPU seconds to decode, check and count once, in one process, without reducing."""
     found: list[float] = []
     dataset = find_dataset(study, root)
-    job = Job(study.to_json(), tuple(file.name for file in dataset.files))
-    keep_memory()
+    worker = Worker(study.to_json(), dataset.files)
     with _cpu(found):
-        part = Part.empty(study)
-        packer = Packer(study, part)
         for bucket in range(BUCKETS):
-            own = [file for file in dataset.files if file.bucket == bucket]
-            rows = [some for file in own for some in rows_of_file(job, packer, file)]
-            once(packer.layout.joined(rows))
-    assert not part.bad.count
+            files = [file for file in dataset.files if file.bucket == bucket]
+            rows = [some for file in files for some in worker.pack(file.number, file.batches())]
+            once(np.concatenate(rows))
+    assert not worker.found.refused
     return found[0]
 
 

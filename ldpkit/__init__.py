@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from schemas import Question, Report, Study
     from summaries import (
         Summary,
-        count_dataset,
         dask_summary,
         spark_summary,
         summarize,
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Device", "Direct", "LdpkitError", "Mechanism", "Oblivious", "Posterior", "Question", "Report",
     "ShuffledPrivacy", "Study", "Summary", "Transport", "__version__", "analyse", "analyse_waves", "audit",
-    "calibrate", "count_dataset", "create_app", "dask_summary", "fit", "mechanism_for", "mechanisms_of",
+    "calibrate", "create_app", "dask_summary", "fit", "mechanism_for", "mechanisms_of",
     "perturb_many", "plan", "plan_difference", "plan_shuffled", "shuffled_delta", "shuffled_epsilon",
     "shuffled_privacy", "spark_summary", "study", "summarize", "summarize_dataset",
 ]  # fmt: skip
@@ -74,9 +73,8 @@ _HOMES = {
     "ldpkit.ask": ("", {"study"}),
     "ldpkit.auditing.auditing": ("", {"audit"}),
     "schemas": ("", {"Question", "Report", "Study"}),
-    "summaries": ("tables", {"Summary", "count_dataset", "summarize", "summarize_dataset"}),
-    "summaries.engines.on_dask": ("dask", {"dask_summary"}),
-    "summaries.engines.on_spark": ("spark", {"spark_summary"}),
+    "summaries": ("tables", {"Summary", "summarize", "summarize_dataset"}),
+    "summaries.engines.frames": ("tables", {"dask_summary", "spark_summary"}),
 }
 
 

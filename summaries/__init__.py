@@ -6,20 +6,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from summaries.engines import ReportCounts, count_dataset, dask_summary, spark_summary, summarize_dataset
-    from summaries.evidence import cell_summaries
-    from summaries.reading import summarize
+    from summaries.engines.frames import dask_summary, spark_summary
+    from summaries.engines.running import summarize_dataset
+    from summaries.reading import cell_summaries, summarize
     from summaries.reducing import check_report, check_study, only_reports
     from summaries.summary import QuestionSummary, Summary
 
 __all__ = [
     "QuestionSummary",
-    "ReportCounts",
     "Summary",
     "cell_summaries",
     "check_report",
     "check_study",
-    "count_dataset",
     "dask_summary",
     "only_reports",
     "spark_summary",
@@ -30,13 +28,14 @@ __all__ = [
 _MODULES = {
     "QuestionSummary": "summary",
     "Summary": "summary",
-    "ReportCounts": "engines",
-    "cell_summaries": "evidence",
-    "count_dataset": "engines",
-    "dask_summary": "engines",
-    "spark_summary": "engines",
+    "cell_summaries": "reading",
+    "check_report": "reducing",
+    "check_study": "reducing",
+    "dask_summary": "engines.frames",
+    "only_reports": "reducing",
+    "spark_summary": "engines.frames",
     "summarize": "reading",
-    "summarize_dataset": "engines",
+    "summarize_dataset": "engines.running",
 }
 
 
@@ -44,4 +43,4 @@ def __getattr__(name: str) -> Any:
     # NumPy loads on first use, so that the command line can be built without the extra.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"summaries.{_MODULES.get(name, 'reducing')}"), name)
+    return getattr(import_module(f"summaries.{_MODULES[name]}"), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ldp_client import mechanisms_of
-from schemas import Report, Study
+from schemas import Study
 from summaries import noise_tails
 from summaries.reductions import REDUCTIONS
 
@@ -42,11 +42,3 @@ def cell_at(study: Study, number: int) -> Cell:
         number, place = divmod(number, field.size)
         values.append(field.value(place))
     return tuple(reversed(values))
-
-
-def by_cell(study: Study, reports: list[Report]) -> dict[Cell, list[Report]]:
-    """Sort reports into their cells."""
-    found: dict[Cell, list[Report]] = {}
-    for report in reports:
-        found.setdefault(cell_of(study, report.public), []).append(report)
-    return found

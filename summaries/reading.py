@@ -16,20 +16,29 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, cast
 
 from ldp_client import mechanisms_of
-from ldp_client.documents.errors import InputError, ReportError
+from ldp_client.documents.errors import InputError, ReportError, SummaryError
 from ldp_client.documents.report import MAX_BYTES
 from ldp_client.files.disk import STREAM, refuse_workbook, standard_input
 from schemas import Report, Study
-from summaries import Summary, check_report, check_study
-from summaries.csv_rows import csv_rows, is_csv
-from summaries.engines.addresses import is_in_store
-from summaries.reducing import CheckedReports, Seen, good_reports, reduce_reports, study_of
-from summaries.refusing import Others, Refused, left_out_notes, refuse_bad
+from summaries.cells import MOST_CELLS, Cell, keeps_cells
+from summaries.findings import Findings, left_out_notes
+from summaries.reducing import (
+    CheckedReports,
+    Seen,
+    check_report,
+    check_study,
+    good_reports,
+    reduce_reports,
+    study_of,
+)
+from summaries.summary import CELLS, QuestionSummary, Summary
 from summaries.tables import (
     ArrowTable,
     Placed,
+    csv_rows,
     in_documents,
     in_table,
+    is_csv,
     is_table,
     report_of_row,
 )
@@ -74,21 +83,16 @@ def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
         SummaryError: the file has a summary of another study.
     """
     study = study_of(study)
-    found = evidence_of(study, reports)
-    if isinstance(found, Summary):
-        return found
-    summary = reduce_reports(study, good_reports(study, found))
-    if not _count(summary):
+    evidence = evidence_of(study, reports)
+    if isinstance(evidence, Summary):
+        return evidence
+    summary = reduce_reports(study, good_reports(study, evidence))
+    if not any(part.n for part in summary.questions.values()):
         raise InputError(
             "there are no reports (a series is used up once read): Summary.empty(study) is a summary of none",
             code="reports.none_in_series",
         )
     return summary
-
-
-def _count(summary: Summary) -> int:
-    """Return how many answers it has."""
-    return sum(part.n for part in summary.questions.values())
 
 
 def summarize_files(study: Study, paths: Iterable[str], told: Told = _to_nobody) -> Summary:
@@ -99,25 +103,55 @@ def summarize_files(study: Study, paths: Iterable[str], told: Told = _to_nobody)
     Raises InputError that counts and shows the reports that are impossible under the study, or that share an
     id but not their content, and if there are none; nothing is dropped silently.
     """
-    check_study(study)
-    if isinstance(paths, str | PathLike):
-        raise InputError("paths must be a list of paths, not one path", code="reports.paths_not_a_list")
     names = _of_reports(paths)
-    summary = reduce_reports(study, good_reports(study, ReportFiles(study, names, told)))
-    if not _count(summary):
+    summary = reduce_reports(study, good_reports(study, read_files(study, names, told)))
+    if not any(part.n for part in summary.questions.values()):
         raise InputError(f"there are no reports in {', '.join(names)}", code="reports.none_in_files")
     return summary
 
 
-def load_summary(study: Study, path: str) -> Summary:
-    """Load a summary from a summary file, or from a file of reports. Raises InputError, SummaryError."""
-    found = load_evidence(study, path)
-    return found if isinstance(found, Summary) else summarize(study, found)
+def cell_summaries(study: Study, evidence: Reports) -> Mapping[Cell, Mapping[str, QuestionSummary]]:
+    """Give a summary of each question for each cell that has reports.
+
+    Args:
+        study: the document that was answered.
+        evidence: reports, each of which counts once, as `fit` takes them, or a Summary of them that is kept
+            by cell.
+
+    Returns:
+        {values of the public fields, in the study's order: {question id: QuestionSummary}}.
+
+    Raises:
+        InputError: the study has no public fields.
+        SummaryError: the summary is of another document, or is not kept by cell: take the reports.
+        ReportError: as `summarize` raises it.
+    """
+    check_study(study)
+    if not study.public:
+        raise InputError(
+            f"study {study.id} has no public fields: its reports have no columns but payloads",
+            code="summary.no_public_fields",
+        )
+    summary = evidence_of(study, evidence)
+    if not isinstance(summary, Summary):
+        summary = reduce_reports(study, good_reports(study, summary), by_cell=True)
+    if summary.digest != study.digest:
+        raise SummaryError("digest", "it is of another study document", code="summary.other_study")
+    if summary.cells is None:
+        problem = "was not kept by cell"
+        if not keeps_cells(study):
+            problem = (
+                f"has no cells, as {study.cells:,} are too many, or too large: {MOST_CELLS:,} is the most"
+            )
+        raise SummaryError(
+            CELLS, f"the summary {problem}: take the reports themselves", code="summary.cells_invalid"
+        )
+    return summary.cells
 
 
 def load_evidence(
     study: Study, path: str | PathLike[str] | Sequence[str], told: Told = _to_nobody
-) -> Summary | ReportFiles:
+) -> Summary | ReadReports:
     """Open what `fit` takes: the summary in a file, or reports in a file or several, read lazily and once.
 
     told: is called now and then with how many were read.
@@ -127,12 +161,12 @@ def load_evidence(
     check_study(study)
     if not isinstance(path, str | PathLike):
         if len(path) > 1:
-            return ReportFiles(study, _of_reports(path), told)
+            return read_files(study, _of_reports(path), told)
         (path,) = path
     path = checked_path(path)
     if _is_summary(path):
         return Summary.from_json(Path(path).read_bytes().removeprefix(BOM_UTF8), study)
-    return ReportFiles(study, [path], told)
+    return read_files(study, [path], told)
 
 
 def evidence_of(study: Study, given: object) -> Summary | Iterable[Report]:
@@ -172,7 +206,7 @@ def _in_series(study: Study, series: Iterator[object]) -> Iterable[Report]:
     whole = chain([first], series)
     is_line = isinstance(first, str) and first.lstrip("\ufeff \t\r\n").startswith("{")
     if isinstance(first, PathLike) or (isinstance(first, str) and not is_line):
-        return ReportFiles(study, _of_reports(whole))
+        return read_files(study, _of_reports(whole))
     if isinstance(first, str | bytes | Mapping):
         return ReadReports(study, partial(in_documents, whole))
     return cast(Iterable[Report], whole)
@@ -206,7 +240,7 @@ def checked_path(path: object) -> str:
             code="reports.text_not_path",
         )
     refuse_workbook(path)
-    if is_in_store(str(path)) or Path(path).is_dir():
+    if "://" in str(path) or Path(path).is_dir():
         raise InputError(
             f"{path} is no file: name a file of reports, or first reduce a dataset by "
             f"`ldpkit summarize STUDY.json {path} --out summary.json`",
@@ -267,58 +301,52 @@ class ReadReports(CheckedReports):
 
     def notes(self) -> tuple[str, ...]:
         """Notes for readers of the result on reports that were left out."""
-        return left_out_notes({o: n for o, n in self.left_out.items() if o[1] not in self.read_elsewhere})
+        return left_out_notes(self._noted())
+
+    def _noted(self) -> dict[tuple[int, str], int]:
+        return {other: n for other, n in self.left_out.items() if other[1] not in self.read_elsewhere}
 
     def __iter__(self) -> Iterator[Report]:
         mechanisms = mechanisms_of(self._study)
-        seen = Seen()
-        bad = Refused()
-        good = 0
-        others = Others(self._study)
-        for count, (where, read) in enumerate(self._read(), 1):
+        seen, findings = Seen(), Findings(self._study)
+        for count, (where, parse) in enumerate(self._read(), 1):
             if count % TOLD_EVERY == 0:
                 self._told(count)
             try:
-                report = read()
-                if others.hold(report, where):
+                report = parse()
+                if findings.is_other(report, where):
                     continue
                 check_report(self._study, mechanisms, report)
                 if seen.holds(report):
+                    findings.repeated += 1
                     continue
             except ReportError as error:
-                bad.add(f"{where}: {error}")
+                findings.refuse(f"{where}: {error}")
                 continue
-            good += 1
+            findings.good += 1
             yield report
-        refuse_bad(good, seen.repeated, bad, others)
-        self.left_out = others.versions
-        seen.tell()
-        for line in self.notes():
-            print(line, file=sys.stderr)
+        findings.refuse_bad()
+        self.left_out = findings.versions
+        findings.print_notes(self._noted())
 
 
-class ReportFiles(ReadReports):
-    """All good reports on one document in files."""
-
-    def __init__(self, study: Study, paths: Iterable[str], told: Told = _to_nobody) -> None:
-        super().__init__(study, partial(_all_reports, paths), told)
+def read_files(study: Study, paths: Iterable[str], told: Told = _to_nobody) -> ReadReports:
+    """Return all good reports on one document in files, read lazily."""
+    return ReadReports(study, partial(_all_reports, paths), told)
 
 
 def _all_reports(paths: Iterable[str]) -> Iterator[Placed]:
     """Yield each report's place and a function that parses it."""
     for path in paths:
         try:
-            yield from _rows_of(path)(path)
+            if _is_parquet(path):
+                yield from _parquet_rows(path)
+            else:
+                yield from csv_rows(path) if is_csv(path) else _ndjson_lines(path)
         except OSError as error:
             raise InputError(
                 f"cannot read {path}: {error.strerror or error}", code="files.not_readable"
             ) from None
-
-
-def _rows_of(path: str) -> Callable[[str], Iterator[Placed]]:
-    if _is_parquet(path):
-        return _parquet_rows
-    return csv_rows if is_csv(path) else _ndjson_lines
 
 
 def _ndjson_lines(path: str) -> Iterator[Placed]:
@@ -343,10 +371,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 def _parquet_rows(path: str) -> Iterator[Placed]:
     # Arrow loads where a file needs it.
     from summaries.engines.dataset import ReportFile
-    from summaries.engines.work import batches_of
 
-    number = 0
-    for batch in batches_of(ReportFile(0, path)):
-        for row in batch.to_pylist():
-            number += 1
-            yield f"{Path(path).name}, row {number}", partial(report_of_row, row)
+    rows = (row for batch in ReportFile(0, path).batches() for row in batch.to_pylist())
+    for number, row in enumerate(rows, 1):
+        yield f"{Path(path).name}, row {number}", partial(report_of_row, row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from os import PathLike
 from typing import cast
@@ -14,26 +15,34 @@ from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
 from schemas import Report, Study
 from schemas.study import load_study
-from summaries.cells import by_cell, keeps_cells
-from summaries.refusing import tell_repeated
+from summaries.cells import Cell, cell_of, keeps_cells
+from summaries.findings import tell_repeated
 from summaries.summary import QuestionSummary, Summary
 
 CHUNK = 8192
-# This many ids take 160 MB; older ones go to a file of 40 bytes an id, with some MiB of it in memory. A
-# report whose id goes there costs 4 µs more.
-MOST_IDS = 1 << 20
-CACHE_KIB = 1 << 14
-# Bits of a filter that tells if the file may have an id: a look-up there costs ten times as much as the rest.
-FILTER_BITS = 27
+# Pages of the table of ids that stay in memory; a report whose page is not there costs 10 µs more.
+CACHE_KIB = 1 << 17
 WANTED = "reports must be a series of Report, or a Summary"
 
 
-def reduce_reports(study: Study, reports: Iterator[Report]) -> Summary:
-    """Return the summary of reports that are good (see good_reports), in bounded memory."""
+def reduce_reports(study: Study, reports: Iterator[Report], by_cell: bool | None = None) -> Summary:
+    """Return the summary of reports that are good (see good_reports), in bounded memory.
+
+    by_cell: whether it has a part for each cell; by default if the study has few (summaries.cells).
+    """
     mechanisms = mechanisms_of(study)
     summary = Summary.empty(study)
+    if by_cell is None:
+        by_cell = keeps_cells(study)
+    summary = replace(summary, cells={} if by_cell else None)
     while chunk := list(islice(reports, CHUNK)):
-        summary = summary.merge(_summarize_chunk(study, mechanisms, chunk))
+        cells = None
+        if by_cell:
+            in_cells: dict[Cell, list[Report]] = {}
+            for report in chunk:
+                in_cells.setdefault(cell_of(study, report.public), []).append(report)
+            cells = {cell: _reduced(mechanisms, some) for cell, some in in_cells.items()}
+        summary = summary.merge(replace(summary, questions=_reduced(mechanisms, chunk), cells=cells))
     return summary
 
 
@@ -71,19 +80,19 @@ def _checked(study: Study, reports: Iterator[Report]) -> Iterator[Report]:
 class Seen:
     """The ids of earlier reports, with a digest of their content, in bounded memory.
 
-    The newest are in memory; the others are in SQLite's own temporary file, which is deleted with this
-    object.
+    They are in SQLite's own temporary file, which is deleted with this object.
 
     Attributes:
         repeated: how many were repeated.
     """
 
-    def __init__(self, most: int = MOST_IDS) -> None:
+    def __init__(self) -> None:
         self.repeated = 0
-        self._most = most
-        self._newest: dict[bytes, int] = {}
-        self._others: sqlite3.Connection | None = None
-        self._filter = bytearray()
+        # SQLite makes the file when there are more ids than its cache holds.
+        self._ids = sqlite3.connect("", check_same_thread=False)
+        for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KIB}"):
+            self._ids.execute(f"PRAGMA {setting}")
+        self._ids.execute("CREATE TABLE seen (id BLOB PRIMARY KEY, content INTEGER) WITHOUT ROWID")
 
     def holds(self, report: Report) -> bool:
         """Tell whether the same report came before.
@@ -98,17 +107,15 @@ class Seen:
             raise ReportError("id", "must be 32 hexadecimal digits", code="report.wrong_id") from None
         content = hash((tuple(sorted(report.payloads.items())), tuple(sorted(report.public.items()))))
         try:
-            before = self._content_of(key)
-            if before is None:
-                self._keep(key, content)
+            if self._ids.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (key, content)).rowcount:
+                return False
+            (before,) = self._ids.execute("SELECT content FROM seen WHERE id = ?", (key,)).fetchone()
         except sqlite3.Error as error:
             raise InputError(
                 f"the ids of so many reports need room in the folder for temporary files ({error}): make "
                 "room, or set SQLITE_TMPDIR to a folder that has some",
                 code="reports.no_room_for_ids",
             ) from None
-        if before is None:
-            return False
         if before != content:
             raise ReportError(
                 "id", f"{report.id} stands twice with different content", code="report.duplicate_id"
@@ -116,45 +123,9 @@ class Seen:
         self.repeated += 1
         return True
 
-    def _content_of(self, key: bytes) -> int | None:
-        found = self._newest.get(key)
-        if found is not None or self._others is None:
-            return found
-        place, bit = _filter_bit(key)
-        if not self._filter[place] & bit:
-            return None
-        row = self._others.execute("SELECT content FROM seen WHERE id = ?", (key,)).fetchone()
-        return None if row is None else int(row[0])
-
-    def _keep(self, key: bytes, content: int) -> None:
-        self._newest[key] = content
-        if len(self._newest) < self._most:
-            return
-        if self._others is None:
-            self._others, self._filter = _temporary_table(), bytearray(1 << FILTER_BITS - 3)
-        with self._others:
-            # In the order of the table: neighbours share a page.
-            self._others.executemany("INSERT INTO seen VALUES (?, ?)", sorted(self._newest.items()))
-        for place, bit in map(_filter_bit, self._newest):
-            self._filter[place] |= bit
-        self._newest.clear()
-
     def tell(self) -> None:
         """Print on standard error how many reports were repeated."""
         tell_repeated(self.repeated)
-
-
-def _filter_bit(key: bytes) -> tuple[int, int]:
-    number = int.from_bytes(key[:4], "big") >> 32 - FILTER_BITS
-    return number >> 3, 1 << (number & 7)
-
-
-def _temporary_table() -> sqlite3.Connection:
-    connection = sqlite3.connect("", check_same_thread=False)
-    for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KIB}"):
-        connection.execute(f"PRAGMA {setting}")
-    connection.execute("CREATE TABLE seen (id BLOB PRIMARY KEY, content INTEGER) WITHOUT ROWID")
-    return connection
 
 
 def study_of(given: object) -> Study:
@@ -245,14 +216,7 @@ def check_report(study: Study, mechanisms: Mapping[str, Mechanism], report: Repo
         mechanisms[name].check(payload)
 
 
-def _summarize_chunk(study: Study, mechanisms: Mapping[str, Mechanism], chunk: list[Report]) -> Summary:
-    cells = None
-    if keeps_cells(study):
-        cells = {cell: reduced(mechanisms, some) for cell, some in by_cell(study, chunk).items()}
-    return Summary(study.id, study.version, study.digest, reduced(mechanisms, chunk), cells)
-
-
-def reduced(mechanisms: Mapping[str, Mechanism], reports: list[Report]) -> dict[str, QuestionSummary]:
+def _reduced(mechanisms: Mapping[str, Mechanism], reports: list[Report]) -> dict[str, QuestionSummary]:
     """Reduce good reports to a summary of each question."""
     questions = {}
     for name, mechanism in mechanisms.items():

@@ -1,16 +1,19 @@
-"""Reports in memory: rows of data frames and Arrow tables, documents, lines of text."""
+"""Reports as rows: of data frames and Arrow tables, of CSV, as documents, or as lines of text."""
 
 from __future__ import annotations
 
+import csv
 import json
 from binascii import Error as NotBase64
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.fields import printable
+from ldp_client.documents.report import MAX_BYTES
 from ldp_client.words.text import counted, visible
 from schemas import Report
 from schemas.export_end import FORMAT as END_FORMAT
@@ -34,6 +37,8 @@ NESTED = ("payloads", "public")
 MOST_SHOWN = 64
 # Prefixes of columns with one question's payloads or one public field's values, in CSV.
 PAYLOADS, PUBLIC = "payloads.", "public."
+# The beginning of reports in CSV. A program that saved the file again may have quoted its header.
+CSV_BEGINNINGS = ("report_id", '"report_id"')
 NO_REPORTS = (
     "these are no reports, which have study, version, digest and payloads as `ldpkit export` writes them. "
     "Answers get their noise first: `ldpkit perturb`, or ldpkit.perturb_many"
@@ -93,6 +98,49 @@ def refuse_repeated(columns: Iterable[Any], what: str) -> None:
                     code="reports.duplicate_table_column",
                 )
             seen.add(name)
+
+
+def is_csv(path: str) -> bool:
+    """Tell by its beginning whether a file has reports in CSV. Raises OSError."""
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        return file.read(16).startswith(CSV_BEGINNINGS)
+
+
+def csv_rows(path: str) -> Iterator[Placed]:
+    """Yield each report's place and a function that reads it. Raises InputError for a cut row, OSError."""
+    name = Path(path).name
+    # Base64 of the longest report.
+    csv.field_size_limit(max(csv.field_size_limit(), 2 * MAX_BYTES))
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, strict=True)
+        try:
+            header = next(rows)
+            _check_header(name, header)
+            for row in rows:
+                where = f"{name}, line {rows.line_num}"
+                if len(row) != len(header):
+                    cells = f"{len(row)} cells under {len(header)} columns"
+                    raise InputError(
+                        f"{where}: {cells}: it was cut off, export it again", code="reports.row_cut_off"
+                    )
+                yield where, partial(report_of_row, dict(zip(header, row)))
+        except (csv.Error, UnicodeDecodeError) as error:
+            where = f"{name}, line {rows.line_num}"
+            raise InputError(
+                f"{where} is no CSV in UTF-8 ({error}): export it again", code="reports.not_csv"
+            ) from None
+
+
+def _check_header(name: str, header: list[str]) -> None:
+    heads = {column.partition(".")[0] for column in header}
+    missing = [column for column in COLUMNS if column not in heads]
+    if missing:
+        what = f"{PAYLOADS}QUESTION" if missing[0] == "payloads" else missing[0]
+        raise InputError(
+            f"{name} has no column {what} between commas: {NO_REPORTS}", code="reports.column_missing"
+        )
+    if len(set(header)) < len(header):
+        raise InputError(f"{name} has a column twice: export it again", code="reports.duplicate_column")
 
 
 def in_documents(documents: Iterable[object], what: str = "entry") -> Iterator[Placed]:

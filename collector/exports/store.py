@@ -13,8 +13,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError, TransferError, UsageError
-from summaries.engines.addresses import DISKS, line_of
-from summaries.extras import STORES, missing_library
+from summaries.engines.stores import DISKS, STORES, line_of, missing_library
 
 # A store receives longer files in several parts, and shows them when the last part has arrived.
 ONE_PUT = 32 << 20

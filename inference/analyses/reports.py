@@ -27,7 +27,7 @@ from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.words.text import counted
 from schemas import Question, Report, Study
-from summaries import QuestionSummary, ReportCounts, Summary, cell_summaries, check_study
+from summaries import QuestionSummary, Summary, cell_summaries, check_study
 from summaries.reducing import CheckedReports, good_reports
 from summaries.reductions import REDUCTIONS, sets_of
 from summaries.reductions.choice import keeps_patterns
@@ -86,13 +86,6 @@ def _seen(
     study: Study, reports: Iterable[Report], asked: Sequence[Question], fields: Sequence[Any]
 ) -> Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]]:
     """Count each combination of public values and payloads."""
-    if isinstance(reports, ReportCounts):
-        if reports.digest != study.digest:
-            raise InputError(
-                f"these counts are of reports on another study or version than {study.id}",
-                code="fit.counts_of_other_study",
-            )
-        return reports.by([field.id for field in fields], [question.id for question in asked])
     seen: Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]] = Counter()
     for report in good_reports(study, reports):
         payloads = tuple(report.payloads.get(question.id) for question in asked)

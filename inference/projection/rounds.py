@@ -22,7 +22,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import read_bytes
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Study
-from summaries.reading import load_summary
+from summaries import summarize
 
 MARGINALS = "marginals"
 Rows = Mapping[str, Mapping[str, float]]
@@ -92,7 +92,7 @@ def _of_holders(study: Study, path: Path) -> list[FirstRound]:
             f"study {study.id} has no table question that states its share of the budget",
             code="derive.no_budget_share",
         )
-    summary, rounds = load_summary(study, str(path)), []
+    summary, rounds = summarize(study, str(path)), []
     for question in asked:
         mechanism = mechanism_for(question)
         assert isinstance(mechanism, TableMechanism)

@@ -68,25 +68,18 @@ def summarize(study: str, reports: tuple[str, ...], out: str) -> None:
     """
     from ldp_client import mechanisms_of
     from schemas.study import load_study
-    from summaries.extras import naming_extra
     from summaries.influence import FALSE_SHARE, influence_in_words
+    from summaries.summary import FORMAT
 
     document = load_study(study)
-    with naming_extra():
-        from summaries.summary import FORMAT
-
-        # 1. Refuse to replace an input, or another file.
-        refuse_replacing(out, (study, *reports))
-        if _have_columns(reports):
-            from summaries.engines.dataset import refuse_replacing_part
-
-            refuse_replacing_part(out, document, reports)
-        refuse_table(out)
-        refuse_replacing_other(out, FORMAT)
-        # 2. Read, and write.
-        summary = _summary_of(document, reports)
-        with replacing(out, read=(study, *reports)) as file:
-            file.write(summary.to_json() + "\n")
+    # 1. Refuse to replace an input, or another file.
+    refuse_replacing(out, (study, *reports))
+    refuse_table(out)
+    refuse_replacing_other(out, FORMAT)
+    # 2. Read, and write.
+    summary = _summary_of(document, reports)
+    with replacing(out, read=(study, *reports)) as file:
+        file.write(summary.to_json() + "\n")
     # 3. Tell how far false reports could move an average.
     lines = [_cells_in_words(document, summary)] if document.public else []
     counts = {name: part.n for name, part in summary.questions.items()}
@@ -109,7 +102,7 @@ def _summary_of(study: Study, reports: tuple[str, ...]) -> Summary:
     from summaries.progress import columns_of, reading_of
 
     if _have_columns(reports):
-        from summaries.engines import summarize_dataset
+        from summaries import summarize_dataset
 
         return summarize_dataset(study, list(reports), told=columns_of(progress()))
     from summaries.reading import summarize_files

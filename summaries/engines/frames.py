@@ -1,7 +1,8 @@
-"""Reports in frames of Dask and Spark: rows of bytes, brought together by their ids, then each counted once.
+"""`dask_summary` and `spark_summary`: reports in a frame, summarised where the frame's computations run.
 
-The engine moves pairs of a bucket's number and rows as bytes. A worker's other findings, such as refused
-reports, travel as the bucket FOUND.
+A partition's good reports become rows of bytes. The engine brings rows together by the first bits of their
+ids, so that each id is counted once. It moves pairs of a part's number and rows as bytes; what else a worker
+finds, such as refused reports, travels as the part FINDINGS.
 """
 
 from __future__ import annotations
@@ -9,85 +10,176 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
+from os import PathLike
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ldp_client import mechanisms_of
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, MissingExtraError
 from schemas import Study
-from summaries.engines.packing import Packer, refuse_columns
-from summaries.engines.parts import Part, merged, refuse_kept_reports
-from summaries.engines.rows import ROW_BITS, RowLayout, Rows
-from summaries.engines.work import Ending, Job, split_rows
+from summaries.engines.dataset import BATCH
+from summaries.engines.packing import COLUMNS, refuse_columns
+from summaries.engines.rows import Rows
+from summaries.engines.running import Worker, refuse_kept_reports, summary_of
+from summaries.findings import Findings
+from summaries.reducing import study_of
 from summaries.summary import Summary
 
-FOUND = -1
-# Ids with the same first eight bits are a bucket.
-BUCKET_BITS = 8
-BUCKETS = 1 << BUCKET_BITS
+FINDINGS = -1
+# Ids with the same first eight bits are a part.
+PART_BITS = 8
+PARTS = 1 << PART_BITS
+SPARK_SCHEMA = "part long, rows binary"
+ARROW_SCHEMA = pa.schema([("part", pa.int64()), ("rows", pa.binary())])
+# Bytes of one value in Spark, which gives Python ten thousand values at once.
+SPARK_VALUE = 1 << 12
+# Dask would make texts of bytes.
+DASK_SETTINGS = {"dataframe.convert-string": False}
 Pair = tuple[int, bytes]
+Batches = Iterator[pa.RecordBatch]
 
 
-def check_frame(study: Study, columns: Iterable[str]) -> None:
-    """Refuse a study whose posterior needs the reports themselves, and a frame that lacks columns.
+def spark_summary(study: Study | str | PathLike[str], frame: Any) -> Summary:
+    """Reduce the reports in a Spark DataFrame to the summary that `summarize` makes of them.
 
-    Raises:
-        SummaryError: the study needs its reports.
-        InputError: a column of reports is absent.
-    """
-    refuse_kept_reports(mechanisms_of(study))
-    refuse_columns(columns)
-
-
-def pack(document: str, number: int, batches: Iterable[pa.RecordBatch]) -> Iterator[Pair]:
-    """Check the reports of a partition, and pack the good ones.
+    Every worker needs ldpkit as this process has it.
 
     Args:
-        document: the study's text.
-        number: the partition's number, which errors name.
-        batches: the partition's columns.
+        study: the document that the reports answer, or the path of its file.
+        frame: a pyspark.sql.DataFrame with the columns of an export: report_id, study, version, digest,
+            payloads and, if the study has public fields, public.
 
-    Yields:
-        A bucket's number and some of its rows; at the end FOUND and the other findings.
-    """
-    study = Study.from_json(document)
-    found = Part.empty(study)
-    packer = Packer(study, found)
-
-    def packed() -> Iterator[Rows]:
-        place = number << ROW_BITS
-        for batch in batches:
-            yield packer.pack(batch, place, f"partition {number}")
-            place += batch.num_rows
-
-    for bucket, rows in split_rows(packed(), BUCKET_BITS):
-        yield bucket, rows.tobytes()
-    yield FOUND, pickle.dumps(found)
-
-
-def reduce(document: str, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Count each report of whole buckets once, and reduce them; earlier findings pass through unchanged."""
-    study = Study.from_json(document)
-    found, ending, width = Part.empty(study), Ending(Job(document), study), RowLayout(study).width
-    buckets: defaultdict[int, list[Rows]] = defaultdict(list)
-    for bucket, content in pairs:
-        if bucket == FOUND:
-            yield FOUND, content
-        else:
-            buckets[bucket].append(np.frombuffer(content, np.uint8).reshape(-1, width))
-    while buckets:
-        ending.add(found, buckets.popitem()[1])
-    yield FOUND, pickle.dumps(ending.finish(found))
-
-
-def summary_of(study: Study, contents: Iterable[bytes]) -> Summary:
-    """Add up the findings of all workers.
+    Returns:
+        The summary, to the last bit.
 
     Raises:
         InputError: reports cannot belong to the study, or there are none.
+        SummaryError: the study needs its reports themselves.
     """
-    summary = merged(study, map(pickle.loads, contents)).summary
-    if summary is None:
-        raise InputError("the frame has no partition with reports", code="reports.none_of_version")
-    return summary
+    study, columns = _checked(study, frame)
+    shuffles = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    packed = frame.select(*columns).mapInArrow(partial(_pack_on_spark, study.to_json()), SPARK_SCHEMA)
+    # Rows with the same id meet in one partition.
+    together = packed.repartition(min(PARTS, shuffles), "part")
+    found = together.mapInArrow(partial(_reduce_on_spark, study.to_json()), SPARK_SCHEMA).collect()
+    return _merged(study, (bytes(row["rows"]) for row in found))
+
+
+def dask_summary(study: Study | str | PathLike[str], frame: Any) -> Summary:
+    """Reduce the reports in a Dask DataFrame to the summary that `summarize` makes of them.
+
+    Every worker needs ldpkit as this process has it.
+
+    Args:
+        study: the document that the reports answer, or the path of its file.
+        frame: a dask.dataframe.DataFrame with the columns of an export: report_id, study, version, digest,
+            payloads and, if the study has public fields, public.
+
+    Returns:
+        The summary, to the last bit.
+
+    Raises:
+        InputError: reports cannot belong to the study, or there are none.
+        SummaryError: the study needs its reports themselves.
+        MissingExtraError: Dask is not installed.
+    """
+    study, columns = _checked(study, frame)
+    try:
+        import dask
+    except ModuleNotFoundError:
+        raise MissingExtraError("dask", "dask") from None
+    from pandas.api.types import is_object_dtype, is_string_dtype
+
+    kind = frame.dtypes["payloads"]
+    # is_string_dtype is also true for pandas's object type.
+    if is_string_dtype(kind) and not is_object_dtype(kind):
+        raise InputError(
+            "the frame's payloads are texts, which Dask makes of pandas's objects: make the frame under "
+            'dask.config.set({"dataframe.convert-string": False}), or read the files with dask.dataframe',
+            code="engine.payloads_are_texts",
+        )
+    with dask.config.set(DASK_SETTINGS):
+        packed = frame[columns].map_partitions(partial(_pack_on_dask, study.to_json()), meta=_pandas([]))
+        # Rows with the same id meet in one partition.
+        together = packed.shuffle("part", npartitions=min(PARTS, packed.npartitions))
+        found = together.map_partitions(partial(_reduce_on_dask, study.to_json()), meta=_pandas([])).compute()
+    return _merged(study, found["rows"])
+
+
+def _checked(study: Study | str | PathLike[str], frame: Any) -> tuple[Study, list[str]]:
+    """Return the study, and the frame's columns to read. Raises InputError, SummaryError."""
+    study = study_of(study)
+    refuse_kept_reports(study)
+    refuse_columns(frame.columns)
+    return study, [name for name in frame.columns if name in COLUMNS]
+
+
+def _merged(study: Study, contents: Iterable[bytes]) -> Summary:
+    """Add up the findings of all workers. Raises InputError as `summary_of` does."""
+    whole = Findings(study)
+    for content in contents:
+        whole.merge(pickle.loads(content))
+    return summary_of(study, whole)
+
+
+def _pack(document: str, number: int, batches: Iterable[pa.RecordBatch]) -> Iterator[Pair]:
+    """Yield the parts of a partition's good reports, then the findings. number: the partition's."""
+    worker = Worker(document)
+    for part, rows in worker.split(worker.pack(number, batches), PART_BITS):
+        yield part, rows.tobytes()
+    yield FINDINGS, pickle.dumps(worker.found)
+
+
+def _reduce(document: str, pairs: Iterable[Pair]) -> Iterator[Pair]:
+    """Count each report of whole parts once, and reduce them; earlier findings pass through unchanged."""
+    worker = Worker(document)
+    parts: defaultdict[int, list[Rows]] = defaultdict(list)
+    for part, content in pairs:
+        if part == FINDINGS:
+            yield part, content
+        else:
+            parts[part].append(np.frombuffer(content, np.uint8).reshape(-1, worker.width))
+    while parts:
+        worker.reduce(parts.popitem()[1])
+    yield FINDINGS, pickle.dumps(worker.finish())
+
+
+def _pack_on_spark(document: str, batches: Batches) -> Batches:
+    from pyspark import TaskContext
+
+    context, width = TaskContext.get(), Worker(document).width
+    step = max(1, SPARK_VALUE // width) * width
+    for part, content in _pack(document, context.partitionId() if context else 0, batches):
+        # Rows are values of few bytes each, or of one row; findings stay whole.
+        size = len(content) if part == FINDINGS else step
+        yield _arrow([(part, content[begin : begin + size]) for begin in range(0, len(content), size)])
+
+
+def _reduce_on_spark(document: str, batches: Batches) -> Batches:
+    pairs = (
+        pair for one in batches for pair in zip(*(column.to_pylist() for column in one.columns), strict=True)
+    )
+    yield from (_arrow([pair]) for pair in _reduce(document, pairs))
+
+
+def _arrow(pairs: list[Pair]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"part": part, "rows": rows} for part, rows in pairs], ARROW_SCHEMA)
+
+
+def _pack_on_dask(document: str, frame: Any, partition_info: Any = None) -> Any:
+    number = int(partition_info["number"]) if partition_info else 0
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    return _pandas(list(_pack(document, number, table.to_batches(BATCH))))
+
+
+def _reduce_on_dask(document: str, frame: Any) -> Any:
+    return _pandas(list(_reduce(document, zip(frame["part"], frame["rows"], strict=True))))
+
+
+def _pandas(pairs: list[Pair]) -> Any:
+    import pandas as pd
+
+    parts = pd.Series([part for part, _ in pairs], dtype="int64")
+    return pd.DataFrame({"part": parts, "rows": pd.Series([rows for _, rows in pairs], dtype="object")})

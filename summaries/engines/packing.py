@@ -20,8 +20,7 @@ from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.report import ID_BYTES
 from schemas import Study
-from summaries.engines.parts import Part
-from summaries.engines.possible import possible
+from summaries.engines.possible import Mask, possible
 from summaries.engines.rows import (
     CONTENT,
     PLACE_BYTES,
@@ -31,16 +30,13 @@ from summaries.engines.rows import (
     Rows,
     put_bytes,
 )
+from summaries.findings import Findings
 from summaries.reducing import check_report
-from summaries.refusing import SHOWN
 from summaries.tables import refuse_repeated, report_of_row
 
 COLUMNS = ("report_id", "study", "version", "digest", "public", "payloads")
 NEEDED = tuple(name for name in COLUMNS if name != "public")
 HEAD = ("study", "version", "digest")
-Mask = NDArray[np.bool_]
-# How many rows are read one by one at once.
-SOME = 4096
 DIGITS = np.full(256, 255, dtype=np.uint8)
 DIGITS[[*b"0123456789abcdef"]] = np.arange(16)
 # The highest bit of each of eight bytes: set if the byte is no hexadecimal digit.
@@ -58,7 +54,7 @@ class Packer:
         found: where findings go.
     """
 
-    def __init__(self, study: Study, found: Part) -> None:
+    def __init__(self, study: Study, found: Findings) -> None:
         self.layout = RowLayout(study)
         self.found = found
         self._study = study
@@ -85,10 +81,8 @@ class Packer:
         good &= self._put_payloads(batch, rows, good)
         if good.all():
             return rows
-        good_or_other = good.copy()
-        good_or_other[self._count_others(batch, np.flatnonzero(~own & has_id), first, where)] = True
-        doubtful = np.flatnonzero(~good_or_other)
-        return self.layout.joined([rows[good], self._read_apart(batch, doubtful, first, where)])
+        apart = self._read_apart(batch, np.flatnonzero(~good), first, where)
+        return self.layout.joined([rows[good], apart])
 
     def _own(self, batch: pa.RecordBatch) -> Mask:
         """Return which rows claim to answer the study's document."""
@@ -134,7 +128,12 @@ class Packer:
             there = _valid(column)
             fits &= wanted
             fits[fits] = possible(mechanism, payloads if fits.all() else payloads[fits])
-            self._put_some(rows, name, payloads, fits)
+            place = self.layout.places[name]
+            if fits.all():
+                put_bytes(rows, place.start, payloads)
+            else:
+                # If each device answers one question, all payloads begin at one place.
+                rows[np.flatnonzero(fits), place] = payloads[fits]
             good &= fits | ~there
             answered += there
             if self._study.sample_one_question:
@@ -142,53 +141,20 @@ class Packer:
         count = 1 if self._study.sample_one_question else len(self._mechanisms)
         return np.asarray(good & (answered == count) & _all_null(given, len(rows)))
 
-    def _put_some(self, rows: Rows, name: str, payloads: Rows, fits: Mask) -> None:
-        """Write only these payloads: if each device answers one question, all payloads begin at one place."""
-        place = self.layout.places[name]
-        if fits.all():
-            put_bytes(rows, place.start, payloads)
-        else:
-            rows[np.flatnonzero(fits), place] = payloads[fits]
-
-    def _count_others(
-        self, batch: pa.RecordBatch, others: NDArray[np.int64], first: int, where: str
-    ) -> NDArray[np.int64]:
-        """Count rows on other documents, and read a few rows of each; return the rows that were counted."""
-        coded = [_coded(batch.column(name)) for name in HEAD]
-        kinds, which = np.unique(
-            np.stack([codes[others] for codes, _ in coded], axis=1), axis=0, return_inverse=True
-        )
-        held = []
-        for kind in range(len(kinds)):
-            rows = others[which.ravel() == kind]
-            try:
-                report = report_of_row(batch.slice(int(rows[0]), 1).to_pylist()[0])
-            except ReportError:
-                continue
-            if report.digest == self._study.digest:
-                continue
-            for number, row in enumerate(rows[:SHOWN].tolist(), 1):
-                many = len(rows) - SHOWN + 1 if number == SHOWN else 1
-                self.found.others.hold(report, _named(where, first + row), first + row, many)
-            held.append(rows)
-        return np.concatenate(held) if held else others[:0]
-
     def _read_apart(self, batch: pa.RecordBatch, wanted: NDArray[Any], first: int, where: str) -> Rows:
         """Read these rows as reports, one by one, and return the good ones, if any."""
         found = []
-        for begin in range(0, len(wanted), SOME):
-            some = wanted[begin : begin + SOME]
-            for row, document in zip(some.tolist(), batch.take(pa.array(some)).to_pylist()):
-                place = first + row
-                try:
-                    report = report_of_row(document)
-                    if self.found.others.hold(report, _named(where, place), place):
-                        continue
-                    check_report(self._study, self._mechanisms, report)
-                except ReportError as error:
-                    self.found.bad.add(f"{_named(where, place)}: {error}", place)
+        for row, document in zip(wanted.tolist(), batch.take(pa.array(wanted)).to_pylist(), strict=True):
+            place, name = first + row, f"{where}, row {(first + row & (1 << ROW_BITS) - 1) + 1}"
+            try:
+                report = report_of_row(document)
+                if self.found.is_other(report, name, place):
                     continue
-                found.append(self.layout.row_of(report, place))
+                check_report(self._study, self._mechanisms, report)
+            except ReportError as error:
+                self.found.refuse(f"{name}: {error}", place)
+                continue
+            found.append(self.layout.row_of(report, place))
         return self.layout.joined(found)
 
 
@@ -217,10 +183,6 @@ def _bytes_of(digits: Rows) -> tuple[Rows, Mask]:
     values = DIGITS[digits]
     halves: Rows = np.asarray(values[:, ::2] << 4 | values[:, 1::2], dtype=np.uint8)
     return halves, np.asarray((values.view(np.uint64) & NO_DIGITS == 0).all(axis=1))
-
-
-def _named(where: str, place: int) -> str:
-    return f"{where}, row {(place & (1 << ROW_BITS) - 1) + 1}"
 
 
 def fixed_bytes(column: pa.Array, size: int, kinds: Sequence[str]) -> tuple[Rows, Mask]:
@@ -290,11 +252,6 @@ def _coded(column: pa.Array) -> tuple[NDArray[np.int64], list[Any]]:
 
 def _equal(column: pa.Array, value: object) -> Mask:
     """Return which rows have this value."""
-    if isinstance(value, int) and pa.types.is_integer(column.type) and not column.null_count:
-        return np.asarray(column.to_numpy(zero_copy_only=False) == value)
-    if pa.types.is_dictionary(column.type) and len(column.dictionary) == 1 and not column.null_count:
-        (only,) = column.dictionary.to_pylist()
-        return np.full(len(column), only == value and not isinstance(only, bool))
     codes, values = _coded(column)
     # Python's True is 1, and no version.
     return np.array([one == value and not isinstance(one, bool) for one in values], dtype=np.bool_)[codes]

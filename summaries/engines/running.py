@@ -1,40 +1,57 @@
-"""`summarize_dataset` and `count_dataset`: a study's Parquet files, read by processes of this machine.
+"""`summarize_dataset`: a study's Parquet files, read by processes of this machine.
 
-Files are divided into tasks of several files or buckets. Reports that are not in a dataset's parts go through
-temporary files first.
+Files are divided into tasks of several files. If equal ids are in files of one part, and a part fits in
+memory, each task reduces its parts. Otherwise tasks first split the reports by their ids into temporary
+files, and further tasks reduce these.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
-from functools import partial
+from functools import cache, partial
 from multiprocessing import get_context
 from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from pyarrow.parquet import read_metadata
 
 from ldp_client import mechanisms_of
-from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.errors import InputError, SummaryError, UsageError
 from schemas import Study
-from summaries.engines.addresses import opened
-from summaries.engines.counting import Counting, ReportCounts
 from summaries.engines.dataset import Dataset, ReportFile, find_dataset
-from summaries.engines.parts import Part, merged, refuse_kept_reports
-from summaries.engines.rows import RowLayout
-from summaries.engines.spilling import spill, spilled, spilled_rows, spilling_folder
-from summaries.engines.work import BUCKET, Ending, Job, split_files, summarize_buckets
-from summaries.extras import naming_extra
+from summaries.engines.packing import Packer
+from summaries.engines.rows import ROW_BITS, Reducer, RowLayout, Rows, once, parts_of
+from summaries.engines.stores import line_of
+from summaries.findings import Findings
 from summaries.reducing import study_of
-from summaries.refusing import left_out_notes
-from summaries.summary import Summary
+from summaries.reductions import REDUCTIONS
+from summaries.summary import NEEDS_REPORTS, Summary
 
-Addresses = str | PathLike[str] | Sequence[str | PathLike[str]]
+# Rows of a part, in bytes; while they are counted and reduced a worker holds about five times as much.
+PART = 1 << 25
+# Rows that are split by their ids at once, in bytes.
+SPLIT = 1 << 26
+# By how many bits of their ids reports are split at most.
+MOST_BITS = 12
+# Tasks for each worker: a slow task then delays the work only a little.
+TASKS = 4
+# This many rows are read before other processes have started.
+FEW = 1 << 19
+# From malloc.h.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+# The most freed memory that is kept, and the largest allocation without its own mmap (glibc's maximum).
+KEPT, LARGEST = 1 << 26, 1 << 25
+
+Task = Callable[[], Findings]
 # Called with how many rows were read so far, and the total.
 Told = Callable[[int, int], None]
 
@@ -45,10 +62,9 @@ def _to_nobody(_count: int, _total: int) -> None:
 
 def summarize_dataset(
     study: Study | str | PathLike[str],
-    addresses: Addresses,
+    addresses: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     workers: int | None = None,
-    check: bool = True,
     told: Told = _to_nobody,
 ) -> Summary:
     """Reduce the reports in a dataset, or in Parquet files, to the summary that `summarize` makes of them.
@@ -60,8 +76,7 @@ def summarize_dataset(
         study: the document that the reports answer, or the path of its file.
         addresses: a dataset's root, or its folder of this study, on a disk or anywhere that fsspec reaches;
             or Parquet files, whose names may have the wildcards * and ?.
-        workers: how many processes; by default one for each core.
-        check: compare the files' bytes with the SHA-256 that the manifest states.
+        workers: how many processes; by default one for each core, or this one if reports are few.
         told: is called now and then with how many rows were read, and the total.
 
     Returns:
@@ -69,224 +84,209 @@ def summarize_dataset(
         error.
 
     Raises:
-        InputError: files are damaged (the message names them); reports cannot belong to the study (it counts
-            them and shows the first few); there are none; or a dataset's folder has files of reports that its
-            manifest does not list.
+        InputError: a file is damaged; reports cannot belong to the study (it counts them and shows the first
+            few); there are none; a dataset's folder has files of reports that its manifest does not list; or
+            a process was killed.
         UsageError: workers are fewer than one.
         SummaryError: the study needs its reports themselves.
         TransferError: a store cannot be reached.
-        MissingExtraError: pyarrow is not installed.
     """
     study = study_of(study)
-    refuse_kept_reports(mechanisms_of(study))
-    with naming_extra():
-        whole, _ = _run(study, addresses, workers, check, None, told)
-    assert whole.summary is not None
+    refuse_kept_reports(study)
+    if workers is not None and workers < 1:
+        raise UsageError("workers must be 1 or more", code="engine.too_few_workers")
+    dataset = find_dataset(study, addresses)
+    workers = workers or (1 if dataset.rows < FEW else os.cpu_count() or 1)
+    whole = Findings(study)
+    whole.versions.update(dataset.left_out)
+    for findings in _found_in(study, dataset, workers):
+        whole.merge(findings)
+        told(whole.read, max(whole.read, dataset.rows))
+    return summary_of(study, whole)
+
+
+def refuse_kept_reports(study: Study) -> None:
+    """Raise SummaryError if a posterior needs the reports themselves, which no summary has."""
+    for name, mechanism in mechanisms_of(study).items():
+        if REDUCTIONS[mechanism.name].keeps_reports(mechanism):
+            raise SummaryError(f"questions.{name}", NEEDS_REPORTS, code="summary.needs_reports")
+
+
+def summary_of(study: Study, whole: Findings) -> Summary:
+    """Return the summary in the findings of all workers together.
+
+    Raises InputError if reports cannot belong to the study, or there are none.
+    """
+    whole.refuse_bad()
+    if whole.summary is None or not whole.good:
+        raise InputError(
+            f"there are no reports on version {study.version} of {study.id}", code="reports.none_of_version"
+        )
+    whole.print_notes(whole.versions)
     return whole.summary
 
 
-def count_dataset(
-    study: Study | str | PathLike[str],
-    addresses: Addresses,
-    names: Sequence[str],
-    *,
-    workers: int | None = None,
-    check: bool = True,
-    told: Told = _to_nobody,
-) -> ReportCounts:
-    """Count equal reports to some questions, by public fields: all that `analyse` needs for these.
+class Worker:
+    """One worker's reading, counting and reducing.
 
     Args:
-        study: the document that the reports answer, or the path of its file.
-        addresses: as in `summarize_dataset`, which also documents the exceptions not listed here.
-        names: ids of the questions (choices with few different reports), and of the public fields.
-        workers: how many processes.
-        check: whether files are compared with the manifest.
-        told: is called with the progress.
+        document: the study's text.
+        files: all files that are read, by any worker; none for frames.
 
-    Returns:
-        The counts, which `analyse` takes instead of reports.
-
-    Raises:
-        InputError: as `summarize_dataset` raises it; or there are more than a million different reports.
-        UsageError: a name is none of the study's.
-        MissingExtraError: pyarrow is not installed.
+    Attributes:
+        found: what it finds.
     """
-    study = study_of(study)
-    known = [*mechanisms_of(study), *(field.id for field in study.public)]
-    for name in names:
-        if name not in known:
-            raise UsageError(
-                f"study {study.id} has no question or public field {name}: it has {', '.join(known)}",
-                code="engine.unknown_column",
-            )
-    asked = tuple(names)
-    with naming_extra():
-        whole, notes = _run(study, addresses, workers, check, asked, told)
-    counting = Counting(study, asked)
-    return ReportCounts(study, asked, {counting.key(key): n for key, n in whole.counts.items()}, notes)
 
+    def __init__(self, document: str, files: Sequence[ReportFile] = ()) -> None:
+        keep_memory()
+        study = Study.from_json(document)
+        self.found = Findings(study)
+        self.width = RowLayout(study).width
+        self._files = files
+        self._packer, self._reducer = Packer(study, self.found), Reducer(study)
 
-def _run(
-    study: Study,
-    addresses: Addresses,
-    workers: int | None,
-    check: bool,
-    asked: tuple[str, ...] | None,
-    told: Told,
-) -> tuple[Part, tuple[str, ...]]:
-    """Return the findings of all workers together, and notes on them."""
-    if workers is not None and workers < 1:
-        raise UsageError("workers must be 1 or more", code="engine.too_few_workers")
-    dataset = counted(find_dataset(study, addresses))
-    job = Job(study.to_json(), tuple(file.name for file in dataset.files), check, asked)
-    total = rows_of(dataset)
-    parts = run_local(job, dataset, workers, lambda count: told(count, max(count, total)))
-    with closing(parts):
-        whole = merged(study, parts, dataset.left_out)
-    return whole, left_out_notes(whole.others.versions)
+    def pack(self, number: int, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
+        """Yield the good reports of a file or a partition. number: its place among all."""
+        place = number << ROW_BITS
+        for batch in batches:
+            yield self._packer.pack(batch, place, self._name(number))
+            place += batch.num_rows
 
+    def split(self, rows: Iterable[Rows], bits: int) -> Iterator[tuple[int, Rows]]:
+        """Split rows by the first bits of their ids, many at once: (part's number, rows), in any order."""
+        waiting: list[Rows] = []
+        for some in rows:
+            waiting.append(some)
+            if sum(one.nbytes for one in waiting) >= SPLIT:
+                yield from parts_of(np.concatenate(waiting), bits)
+                waiting = []
+        if waiting:
+            yield from parts_of(np.concatenate(waiting), bits)
 
-# Tasks for each worker: a killed or slow task then delays the work only a little.
-TASKS = 4
-MOST_BITS = 12
-
-
-def bits_for(job: Job, dataset: Dataset) -> int:
-    """Return by how many bits of their ids reports are split, so that each part fits in memory."""
-    size = rows_of(dataset) * RowLayout(job.study).width
-    return min(MOST_BITS, max(0, size // BUCKET).bit_length())
-
-
-def counted(dataset: Dataset) -> Dataset:
-    """Return the dataset with each file's number of rows, from the file if no manifest states it.
-
-    Raises TransferError if a store cannot be reached.
-    """
-    return dataset._replace(files=[_counted(file) for file in dataset.files])
-
-
-def _counted(file: ReportFile) -> ReportFile:
-    """Return the file with its number of rows; unchanged if that fails, as reading it reports the error."""
-    if file.reports is not None:
-        return file
-    try:
-        with opened(file.path) as source:
-            return file._replace(reports=int(read_metadata(source).num_rows))
-    except (pa.ArrowException, OSError):
-        return file
-
-
-def rows_of(dataset: Dataset) -> int:
-    """Return how many rows all files have, as far as that is known."""
-    return sum(file.reports or 0 for file in dataset.files)
-
-
-def groups_of(dataset: Dataset, most: int) -> list[list[ReportFile]]:
-    """Divide files into at most so many groups; files of one bucket of a dataset stay together."""
-    buckets: dict[int, list[ReportFile]] = defaultdict(list)
-    for file in dataset.files:
-        buckets[file.number if file.bucket is None else file.bucket].append(file)
-    parts = [buckets[bucket] for bucket in sorted(buckets)]
-    many = min(most, len(parts))
-    return [[file for part in parts[at::many] for file in part] for at in range(many)]
-
-
-# This many rows are read before other processes have started.
-FEW = 1 << 19
-Work = Callable[[], Part]
-
-
-def run_local(
-    job: Job, dataset: Dataset, workers: int | None, told: Callable[[int], None]
-) -> Generator[Part, None, None]:
-    """Do a job by processes of this machine.
-
-    Args:
-        job: what to do.
-        dataset: the files.
-        workers: how many processes; by default one for each core, or this one if reports are few.
-        told: is called with how many rows were read so far.
-
-    Returns:
-        The findings, in parts that add up, as each is done.
-
-    Raises:
-        InputError: processes were killed, and killed again when their work was retried.
-    """
-    many = workers or (1 if rows_of(dataset) < FEW else os.cpu_count() or 1)
-    groups, bits = groups_of(dataset, many * TASKS), bits_for(job, dataset)
-    if dataset.is_bucketed:
-        yield from _done([partial(summarize_buckets, job, files, bits) for files in groups], many, told)
-        return
-    with spilling_folder() as folder:
-        split = [partial(_split, job, files, bits, folder, at) for at, files in enumerate(groups)]
-        first = list(_done(split, many, told))
-        buckets = spilled(folder)
-        shares = [buckets[at :: many * TASKS] for at in range(min(many * TASKS, len(buckets)))]
-        read = sum(part.read for part in first)
-        tasks = [partial(_summarize_split, job, share, folder) for share in shares]
-        yield from first
-        yield from _done(tasks, many, lambda count: told(read + count))
-
-
-def _split(job: Job, files: Sequence[ReportFile], bits: int, folder: str, task: int) -> Part:
-    """Write the rows of files into a file for each bucket; a retry writes the same files again."""
-    found = Part.empty(job.study)
-    spill(folder, str(task), split_files(job, files, bits, found))
-    return found
-
-
-def _summarize_split(job: Job, buckets: Sequence[int], folder: str) -> Part:
-    study = job.study
-    found, ending, width = Part.empty(study), Ending(job, study), RowLayout(study).width
-    for bucket in buckets:
-        ending.add(found, spilled_rows(folder, bucket, width))
-    return ending.finish(found)
-
-
-def _done(tasks: Sequence[Work], workers: int, told: Callable[[int], None]) -> Iterator[Part]:
-    """Do tasks; those that a killed process leaves undone are done once more, by new processes."""
-    left, read = dict(enumerate(tasks)), 0
-    for _ in range(2):
-        if not left:
+    def reduce(self, parts: Sequence[Rows]) -> None:
+        """Count each id once, and reduce: parts are all rows of some ids."""
+        if not parts:
             return
-        try:
-            for part in _one_after_the_other(left) if workers == 1 else _in_processes(left, workers):
-                read += part.read
-                told(read)
-                yield part
-        except BrokenProcessPool:
-            continue
+        rows, repeated, clashes = once(np.concatenate(parts))
+        self.found.good += len(rows)
+        self.found.repeated += repeated
+        for place, report_id in clashes:
+            number, row = place >> ROW_BITS, (place & (1 << ROW_BITS) - 1) + 1
+            why = f"report: id: {report_id} stands twice with different content"
+            self.found.refuse(f"{self._name(number)}, row {row}: {why}", place)
+        self._reducer.add(rows)
+
+    def finish(self) -> Findings:
+        """Return all findings, with the summary of what was reduced."""
+        self.found.summary = self._reducer.summary()
+        return self.found
+
+    def _name(self, number: int) -> str:
+        return self._files[number].name if self._files else f"partition {number}"
+
+
+def _found_in(study: Study, dataset: Dataset, workers: int) -> Iterator[Findings]:
+    """Yield the findings of each task as it ends."""
+    document, files, width = study.to_json(), dataset.files, RowLayout(study).width
+    # 1. In one step, if equal ids are in files of one part, and each part fits in memory.
+    parts: defaultdict[int | None, list[ReportFile]] = defaultdict(list)
+    for file in files:
+        parts[file.bucket].append(file)
+    largest = max(sum(file.reports for file in part) for part in parts.values()) * width
+    if None not in parts and largest <= 2 * PART:
+        groups = _groups(list(parts.values()), workers)
+        yield from _done([partial(_reduce_files, document, files, group) for group in groups], workers)
         return
-    raise InputError(
-        "processes that read reports were killed, twice: take fewer of them (--workers), or a machine with "
-        "more memory",
-        code="engine.processes_killed",
-    )
+    # 2. Otherwise in two steps, through temporary files.
+    bits = min(MOST_BITS, (dataset.rows * width // PART).bit_length())
+    with TemporaryDirectory(prefix="ldpkit-") as folder:
+        split = [
+            partial(_split_files, document, files, group, bits, folder) for group in _groups(files, workers)
+        ]
+        yield from _done(split, workers)
+        groups = _groups(sorted(os.listdir(folder)), workers)
+        yield from _done(
+            [partial(_reduce_split, document, files, group, folder) for group in groups], workers
+        )
 
 
-def _one_after_the_other(left: dict[int, Work]) -> Iterator[Part]:
-    for task in left.values():
-        yield task()
+def _groups(items: Sequence[Any], workers: int) -> list[Sequence[Any]]:
+    """Divide items into groups, at most TASKS for each worker."""
+    count = min(workers * TASKS, len(items))
+    return [items[first::count] for first in range(count)]
 
 
-def _in_processes(left: dict[int, Work], workers: int) -> Iterator[Part]:
-    """Do tasks. Raises BrokenProcessPool if a process was killed; unfinished tasks stay in `left`."""
-    # Spawned, not forked: a fork of a process with threads may wait forever.
-    with ProcessPoolExecutor(min(workers, len(left)), get_context("spawn"), _begin) as pool:
-        futures: dict[Future[Part], int] = {pool.submit(task): number for number, task in left.items()}
+def _reduce_files(
+    document: str, files: Sequence[ReportFile], parts: Sequence[Sequence[ReportFile]]
+) -> Findings:
+    """Reduce parts, each of all files that may have the same ids."""
+    worker = Worker(document, files)
+    for part in parts:
+        worker.reduce([rows for file in part for rows in worker.pack(file.number, file.batches())])
+    return worker.finish()
+
+
+def _split_files(
+    document: str, files: Sequence[ReportFile], some: Sequence[ReportFile], bits: int, folder: str
+) -> Findings:
+    """Write the rows of some files into a folder for each part, in a file of this task."""
+    worker = Worker(document, files)
+    rows = (rows for file in some for rows in worker.pack(file.number, file.batches()))
+    for part, content in worker.split(rows, bits):
+        path = Path(folder, str(part), str(some[0].number))
         try:
-            for future in as_completed(futures):
-                part = future.result()
-                # Nothing keeps what was found but who takes it.
-                del left[futures.pop(future)]
-                yield part
+            path.parent.mkdir(exist_ok=True)
+            with open(path, "ab") as file:
+                file.write(content.tobytes())
+        except OSError as error:
+            # The system's error names no file if the disk is full.
+            raise InputError(
+                f"cannot keep temporary files in {Path(folder).parent}: {line_of(error)}; "
+                "set TMPDIR to a folder with more room",
+                code="engine.no_room",
+            ) from None
+    return worker.found
+
+
+def _reduce_split(document: str, files: Sequence[ReportFile], parts: Sequence[str], folder: str) -> Findings:
+    """Reduce parts that `_split_files` wrote."""
+    worker = Worker(document, files)
+    for part in parts:
+        paths = sorted(Path(folder, part).iterdir())
+        worker.reduce([np.fromfile(path, np.uint8).reshape(-1, worker.width) for path in paths])
+    return worker.finish()
+
+
+def _done(tasks: Sequence[Task], workers: int) -> Iterator[Findings]:
+    """Do tasks in this process, or in several. Raises InputError if a process was killed."""
+    if workers == 1:
+        yield from (task() for task in tasks)
+        return
+    # Spawned, not forked: a fork of a process with threads may wait forever. One thread each.
+    with ProcessPoolExecutor(min(workers, len(tasks)), get_context("spawn"), pa.set_cpu_count, (1,)) as pool:
+        try:
+            for future in as_completed([pool.submit(task) for task in tasks]):
+                yield future.result()
+        except BrokenProcessPool:
+            raise InputError(
+                "a process that read reports was killed: take fewer (summarize_dataset(…, workers=1)), or "
+                "a machine with more memory",
+                code="engine.processes_killed",
+            ) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _begin() -> None:
-    """One thread each: the processes are as many as there are to be."""
-    pa.set_cpu_count(1)
+@cache
+def keep_memory() -> None:
+    """Have this process keep up to 64 MiB that it freed, which it needs again at once.
+
+    glibc returns freed memory to the system, in pieces as small as 128 KiB if MALLOC_TRIM_THRESHOLD_ is set,
+    as Dask sets it for its workers. Each batch of reports then requests the same pages again, and the system
+    fills them with zeros: a third of all the CPU that a report costs. Other C libraries are left as they are.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(M_TRIM_THRESHOLD, KEPT)
+        mallopt(M_MMAP_THRESHOLD, LARGEST)

@@ -11,7 +11,6 @@ from ldp_client import Device, Direct
 from ldp_client.device.requests import put_report
 from ldpkit.cli import main
 from schemas import Report, Study
-from summaries.reading import load_summary
 from tests import studies
 from tests.end_to_end.conftest import ldpkit
 
@@ -81,7 +80,7 @@ def test_parquet_and_ndjson_exports_hold_the_same(collector, tmp_path):
         ldpkit("export", "survey", "--collector", collector.url, "--out", tmp_path / "r.parquet").returncode
         == 0
     )
-    summaries = {load_summary(STUDY, str(tmp_path / name)).to_json() for name in ("r.ndjson", "r.parquet")}
+    summaries = {summarize(STUDY, str(tmp_path / name)).to_json() for name in ("r.ndjson", "r.parquet")}
     assert len(summaries) == 1
 
 

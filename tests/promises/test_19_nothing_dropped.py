@@ -19,7 +19,7 @@ from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files import batch
 from ldpkit.cli import main
 from schemas import Study
-from summaries import reading, tables
+from summaries import findings, reading, tables
 from tests.promises.damaged_files import LINES, PEOPLE, TABLES, files_of
 from tests.statistics import seed_the_system
 
@@ -137,17 +137,21 @@ def test_fit_rejects_files_it_cannot_count(tmp_path: Path, capsys: Captured) -> 
     ("module", "name", "fault", "symptom"),
     [
         pytest.param(
-            reading, "refuse_bad", lambda *_counts: None, "cut off", id="a reader that skips bad lines"
+            reading.Findings, "refuse_bad", lambda _found: None, "cut off", id="a reader that skips bad lines"
         ),
         pytest.param(
-            reading,
+            findings,
             "left_out_notes",
             lambda _left: (),
             "of another version",
             id="other versions are not told",
         ),
         pytest.param(
-            reading.Seen, "tell", lambda _seen: None, "two files that overlap", id="duplicates are not told"
+            findings,
+            "tell_repeated",
+            lambda _count: None,
+            "two files that overlap",
+            id="duplicates are not told",
         ),
         pytest.param(
             reading.Seen, "holds", lambda _seen, _report: False, "a duplicate", id="duplicates count twice"

@@ -13,10 +13,9 @@ from ldp_client.documents.errors import InputError, ReportError
 from schemas import Study
 from summaries import summarize, summarize_dataset
 from summaries.engines.packing import Packer
-from summaries.engines.parts import Part
 from summaries.engines.possible import possible
-from summaries.engines.reducer import Reducer
-from summaries.engines.rows import CONTENT, once
+from summaries.engines.rows import CONTENT, Reducer, once
+from summaries.findings import Findings
 from summaries.reading import summarize_files
 from tests import studies
 from tests.kit.errors import raises
@@ -58,7 +57,7 @@ def test_bulk_check_accepts_the_payloads_of_the_mechanism(mechanism):
 
 
 def packed(study, reports, change=lambda batch: batch):
-    found = Part.empty(study)
+    found = Findings(study)
     (batch,) = change(table(reports)).combine_chunks().to_batches()
     return Packer(study, found).pack(batch, 0, "file"), found
 
@@ -78,7 +77,7 @@ def test_rows_reduce_to_the_summary_of_their_reports(change):
     for begin in range(0, 60, 25):
         reducer.add(rows[begin : begin + 25])
     assert reducer.summary().to_json() == summarize(STUDY, reports).to_json()
-    assert (found.read, found.bad.count) == (60, 0)
+    assert (found.read, found.refused) == (60, 0)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +96,7 @@ def test_invalid_row_is_rejected_with_the_usual_reason(change, why):
     reports = made(FEW, 5)
     rows, found = packed(FEW, [*reports, changed(reports[0], **change)])
     assert len(rows) == 5
-    (said,) = found.bad.shown
+    (said,) = found.shown
     assert said.startswith(f"file, row 6: {why}")
 
 
@@ -106,12 +105,9 @@ def test_rows_of_other_studies_are_counted_and_a_few_shown():
     others = [changed(one, digest="0" * 64, version=2) for one in made(FEW, 7, seed=2)]
     foreign = [changed(one, study="another") for one in others]
     rows, found = packed(FEW, [*others, *reports, *[changed(one, digest="1" * 64) for one in foreign]])
-    assert (len(rows), found.bad.count) == (5, 0)
-    assert found.others.versions == {(2, "0" * 64): 7}
-    assert found.others.foreign.count == 7
-    assert [one.partition(":")[0] for one in found.others.foreign.shown] == [
-        f"file, row {n}" for n in (13, 14, 15)
-    ]
+    assert (len(rows), found.refused) == (5, 7)
+    assert found.versions == {(2, "0" * 64): 7}
+    assert [one.partition(":")[0] for one in found.shown] == [f"file, row {n}" for n in (13, 14, 15)]
 
 
 def test_each_id_counts_once_and_clashes_are_found():

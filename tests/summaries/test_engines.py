@@ -5,16 +5,17 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
+import signal
 import tempfile
-from functools import partial
+from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from ldp_client.documents.errors import EXIT_REFUSED, InputError
 from ldpkit.cli import main
 from summaries import summarize_dataset
-from summaries.engines import running, spilling, work
+from summaries.engines import running
 from tests.kit.errors import raises
 from tests.summaries.engines_data import (
     FEW,
@@ -28,7 +29,6 @@ from tests.summaries.engines_data import (
     write,
     write_dataset,
 )  # fmt: skip
-from tests.summaries.killing import ending_always, ending_once
 
 CELLS = made(FEW, 400)
 
@@ -46,8 +46,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def small(monkeypatch):
     """Reports are split into many parts, though they are few."""
-    monkeypatch.setattr(work, "BUCKET", 1 << 12)
-    monkeypatch.setattr("summaries.engines.running.BUCKET", 1 << 12)
+    monkeypatch.setattr(running, "PART", 1 << 12)
 
 
 @pytest.mark.usefixtures("small")
@@ -87,78 +86,62 @@ def test_reports_on_other_versions_are_left_out_and_reported(tmp_path, capsys):
         summarize_dataset(STUDY, write(tmp_path / "b.parquet", others))
 
 
-def test_every_damaged_file_is_named(tmp_path):
-    folder = write_dataset(tmp_path, REPORTS)
-    files = sorted(folder.glob("study_version=1/*/*.parquet"))
-    files[0].write_bytes(files[0].read_bytes()[:-9])
-    content = bytearray(files[1].read_bytes())
+def cut_off(path):
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def with_another_byte(path):
+    content = bytearray(path.read_bytes())
     content[200] ^= 1
-    files[1].write_bytes(content)
-    files[2].unlink()
-    with pytest.raises(InputError) as error:
-        summarize_dataset(STUDY, tmp_path)
-    said = str(error.value)
-    assert said.startswith("3 files cannot be read: ")
-    assert all(str(file) in said for file in files[:3])
-    assert str(files[3]) not in said
-    # What the manifest does not know is found out too.
-    with raises(InputError, "files.not_parquet", "is damaged, or is not a Parquet file"):
-        summarize_dataset(STUDY, [files[0], *files[3:]])
+    path.write_bytes(content)
 
 
-def test_files_that_contradict_their_manifest_are_rejected(tmp_path):
+@pytest.mark.parametrize("damage", [cut_off, with_another_byte, lambda path: path.unlink()])
+def test_a_damaged_file_is_named(tmp_path, damage):
     folder = write_dataset(tmp_path, REPORTS)
-    manifest = json.loads((folder / "_manifest.json").read_text())
-    manifest["files"][0]["reports"] += 1
-    manifest["reports"] += 1
-    (folder / "_manifest.json").write_text(json.dumps(manifest))
-    path = folder / manifest["files"][0]["path"]
-    with raises(InputError, "merge.file_has_other_count", str(path)):
-        summarize_dataset(STUDY, tmp_path, check=False)
-    pq.write_table(pq.read_table(path)[1:], path)
-    with raises(InputError, "merge.file_damaged"):
+    path = sorted(folder.glob("study_version=1/*/*.parquet"))[1]
+    damage(path)
+    with pytest.raises(InputError, match=re.escape(str(path))):
         summarize_dataset(STUDY, tmp_path)
-    (folder / "_manifest.json").write_text("{}")
-    with raises(InputError, "merge.manifest_damaged", "_manifest.json"):
-        summarize_dataset(STUDY, tmp_path)
-    (folder / "_manifest.json").unlink()
+
+
+def test_a_damaged_file_without_a_manifest_is_named(tmp_path):
+    path = write(tmp_path / "one.parquet", REPORTS)
+    cut_off(Path(path))
+    with raises(InputError, "files.not_parquet", path, "is damaged, or is not a Parquet file"):
+        summarize_dataset(STUDY, path)
+
+
+def test_a_manifest_that_lacks_a_file_or_is_damaged_is_rejected(tmp_path):
+    folder = write_dataset(tmp_path, REPORTS)
+    path = folder / "_manifest.json"
+    manifest = json.loads(path.read_text())
+    for damaged in ("{}", json.dumps({**manifest, "files": manifest["files"][1:]})):
+        path.write_text(damaged)
+        with raises(InputError, "merge.manifest_damaged", "_manifest.json"):
+            summarize_dataset(STUDY, tmp_path)
+    path.unlink()
     with raises(InputError, "merge.dataset_unfinished"):
         summarize_dataset(STUDY, tmp_path)
 
 
-def test_parts_with_overlapping_ids_are_rejected(tmp_path):
-    """A part that holds another part's ids would have a report counted twice."""
-    folder = write_dataset(tmp_path, CELLS, buckets=2, days=1)
-    manifest = json.loads((folder / "_manifest.json").read_text())
-    one, two = manifest["files"]
-    write(folder / one["path"], CELLS)
-    manifest |= {"reports": len(CELLS) + two["reports"]}
-    one |= {"reports": len(CELLS)}
-    (folder / "_manifest.json").write_text(json.dumps(manifest))
-    with raises(InputError, "merge.parts_overlap", "00", "01"):
-        summarize_dataset(FEW, tmp_path, check=False)
+def killed():
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.slow
-def test_task_of_killed_process_is_retried_once(tmp_path):
-    tasks = [partial(ending_once, tmp_path / "mark", FEW.to_json()) for _ in range(2)]
-    assert len(list(running._done(tasks, 2, lambda _count: None))) == 2
+def test_a_killed_process_is_an_error():
     with raises(InputError, "engine.processes_killed"):
-        list(running._done([ending_always] * 2, 2, lambda _count: None))
+        list(running._done([killed] * 2, 2))
 
 
-def test_summarize_command_reads_a_dataset(folder, tmp_path, capsys):
+def test_summarize_command_reads_a_dataset(folder, tmp_path):
     study, out = tmp_path / "study.json", tmp_path / "summary.json"
     study.write_text(STUDY.to_json())
-    call = ["summarize", str(study), str(folder), "--out", str(out), "--workers", "1"]
+    call = ["summarize", str(study), str(folder), "--out", str(out)]
     assert main(call) == 0
     assert out.read_text() == RIGHT + "\n"
-    assert "300 reports read" in capsys.readouterr().err
     (tmp_path / "reports.ndjson").write_text(REPORTS[0].to_json())
-    assert (
-        main(["summarize", str(study), str(tmp_path / "reports.ndjson"), "--out", str(out), "--workers", "1"])
-        == 2
-    )
     with raises(InputError, "merge.not_parquet_name"):
         summarize_dataset(STUDY, [tmp_path / "reports.ndjson", folder / "one.parquet"])
 
@@ -181,15 +164,14 @@ def test_full_temporary_folder_is_named_in_error(tmp_path, monkeypatch, capsys, 
     write_dataset(tmp_path / "ds", made(FEW, 60))
     write(tmp_path / "one.parquet", made(FEW, 60))
     (tmp_path / "study.json").write_text(FEW.to_json())
-    monkeypatch.setattr(work, "BUCKET", 1)
-    monkeypatch.setattr(spilling, "open", lambda *_given: Full(), raising=False)
+    monkeypatch.setattr(running, "PART", 1)
+    monkeypatch.setattr(running, "open", lambda *_given: Full(), raising=False)
     call = [
         "summarize",
         f"{tmp_path}/study.json",
         f"{tmp_path}/{where}",
         "--out",
         f"{tmp_path}/out.json",
-        "-q",
     ]
     assert main(call) == EXIT_REFUSED
     (line,) = capsys.readouterr().err.splitlines()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tracemalloc
 
 import pytest
 
@@ -12,7 +11,8 @@ from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import ReportError
 from schemas import Report, Study
-from summaries.reading import load_evidence, load_summary
+from summaries import summarize
+from summaries.reading import load_evidence
 from summaries.reducing import Seen
 from tests import studies
 from tests.kit.errors import raises
@@ -48,7 +48,7 @@ def checked(monkeypatch):
 @pytest.mark.parametrize(
     "read",
     [
-        lambda path: load_summary(STUDY, path),
+        lambda path: summarize(STUDY, path),
         lambda path: fit(STUDY, load_evidence(STUDY, path), method="gaussian_approx"),
     ],
 )
@@ -68,29 +68,11 @@ def numbered(number: int, answer: int = 0) -> Report:
     )
 
 
-@pytest.mark.parametrize("bits", [2])
-def test_ids_that_left_memory_still_count_once(bits, monkeypatch):
-    """Also if the small filter takes every id for a known one."""
-    monkeypatch.setattr("summaries.reducing.FILTER_BITS", bits + 3)
-    seen = Seen(most=10)
-    assert not any(seen.holds(numbered(number)) for number in range(95))
-    assert len(seen._newest) == 5
-    assert all(seen.holds(numbered(number)) for number in range(95))
-    assert seen.repeated == 95
+def test_ids_that_left_memory_still_count_once(monkeypatch):
+    monkeypatch.setattr("summaries.reducing.CACHE_KIB", 16)
+    seen = Seen()
+    assert not any(seen.holds(numbered(number)) for number in range(5000))
+    assert all(seen.holds(numbered(number)) for number in range(5000))
+    assert seen.repeated == 5000
     with raises(ReportError, "report.duplicate_id"):
         seen.holds(numbered(3, 1))
-
-
-def test_memory_does_not_grow_with_the_reports(monkeypatch):
-    def grown(count: int) -> int:
-        seen = Seen(most=500)
-        tracemalloc.start()
-        for number in range(count):
-            seen.holds(numbered(number))
-        size, _ = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        return size
-
-    monkeypatch.setattr("summaries.reducing.FILTER_BITS", 13)
-    # In memory 9,000 more ids would take 1.3 MB, twenty times as much as all.
-    assert grown(10_400) < 2 * grown(1_400)

@@ -15,8 +15,8 @@ from ldpkit.cli.report_files import write_reports
 from schemas import Report, Study
 from schemas.export_end import FORMAT, end_line
 from summaries import summarize
-from summaries.reading import load_evidence, load_summary, summarize_files
-from summaries.refusing import MOST_DOCUMENTS
+from summaries.findings import MOST_DOCUMENTS
+from summaries.reading import load_evidence, summarize_files
 from tests import studies
 from tests.kit.errors import raises
 
@@ -43,7 +43,7 @@ def test_all_formats_give_one_summary(tmp_path):
     summary = tmp_path / "s.json"
     summary.write_text(WHOLE + "\n")
     for path in (ndjson, exported, parquet, table, again, summary):
-        assert load_summary(STUDY, str(path)).to_json() == WHOLE
+        assert summarize(STUDY, str(path)).to_json() == WHOLE
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_damaged_csv_is_rejected_in_one_line(tmp_path, damage, says):
     damaged = damage(path.read_text())
     path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.encode())
     with raises(InputError, says) as caught:
-        load_summary(STUDY, str(path))
+        summarize(STUDY, str(path))
     assert "\n" not in str(caught.value)
 
 
@@ -242,4 +242,4 @@ def test_files_of_other_formats_are_rejected(tmp_path, content, says):
 def test_byte_order_mark_is_ignored(tmp_path):
     for name, text in (("r.ndjson", "".join(LINES)), ("s.json", WHOLE_OF_MANY)):
         (tmp_path / name).write_text(text, encoding="utf-8-sig")
-        assert load_summary(YES_NO, str(tmp_path / name)).to_json() == WHOLE_OF_MANY
+        assert summarize(YES_NO, str(tmp_path / name)).to_json() == WHOLE_OF_MANY

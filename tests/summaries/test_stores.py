@@ -48,7 +48,7 @@ def test_failing_store_prints_one_line_and_exits_with_network_code(
 ):
     (tmp_path / "study.json").write_text(FEW.to_json())
     breaking(monkeypatch, after, error)
-    call = ["summarize", f"{tmp_path}/study.json", address, "--out", f"{tmp_path}/summary.json", "-q"]
+    call = ["summarize", f"{tmp_path}/study.json", address, "--out", f"{tmp_path}/summary.json"]
     assert main(call) == EXIT_NETWORK
     (line,) = capsys.readouterr().err.splitlines()
     assert "part-0" in line or "files/one.parquet" in line
@@ -60,5 +60,5 @@ def test_damaged_content_is_distinguished_from_failing_store(store, tmp_path, ca
     store.pipe_file("/files/two.parquet", b"PAR1 and nothing")
     (tmp_path / "study.json").write_text(FEW.to_json())
     call = ["summarize", f"{tmp_path}/study.json", "memory://files/*.parquet", "--out", f"{tmp_path}/s.json"]
-    assert main([*call, "-q"]) == 3
+    assert main(call) == 3
     assert "two.parquet is damaged, or is not a Parquet file" in capsys.readouterr().err

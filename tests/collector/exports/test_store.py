@@ -9,7 +9,7 @@ import pytest
 
 from collector.exports.store import Store
 from ldp_client.documents.errors import InputError, MissingExtraError, TransferError, UsageError
-from summaries.engines.addresses import opened
+from summaries.engines.stores import opened
 from tests.collector.downloads import Many, contents
 from tests.kit.errors import raises
 from tests.kit.programs import need

@@ -16,15 +16,14 @@ from inference.analyses.program import Assembled
 from inference.analyses.reports import columns_in, private_of, table_of_reports
 from inference.analyses.table import Table
 from ldp_client import mechanism_for, mechanisms_of
-from ldp_client.documents.errors import InputError, SummaryError, UsageError
+from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Report, Study
-from summaries import Summary, count_dataset
+from summaries import Summary
 from summaries.decoding import decoder_of
-from summaries.engines import parts
 from tests import studies
 from tests.inference.analyses.simulated import answered
 from tests.kit.errors import raises
-from tests.summaries.engines_data import FEW, made, write_dataset
+from tests.summaries.engines_data import FEW, made
 
 PUBLIC = [
     {"id": "region", "choices": ["south", "north", "east"]},
@@ -189,38 +188,3 @@ def shape_of(table: Table) -> list[tuple[object, ...]]:
         *map(partial(map, str), private),
     )
     return sorted(zip(*rows, strict=True))
-
-
-def test_tables_from_counts_of_engines_equal_tables_from_reports(tmp_path):
-    write_dataset(tmp_path, CELLS)
-    names = ["ever", "occupation", "region"]
-    counts = count_dataset(FEW, tmp_path, names)
-    for some in (names, ["ever", "region"], ["ever"]):
-        wanted, found = table_of_reports(FEW, CELLS, some), table_of_reports(FEW, counts, some)
-        assert found.n == wanted.n == 100
-        assert shape_of(found) == shape_of(wanted)
-    with raises(InputError, "engine.not_counted_by", "region"):
-        table_of_reports(FEW, count_dataset(FEW, tmp_path, ["ever"]), names)
-    other = Study({**FEW.document, "version": FEW.version + 1})
-    with raises(InputError, "fit.counts_of_other_study", other.id):
-        table_of_reports(other, counts, names)
-    with raises(UsageError, "engine.unknown_column", "age"):
-        count_dataset(FEW, tmp_path, ["age"])
-
-
-def test_counting_stops_once_distinct_reports_are_too_many(tmp_path, monkeypatch):
-    """Workers' counts are added up as they arrive: each may have few, and all together too many."""
-    cells, read = CELLS[:40], []
-    write_dataset(tmp_path, cells, buckets=8, days=1)
-
-    def count():
-        read.clear()
-        told = lambda rows, _of: read.append(rows)  # noqa: E731
-        return count_dataset(FEW, tmp_path, ["ever", "occupation", "region"], workers=1, told=told)
-
-    distinct = len(count().seen)
-    assert read[-1] == len(cells)
-    monkeypatch.setattr(parts, "MOST_DISTINCT", distinct * 2 // 3)
-    with raises(InputError, "engine.too_many_distinct", str(parts.MOST_DISTINCT)):
-        count()
-    assert 0 < read[-1] < len(cells)
