@@ -2,19 +2,19 @@
 
 Noise of one shape allows a density in O(p^3). A holder's precision P(n) and log-determinant are smooth
 functions of its number of records n alone: in the generalised eigenbasis they are 1 / (1 + q n) and log(1 + q
-n). A few holders' n_k and weights L_k(n), chosen by an interpolative decomposition of these functions, give
-all others: P(n) = sum_k L_k(n) P(n_k). The holders j then enter only through, for each k, the quadratic form
-sum_j L_k(n_j) (s_j, n_j) (s_j, n_j)', of rank D + 1 at most: its eigenvectors replace the holders.
+n). Interpolation in log n gives them from a few nodes: P(n) = sum_k L_k(n) P(n_k). The holders j then enter
+only through, for each k, the quadratic form sum_j L_k(n_j) (s_j, n_j) (s_j, n_j)', of rank D + 1 at most: its
+eigenvectors replace the holders.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jax import Array
+from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import NDArray
-from scipy.linalg import qr, solve_triangular
 
 Matrix = NDArray[np.float64]
 Values = Matrix | Array
@@ -70,11 +70,8 @@ def _factors(noise: Matrix) -> Matrix | None:
     return np.exp(found) if fits else None
 
 
-# Error of the interpolated functions, relative to their values.
+# Error of the interpolated functions, relative to their values at middling numbers of records.
 TOLERANCE = 1e-10
-# If there are more distinct numbers of records than this, their quantiles are the candidates for n_k.
-CANDIDATES = 400
-RATES = np.logspace(-7, 7, 281)
 
 
 class HolderGroups(NamedTuple):
@@ -98,44 +95,39 @@ def one_by_one(statistics: Matrix, records: Matrix) -> tuple[Matrix, HolderGroup
 def grouped(statistics: Matrix, records: Matrix) -> tuple[Matrix, HolderGroups]:
     """Return holders of `records` > 0 in the cheaper of both forms; equal to 1e-8 of the log-density."""
     p = statistics.shape[-1]
-    most = p * (p + 1) // 2 + 1
+    rows, columns = np.triu_indices(p)
+    most = len(rows) + 1
     # Even a single node would save nothing.
     if len(records) <= most:
         return one_by_one(statistics, records)
     at, shares = interpolation(records)
     if len(records) <= len(at) * most:
         return one_by_one(statistics, records)
-    vectors = np.column_stack([_svec(statistics), records])
+    vectors = np.column_stack([statistics[:, rows, columns], records])
     parts = [_stand_ins(vectors, share) for share in shares]
     stand_ins, weights = (np.stack(column) for column in zip(*parts, strict=True))
-    groups = HolderGroups(at, shares.sum(axis=1), stand_ins[..., -1], weights)
-    return _smat(stand_ins[..., :-1], p), groups
+    sums = np.zeros((*weights.shape, p, p))
+    sums[..., rows, columns] = sums[..., columns, rows] = stand_ins[..., :-1]
+    return sums, HolderGroups(at, shares.sum(axis=1), stand_ins[..., -1], weights)
 
 
 def interpolation(records: Matrix) -> tuple[Matrix, Matrix]:
-    """Return nodes n_k (k,) in the range of the numbers of records (j,), and the weights L_k(n_j) (k, j)."""
+    """Return nodes n_k (k,) in the range of the numbers of records (j,), and the weights L_k(n_j) (k, j).
+
+    The nodes are Chebyshev's in log n, where the functions' poles are pi or farther from the real axis.
+    """
     distinct, where = np.unique(records, return_inverse=True)
-    low, high = distinct[0], distinct[-1]
-    candidates = distinct if len(distinct) <= CANDIDATES else np.geomspace(low, high, CANDIDATES)
-    middle = float(np.sqrt(low * high))
-    # Errors should be small relative to both the largest and the smallest precision.
-    balance = np.sqrt(candidates / middle)
-    basis, triangle, order = qr(_functions(candidates, middle) * balance, mode="economic", pivoting=True)
-    size = np.abs(np.diag(triangle))
-    rank = int(np.count_nonzero(size > TOLERANCE * size[0]))
-    seen = basis[:, :rank].T @ _functions(distinct, middle)
-    nodes = order[:rank]
-    shares = balance[nodes, None] * solve_triangular(triangle[:rank, :rank], seen)
-    return candidates[nodes], shares[:, where.ravel()]
-
-
-def _functions(records: Matrix, middle: float) -> Matrix:
-    """Return the functions to interpolate, each a row over the numbers of records, of size about 1."""
-    relative = records / middle
-    rates = RATES[:, None]
-    precision = (1 + rates) / (1 + rates * relative)
-    determinant = np.log1p(rates * relative) - np.log1p(rates)
-    return np.vstack([np.ones_like(relative), precision, 1 / relative, determinant, np.log(relative)])
+    logs = np.log(distinct)
+    middle, half = (logs[-1] + logs[0]) / 2, max(float(logs[-1] - logs[0]) / 2, 1e-3)
+    # By as much each further node makes the error smaller (Bernstein's ellipse through the nearest pole).
+    gain = np.pi / half + np.hypot(1, np.pi / half)
+    size = int(np.ceil(-np.log(TOLERANCE) / np.log(gain))) + 1
+    if len(distinct) <= size:
+        return distinct, np.eye(len(distinct))[:, where.ravel()]
+    nodes = np.cos(np.pi * (np.arange(size) + 0.5) / size)
+    values = chebvander((logs - middle) / half, size - 1).T
+    shares: Any = np.linalg.solve(chebvander(nodes, size - 1).T, values)
+    return np.exp(middle + half * nodes), shares[:, where.ravel()]
 
 
 def _stand_ins(vectors: Matrix, shares: Matrix) -> tuple[Matrix, Matrix]:
@@ -146,17 +138,3 @@ def _stand_ins(vectors: Matrix, shares: Matrix) -> tuple[Matrix, Matrix]:
     unit[unit == 0] = 1.0
     values, axes = np.linalg.eigh(moments / np.outer(unit, unit))
     return axes.T * unit, values
-
-
-def _svec(matrices: Matrix) -> Matrix:
-    """Upper triangles (…, D)."""
-    rows, columns = np.triu_indices(matrices.shape[-1])
-    return matrices[..., rows, columns]
-
-
-def _smat(vectors: Matrix, p: int) -> Matrix:
-    rows, columns = np.triu_indices(p)
-    matrices = np.zeros((*vectors.shape[:-1], p, p))
-    matrices[..., rows, columns] = vectors
-    matrices[..., columns, rows] = vectors
-    return matrices

@@ -13,65 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-
-def _transpose(x: Array) -> Array:
-    return jnp.swapaxes(x, -1, -2)
-
-
-class _Spectrum(NamedTuple):
-    """Eigenvectors of N, its eigenvalues, and the operator's eigenvalues 1 + w_i w_j."""
-
-    vectors: Array
-    values: Array
-    variances: Array
-
-    @classmethod
-    def of(cls, matrix: Array) -> _Spectrum:
-        values, vectors = jnp.linalg.eigh(matrix)
-        values = jnp.maximum(values, 0.0)
-        return cls(vectors, values, 1 + values[..., :, None] * values[..., None, :])
-
-    def scaled(self, stack: Array, factors: Array) -> Array:
-        """The matrices of a stack (..., k, p, p), multiplied by `factors` in the eigenbasis."""
-        u = self.vectors[..., None, :, :]
-        return u @ ((_transpose(u) @ stack @ u) * factors[..., None, :, :]) @ _transpose(u)
-
-    def log_determinant(self) -> Array:
-        diagonal = jnp.diagonal(self.variances, axis1=-2, axis2=-1)
-        return (jnp.log(self.variances).sum((-1, -2)) + jnp.log(diagonal).sum(-1)) / 2
-
-    def log_determinant_gradient(self) -> Array:
-        once = (self.values[..., None, :] / self.variances).sum(-1)
-        slopes = once + self.values / (1 + self.values**2)
-        return (self.vectors * slopes[..., None, :]) @ _transpose(self.vectors)
-
-
-@jax.custom_jvp
-def solve_covariance(matrix: Array, stack: Array) -> tuple[Array, Array]:
-    """Log-determinant of A: X -> X + N X N on symmetric matrices, and A^-1 of each matrix in a stack.
-
-    `matrix` N (..., p, p) is positive semidefinite, `stack` (..., k, p, p) symmetric; returns (...) and
-    (..., k, p, p). The eigendecomposition is taken once and never differentiated: with Y = A^-1 X,
-    dY = A^-1 (dX - dN Y N - N Y dN), and the log-determinant's gradient is diagonal in the eigenbasis.
-    """
-    spectrum = _Spectrum.of(matrix)
-    return spectrum.log_determinant(), spectrum.scaled(stack, 1 / spectrum.variances)
-
-
-@solve_covariance.defjvp
-def _solve_covariance_jvp(
-    primals: tuple[Array, Array], tangents: tuple[Array, Array]
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    matrix, stack = primals
-    d_matrix, d_stack = tangents
-    spectrum = _Spectrum.of(matrix)
-    inverse = 1 / spectrum.variances
-    solved = spectrum.scaled(stack, inverse)
-    n, dn = matrix[..., None, :, :], d_matrix[..., None, :, :]
-    half = dn @ solved @ n
-    d_solved = spectrum.scaled(d_stack - half - n @ solved @ dn, inverse)
-    d_log_det = jnp.sum(spectrum.log_determinant_gradient() * d_matrix, axis=(-1, -2))
-    return (spectrum.log_determinant(), solved), (d_log_det, d_solved)
+from inference.likelihoods.covariance import solve_covariance
 
 
 class SumLaw(NamedTuple):
@@ -117,18 +59,28 @@ class SumLaw(NamedTuple):
 
     def draw(self, key: Array, shape: tuple[int, ...]) -> Array:
         """Symmetric matrices (*shape, p, p); `shape` ends with the law's batch shape."""
-        spectrum = _Spectrum.of(self._matrix)
-        root = jnp.sqrt(spectrum.variances)
+        values, vectors = jnp.linalg.eigh(self._matrix)
+        values = jnp.maximum(values, 0.0)
+        root = jnp.sqrt(1 + values[..., :, None] * values[..., None, :])
         white = _white_noise(key, (*shape, *self.second.shape[-2:]), self.second.dtype)
-        whitened_basis = spectrum.scaled(self.basis, 1 / root)
+        whitened_basis = _scaled(self.basis, vectors[..., None, :, :], 1 / root[..., None, :, :])
         white = white + _low_rank_step(whitened_basis, self._relative_weights, white)
-        spread = spectrum.scaled(white[..., None, :, :], root)[..., 0, :, :]
+        spread = _scaled(white, vectors, root)
         symmetric = (spread + _transpose(spread)) / 2
         return self.mean + jnp.sqrt(_scalar(self.noise_variance)) * symmetric
 
 
 def _scalar(x: Array) -> Array:
     return jnp.asarray(x)[..., None, None]
+
+
+def _transpose(x: Array) -> Array:
+    return jnp.swapaxes(x, -1, -2)
+
+
+def _scaled(matrices: Array, vectors: Array, factors: Array) -> Array:
+    """Return matrices (..., p, p), multiplied by `factors` in the basis of `vectors`."""
+    return vectors @ ((_transpose(vectors) @ matrices @ vectors) * factors) @ _transpose(vectors)
 
 
 def _white_noise(key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:

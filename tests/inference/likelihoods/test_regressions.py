@@ -17,7 +17,8 @@ from likelihood_references import (
 from scipy import stats
 
 from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
-from inference.likelihoods.regression.moments import SumLaw, solve_covariance
+from inference.likelihoods.covariance import solve_covariance
+from inference.likelihoods.regression.moments import SumLaw
 from inference.likelihoods.regression.sigmoid import response_moments
 
 SD = 0.7
