@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inference.analyses.table import Values
+from inference.analyses.subgroups import Mask
+from inference.analyses.table import Codes, Values
 
 # The number of people whose reports are drawn one by one: in all, and at least in each cell.
 PEOPLE, LEAST_OF_A_CELL = 20_000, 200
@@ -32,12 +32,34 @@ class Truths:
         both = np.einsum("ck,pcko,qkj->pqcoj", self.shares, laws, self.of_predictor, optimize=True)
         return np.asarray(both.reshape(-1, both.shape[2], both.shape[3] * both.shape[4]))
 
+    def reports(self, sizes: Codes, first: Mask, second: Mask, random: np.random.Generator) -> Values:
+        """Return (cells, features of both): the number of simulated people whose reports have both features.
+
+        sizes: (parts of both, cells) people. first, second: (parts,) whether each report of the outcome, and
+        of the predictor, has exactly one feature.
+        """
+        expected = self.kinds()
+        came = np.zeros(expected.shape[1:])
+        for part, people in enumerate(sizes):
+            cells = np.flatnonzero(people)
+            if not len(cells):
+                continue
+            parts = divmod(part, len(self.of_predictor))
+            exclusive = bool(first[parts[0]]), bool(second[parts[1]])
+            if all(exclusive):
+                laws = np.clip(expected[part, cells], 0, 1)
+                came[cells] += random.multinomial(people[cells], laws / laws.sum(axis=-1, keepdims=True))
+            else:
+                of_cells = expected[part, cells]
+                came[cells] += self.drawn(parts, exclusive, cells, people[cells], of_cells, random)
+        return came
+
     def drawn(
         self,
         parts: tuple[int, int],
         exclusive: tuple[bool, bool],
-        cells: NDArray[np.int64],
-        sizes: NDArray[np.int64],
+        cells: Codes,
+        sizes: Codes,
         expected: Values,
         random: np.random.Generator,
     ) -> Values:
@@ -62,7 +84,7 @@ class Truths:
         return np.asarray(sizes[:, None] * expected + scale * (came - people[:, None] * expected))
 
 
-def _shown(chances: Values, exclusive: bool, said: NDArray[np.int64], random: np.random.Generator) -> Values:
+def _shown(chances: Values, exclusive: bool, said: Codes, random: np.random.Generator) -> Values:
     """Return (people, features), 1 if the report has the feature. chances: (truths, features)."""
     if not exclusive:
         return (random.random((len(said), chances.shape[1])) < chances[said]).astype(np.float64)
