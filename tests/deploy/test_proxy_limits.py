@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from collector.nodes.app import OPERATIONS
 from tests.kit.programs import need, which
 
 PROXY = (Path(__file__).resolve().parents[2] / "deploy/container/nginx.conf").read_text()
@@ -27,6 +28,9 @@ EACH, MANY, ALL = (
 NAT, OTHER, RELAY = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 SECONDS = 20
 KEY = "Bearer of-the-operator"
+NODE_ROUTES = [
+    (operation.method.upper(), re.sub(r"{\w+}", "[^/]+", operation.path)) for operation in OPERATIONS
+]
 
 
 class Behind(ThreadingHTTPServer):
@@ -40,14 +44,18 @@ class Behind(ThreadingHTTPServer):
 
 
 class Answer(BaseHTTPRequestHandler):
-    """Refuses who has no key; to who has it, no study is known."""
+    """Refuses a request without a key, unless a node has no such route; with a key, knows no study."""
 
     def do_GET(self) -> None:
         assert isinstance(self.server, Behind)
         if self.path == "/":
             self.server.held.release()
             self.server.go.wait(SECONDS)
-        self.send_response(404 if self.headers.get("Authorization") == KEY else 401)
+        is_route = self.path == "/" or any(
+            self.command == method and re.fullmatch(path, self.path) for method, path in NODE_ROUTES
+        )
+        has_key = self.headers.get("Authorization") == KEY
+        self.send_response(404 if has_key or not is_route else 401)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -146,7 +154,7 @@ def test_proxy_limits_connections_per_address(nodes: int, behind: Behind) -> Non
 def closing(node: str, key: str, study: str = "habits", sent: str = "{", size: int = 60_000_000) -> str:
     """A `secure-sum close` of which so much of the body is sent."""
     return (
-        f"POST /v1/studies/{study}/set HTTP/1.1\r\nHost: {node}.example\r\nAuthorization: {key}\r\n"
+        f"POST /v1/studies/{study}/sum HTTP/1.1\r\nHost: {node}.example\r\nAuthorization: {key}\r\n"
         f"Content-Length: {size}\r\nConnection: close\r\n\r\n{sent}"
     )
 

@@ -91,7 +91,7 @@ def try_proxy(machine: Machine, certificate: Path) -> None:
     large = json.dumps({"x": "y" * (2 << 20)}).encode()
     # With its key, as a node that refuses a stranger does not read the rest.
     key = machine.call("node-a", "ldpkit", "token").strip()
-    asked_to_sum = node.ask("POST", "/v1/studies/habits/set", large, Authorization=f"Bearer {key}")
+    asked_to_sum = node.ask("POST", "/v1/studies/habits/sum", large, Authorization=f"Bearer {key}")
     expect(asked_to_sum, None, "application/problem+json")
     stranger = Client(machine.address("proxy"), "collector.example.org", context)
     expect(stranger.ask("GET", "/healthz", Host="other.example.org"), 421, "text/html")
