@@ -91,7 +91,7 @@ class PartlyHeldError(Exception):
 class WrongSumsError(Exception):
     """The kept sums have the wrong length for their version: the database is damaged."""
 
-    detail = "the running summary is damaged; nothing was changed"
+    detail = "the running summary is damaged; the server's log has what to do"
 
 
 class Database:

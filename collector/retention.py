@@ -45,7 +45,7 @@ def delete_chosen(
         row = _locked(session, study_id)
         keep_ids = not row.final and not is_past
         deleted = store.remove_reports(session, chosen, after, at_once, keep_ids)
-        if deleted:
+        if deleted and not row.deleted:
             take_back_reports(session, find, study_id, row.number, deleted)
         if not all(report.withdrawn for report in deleted):
             # A running export would lack these reports and yet look complete.
@@ -93,6 +93,8 @@ def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | 
         if not row.deleted:
             audit_log.record(session, by, "delete study", study_id)
         studies.close(session, study_id, deleted=True)
+        # Its summary goes at once, so that a damaged one does not keep the reports.
+        store.forget_sums(session, [row.number])
         codes.forget(session, row.number)
 
     act(end)

@@ -82,3 +82,12 @@ def test_deletion_by_day_fails_with_damaged_sums(counted, caplog):
     assert expired.status_code == 503
     assert "restore a backup (`ldpkit restore`)" in caplog.text
     assert len(counted.exported()) == 5
+
+
+def test_study_with_damaged_sums_can_be_deleted(counted):
+    damage(counted, bytes(2))
+    deleted = counted.client.delete("/v1/studies/habits", headers=counted.operator)
+    assert deleted.get_json() == {"id": "habits", "deleted": 5, "complete": True}
+    with counted.collector.database.read() as session:
+        kept = [session.scalar(text(f"SELECT count(*) FROM {table}")) for table in ("reports", "sums")]
+    assert kept == [0, 0]
