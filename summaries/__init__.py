@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from summaries.engines.frames import dask_summary, spark_summary
     from summaries.engines.running import summarize_dataset
     from summaries.reading import cell_summaries, summarize
-    from summaries.reducing import check_report, check_study, only_reports
+    from summaries.reducing import check_report, check_study
     from summaries.summary import QuestionSummary, Summary
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "check_report",
     "check_study",
     "dask_summary",
-    "only_reports",
     "spark_summary",
     "summarize",
     "summarize_dataset",
@@ -32,7 +31,6 @@ _MODULES = {
     "check_report": "reducing",
     "check_study": "reducing",
     "dask_summary": "engines.frames",
-    "only_reports": "reducing",
     "spark_summary": "engines.frames",
     "summarize": "reading",
     "summarize_dataset": "engines.running",

@@ -118,21 +118,15 @@ def _of_choice(mechanism: ChoiceMechanism) -> Decoder:
 
     def cells(payload: bytes) -> list[Cell]:
         reported = [mechanism.supported(payload, index) for index in range(len(labels))]
-        said = [label for label, is_in in zip(labels, reported) if is_in]
+        supported = [label for label, is_in in zip(labels, reported) if is_in]
         values = [unbiased(payload, index, reported[index]) for index in shown]
-        return [_one(said) if is_one else json.dumps(said, ensure_ascii=False), *values]
+        if is_one:
+            # None is a refusal, which `refused.ID` shows.
+            return [None if supported[0] is None else str(supported[0]), *values]
+        return [json.dumps(supported, ensure_ascii=False), *values]
 
     names = [_column(mechanism, labels[index]) for index in shown]
     return Decoder({f"noisy.{mechanism.field}": False, **dict.fromkeys(names, True)}, cells)
-
-
-def _one(said: list[str | int | None]) -> Cell:
-    """Return the reported label, or None for a refusal, which `refused.ID` shows."""
-    return _text(said[0])
-
-
-def _text(value: str | float | None) -> str | None:
-    return None if value is None else str(value)
 
 
 def _column(mechanism: ChoiceMechanism, label: str | int | None) -> str:

@@ -6,7 +6,7 @@ import re
 import sys
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from os import PathLike
@@ -65,48 +65,36 @@ def _to_nobody(_count: int) -> None:
     """Ignore progress."""
 
 
-def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
+def summarize(study: Study | str | PathLike[str], reports: Reports, *, told: Told = _to_nobody) -> Summary:
     """Reduce reports to a summary, in one pass and bounded memory; their ids are kept in a temporary file.
 
     Args:
         study: the document that the reports answer, or the path of its file.
         reports: any series of them, read once, or their place, as `fit` takes it. Repeated reports count
             once, which is noted on standard error.
+        told: is called now and then with how many reports of files were read.
 
     Returns:
         The summary, equal whatever the order of the reports.
 
     Raises:
-        InputError: the study is no Study, the reports are no reports, or there are none.
-        ReportError: a report answers another study document, has other questions, could not have come from a
-            device, or has the id of another report.
+        InputError: the study is no Study, the reports are no reports, or there are none. Of files and tables
+            it counts, and shows, the reports that are impossible under the study, or that share an id but not
+            their content.
+        ReportError: a Report answers another study document, has other questions, could not have come from a
+            device, or has the id of another one.
         SummaryError: the file has a summary of another study.
     """
     study = study_of(study)
-    evidence = evidence_of(study, reports)
+    evidence = evidence_of(study, reports, told)
     if isinstance(evidence, Summary):
         return evidence
     summary = reduce_reports(study, good_reports(study, evidence))
     if not any(part.n for part in summary.questions.values()):
         raise InputError(
-            "there are no reports (a series is used up once read): Summary.empty(study) is a summary of none",
-            code="reports.none_in_series",
+            "there are no reports in what was given; a series is used up once it was read",
+            code="reports.none",
         )
-    return summary
-
-
-def summarize_files(study: Study, paths: Iterable[str], told: Told = _to_nobody) -> Summary:
-    """Return one summary of all reports in the files, each report id counted once.
-
-    told: is called now and then with how many were read.
-
-    Raises InputError that counts and shows the reports that are impossible under the study, or that share an
-    id but not their content, and if there are none; nothing is dropped silently.
-    """
-    names = _of_reports(paths)
-    summary = reduce_reports(study, good_reports(study, read_files(study, names, told)))
-    if not any(part.n for part in summary.questions.values()):
-        raise InputError(f"there are no reports in {', '.join(names)}", code="reports.none_in_files")
     return summary
 
 
@@ -149,39 +137,25 @@ def cell_summaries(study: Study, evidence: Reports) -> Mapping[Cell, Mapping[str
     return summary.cells
 
 
-def load_evidence(
-    study: Study, path: str | PathLike[str] | Sequence[str], told: Told = _to_nobody
-) -> Summary | ReadReports:
-    """Open what `fit` takes: the summary in a file, or reports in a file or several, read lazily and once.
-
-    told: is called now and then with how many were read.
-
-    Raises InputError, SummaryError; for bad reports only when the last report was requested.
-    """
-    check_study(study)
-    if not isinstance(path, str | PathLike):
-        if len(path) > 1:
-            return read_files(study, _of_reports(path), told)
-        (path,) = path
-    path = checked_path(path)
-    if _is_summary(path):
-        return Summary.from_json(Path(path).read_bytes().removeprefix(BOM_UTF8), study)
-    return read_files(study, [path], told)
-
-
-def evidence_of(study: Study, given: object) -> Summary | Iterable[Report]:
-    """Find the reports, or the summary, in a user's input.
+def evidence_of(study: Study, given: object, told: Told = _to_nobody) -> Summary | Iterable[Report]:
+    """Find the reports, or the summary, in a user's input; files are read lazily, and once.
 
     given: a Summary; a path, or paths, of files; a pandas, Polars or Arrow table of an export; a series of
     Report, of their documents or of their lines, such as an open file. All except a series of Report may hold
     reports on other versions, which are left out and noted, as for files.
+    told: is called now and then with how many reports of files were read.
 
-    Raises InputError for anything else, SummaryError.
+    Raises InputError for anything else, SummaryError; for bad reports only when the last one was requested.
     """
+    if isinstance(given, list | tuple) and len(given) == 1 and _is_path(given[0]):
+        (given,) = given
     if isinstance(given, Summary | CheckedReports):
         return given
     if isinstance(given, str | PathLike):
-        return load_evidence(study, given)
+        path = checked_path(given)
+        if _is_summary(path):
+            return Summary.from_json(Path(path).read_bytes().removeprefix(BOM_UTF8), study)
+        return _read_files(study, [path], told)
     if is_table(given):
         return ReadReports(study, partial(in_table, given))
     if isinstance(given, Report | Mapping | bytes) or not isinstance(given, Iterable):
@@ -190,26 +164,23 @@ def evidence_of(study: Study, given: object) -> Summary | Iterable[Report]:
             + (": give a list of them" if isinstance(given, Report | Mapping) else ""),
             code="reports.unknown_kind",
         )
-    return _in_series(study, iter(given))
-
-
-def _in_series(study: Study, series: Iterator[object]) -> Iterable[Report]:
-    """Return the reports of a series, whose kind its first entry tells."""
+    # The first entry tells the kind of a series.
+    series = iter(given)
     first = next(series, None)
     if first is None:
         return ()
-    if is_table(first):
-        raise InputError(
-            "join several tables into one with all their rows, such as pandas.concat(tables)",
-            code="reports.several_tables",
-        )
     whole = chain([first], series)
-    is_line = isinstance(first, str) and first.lstrip("\ufeff \t\r\n").startswith("{")
-    if isinstance(first, PathLike) or (isinstance(first, str) and not is_line):
-        return read_files(study, _of_reports(whole))
+    if _is_path(first):
+        return _read_files(study, _of_reports(whole), told)
     if isinstance(first, str | bytes | Mapping):
         return ReadReports(study, partial(in_documents, whole))
     return cast(Iterable[Report], whole)
+
+
+def _is_path(entry: object) -> bool:
+    """Tell a path from a line of reports."""
+    is_line = isinstance(entry, str) and entry.lstrip("\ufeff \t\r\n").startswith("{")
+    return isinstance(entry, str | PathLike) and not is_line
 
 
 def _of_reports(paths: Iterable[object]) -> list[str]:
@@ -330,7 +301,7 @@ class ReadReports(CheckedReports):
         findings.print_notes(self._noted())
 
 
-def read_files(study: Study, paths: Iterable[str], told: Told = _to_nobody) -> ReadReports:
+def _read_files(study: Study, paths: Iterable[str], told: Told = _to_nobody) -> ReadReports:
     """Return all good reports on one document in files, read lazily."""
     return ReadReports(study, partial(_all_reports, paths), told)
 

@@ -22,7 +22,6 @@ from summaries.summary import QuestionSummary, Summary
 CHUNK = 8192
 # Pages of the table of ids that stay in memory; a report whose page is not there costs 10 µs more.
 CACHE_KIB = 1 << 17
-WANTED = "reports must be a series of Report, or a Summary"
 
 
 def reduce_reports(study: Study, reports: Iterator[Report], by_cell: bool | None = None) -> Summary:
@@ -60,21 +59,31 @@ class CheckedReports:
 
 
 def good_reports(study: Study, reports: Iterable[Report]) -> Iterator[Report]:
-    """Yield the reports, each once. Raises InputError when called, and the errors of `summarize` later."""
-    stream = only_reports(reports)
+    """Return the reports, each once. Raises InputError when called, and the errors of `summarize` later."""
+    if isinstance(reports, str | bytes | PathLike | Report | Mapping) or not isinstance(reports, Iterable):
+        raise InputError(
+            f"reports must be a series of Report, not a {type(reports).__name__}: give a list of them",
+            code="reports.not_a_series",
+        )
     if isinstance(reports, CheckedReports) and reports.digest == study.digest:
-        return stream
-    return _checked(study, stream)
+        return iter(reports)
+    return _checked(study, reports)
 
 
-def _checked(study: Study, reports: Iterator[Report]) -> Iterator[Report]:
+def _checked(study: Study, reports: Iterable[object]) -> Iterator[Report]:
     mechanisms = mechanisms_of(study)
     seen = Seen()
-    for report in reports:
+    for number, report in enumerate(reports, 1):
+        if not isinstance(report, Report):
+            raise InputError(
+                f"reports must be a series of Report: entry {number} is a {type(report).__name__}. "
+                "Report.from_json(line) reads a report; answers without noise are no reports",
+                code="reports.entry_not_report",
+            )
         check_report(study, mechanisms, report)
         if not seen.holds(report):
             yield report
-    seen.tell()
+    tell_repeated(seen.repeated)
 
 
 class Seen:
@@ -123,10 +132,6 @@ class Seen:
         self.repeated += 1
         return True
 
-    def tell(self) -> None:
-        """Print on standard error how many reports were repeated."""
-        tell_repeated(self.repeated)
-
 
 def study_of(given: object) -> Study:
     """Return a study, or the study in the file of this path. Raises InputError."""
@@ -151,39 +156,6 @@ def check_study(study: object) -> None:
             "ldpkit.Study.from_json reads a document's text, such as study.to_json()",
             code="reports.study_not_a_study",
         )
-
-
-def only_reports(reports: object) -> Iterator[Report]:
-    """Pass a series of reports on, and refuse anything else at once.
-
-    Args:
-        reports: what was given as reports.
-
-    Returns:
-        The same reports, one at a time.
-
-    Raises:
-        InputError: it cannot be a series of reports; for an entry that is no Report, when its turn comes.
-    """
-    wanted = f"{WANTED}, not a {type(reports).__name__}"
-    if isinstance(reports, str | bytes | PathLike):
-        raise InputError(
-            f"{wanted}: fit, analyse and summarize take the path of a file", code="reports.path_given"
-        )
-    if isinstance(reports, Report | Mapping) or not isinstance(reports, Iterable):
-        raise InputError(f"{wanted}: give a list of them", code="reports.single_report")
-    return _each_a_report(reports)
-
-
-def _each_a_report(reports: Iterable[object]) -> Iterator[Report]:
-    for number, report in enumerate(reports, 1):
-        if not isinstance(report, Report):
-            raise InputError(
-                f"{WANTED}: entry {number} is a {type(report).__name__}. Report.from_json(line) reads a "
-                "report; answers without noise are no reports",
-                code="reports.entry_not_report",
-            )
-        yield report
 
 
 def check_report(study: Study, mechanisms: Mapping[str, Mechanism], report: Report) -> None:

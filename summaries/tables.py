@@ -33,6 +33,8 @@ COLUMNS = ("study", "version", "digest", "payloads")
 # Columns of reports in Parquet, and in JSON; of the last two each entry counts.
 OWN = ("report_id", "id", *COLUMNS, "public")
 NESTED = ("payloads", "public")
+# Rows of a table that become objects at once.
+ROWS_AT_ONCE = 8192
 # The most characters of a column's name in a message.
 MOST_SHOWN = 64
 # Prefixes of columns with one question's payloads or one public field's values, in CSV.
@@ -47,31 +49,30 @@ NO_REPORTS = (
 
 def is_table(given: object) -> bool:
     """Tell whether something is a data frame or an Arrow table: pandas', Polars', PyArrow's or another's."""
-    if _is_pandas(given) and not hasattr(given, "columns"):
-        # It is a single column, whose entries may be reports.
-        return False
     return hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
 
 
-def in_table(table: Any) -> Iterator[Placed]:
+def in_table(given: Any) -> Iterator[Placed]:
     """Read the reports of a table. Raises InputError if its columns are no reports'."""
-    if _is_pandas(table):
-        columns: list[Any] = [*map(str, table.columns)]
-    else:
-        # Converted once: a stream of batches can be read only once.
-        table = _arrow(table)
-        columns = [*table.schema]
-    names = [getattr(column, "name", column) for column in columns]
-    heads = {name.partition(".")[0] for name in names}
+    import pyarrow
+
+    try:
+        table = pyarrow.table(given)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise InputError(
+            f"the table cannot be read as an Arrow table: {error}", code="reports.not_arrow"
+        ) from None
+    heads = {name.partition(".")[0] for name in table.column_names}
     missing = [name for name in COLUMNS if name not in heads]
     if missing:
-        shown = ", ".join(visible(name[:MOST_SHOWN]) for name in names[:8])
+        shown = ", ".join(visible(name[:MOST_SHOWN]) for name in table.column_names[:8])
         raise InputError(
             f"the table has no column {missing[0]}, but {shown or 'none'}: {NO_REPORTS}",
             code="reports.table_column_missing",
         )
-    refuse_repeated(columns, "the table")
-    return in_documents(_rows(table), "row")
+    refuse_repeated(table.schema, "the table")
+    batches = table.to_batches(max_chunksize=ROWS_AT_ONCE)
+    return in_documents((row for batch in batches for row in batch.to_pylist()), "row")
 
 
 def refuse_repeated(columns: Iterable[Any], what: str) -> None:
@@ -265,39 +266,9 @@ def _end_in(line: str | bytes) -> dict[str, Any] | None:
 
 def _there(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries that are not missing; tables turn whole numbers in columns with gaps into floats."""
-    kept = {name: value for name, value in row.items() if not _is_missing(value)}
     return {
         name: int(value) if isinstance(value, float) and value.is_integer() else value
-        for name, value in kept.items()
+        for name, value in row.items()
+        # Only what is no number differs from itself.
+        if value is not None and value == value
     }
-
-
-def _is_missing(value: object) -> bool:
-    if isinstance(value, float):
-        return value != value
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
-
-
-def _is_pandas(table: object) -> bool:
-    return type(table).__module__.partition(".")[0] == "pandas"
-
-
-def _arrow(table: Any) -> Any:
-    import pyarrow
-
-    try:
-        return pyarrow.table(table)
-    except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise InputError(
-            f"the table cannot be read as an Arrow table: {error}", code="reports.not_arrow"
-        ) from None
-
-
-def _rows(table: Any) -> Iterator[Mapping[str, Any]]:
-    # Columns of dictionaries need not have one type in pandas.
-    if _is_pandas(table):
-        for first in range(0, len(table), 8192):
-            yield from map(_there, table.iloc[first : first + 8192].to_dict("records"))
-        return
-    for batch in table.to_batches(max_chunksize=8192):
-        yield from map(_there, batch.to_pylist())

@@ -16,7 +16,7 @@ from inference.results.posterior import Posterior
 from inference.results.saving import new_folder
 from ldp_client.documents.errors import TransferError
 from schemas import Study
-from summaries.reading import summarize_files
+from summaries.reading import summarize
 
 Progress = Callable[[str], None]
 # The questions' mean epsilon; and the seed of the people and the sampler, not of the noise.
@@ -33,7 +33,7 @@ def run(out: Path, people: int | None, progress: Progress) -> dict[str, Posterio
     with new_folder(out) as folder:
         (folder / "study.json").write_text(study.to_json() + "\n", encoding="utf-8")
         collect(study, answers, folder / "reports.ndjson", progress)
-        summary = summarize_files(study, [str(folder / "reports.ndjson")])
+        summary = summarize(study, [str(folder / "reports.ndjson")])
         (folder / "summary.json").write_text(summary.to_json() + "\n", encoding="utf-8")
         posteriors = fit(study, summary, SEED, progress)
         progress("drawing the report page")

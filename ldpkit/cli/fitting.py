@@ -88,13 +88,13 @@ def fit(
     from inference.results.reproduction import compared_with
     from inference.results.saving import new_folder
     from summaries.progress import reading_of
-    from summaries.reading import load_evidence
+    from summaries.reading import evidence_of
 
     # 1. Read what decides whether the fit can be made.
     interval, tell = interval_of(level), progress()
     join_steps = read_earlier(document, earlier)
     with new_folder(Path(out)) as folder:
-        evidence = load_evidence(document, reports, reading_of(tell, reports))
+        evidence = evidence_of(document, reports, reading_of(tell, reports))
         decisive = {"seed": seed, "method": method, "draws": draws, "level": level}
         options = words_of(**decisive, contamination=contamination or None, question=questions)
         made = made_by("fit", [[Path(path)] for path in (study, *reports)] + options)

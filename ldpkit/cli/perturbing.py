@@ -99,15 +99,12 @@ def _have_columns(reports: tuple[str, ...]) -> bool:
 
 def _summary_of(study: Study, reports: tuple[str, ...]) -> Summary:
     """Read columns by processes, or reports one by one if there are no columns."""
+    import summaries
     from summaries.progress import columns_of, reading_of
 
     if _have_columns(reports):
-        from summaries import summarize_dataset
-
-        return summarize_dataset(study, list(reports), told=columns_of(progress()))
-    from summaries.reading import summarize_files
-
-    return summarize_files(study, list(reports), reading_of(progress(), reports))
+        return summaries.summarize_dataset(study, list(reports), told=columns_of(progress()))
+    return summaries.summarize(study, list(reports), told=reading_of(progress(), reports))
 
 
 def _cells_in_words(study: Study, summary: Summary) -> str:

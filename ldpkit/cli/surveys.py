@@ -158,12 +158,12 @@ def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
     from inference.analyses.survey import REFUSE, load_survey, load_waves
     from inference.analyses.waves import columns_in_waves, table_of_waves
     from schemas.study import load_study
-    from summaries.reading import load_evidence
+    from summaries.reading import evidence_of
 
     formula, blanks = given["formula"], given["missing"] or REFUSE
     if given["study"]:
         study = load_study(given["study"])
-        reports: Any = load_evidence(study, given["reports"])
+        reports: Any = evidence_of(study, given["reports"])
         table = table_of_reports(study, reports, columns_in(study, formula, also))
         return Source(table, study.title)
     if not given["waves"]:
@@ -172,7 +172,7 @@ def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
         waves = waves_of(given["waves"], given["design"] is not None)
         if given["design"] is None:
             studies = {name: load_study(files[0]) for name, files in waves.items()}
-            read = {name: (study, load_evidence(study, waves[name][1])) for name, study in studies.items()}
+            read = {name: (study, evidence_of(study, waves[name][1])) for name, study in studies.items()}
             table = table_of_waves(read, columns_in_waves(read, formula, also))
             return Source(table, next(iter(studies.values())).title)
         tables = {name: files[0] for name, files in waves.items()}

@@ -19,18 +19,6 @@ Values = NDArray[np.int64]
 Counted = Literal["choices", "columns", "bits", "subsets", "sets"]
 
 
-def _never(_mechanism: Mechanism) -> bool:
-    return False
-
-
-def _no_work(_mechanism: Mechanism) -> int:
-    return 0
-
-
-def _nothing(_mechanism: Mechanism) -> Counted | None:
-    return None
-
-
 class Reduction(NamedTuple):
     """size: how many values. reduce: payload bytes of n reports, shape (n, bytes) -> values, their sum.
 
@@ -44,10 +32,10 @@ class Reduction(NamedTuple):
     size: Callable[[Mechanism], int]
     reduce: Callable[[Mechanism, Payloads], Values]
     possible: Callable[[Mechanism, int, Values], bool]
-    keeps_reports: Callable[[Mechanism], bool] = _never
-    counts: Callable[[Mechanism], Counted | None] = _nothing
+    keeps_reports: Callable[[Mechanism], bool] = lambda _mechanism: False
+    counts: Callable[[Mechanism], Counted | None] = lambda _mechanism: None
     sets: Callable[[Mechanism, Payloads], Payloads] | None = None
-    hashes: Callable[[Mechanism], int] = _no_work
+    hashes: Callable[[Mechanism], int] = lambda _mechanism: 0
 
 
 def signed(payloads: Payloads) -> NDArray[np.int32]:

@@ -9,7 +9,7 @@ is a report of the mechanism that it memoizes, with other probabilities.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
-from ldp_client.mechanisms.memoized import Memoized
 from ldp_client.mechanisms.olh import PRIME, SEED_BYTES, Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from summaries.reductions.base import Counted, Payloads, Reduction, Values, big_endian, counts_all
@@ -171,35 +170,13 @@ SUPPORTS = Reduction(
 _MEMOIZED = {"randomized_response": INDEX_COUNTS, "sue": UNARY_COUNTS}
 
 
-def _memoizes(mechanism: Mechanism) -> Reduction:
-    return _MEMOIZED[cast(Memoized, mechanism).of]
+def _of_memoized(part: str) -> Callable[..., Any]:
+    """Return a part of the reduction of the mechanism that a memoized mechanism repeats."""
+    return lambda mechanism, *rest: getattr(_MEMOIZED[mechanism.of], part)(mechanism, *rest)
 
 
-def _memoized_size(mechanism: Mechanism) -> int:
-    return _memoizes(mechanism).size(mechanism)
-
-
-def _memoized_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
-    return _memoizes(mechanism).reduce(mechanism, payloads)
-
-
-def _memoized_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
-    return _memoizes(mechanism).possible(mechanism, n, values)
-
-
-def _memoized_kind(mechanism: Mechanism) -> Counted | None:
-    return _memoizes(mechanism).counts(mechanism)
-
-
-def _memoized_sets(mechanism: Mechanism, payloads: Payloads) -> Payloads:
-    sets = _memoizes(mechanism).sets
-    assert sets is not None
-    return sets(mechanism, payloads)
-
-
-MEMOIZED = Reduction(
-    _memoized_size, _memoized_counts, _memoized_possible, counts=_memoized_kind, sets=_memoized_sets
-)
+_PARTS = ("size", "reduce", "possible", "counts", "sets")
+MEMOIZED = Reduction(**{part: _of_memoized(part) for part in _PARTS})
 
 
 # In rows this short, the values of each byte are counted: as words they would take as many calls as long

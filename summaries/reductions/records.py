@@ -149,20 +149,10 @@ def _total_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
 TOTALS = Reduction(_total_size, _refuse, _total_possible)
 
 
-def _nothing(_mechanism: Mechanism) -> int:
-    return 0
-
-
-def _no_values(_mechanism: Mechanism, _payloads: Payloads) -> Values:
-    return np.zeros(0, dtype=np.int64)
-
-
-def _whole(_mechanism: Mechanism, _n: int, _values: Values) -> bool:
-    return True
-
-
-def _always(_mechanism: Mechanism) -> bool:
-    return True
-
-
-TABLES = Reduction(_nothing, _no_values, _whole, _always)
+# No values: a posterior needs the reports.
+TABLES = Reduction(
+    size=lambda _mechanism: 0,
+    reduce=lambda _mechanism, _payloads: np.zeros(0, dtype=np.int64),
+    possible=lambda _mechanism, _n, _values: True,
+    keeps_reports=lambda _mechanism: True,
+)

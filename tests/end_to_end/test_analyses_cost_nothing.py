@@ -10,7 +10,7 @@ from inference import analyse
 from inference.analyses.population import Population
 from ldp_client import Device
 from schemas import Study
-from summaries.reading import load_evidence
+from summaries.reading import evidence_of
 from tests import studies
 from tests.end_to_end.conftest import ldpkit
 
@@ -63,7 +63,7 @@ def test_analyses_spend_no_epsilon(collector, tmp_path):
     ledgers = [state_of(tmp_path / f"phone{person}") for person in range(PEOPLE)]
     kept = rows_of(collector.folder / "collector.sqlite3")
     for population in FITS:
-        evidence = load_evidence(STUDY, reports)
+        evidence = evidence_of(STUDY, reports)
         found = analyse(
             STUDY, evidence, "ever ~ region", method="gaussian_approx", draws=100, population=population
         )

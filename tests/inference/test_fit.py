@@ -107,7 +107,7 @@ def test_reports_of_the_wrong_version_are_rejected(files, capsys):
 def test_fit_without_reports_is_rejected(files, capsys):
     assert run_fit(files, "study.json", []) == 3
     assert "there are no reports" in capsys.readouterr().err
-    with raises(InputError, "reports.none_in_series"):
+    with raises(InputError, "reports.none"):
         fit(ONE, summarize(ONE, []))
 
 

@@ -24,7 +24,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import MAX_BYTES
 from schemas import Study
 from summaries import reading
-from summaries.reading import summarize_files
+from summaries.reading import summarize
 from tests import studies
 from tests.collector import conftest
 from tests.collector.conftest import Harness, build_report, build_study, wait_for
@@ -166,7 +166,7 @@ def memory_of(path: Path) -> int:
     tracemalloc.start()
     try:
         with pytest.raises(InputError):
-            summarize_files(study, [str(path)])
+            summarize(study, [str(path)])
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

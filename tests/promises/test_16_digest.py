@@ -27,7 +27,6 @@ from ldp_client.documents.errors import (
 )
 from schemas import Report, Study
 from summaries import Summary, summarize
-from summaries.reading import summarize_files
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server
@@ -110,7 +109,7 @@ def read_by(study: Study, folder: Path) -> Callable[[str, Study], list[str]]:
             "summaries are merged": lambda: Summary.empty(edited).merge(summary),
         }
         taken = [f"{what}: {name}" for what, act in tries.items() if not refuses(act, *wrong)]
-        is_read = not refuses(lambda: summarize_files(edited, [str(file)]), InputError)
+        is_read = not refuses(lambda: summarize(edited, [str(file)]), InputError)
         return taken + ([f"a file is read: {name}"] if is_read else [])
 
     return read

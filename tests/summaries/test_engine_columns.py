@@ -16,7 +16,6 @@ from summaries.engines.packing import Packer
 from summaries.engines.possible import possible
 from summaries.engines.rows import CONTENT, Reducer, once
 from summaries.findings import Findings
-from summaries.reading import summarize_files
 from tests import studies
 from tests.kit.errors import raises
 from tests.summaries.engines_data import FEW, REPORTS, STUDY, changed, made, table
@@ -155,7 +154,7 @@ def test_engine_rejects_column_types_that_the_row_reader_rejects(found, tmp_path
     path = str(tmp_path / "x.parquet")
     pyarrow.parquet.write_table(found, path)
     with raises(InputError, "reports.many_refused", "20 of 20") as wanted:
-        summarize_files(STUDY, [path])
+        summarize(STUDY, [path])
     with pytest.raises(InputError) as refused:
         summarize_dataset(STUDY, path, workers=1)
     assert str(refused.value) == str(wanted.value)

@@ -12,7 +12,7 @@ from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import ReportError
 from schemas import Report, Study
 from summaries import summarize
-from summaries.reading import load_evidence
+from summaries.reading import evidence_of
 from summaries.reducing import Seen
 from tests import studies
 from tests.kit.errors import raises
@@ -49,7 +49,7 @@ def checked(monkeypatch):
     "read",
     [
         lambda path: summarize(STUDY, path),
-        lambda path: fit(STUDY, load_evidence(STUDY, path), method="gaussian_approx"),
+        lambda path: fit(STUDY, evidence_of(STUDY, path), method="gaussian_approx"),
     ],
 )
 def test_each_report_is_checked_once(path, checked, read):
@@ -59,7 +59,7 @@ def test_each_report_is_checked_once(path, checked, read):
 
 def test_reports_checked_for_another_study_are_rejected(path):
     with raises(ReportError, "report.other_study"):
-        fit(OTHER, load_evidence(STUDY, path), method="gaussian_approx")
+        fit(OTHER, evidence_of(STUDY, path), method="gaussian_approx")
 
 
 def numbered(number: int, answer: int = 0) -> Report:

@@ -16,7 +16,7 @@ from schemas import Report, Study
 from schemas.export_end import FORMAT, end_line
 from summaries import summarize
 from summaries.findings import MOST_DOCUMENTS
-from summaries.reading import load_evidence, summarize_files
+from summaries.reading import evidence_of
 from tests import studies
 from tests.kit.errors import raises
 
@@ -69,7 +69,7 @@ def test_damaged_csv_is_rejected_in_one_line(tmp_path, damage, says):
 
 def test_repeated_reports_across_files_count_once(tmp_path, capsys):
     first, second = write(tmp_path / "a", REPORTS[:12]), write(tmp_path / "b", REPORTS[8:])
-    assert summarize_files(STUDY, [first, second]).to_json() == WHOLE
+    assert summarize(STUDY, [first, second]).to_json() == WHOLE
     assert "4 reports were repeated" in capsys.readouterr().err
 
 
@@ -79,11 +79,11 @@ def test_damaged_parquet_is_rejected_or_gives_same_summary(tmp_path, damage):
     path = tmp_path / "r.parquet"
     write_reports(REPORTS, path)
     whole, errors = path.read_bytes(), []
-    same = summarize_files(STUDY, [str(path)]).to_json()
+    same = summarize(STUDY, [str(path)]).to_json()
     for place in range(0, len(whole), 151):
         path.write_bytes(whole[:place] + damage + whole[place + len(damage) :])
         try:
-            assert summarize_files(STUDY, [str(path)]).to_json() == same
+            assert summarize(STUDY, [str(path)]).to_json() == same
         except InputError as error:
             errors.append(str(error))
     assert not [error for error in errors if "\n" in error]
@@ -96,7 +96,7 @@ def test_impossible_reports_are_counted_and_shown(tmp_path):
     ]
     path = write(tmp_path / "a", [*REPORTS, *bad], "nonsense\n")
     with raises(InputError, "reports.many_refused", "28") as caught:
-        summarize_files(STUDY, [path])
+        summarize(STUDY, [path])
     assert "line 21" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -105,7 +105,7 @@ def test_reports_on_other_versions_are_left_out_and_reported(tmp_path, capsys):
     newer = Study(studies.document(studies.YES_NO, studies.NUMBER, version=2))
     late = perturb_answers(newer, MECHANISMS, {"ever": True, "hours": 2})
     path = write(tmp_path / "a", [*REPORTS, late])
-    assert summarize_files(STUDY, [path]).to_json() == WHOLE
+    assert summarize(STUDY, [path]).to_json() == WHOLE
     assert "1 report answers other versions of the study (version 2)" in capsys.readouterr().err
 
 
@@ -118,7 +118,7 @@ def peak_of(path):
     tracemalloc.start()
     try:
         with pytest.raises(InputError) as caught:
-            summarize_files(ONE, [str(path)])
+            summarize(ONE, [str(path)])
         return tracemalloc.get_traced_memory()[1], str(caught.value)
     finally:
         tracemalloc.stop()
@@ -189,7 +189,7 @@ def test_label_that_looks_like_end_line_is_kept(tmp_path):
     reports = [perturb_answers(study, mechanisms, {"ever": True, "region": label}) for label in labels]
     lines = [*(report.to_json() + "\n" for report in reports), end_line(3)]
     assert list(whole_export((line.encode() for line in lines), Report.from_json)) == reports
-    assert summarize_files(study, [write_lines(tmp_path / "reports.ndjson", *lines)]).questions["ever"].n == 3
+    assert summarize(study, [write_lines(tmp_path / "reports.ndjson", *lines)]).questions["ever"].n == 3
 
 
 @pytest.mark.attack(19)
@@ -208,7 +208,7 @@ def test_label_that_looks_like_end_line_is_kept(tmp_path):
 def test_wrong_end_line_is_rejected(tmp_path, parts, line):
     """Cut an export off, or lose some of its lines, so that its end line counts others."""
     path = write_lines(tmp_path / "r.ndjson", *parts)
-    for job in (lambda: summarize_files(YES_NO, [path]), lambda: fit(YES_NO, load_evidence(YES_NO, path))):
+    for job in (lambda: summarize(YES_NO, [path]), lambda: fit(YES_NO, evidence_of(YES_NO, path))):
         with raises(InputError, line):
             job()
 
@@ -216,8 +216,8 @@ def test_wrong_end_line_is_rejected(tmp_path, parts, line):
 def test_joined_exports_are_read_whole(tmp_path):
     """Joined exports stay readable, also with an empty one among them, and without any end line."""
     joined = (*LINES[:90], end_line(90), end_line(0), *LINES[90:], end_line(110))
-    assert summarize_files(YES_NO, [write_lines(tmp_path / "a", *joined)]).to_json() == WHOLE_OF_MANY
-    assert summarize_files(YES_NO, [write_lines(tmp_path / "b", *LINES)]).to_json() == WHOLE_OF_MANY
+    assert summarize(YES_NO, [write_lines(tmp_path / "a", *joined)]).to_json() == WHOLE_OF_MANY
+    assert summarize(YES_NO, [write_lines(tmp_path / "b", *LINES)]).to_json() == WHOLE_OF_MANY
 
 
 @pytest.mark.parametrize(
@@ -226,14 +226,14 @@ def test_joined_exports_are_read_whole(tmp_path):
         ("".join(LINES).encode("utf-16"), ("reports.not_ndjson", "UTF-16 text: save it as UTF-8")),
         (gzip.compress("".join(LINES).encode()), ("reports.not_ndjson", "compressed with gzip")),
         (b"PAR1", ("reports.not_ndjson", "name that ends in .parquet")),
-        (b"", "reports.none_in_files"),
+        (b"", "reports.none"),
     ],
 )
 def test_files_of_other_formats_are_rejected(tmp_path, content, says):
     (tmp_path / "r.ndjson").write_bytes(content)
     (tmp_path / "study.json").write_text(YES_NO.to_json())
     with raises(InputError, says):
-        summarize_files(YES_NO, [str(tmp_path / "r.ndjson")])
+        summarize(YES_NO, [str(tmp_path / "r.ndjson")])
     command = ["summarize", str(tmp_path / "study.json"), str(tmp_path / "r.ndjson")]
     assert main([*command, "--out", str(tmp_path / "s.json")]) == 3
     assert not (tmp_path / "s.json").exists()

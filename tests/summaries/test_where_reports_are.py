@@ -21,7 +21,7 @@ from ldpkit.cli.report_files import write_reports
 from schemas import Report, Study
 from schemas.export_end import end_line
 from summaries import Summary, cell_summaries, summarize
-from summaries.reading import load_evidence
+from summaries.reading import evidence_of
 from tests import studies
 from tests.kit.errors import raises
 
@@ -93,7 +93,6 @@ HERE = {
     "an export that pandas read": lambda folder: pd.read_json(file_of(folder), lines=True),
     "a file of CSV": in_csv,
     "a file of CSV that pandas read": lambda folder: pd.read_csv(in_csv(folder)),
-    "a column of documents in pandas": lambda _: pd.Series(DOCUMENTS),
     "a frame of an export": lambda _: pd.DataFrame(ROWS),
     "an Arrow table": lambda _: pyarrow.Table.from_pylist(ROWS),
     "a stream of Arrow batches": lambda _: pyarrow.Table.from_pylist(ROWS).to_reader(max_chunksize=7),
@@ -115,10 +114,10 @@ def test_summary_is_the_same_for_every_source_of_reports(where, tmp_path):
 )
 def test_summary_of_no_reports_is_rejected(nothing, tmp_path):
     """An iterator that was read before is empty, which looked like a study without answers."""
-    with raises(InputError, "reports.none_in_series"):
+    with raises(InputError, "reports.none"):
         summarize(STUDY, nothing)
     (tmp_path / "empty.ndjson").touch()
-    with raises(InputError, "reports.none_in_series"):
+    with raises(InputError, "reports.none"):
         summarize(STUDY, tmp_path / "empty.ndjson")
     none = Summary.empty(STUDY)
     assert summarize(STUDY, none) is none
@@ -131,7 +130,7 @@ def test_digest_of_another_version_or_study_is_rejected(change):
     with raises(InputError, "reports.many_refused", "survey, version 1, and no other"):
         summarize(STUDY, pd.DataFrame(rows))
     with raises(InputError, "reports.entry_not_report"):
-        summarize(STUDY, pd.Series([1.0, 2.0]))
+        summarize(STUDY, [1.0, 2.0])
 
 
 @pytest.mark.parametrize("form", [lambda rows: rows, pd.DataFrame])
@@ -160,7 +159,7 @@ def test_reports_on_other_versions_are_left_out_and_reported(form):
         ),
         ([{**DOCUMENTS[0], "payloads": {"ever": 3}}], ("reports.many_refused", "payloads.ever")),
         (REPORTS[0], ("reports.unknown_kind", "Report")),
-        ([pd.DataFrame(ROWS), pd.DataFrame(ROWS)], "reports.several_tables"),
+        ([pd.DataFrame(ROWS), pd.DataFrame(ROWS)], "reports.entry_not_report"),
     ],
 )
 def test_invalid_reports_are_rejected_with_their_place(wrong, said):
@@ -223,5 +222,5 @@ def test_file_content_given_as_path_is_refused(tmp_path: Path) -> None:
     text = Path(path).read_text()
     for given in (text, '{"format": "ldpkit.report/1"}'):
         with raises(InputError, "reports.text_not_path") as told:
-            load_evidence(study, given)
+            evidence_of(study, given)
         assert text not in str(told.value)

@@ -22,7 +22,7 @@ from ldpkit.cli.client import PassingError
 from ldpkit.cli.exporting import whole_export
 from ldpkit.cli.report_files import write_reports
 from schemas import Report
-from summaries.reading import read_files
+from summaries.reading import evidence_of
 from tests.collector.conftest import build_report, build_study, device_report
 
 REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
@@ -82,7 +82,7 @@ def test_written_files_have_the_same_reports(versions, tmp_path, name):
     assert rows == [(one.id, one.version, one.payloads, one.public) for one in sent]
     if name.endswith("parquet"):
         study = build_study(public=[REGION, AGE])
-        read = {one.id: one.public for one in read_files(study, [str(file)])}
+        read = {one.id: one.public for one in evidence_of(study, [str(file)])}
         assert read == {one.id: one.public for one in versions.sent if one.version == 1}
 
 

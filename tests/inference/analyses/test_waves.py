@@ -21,7 +21,7 @@ from ldpkit.cli import main
 from ldpkit.cli.surveys import read_source
 from schemas import Report, Study
 from summaries import summarize
-from summaries.reading import load_evidence
+from summaries.reading import evidence_of
 from tests import studies
 from tests.inference.analyses.simulated import answered, any_draws, design, write
 from tests.kit.errors import raises
@@ -233,7 +233,7 @@ def test_one_export_serves_all_waves(waves, tmp_path):
     for others in ([], reports_of(third, 0.5, 3, 9)):
         path = tmp_path / "all.ndjson"
         path.write_text("".join(f"{one.to_json()}\n" for one in [*both, *others]))
-        read = {name: (study, load_evidence(study, path)) for name, (study, _) in waves.items()}
+        read = {name: (study, evidence_of(study, path)) for name, (study, _) in waves.items()}
         table = table_of_waves(read, ["ever", "wave"])
         assert table.n == 160
         assert any("3 reports answer other versions" in note for note in table.notes) == bool(others)
