@@ -15,7 +15,7 @@ from inference.likelihoods import ClippedNormal
 from inference.likelihoods.numbers.totals import NoisyMoments, signed_moments
 from inference.models.base import Draws, Model, Truth
 from inference.models.family import Family, Priors, Sets, priors_of, register
-from inference.models.plain_means import PlainMean, of_two_sums, two_sums_notes
+from inference.models.plain_means import of_two_sums, two_sums_notes
 from inference.models.totals import SQUARE_WEIGHT, total_of
 from inference.priors.laws import state, vector_law
 from inference.units import field_units
@@ -49,58 +49,33 @@ class Marginals(Family):
         n, noise_sd, values = total_of(mechanism, summary)
         total = values.reshape(-1, 2)
 
+        zero, unit = np.asarray([field_units(field) for field in question.fields]).T
+
         def program(n: int, total: Array) -> None:
-            mean, sd = _sites(question)
+            priors, names = priors_of(question), [field.id for field in question.fields]
+            means, sds = ([priors[key][name] for name in names] for key in ("mean", "sd"))
+            mean = numpyro.sample("mean", vector_law(means, zero, unit))
+            sd = numpyro.sample("sd", vector_law(sds, 0 * unit, unit))
             moments = signed_moments(ClippedNormal(mean, sd, -1.0, 1.0))
             law = NoisyMoments(moments, n, noise_sd, SQUARE_WEIGHT)
             numpyro.sample("reports", law.to_event(1), obs=jnp.asarray(total))
 
         def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
-            return _own(question, draws)
+            own = {"mean": zero + unit * draws["mean"], "sd": unit * draws["sd"]}
+            return {
+                f"{key}[{field.id}]": own[key][..., index]
+                for key in own
+                for index, field in enumerate(question.fields)
+            }
 
-        start = _start(total / max(n, 1))
-        notes = two_sums_notes(_plain_means(question, total, n, noise_sd) if n else {})
-        return Model(program, {"n": n, "total": total}, start, parameters, notes)
+        each = zip(question.fields, total, strict=True)
+        plain = {field.id: of_two_sums(sums, n, noise_sd, *field_units(field)) for field, sums in each if n}
+        mean = np.clip(total[:, 0] / max(n, 1), -0.95, 0.95)
+        variance = np.clip(total[:, 1] / max(n, 1) / SQUARE_WEIGHT - mean**2, 0.01, 1.0)
+        start: dict[str, object] = {"mean": mean, "sd": np.sqrt(variance)}
+        return Model(program, {"n": n, "total": total}, start, parameters, two_sums_notes(plain))
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         found = truth.parameters
         names = [field.id for field in question.fields]
         return {name: random.normal(found[f"mean[{name}]"], found[f"sd[{name}]"], n) for name in names}
-
-
-def _sites(question: Question) -> tuple[Array, Array]:
-    """Draw mean and sd (fields,) of a record's fields, with the bounds at −1 and 1."""
-    priors, fields = priors_of(question), question.fields
-    zero, unit = np.asarray([field_units(field) for field in fields]).T
-    means, sds = ([priors[key][field.id] for field in fields] for key in ("mean", "sd"))
-    mean = numpyro.sample("mean", vector_law(means, zero, unit))
-    return mean, numpyro.sample("sd", vector_law(sds, 0 * unit, unit))
-
-
-def _plain_means(
-    question: Question, total: NDArray[np.float64], n: int, noise_sd: float
-) -> dict[str, PlainMean]:
-    return {
-        field.id: of_two_sums(sums, n, noise_sd, *field_units(field))
-        for field, sums in zip(question.fields, total, strict=True)
-    }
-
-
-def _own(question: Question, draws: Draws) -> dict[str, NDArray[np.float64]]:
-    fields = question.fields
-    units = [field_units(field) for field in fields]
-    own = {
-        f"mean[{field.id}]": zero + unit * draws["mean"][..., index]
-        for index, (field, (zero, unit)) in enumerate(zip(fields, units, strict=True))
-    }
-    return own | {
-        f"sd[{field.id}]": unit * draws["sd"][..., index]
-        for index, (field, (_, unit)) in enumerate(zip(fields, units, strict=True))
-    }
-
-
-def _start(means: NDArray[np.float64]) -> dict[str, object]:
-    """Return starting values by moments from the means (fields, 2) of x and of 3/2 x²."""
-    mean = np.clip(means[:, 0], -0.95, 0.95)
-    variance = np.clip(means[:, 1] / SQUARE_WEIGHT - mean**2, 0.01, 1.0)
-    return {"mean": mean, "sd": np.sqrt(variance)}

@@ -15,7 +15,7 @@ from inference.models.base import Check, Draws
 from inference.models.family import Priors, draw, priors_of
 from inference.priors.correlations import CorrelationFactor
 from inference.priors.laws import law, rescaled, state, vector_law
-from inference.units import RecordUnits, has_levels
+from inference.units import RecordUnits, field_units, has_levels
 from schemas import Question
 
 # Prior sd of the change in log odds along half the bounds of a number, or from no to yes: about two of a
@@ -37,69 +37,46 @@ class Scale(RecordUnits):
         return named
 
 
-def linear_priors(question: Question) -> Priors:
-    """Return priors under which the response rises by at most a few half widths along a feature's bounds."""
-    units = RecordUnits(question)
-    lines = _table_line(question) if question.ask == "table" else _line(question, longest=1.0, size=1.0)
-    return {**lines, "sd": state("gamma", shape=2.0, rate=4.0 / units.response.unit)}
+def regression_priors(question: Question) -> Priors:
+    """Return priors under which the response changes by at most a few half widths along a feature's bounds.
 
+    In a table, slopes have an sd of 1/r for scaled feature vectors of length at most r. They explain at most
+    the response's whole range: E[(θᵀx)²] = E‖x‖²/r² ≤ 1, with the response in −1…1. The norm limits each
+    feature to about r/√d, instead of 1.
 
-def _table_line(question: Question) -> Priors:
-    """Return priors of a table's line: slopes of sd 1/r, for scaled feature vectors of length at most r.
-
-    They explain at most the response's whole range: E[(θᵀx)²] = E‖x‖²/r² ≤ 1, with the response in −1…1. The
-    norm limits each feature to about r/√d, instead of 1.
+    With levels of features, slopes of a logistic regression are as steep as most in practice. Signs from a
+    few thousand people carry little information on each slope; a prior of sd 1 would dominate. Features with
+    levels have a law of cells. Else numbers have priors of mean and sd, and a yes/no has a share, with a
+    uniform prior.
     """
-    d = len(question.features)
-    longest = min(float(question.norm or 1), math.sqrt(d))
-    return _line(question, longest, longest / math.sqrt(d))
-
-
-def logistic_priors(question: Question) -> Priors:
-    """Return priors whose slopes, for features with levels, allow effects as steep as most in practice.
-
-    Signs from a few thousand people carry little information on each slope; a prior of sd 1 would dominate.
-    """
-    found = _line(question, longest=1.0, size=1.0)
-    if not has_levels(question):
-        return found
-    units = RecordUnits(question)
-    numbers = {field.id for field in question.features if field.bounds}
-    spans = {
-        name: unit if name in numbers else 1.0 for name, unit in zip(units.owners, units.unit, strict=True)
-    }
-    slopes = {name: state("normal", loc=0.0, scale=LOG_ODDS / span) for name, span in spans.items()}
-    return {**found, "coefficients": slopes}
-
-
-def _line(question: Question, longest: float, size: float) -> Priors:
-    """Return a line's priors. longest: length of a scaled feature vector. size: of a scaled feature, at most.
-
-    Only numbers have priors of mean and sd. A yes/no has a share, with a uniform prior.
-    """
-    units = RecordUnits(question)
+    units, cells = RecordUnits(question), has_levels(question)
     middle, half = units.response
-    spans = list(zip(units.owners, units.zero.tolist(), units.unit.tolist(), strict=True))
-    # Features with levels have a law of cells, without means and sds.
-    cells = has_levels(question)
-    numbers = [
-        span for span, field in zip(spans, question.features, strict=False) if field.bounds and not cells
-    ]
-    slopes = dict(zip(units.owners, units.unit.tolist(), strict=True))
-    joint = numbers or (not cells and question.response is not None and question.response.bounds is not None)
-    return {
+    longest = size = 1.0
+    if question.ask == "table":
+        d = len(question.features)
+        longest = min(float(question.norm or 1), math.sqrt(d))
+        size = longest / math.sqrt(d)
+    slopes = {
+        name: half / unit / longest for name, unit in zip(units.owners, units.unit.tolist(), strict=True)
+    }
+    yes_no = has_yes_no_response(question)
+    if cells and yes_no:
+        spans = {field.id: field_units(field).unit if field.bounds else 1.0 for field in question.features}
+        slopes = {name: LOG_ODDS / span for name, span in spans.items()}
+    numbers = [(field.id, *field_units(field)) for field in question.features if field.bounds and not cells]
+    priors = {
         "centre": state("normal", loc=middle, scale=half),
-        "coefficients": {
-            name: state("normal", loc=0.0, scale=half / unit / longest) for name, unit in slopes.items()
-        },
+        "coefficients": {name: state("normal", loc=0.0, scale=scale) for name, scale in slopes.items()},
         "feature_mean": {
             name: state("normal", loc=zero, scale=size * unit / 2) for name, zero, unit in numbers
         },
         "feature_sd": {
             name: state("gamma", shape=2.0, rate=4.0 / (size * unit)) for name, _, unit in numbers
         },
-        **({"feature_correlation": state("lkj", concentration=2.0)} if joint else {}),
     }
+    if numbers or not (cells or yes_no):
+        priors["feature_correlation"] = state("lkj", concentration=2.0)
+    return priors if yes_no else {**priors, "sd": state("gamma", shape=2.0, rate=4.0 / half)}
 
 
 class Regression(NamedTuple):

@@ -24,7 +24,13 @@ from inference.models.base import Model, Replicates, Summaries, Truth
 from inference.models.clipping import Moments, warnings
 from inference.models.family import Family, Priors, Sets, register
 from inference.models.leveled_cells import random_people
-from inference.models.regression import Scale, draw_sites, first_values, linear_priors, logistic_priors
+from inference.models.regression import (
+    Scale,
+    draw_sites,
+    first_values,
+    has_yes_no_response,
+    regression_priors,
+)
 from inference.models.sampled_products import regression_from_signs
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.documents.errors import InputError
@@ -169,6 +175,9 @@ class RecordRegression(Family):
 
     reads = tuple(BUILDS)
 
+    def priors(self, question: Question) -> Priors:
+        return regression_priors(question)
+
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
     ) -> Model:
@@ -182,12 +191,11 @@ class RecordRegression(Family):
         columns, features = _random_people(question, truth, n, random)
         slopes = np.asarray([truth.parameters[f"coefficient[{name}]"] for name in scale.names])
         line = truth.parameters["intercept"] + features @ slopes
-        response = self.respond(line, truth.parameters, random)
+        if has_yes_no_response(question):
+            response: NDArray[Any] = random.random(n) < 1 / (1 + np.exp(-line))
+        else:
+            response = line + random.normal(0, truth.parameters["sd"], n)
         return {**columns, question.response.id: response}
-
-    def respond(self, line: Matrix, truth: Mapping[str, float], random: Generator) -> NDArray[Any]:
-        """Draw responses (n,) given the linear predictor (n,), in own units."""
-        raise NotImplementedError
 
 
 def _random_people(
@@ -217,22 +225,9 @@ class LinearRegression(RecordRegression):
 
     name = "linear_regression"
 
-    def priors(self, question: Question) -> Priors:
-        return linear_priors(question)
-
-    def respond(self, line: Matrix, truth: Mapping[str, float], random: Generator) -> NDArray[Any]:
-        return line + random.normal(0, truth["sd"], len(line))
-
 
 @register
 class LogisticRegression(RecordRegression):
     """P(yes | x) = sigmoid(intercept + coefficients·x)."""
 
     name = "logistic_regression"
-
-    def priors(self, question: Question) -> Priors:
-        return logistic_priors(question)
-
-    def respond(self, line: Matrix, truth: Mapping[str, float], random: Generator) -> NDArray[Any]:
-        del truth
-        return random.random(len(line)) < 1 / (1 + np.exp(-line))

@@ -61,19 +61,25 @@ class ProductSigns(CellCounts):
 
     @property
     def log_cell_probs(self) -> Array:
-        told = self.gain[..., None] * self.means
-        bend = jnp.maximum(BEND, self.gain)[..., None]
-        log_signs = jnp.stack([_log_half(told, bend), _log_half(-told, bend)], axis=-1)
-        log_signs = log_signs + jnp.log(self.shares)[..., None]
+        told, log_rest = _bent(self.gain[..., None], self.means)
+        log_likely, log_rest = jnp.log1p(jnp.abs(told)) - jnp.log(2), log_rest - jnp.log(2)
+        negative = jnp.where(told < 0, log_likely, log_rest)
+        positive = jnp.where(told < 0, log_rest, log_likely)
+        log_signs = jnp.stack([negative, positive], axis=-1) + jnp.log(self.shares)[..., None]
         return log_signs.reshape(*log_signs.shape[:-2], -1)
 
 
-def _log_half(told: Array, bend: Array) -> Array:
-    """log((1 − s) / 2), s = told within ±bend, beyond ±(bend + (1 − bend) tanh(excess / (1 − bend)))."""
-    left = 1 - bend
-    above, below = (jnp.maximum(sign * told - bend, 0.0) / left for sign in (1, -1))
-    inside = jnp.log((1 - jnp.clip(told, -bend, bend) + left * jnp.tanh(below)) / 2)
-    return jnp.where(told > bend, jnp.log(left) - jax.nn.softplus(2 * above), inside)
+def _bent(gain: Array, means: Array) -> tuple[Array, Array]:
+    """Return s = gain means, beyond ±bend bent to ±(bend + (1 − bend) tanh(excess)), and log(1 − |s|)."""
+    told = gain * means
+    bend = jnp.clip(gain, BEND, 1 - 1e-6)
+    excess = jnp.maximum(jnp.abs(told) - bend, 0.0) / (1 - bend)
+    told = jnp.clip(told, -bend, bend)
+    # Without cancellation in the bent part.
+    log_rest = jnp.where(
+        excess > 0, jnp.log(2 * (1 - bend)) - jax.nn.softplus(2 * excess), jnp.log1p(-jnp.abs(told))
+    )
+    return told + jnp.sign(told) * (1 - bend) * jnp.tanh(excess), log_rest
 
 
 # This many reports of even signs are added to a block, so that few reports show no correlations.
@@ -132,13 +138,8 @@ class SignPatterns(Distribution):
 
     def signs(self) -> tuple[Array, Array]:
         """Means and variances of signs, (B, k); means beyond what products can have are bent as above."""
-        told = self.gain * self.means
-        bend = jnp.clip(self.gain, BEND, 1 - 1e-5)
-        excess = jnp.maximum(jnp.abs(told) - bend, 0.0) / (1 - bend)
-        told = jnp.clip(told, -bend, bend) + jnp.sign(told) * (1 - bend) * jnp.tanh(excess)
-        # 1 − |told| without cancellation, in the bent part.
-        rest = jnp.where(excess > 0, (1 - bend) * 2 * jax.nn.sigmoid(-2 * excess), 1 - jnp.abs(told))
-        return told, jnp.maximum(rest, 1e-9) * (1 + jnp.abs(told))
+        told, log_rest = _bent(self.gain, self.means)
+        return told, jnp.maximum(jnp.exp(log_rest), 1e-9) * (1 + jnp.abs(told))
 
 
 def sign_table(products: int) -> NDArray[np.float64]:

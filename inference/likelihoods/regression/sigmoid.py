@@ -73,16 +73,11 @@ def _expected_sigmoid_jvp(primals: tuple[Array, Array], tangents: tuple[Array, A
     return (1 + g[..., 0]) / 2, g[..., 1] / 2 * tangents[0] + g[..., 2] / 4 * tangents[1]
 
 
-def expected_sigmoids(loc: Array, variance: Array) -> Array:
-    """E[sigmoid(t)] for many loc (...) and one variance (): a table and a quintic, error below 1e-8.
-
-    The table costs 400 evaluations of the rule, each entry a few operations.
-    """
-    return sigmoid_table(variance)(loc)
-
-
 def sigmoid_table(variance: Array) -> Callable[[Array], Array]:
-    """`expected_sigmoids` of one variance (), whose table is made once for loc in several parts."""
+    """Return loc -> E[sigmoid(t)] of one variance (): a table and a quintic, error below 1e-8.
+
+    The table costs 400 evaluations of the rule, each entry of loc (...) a few operations.
+    """
     width = jnp.maximum(1.0, jnp.sqrt(variance + _VARIANCE_FLOOR) / 2)
     count = round(2 * _TABLE_END / _TABLE_STEP)
     nodes = np.linspace(-_TABLE_END, _TABLE_END, count + 1)
