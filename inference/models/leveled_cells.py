@@ -174,13 +174,8 @@ def shares_of_cells(fields: Sequence[Levels], main: Any, pair: Any) -> Array:
 
 
 def _along(values: Any, axes: tuple[int, ...], d: int) -> Array:
-    """Reshape values to d axes, so that they vary along `axes` and broadcast along the others."""
-    shape = [1] * d
-    if axes[0] > axes[-1]:
-        values, axes = jnp.transpose(values), axes[::-1]
-    for axis, length in zip(axes, jnp.shape(values), strict=True):
-        shape[axis] = length
-    return jnp.reshape(values, shape)
+    """Return values with d axes, that vary along `axes`, in order, and broadcast along the others."""
+    return jnp.expand_dims(values, [axis for axis in range(d) if axis not in axes])
 
 
 def margins(law: Array) -> list[Array]:
@@ -197,20 +192,14 @@ def line_in_cells(fields: Sequence[Levels], law: Array, line: Regression) -> tup
     """
     d, value, spread, start = len(fields), jnp.asarray(line.intercept), jnp.zeros(()), 0
     for axis, (field, shares) in enumerate(zip(fields, margins(law), strict=True)):
-        columns, variance = _columns(field, shares)
-        slopes = line.coefficients[start : start + columns.shape[1]]
-        value, start = value + _along(columns @ slopes, (axis,), d), start + columns.shape[1]
-        if variance is not None:
-            spread = spread + _along(slopes[0] ** 2 * variance, (axis,), d)
+        columns = jnp.asarray(field.columns)
+        if len(field.ends):
+            mean, variance = field.within(shares)
+            columns = mean[:, None]
+            spread = spread + _along(line.coefficients[start] ** 2 * variance, (axis,), d)
+        end = start + columns.shape[1]
+        value, start = value + _along(columns @ line.coefficients[start:end], (axis,), d), end
     return value, spread
-
-
-def _columns(field: Levels, shares: Array) -> tuple[Array, Array | None]:
-    """Return the line's columns at each level, (k, s), and a number's variance there, (k,), or None."""
-    if not len(field.ends):
-        return jnp.asarray(field.columns), None
-    mean, variance = field.within(shares)
-    return mean[:, None], variance
 
 
 def logistic_response(value: Array, spread: Array) -> Array:

@@ -104,13 +104,9 @@ class Features(NamedTuple):
 
 def regression(question: Question) -> Regression:
     """Draw intercept and coefficients, with features and response in [−1, 1]."""
-    return Regression(centre(question), coefficients(question))
-
-
-def centre(question: Question) -> Array:
-    """Draw the response at the middle of the features' bounds."""
-    stated = priors_of(question)["centre"]
-    return numpyro.sample("intercept", law(rescaled(stated, *RecordUnits(question).response)))
+    units = RecordUnits(question)
+    middle = law(rescaled(priors_of(question)["centre"], *units.response))
+    return Regression(numpyro.sample("intercept", middle), coefficients(question))
 
 
 def coefficients(question: Question) -> Array:

@@ -61,8 +61,9 @@ def _from_sums(question: Question, mechanism: Mechanism, summary: QuestionSummar
         )
         numpyro.sample("reports", law, obs=jnp.asarray(statistics))
 
-    data = {"n": summary.n, "statistics": second_moments(summed, summary)}
-    return _model(question, program, data, _summed_moments(summed, summary))
+    total = second_moments(summed, summary)
+    moments = _summed_moments(summed, summary.n, total)
+    return _model(question, program, {"n": summary.n, "statistics": total}, moments)
 
 
 def _model(
@@ -78,14 +79,13 @@ def _model(
     return Model(program, data, first_values(question), parameters, notes, checks, summaries=summaries)
 
 
-def _summed_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> Moments:
-    n, weight = max(summary.n, 1), mechanism.scaled_weight
-    total = second_moments(mechanism, summary) / n
+def _summed_moments(mechanism: GaussianStatistics, n: int, total: Matrix) -> Moments:
+    """Return moments of the clipped records, from noisy Σ vvᵀ."""
+    people, weight = max(n, 1), mechanism.scaled_weight
     scale = np.append(np.ones(len(total) - 2), weight)
-    noise = np.full(len(scale), mechanism.noise_sd / np.sqrt(n))
-    return Moments(
-        total[0, 1:] / (weight * scale), np.diag(total)[1:] / scale**2, noise / scale**2, summary.n
-    )
+    noise = mechanism.noise_sd / np.sqrt(people) / scale**2
+    mean, squares = total[0, 1:] / (weight * scale), np.diag(total)[1:] / scale**2
+    return Moments(mean / people, squares / people, noise, n)
 
 
 def second_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> Matrix:

@@ -19,16 +19,6 @@ from inference.likelihoods.regression.moments import SumLaw
 from inference.likelihoods.regression.sigmoid import response_moments
 
 
-class _SymmetricMatrix(constraints.ParameterFreeConstraint):
-    event_dim = 2
-
-    def __call__(self, x: Array) -> Array:
-        return jnp.all(jnp.isclose(x, jnp.swapaxes(x, -1, -2)), axis=(-1, -2))
-
-    def feasible_like(self, prototype: Array) -> Array:
-        return jnp.zeros_like(prototype)
-
-
 class _Moments(NamedTuple):
     """Mean m (..., p) and covariance C (..., p, p) of v = (constant, features, weighted response)."""
 
@@ -66,7 +56,7 @@ class SummedStatistics(LineOfNormalFeatures):
         "constant_weight": constraints.positive,
         "response_weight": constraints.positive,
     }
-    support = _SymmetricMatrix()
+    support = constraints.real_matrix
     exact: ClassVar[tuple[int, ...]]
     total_count: Array
     noise_variance: Array
