@@ -51,8 +51,11 @@ def numbers(column: Any, field: str, before: int = 0) -> Floats:
     kind = getattr(getattr(column, "dtype", None), "kind", "O")
     if kind in "mM":
         raise AnswerError.say("core.times", field)
-    if kind in "iuf" and np.isfinite(column).all():
-        return np.asarray(column, np.float64)
+    if kind in "iuf":
+        # Convert before the test: pandas skips its missing numbers (pd.NA) in `all`.
+        converted: Floats = np.asarray(column, np.float64)
+        if np.isfinite(converted).all():
+            return converted
     floats = np.empty(len(column))
     for place, value in enumerate(column.tolist() if hasattr(column, "dtype") else column):
         try:

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ldp_client import mechanism_for
@@ -13,6 +14,7 @@ from ldp_client.core import strips
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.mechanisms import MECHANISMS
+from ldp_client.words.text import say
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
@@ -195,6 +197,19 @@ def test_arrays_that_do_not_fit_are_refused_before_any_noise(question, code, ans
         perturb_many(mechanism(question), answers, no_noise)
     assert "secret" not in str(caught.value)
     assert caught.value.field.startswith(question["id"])
+
+
+@pytest.mark.parametrize("kind", ["Int64", "Float64"])
+@pytest.mark.parametrize("name", ["years", "rate"])
+@pytest.mark.parametrize("question", [studies.LINEAR, studies.RECORD], ids=["statistics", "record"])
+@pytest.mark.parametrize("turn", [perturb_many, quantise_many])
+def test_a_blank_of_pandas_is_missing(turn, question, name, kind):
+    """Below the blank lies an arbitrary number."""
+    columns = {**AGES, "rate": ONES, name: pd.Series([1, None], dtype=kind)}
+    with raises(AnswerError, "core.row", f"row 2: {say('core.missing')}", field=f"{question['id']}.{name}"):
+        turn(mechanism(question), columns)
+    columns[name] = pd.Series([1, 1], dtype=kind)
+    assert len(turn(mechanism(question), columns)) == 2
 
 
 def test_values_under_a_mask_that_hides_none_are_used():

@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ldp_client.documents.errors import AnswerError, MissingExtraError
@@ -103,6 +104,17 @@ def test_a_masked_value_is_missing(size):
         mechanism().quantise({**part, "v": hidden})
     unmasked = mechanism().quantise({**part, "v": np.ma.masked_array(part["v"])})
     assert unmasked.sums == mechanism().quantise(part).sums
+
+
+@pytest.mark.parametrize("kind", ["Int64", "Float64"])
+@pytest.mark.parametrize("name", ["v", "pe"])
+def test_a_blank_of_pandas_is_missing(name, kind):
+    """Below the blank lies an arbitrary number."""
+    part = {column: values[:10] for column, values in COLUMNS.items()}
+    blank = pd.Series(np.rint(part[name]), dtype=kind)
+    blank[6] = pd.NA
+    with raises(AnswerError, "core.row", f"7: {say('core.missing')}", field=f"power.{name}"):
+        mechanism().quantise({**part, name: blank})
 
 
 def test_fewer_rows_than_a_group_are_refused():
