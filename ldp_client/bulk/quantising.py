@@ -71,10 +71,17 @@ def quantise_many(mechanism: Mechanism, answers: Any) -> Quantised:
     of single answers.
     """
     if isinstance(answers, dict):
-        if isinstance(mechanism, (GaussianRecord, GaussianStatistics, SampledProducts)):
+        # Squared lengths on the fine grid of a small norm do not fit in 64 bits: these go one by one.
+        grid = mechanism.grid if isinstance(mechanism, GaussianRecord) else 1
+        is_fine = len(answers) * grid**2 >= 1 << 62
+        if isinstance(mechanism, (GaussianRecord, GaussianStatistics, SampledProducts)) and not is_fine:
             return _records(mechanism, answers)
-        columns = [without_mask(column) for column in answers.values()]
-        answers = [dict(zip(answers, values)) for values in zip(*columns)]
+        columns = [without_mask(column) for column in in_rows(mechanism.field, answers).values()]
+        columns = [column.tolist() if hasattr(column, "tolist") else column for column in columns]
+        for name, column in zip(answers, columns):
+            if len(column) != len(columns[0]):
+                raise AnswerError.say("core.one_column", f"{mechanism.field}.{name}")
+        answers = [dict(zip(answers, values)) for values in zip(*columns, strict=True)]
     answers = without_mask(in_rows(mechanism.field, answers))
     if isinstance(answers, np.ndarray) and answers.ndim == 1:
         if isinstance(mechanism, ChoiceMechanism):

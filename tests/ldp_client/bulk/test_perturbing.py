@@ -146,6 +146,22 @@ def test_columns_of_records_are_quantised_as_one_by_one(question):
     assert quantise_many(m, columns).tolist() == [m.quantise(record) for record in records]
 
 
+@pytest.mark.parametrize("question", [studies.RECORD, studies.YES_NO_RECORD], ids=["number", "yes or no"])
+def test_records_on_a_fine_grid_are_quantised_as_one_by_one(question):
+    """Squares of 20 features exceed 64 bits at this norm."""
+    names = [f"x{place}" for place in range(20)]
+    features = [{"id": name, "bounds": ["0", "1"]} for name in names]
+    stated = {**studies.NOISY_RECORD, "epsilon": "8", "delta": "1e-3"}
+    m = mechanism(question, norm="0.0011", features=features, mechanism=stated)
+    ends = np.random.default_rng(7).integers(0, 2, (20, 20))
+    columns = {**dict(zip(names, ends.T)), question["response"]["id"]: np.full(20, True if m.binary else 2.0)}
+    for given in (columns, {name: column.tolist() for name, column in columns.items()}):
+        records = [{name: column[row].item() for name, column in columns.items()} for row in range(20)]
+        assert np.asarray(quantise_many(m, given)).tolist() == [m.quantise(record) for record in records]
+    with raises(AnswerError, "core.one_column", field=f"{m.field}.x3"):
+        quantise_many(m, {**columns, "x3": np.zeros(19)})
+
+
 def masked(values, *hidden):
     return np.ma.masked_array(values, [index in hidden for index in range(len(values))])
 
