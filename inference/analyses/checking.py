@@ -48,7 +48,7 @@ def checked(
     middles = _middles(analysis, sites) if is_public else np.zeros(len(analysis.cells.frame))
     pairs = _pairs(analysis, middles)
     found = [_compared(analysis, *pair, sites, random, by) for pair in pairs]
-    against = against_columns(analysis, sites, middles)
+    against = tuple(against_columns(analysis, sites, middles))
     kept = np.concatenate([one.kept for one in found])
     if not kept.any():
         return Unchecked(FEW, against)

@@ -7,7 +7,7 @@ but all bands together do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import jax
 import jax.numpy as jnp
@@ -17,13 +17,12 @@ from jax import Array
 from numpyro import handlers
 from scipy import stats
 
-from inference.analyses.channel import Channel
 from inference.analyses.program import Assembled
 from inference.analyses.subgroups import MOST_LEVELS, levels_or_bands
 from inference.analyses.table import Codes, Private, Values
 from inference.compiling import compiled
 from inference.results.predictive import FALSE_ALARM
-from inference.results.verdict import FIT, Finding, findings
+from inference.results.verdict import FIT, Finding
 
 # Levels and bands whose count of a kind varies less carry almost no information.
 LEAST_VARIANCE = 1.0
@@ -31,68 +30,59 @@ LEAST_VARIANCE = 1.0
 EXPECTED = ""
 
 
-def against_columns(analysis: Assembled, sites: Mapping[str, Values], middles: Values) -> tuple[Finding, ...]:
-    """Return reasons against the model, at most once in a thousand sound models for each private predictor.
+def against_columns(analysis: Assembled, sites: Mapping[str, Values], middles: Values) -> Iterator[Finding]:
+    """Yield reasons against the model, at most once in a thousand sound models for each private predictor.
 
     The predictor's reports are compared with the fit's expectation given everything else, including the
     outcome. sites: {site: (1, draws, …)}. middles: (cells,) the expected value of a public number.
     """
-    levels = _levels(analysis, middles)
-    found = []
-    for one in analysis.predictors:
-        codes = analysis.cells.reports[one.name]
+    if not analysis.predictors:
+        return
+    columns, outcome = _columns(analysis, middles), analysis.formula.outcome
+    for predictor in analysis.predictors:
+        codes, channel = analysis.cells.reports[predictor.name], predictor.choices
         said = codes >= 0
         counts = analysis.cells.counts[said].astype(np.float64)
-        chances = _chances(analysis, one, sites)[said]
-        p: dict[str, list[float]] = {}
-        for kind in _kinds(one.choices):
-            shows, chance = one.choices.shows[codes[said], kind], chances[:, kind]
-            along = {name: level[said] for name, level in levels.items()}
-            along[EXPECTED] = levels_or_bands(pd.Series(chance), counts, MOST_LEVELS)
-            for name, level in along.items():
-                p.setdefault(name, []).extend(_p_values(level, counts, shows, chance))
-        tried = sum(map(len, p.values()))
-        wrong = {name: min(each) for name, each in p.items() if each and tried * min(each) < FALSE_ALARM}
-        if wrong:
-            found.append(_said(one.name, min(wrong, key=lambda name: wrong[name]), analysis.formula.outcome))
-    return findings(FIT, found)
+        chances = _chances(analysis, predictor, sites)[said]
+        every: dict[str, list[float]] = {}
+        # If each report is of exactly one kind, the last follows from the others.
+        for kind in range(channel.shows.shape[1] - channel.exact):
+            shows, chance = channel.shows[codes[said], kind], chances[:, kind]
+            levels = {name: level[said] for name, level in columns.items()}
+            levels[EXPECTED] = levels_or_bands(pd.Series(chance), counts, MOST_LEVELS)
+            for name, level in levels.items():
+                every.setdefault(name, []).extend(_p_values(level, counts, shows, chance))
+        tried = sum(map(len, every.values()))
+        least = {name: min(each) for name, each in every.items() if each}
+        worst = min(least, key=lambda name: least[name], default=EXPECTED)
+        if least and tried * least[worst] < FALSE_ALARM:
+            where = "are not where the fit expects them"
+            if worst != EXPECTED:
+                where = f"do not go with {worst} as the fit expects"
+            reason = (
+                f"the reports of {predictor.name} {where}: it may use {outcome} as evidence on "
+                f"{predictor.name}, whose coefficient is then an artefact"
+            )
+            yield Finding(FIT, reason)
 
 
-def _said(name: str, column: str, outcome: str) -> str:
-    where = "are not where the fit expects them"
-    if column != EXPECTED:
-        where = f"do not go with {column} as the fit expects"
-    return (
-        f"the reports of {name} {where}: it may use {outcome} as evidence on {name}, whose "
-        "coefficient is then an artefact"
-    )
-
-
-def _kinds(channel: Channel) -> range:
-    """Return the kinds to check. If each report is of exactly one kind, the last follows from the others."""
-    return range(channel.shows.shape[1] - channel.exact)
-
-
-def _levels(analysis: Assembled, middles: Values) -> Mapping[str, Codes]:
+def _columns(analysis: Assembled, middles: Values) -> Mapping[str, Codes]:
     """Return {column: each pattern's level or band}, for the public columns and the outcome."""
-    cells = analysis.cells
+    cells, response = analysis.cells, analysis.response
     columns = {str(name): cells.frame[name].iloc[cells.cell] for name in cells.frame.columns}
-    columns[analysis.formula.outcome] = pd.Series(_outcome(analysis, middles))
+    if response is None:
+        assert analysis.values is not None
+        columns[analysis.formula.outcome] = pd.Series(analysis.values - middles[cells.cell])
+    else:
+        codes = cells.reports[response.name]
+        number = response.number
+        values = number.reports[codes] if number is not None else list(map(str, codes))
+        columns[analysis.formula.outcome] = pd.Series(values)
     counts = cells.counts.astype(np.float64)
     return {
         name: levels_or_bands(column.reset_index(drop=True), counts, MOST_LEVELS)
         for name, column in columns.items()
     }
-
-
-def _outcome(analysis: Assembled, middles: Values) -> Values | list[str]:
-    """Return each pattern's distance from the expected number, its choice, or its report."""
-    cells, response = analysis.cells, analysis.response
-    if response is None:
-        assert analysis.values is not None
-        return analysis.values - middles[cells.cell]
-    codes = cells.reports[response.name]
-    return response.number.reports[codes] if response.number is not None else list(map(str, codes))
 
 
 def _chances(analysis: Assembled, one: Private, sites: Mapping[str, Values]) -> Values:
