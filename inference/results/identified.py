@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from inference.results.intervals import USUAL, Interval
 from ldp_client.documents.errors import UsageError
 from summaries.influence import FALSE_SHARE
 
@@ -76,11 +75,6 @@ class IdentifiedSets:
         }
         here = {} if self.here is None else {"of_this_question": self.here}
         return {"share": self.share, **here, "sets": sets, **({"open": self.open} if self.open else {})}
-
-
-def level_of_sets(interval: Interval) -> str:
-    """Return the level to append to a set's label if the interval's level is not also 90 %."""
-    return " (90 %)" if interval.level != USUAL.level else ""
 
 
 def set_of(found: IdentifiedSets | None, name: str) -> Bounds | None:

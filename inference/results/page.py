@@ -11,7 +11,7 @@ from inference.results.chain_plots import chains_in_words
 from inference.results.citation import citation_of
 from inference.results.earlier_steps import NOTHING, Earlier
 from inference.results.headline import headlines, lists_in_words
-from inference.results.identified import level_of_sets, set_of
+from inference.results.identified import set_of
 from inference.results.intervals import USUAL, Interval, between, in_words, rounded_up, written
 from inference.results.plots import Draws, Pictures, pictures_of
 from inference.results.posterior import Posterior
@@ -190,7 +190,7 @@ def false_heading(posterior: Posterior, interval: Interval = USUAL) -> str:
     found = posterior.identified
     if found is None or not found.sets:
         return ""
-    return found.label + level_of_sets(interval)
+    return found.label + (" (90 %)" if interval.level != USUAL.level else "")
 
 
 def _set(posterior: Posterior, name: str) -> str:
