@@ -202,6 +202,14 @@ def invite(
         # People without names cannot be told apart.
         unnamed = (TicketRow.study == number, TicketRow.public == carried[0], TicketRow.name == "")
         ended = _changed(session, delete(TicketRow).where(*unnamed, UNUSED))
+        # Counted after that, to count a token issued until then.
+        left = session.scalar(select(func.count()).select_from(TicketRow).where(*unnamed)) or 0
+        if left and not is_second:
+            raise InputError(
+                f"{counted(left, 'ticket')} of people without names got a token, or may have: with new ones, "
+                "they may send two reports. If that is intended, add --second-token",
+                code="issuer.unnamed_tokens",
+            )
         warnings = [f"{counted(ended, 'ticket')} of people without names ended"]
     tickets = new_tickets(session, number, carried, [person.name for person in people])
     audit_log.record(session, by, "invite", study_id, counted(len(people), "ticket"))

@@ -254,7 +254,10 @@ def test_new_unnamed_codes_end_earlier_ones(small, capsys):
     assert [small.ask(code) for code in (*first, *second)] == [401, 401, 200, 200]
     # Those with names are others.
     assert small.counts() == [(5, 2)]
-    third = unnamed(small, "third.csv", "--again")
+    with pytest.raises(TransferError, match="2 tickets of people without names got a token"):
+        unnamed(small, "third.csv", "--again")
+    assert small.counts() == [(5, 2)]
+    third = unnamed(small, "third.csv", "--again", "--second-token")
     assert [small.ask(code) for code in third] == [200, 200]
 
 
