@@ -143,13 +143,19 @@ class Metrics:
         """Return the counts of all processes if there are several, else this process's."""
         if METRICS_FOLDER not in os.environ:
             return self._registry.collect()
+        folder = Path(os.environ[METRICS_FOLDER])
         # The gauges of killed processes go, with their queues; their counts stay.
-        for file in Path(os.environ[METRICS_FOLDER]).glob("gauge_live*.db"):
+        for file in folder.glob("gauge_live*.db"):
             try:
                 os.kill(int(file.stem.rpartition("_")[2]), 0)
             except ProcessLookupError:
                 file.unlink(missing_ok=True)
-        return cast(Iterable[Metric], MultiProcessCollector(None).collect())  # type: ignore[no-untyped-call]
+            except PermissionError:
+                # A process of another user has the number now.
+                pass
+        # A file is empty until its starting process has sized it, and stays empty if that was killed before.
+        files = [str(file) for file in folder.glob("*.db") if file.stat().st_size]
+        return cast(Iterable[Metric], MultiProcessCollector.merge(files))  # type: ignore[no-untyped-call]
 
 
 def rendered(measures: Iterable[Metric]) -> bytes:

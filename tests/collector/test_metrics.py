@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -86,9 +87,21 @@ def test_killed_worker_loses_no_counts(tmp_path, monkeypatch):
     monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
     subprocess.run([sys.executable, "-c", KILLED], cwd=REPOSITORY, check=False)
     assert list(tmp_path.glob("gauge_live*.db"))
+    # What a worker leaves that is killed as it starts.
+    (tmp_path / "counter_1.db").write_bytes(b"")
     text = Metrics().render().decode()
     assert "ldpkit_reports_accepted_total 7.0" in text
     assert "ldpkit_queue_reports 500" not in text
+
+
+def test_number_of_killed_worker_may_be_another_users_process(tmp_path, monkeypatch):
+    def kill(_number, _signal):
+        raise PermissionError
+
+    monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
+    monkeypatch.setattr(os, "kill", kill)
+    (tmp_path / "gauge_livesum_1.db").write_bytes(b"")
+    assert Metrics().totals().accepted == 0
 
 
 def test_unpublished_study_id_is_not_a_label(habits, make_study, make_report):
