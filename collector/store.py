@@ -388,16 +388,17 @@ class StudyOverview(NamedTuple):
 
 def study_overviews(session: Session) -> list[StudyOverview]:
     """Return every study, by id."""
-    versions: dict[int, list[int]] = defaultdict(list)
-    for study, version in sorted(map(tuple, session.execute(select(DocumentRow.study, DocumentRow.version)))):
-        versions[study].append(version)
+    # Versions are read last, so that they include each counted report's: one may be published meanwhile.
     keys = (REPORTS.c.study, REPORTS.c.version, REPORTS.c.day)
     counted = select(*keys, func.count()).where(REPORTS.c.payloads != b"").group_by(*keys)
     arrivals: dict[int, list[Arrivals]] = defaultdict(list)
     for study, *count in sorted(map(tuple, session.execute(counted))):
         arrivals[study].append(Arrivals(*count))
     columns = [STUDIES.c[name] for name in StudyOverview._fields if name in STUDIES.c]
-    rows = session.execute(select(*columns).order_by(STUDIES.c.id))
+    rows = session.execute(select(*columns).order_by(STUDIES.c.id)).all()
+    versions: dict[int, list[int]] = defaultdict(list)
+    for study, version in sorted(map(tuple, session.execute(select(DocumentRow.study, DocumentRow.version)))):
+        versions[study].append(version)
     return [StudyOverview._make([*row, versions[row.number], arrivals[row.number]]) for row in rows]
 
 

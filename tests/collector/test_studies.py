@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from sqlalchemy import update
+
+from collector import store
 from collector.studies import publish
-from tests.collector.conftest import build_study
+from tests.collector.conftest import TODAY, build_study
 
 
 def page(harness, **headers):
@@ -48,3 +51,22 @@ def test_documents_in_memory_are_bounded_in_bytes(habits, monkeypatch):
         for number in range(4):
             assert current.find(f"study-{number}") is not None
             assert size * sum(current.knows(f"study-{one}") for one in range(4)) <= 3 * size
+
+
+def test_overview_has_version_published_between_its_statements(habits, monkeypatch):
+    """Version 2 and its first report arrive while the database is read: the status used to be 500."""
+    with habits.collector.database.write() as session:
+        execute, is_later = session.execute, []
+
+        def publish_meanwhile(statement):
+            result = execute(statement).freeze()()
+            if not is_later:
+                is_later.append(True)
+                store.add_document(session, 1, 2, "0" * 64, b"{}", "")
+                store.insert_reports(session, 1, TODAY, [store.PackedReport(bytes(16), 2, b"x")])
+                session.connection().execute(update(store.STUDIES).values(version=2))
+            return result
+
+        monkeypatch.setattr(session, "execute", publish_meanwhile)
+        (study,) = store.study_overviews(session)
+    assert {study.version, *(count.version for count in study.arrivals)} <= set(study.versions)
