@@ -12,6 +12,7 @@ from sqlalchemy import create_engine, select, text
 from collector import clock, daily
 from collector.daily import LOOK_SECONDS, RETRY_SECONDS, UnfinishedError, Upkeep
 from collector.models import UpkeepRow
+from collector.retention import delete_study
 from collector.tickets.codes import make_tickets
 from tests.collector.conftest import build_report
 
@@ -88,6 +89,23 @@ def test_order_is_erased_when_a_study_closes(ordered, study):
     assert upkeep.run(ordered.day)
     assert days_in_order(ordered) == {ordered.day}
     assert not upkeep.run(ordered.day)
+
+
+@pytest.mark.attack(11)
+def test_upkeep_after_deletion_of_study_is_due(ordered, study):
+    """An upkeep runs while a study is deleted: the bytes of its reports must not stay in the files."""
+    send(ordered, study)
+    upkeep, ran = Upkeep(ordered.collector.database, lambda: ordered.day, b""), []
+    upkeep.run(ordered.day)
+
+    def act(change):
+        result = ordered.collector.writer.act(change)
+        ran.append(upkeep.run(ordered.day))
+        return result
+
+    assert delete_study(act, ordered.collector.rules.find, "habits", "ann")
+    assert ran[0]
+    assert ran[-1]
 
 
 @pytest.mark.attack(12)
