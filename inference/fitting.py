@@ -268,7 +268,7 @@ def fit_table(
     study: Study, question: Question, part: QuestionSummary, how: How, more: tuple[Finding, ...] = ()
 ) -> Posterior:
     """Fit a regression to data holders' reports, by any method."""
-    statistics = holder_statistics(question, cast(TableMechanism, mechanisms_of(study)[question.id]), part)
+    statistics = holder_statistics(cast(TableMechanism, mechanisms_of(study)[question.id]), part)
     own_seed = seed_of(how.seed, question.id, {"sums": statistics.sums})
     differ = partial(holders_differ, question, statistics, own_seed)
     if how.method in SAMPLERS:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import numpyro
@@ -46,12 +48,13 @@ def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior, in_sds:
         )
         observe(found.law(second, data), statistics)
 
-    start = moment_start(statistics, rows_of(statistics).expected)
+    start: dict[str, Any] = moment_start(statistics, rows_of(statistics).expected)
+    factor = start["feature_sd"][:, None] * start.get("feature_correlation", 1.0)
     initial = {
-        "theta": np.concatenate([np.full(int(constant), start.intercept), start.coefficients]),
-        "variance": start.sd**2,
-        "precision_factor": np.linalg.cholesky(np.linalg.inv(start.feature_covariance)),
-        **({"feature_mean": start.feature_mean} if constant else {}),
+        "theta": np.append([start["intercept"]] if constant else [], start["coefficients"]),
+        "variance": start["sd"] ** 2,
+        "precision_factor": np.linalg.cholesky(np.linalg.inv(factor @ factor.T)),
+        **({"feature_mean": start["feature_mean"]} if constant else {}),
         **found.initial,
     }
     data = {**found.data, **{f"prior_{name}": value for name, value in prior._asdict().items()}}

@@ -16,15 +16,13 @@ from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.tables import TableMechanism
-from schemas import Question, Report, Study
+from schemas import Report, Study
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS, sets_of
 from summaries.reductions.choice import keeps_patterns
 
 
-def holder_statistics(
-    question: Question, mechanism: TableMechanism, summary: QuestionSummary
-) -> HolderStatistics:
+def holder_statistics(mechanism: TableMechanism, summary: QuestionSummary) -> HolderStatistics:
     """Return each holder's noisy sums as symmetric matrices in scaled units.
 
     With an intercept, entry (0, 0) is the released number of records, with its noise.
@@ -50,9 +48,6 @@ def holder_statistics(
         law="laplace" if mechanism.law == "laplace" else "gaussian",
         intercept=mechanism.intercept,
         count_sd=mechanism.count_noise_sd,
-        norm=float(question.norm or 1),
-        epsilon=float(question.mechanism.epsilon),
-        delta=float(question.mechanism.delta or 0),
         average=mechanism.average,
         fourth_moments=_fourth_moments(mechanism, sums, counts, powers) if mechanism.products else None,
     )

@@ -7,7 +7,7 @@ approximation of a holder's sums can matter.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -27,48 +27,43 @@ from schemas import Question
 LARGEST_MEAN, LARGEST_SLOPE, LEAST_SPREAD = 0.9, 2.0, 0.05
 
 
-class Start(NamedTuple):
-    """Intercept, coefficients (d,), residual sd; the features' mean (d,) and covariance (d, d)."""
-
-    intercept: float
-    coefficients: Matrix
-    sd: float
-    feature_mean: Matrix
-    feature_covariance: Matrix
-
-
-def moment_start(statistics: HolderStatistics, rows: Matrix) -> Start:
-    """Estimate a start from the holders' total over rows (j,); no covariance is smaller than its noise."""
-    d = statistics.features
+def moment_start(statistics: HolderStatistics, rows: Matrix) -> dict[str, object]:
+    """Estimate starting values from the total over rows (j,); no covariance is smaller than its noise."""
+    first, d, summed = int(statistics.intercept), statistics.features, max(float(rows.sum()), 1.0)
     mean, covariance = mean_and_covariance(statistics, rows)
+    # The noise's largest sd in the mean of a product of features.
+    noise = np.max(statistics.noise[first:-1, first:-1]) * np.sqrt(statistics.holders) / summed
     values, axes = np.linalg.eigh(covariance[:d, :d])
-    floor = np.clip(_noise_level(statistics, rows), LEAST_SPREAD**2, 0.25)
-    features = (axes * np.clip(values, floor, 4.0)) @ axes.T
+    features = (axes * np.clip(values, np.clip(noise, LEAST_SPREAD**2, 0.25), 4.0)) @ axes.T
     slopes = np.linalg.solve(features, covariance[:d, d])
     slopes = slopes * min(1.0, LARGEST_SLOPE / max(float(np.linalg.norm(slopes)), 1e-9))
     variance = covariance[d, d] - slopes @ features @ slopes
     known = statistics.has_squares and variance > LEAST_SPREAD**2
-    sd = float(np.sqrt(min(variance, 1.0))) if known else 0.3
-    return Start(float(mean[d] - slopes @ mean[:d]), slopes, sd, mean[:d], features)
+    spread = np.sqrt(np.diag(features))
+    start: dict[str, object] = {
+        "coefficients": slopes,
+        "sd": float(np.sqrt(min(variance, 1.0))) if known else 0.3,
+        "feature_sd": spread,
+    }
+    if d > 1:
+        # Shrink the estimate a little: chains must not start at the edge of the parameter space.
+        correlation = 0.9 * features / np.outer(spread, spread) + 0.1 * np.eye(d)
+        start["feature_correlation"] = np.linalg.cholesky(correlation)
+    if statistics.intercept:
+        start |= {"intercept": float(mean[d] - slopes @ mean[:d]), "feature_mean": mean[:d]}
+    return start
 
 
 def mean_and_covariance(statistics: HolderStatistics, rows: Matrix) -> tuple[Matrix, Matrix]:
     """Return mean (d + 1,) and covariance (d + 1, d + 1) of the records (x, y)."""
     k, constant = statistics.average, int(statistics.intercept)
     summed = max(float(rows.sum()), 1.0)
-    total = np.where(np.isfinite(statistics.noise), statistics.sums.sum(axis=0), 0.0) / summed
+    total = statistics.sums.sum(axis=0) / summed
     mean = np.zeros(statistics.features + 1)
     if constant:
         mean = np.clip(total[0, 1:] / k, -LARGEST_MEAN, LARGEST_MEAN)
     second = total[constant:, constant:]
     return mean, second - k * np.outer(mean, mean)
-
-
-def _noise_level(statistics: HolderStatistics, rows: Matrix) -> float:
-    """Return the noise's largest sd in the mean of a product of features."""
-    first = int(statistics.intercept)
-    largest = float(np.max(statistics.noise[first:-1, first:-1]))
-    return float(largest * np.sqrt(statistics.holders) / max(float(rows.sum()), 1.0))
 
 
 # With this many rows, errors were 1.06 times the stated sd (two features, almost no noise).
@@ -90,8 +85,7 @@ def clipped_records_notes(question: Question, statistics: HolderStatistics, rows
     most = rows.expected + NOISE_SDS * np.sqrt(rows.variance)
     mean, covariance = mean_and_covariance(statistics, most)
     first = int(statistics.intercept)
-    scales = np.diag(statistics.noise)[first:] * (2**0.5 if statistics.law == "laplace" else 1.0)
-    noise = scales * np.sqrt(statistics.holders) / most.sum()
+    noise = np.sqrt(np.diag(statistics.noise_variance)[first:] * statistics.holders) / most.sum()
     return clipping_notes(question, Moments(mean, np.diag(covariance) + mean**2, noise, most.sum()))
 
 
@@ -137,8 +131,7 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
     counted = rows_of(statistics)
     rows = counted.expected
     n = round(float(rows.sum()) * average)
-    start = moment_start(statistics, rows)
-    initial = {**_initial(start, constant), **found.initial}
+    initial = {**moment_start(statistics, rows), **found.initial}
     return Model(
         program,
         {"n": n, **found.data},
@@ -174,19 +167,6 @@ def _central_sites(question: Question) -> dict[str, Any]:
         "feature_covariance": feature_covariance(question),
         "sd": residual_sd(question),
     }
-
-
-def _initial(start: Start, constant: bool) -> dict[str, object]:
-    spread = np.sqrt(np.diag(start.feature_covariance))
-    correlation = start.feature_covariance / np.outer(spread, spread)
-    # Shrink the estimate a little: chains must not start at the edge of the parameter space.
-    correlation = 0.9 * correlation + 0.1 * np.eye(len(spread))
-    initial: dict[str, object] = {"coefficients": start.coefficients, "sd": start.sd, "feature_sd": spread}
-    if len(spread) > 1:
-        initial["feature_correlation"] = np.linalg.cholesky(correlation)
-    if constant:
-        initial |= {"intercept": start.intercept, "feature_mean": start.feature_mean}
-    return initial
 
 
 def parameters_of(question: Question, constant: bool) -> Callable[[Draws], dict[str, NDArray[np.float64]]]:

@@ -52,7 +52,7 @@ def refusal(statistics: HolderStatistics) -> str:
         return "it needs noise on every sum"
     if statistics.law == "gaussian" and _shape(statistics) is not None:
         return ""
-    entries = len(_pairs(statistics))
+    entries = int(_released(statistics).sum())
     if statistics.law == "laplace" and entries * statistics.holders > MOST_SCALES:
         return (
             f"Laplace noise on {entries * statistics.holders} sums is too much: at most {MOST_SCALES} of all "
@@ -92,63 +92,54 @@ def _shape(statistics: HolderStatistics) -> NoiseShape | None:
     return noise_shape(statistics.noise, statistics.intercept)
 
 
-def _pairs(statistics: HolderStatistics) -> Any:
-    """Return the coordinates (D, 2) of the released entries, without the number of records."""
-    return np.argwhere(_released(statistics))
-
-
 def _released(statistics: HolderStatistics) -> Any:
+    """Return which entries (p, p) above the diagonal were released, without the number of records."""
     released = np.triu(np.isfinite(statistics.noise))
     released[0, 0] &= not statistics.intercept
     return released
 
 
 def _total(statistics: HolderStatistics, rows: Rows) -> Mapping[str, Matrix]:
-    variance = np.square(statistics.noise) * (2 if statistics.law == "laplace" else 1)
-    released = _released(statistics)
+    """Return the fields of `Total`."""
+    variance = np.where(_released(statistics), statistics.noise_variance, 0.0)
     return {
-        "total": np.where(released, statistics.sums.sum(axis=0), 0.0),
+        "total": np.where(_released(statistics), statistics.sums.sum(axis=0), 0.0),
         "rows": rows.expected.sum(),
         "rows_variance": rows.variance.sum(),
-        "noise_variance": statistics.holders * np.where(released, variance, 0.0),
+        "noise_variance": statistics.holders * variance,
     }
 
 
 def _fast(statistics: HolderStatistics, shape: NoiseShape) -> Observed:
-    constant, counted = statistics.intercept, statistics.count_sd > 0
-    rows = rows_of(statistics)
-    scaled = np.where(np.isfinite(statistics.noise), statistics.sums, 0.0) / np.outer(
-        shape.scale, shape.scale
-    )
+    rows, constant = rows_of(statistics), statistics.intercept
+    scaled = statistics.sums / np.outer(shape.scale, shape.scale)
     if constant:
         scaled[:, 0, 0] = rows.expected * statistics.average / shape.scale[0] ** 2
     alike = bool(np.all(rows.variance == rows.variance[:1]))
     sums, groups = (grouped if alike else one_by_one)(scaled, rows.expected)
-    variance = np.full(len(groups.at), rows.variance[0]) if alike and len(groups.at) else rows.variance
-    data = {"statistics": sums, **groups._asdict(), "count_variance": variance, **_total(statistics, rows)}
+    data = {"statistics": sums, **groups._asdict(), **_total(statistics, rows)}
     data |= {"scale": np.asarray(shape.scale), "excess": np.asarray(shape.excess)}
+    if statistics.count_sd > 0:
+        variance = rows.variance[:1] if alike else rows.variance
+        data["count_variance"] = np.broadcast_to(variance, groups.at.shape)
 
     def law(second: Array, data: Mapping[str, Array]) -> HolderLaw:
-        found = HolderGroups(*(data[name] for name in HolderGroups._fields))
         noise = NoiseShape(data["scale"], shape.places, data["excess"])
-        total = _total_of(data)
-        return HolderSums(
-            second, found, data["count_variance"], noise, constant=constant, counted=counted, total=total
-        )
+        groups, total = _fields(HolderGroups, data), _fields(Total, data)
+        return HolderSums(second, groups, data.get("count_variance"), noise, constant=constant, total=total)
 
     return Observed(data, law, {})
 
 
 def _dense(statistics: HolderStatistics) -> Observed:
-    rows, pairs = rows_of(statistics), _pairs(statistics)
+    rows, pairs = rows_of(statistics), np.argwhere(_released(statistics))
     first, second_index = pairs.T
-    noise = statistics.noise[first, second_index]
-    laplace = statistics.law == "laplace"
+    variance, laplace = statistics.noise_variance[first, second_index], statistics.law == "laplace"
     data = {
         "statistics": statistics.sums[:, first, second_index],
         "records": rows.expected,
         "count_variance": rows.variance,
-        "variances": np.broadcast_to(np.square(noise) * (1 + laplace), (statistics.holders, len(noise))),
+        "variances": np.broadcast_to(variance, (statistics.holders, len(variance))),
         **_total(statistics, rows),
     }
 
@@ -165,7 +156,7 @@ def _dense(statistics: HolderStatistics) -> Observed:
             variances,
             pairs,
             constant=statistics.intercept,
-            total=_total_of(data),
+            total=_fields(Total, data),
         )
 
     if not laplace:
@@ -173,5 +164,6 @@ def _dense(statistics: HolderStatistics) -> Observed:
     return Observed(data, law, {"noise_scale": np.ones(data["variances"].shape)}, LAPLACE_ACCEPTANCE)
 
 
-def _total_of(data: Mapping[str, Array]) -> Total:
-    return Total(data["total"], data["rows"], data["rows_variance"], data["noise_variance"])
+def _fields(kind: Any, data: Mapping[str, Array]) -> Any:
+    """Return the named tuple whose fields are among the data."""
+    return kind(*(data[name] for name in kind._fields))

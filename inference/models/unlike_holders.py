@@ -51,80 +51,44 @@ def holders_differ(
 
 def p_value(statistics: HolderStatistics, lines: Lines, seed: int = 0) -> float:
     """Return the probability that holders sharing one line are as far apart as these."""
-    sums, noise = _with_constant(statistics)
-    q = statistics.columns
+    # 1. The sums, with the number of records filled in. Squares of the response are not used.
+    rows, q = rows_of(statistics), statistics.columns
+    records = rows.expected * statistics.average
+    sums, noise = statistics.sums.copy(), statistics.noise_variance
+    noise = np.where(np.isfinite(noise), noise, 0.0)
+    if statistics.intercept:
+        sums[:, 0, 0], noise[0, 0] = records, rows.variance.max() * statistics.average**2
     gram, cross = sums[:, :q, :q], sums[:, :q, q]
-    covariance = lines.variance * _positive(gram, rows_of(statistics).expected * statistics.average)
-    covariance = covariance + _noise_covariance(noise, lines.second)
-    # Whitened, the sums of each holder are linear in the line: least squares take the best one out.
-    white = np.linalg.inv(np.linalg.cholesky(covariance))
+    # 2. The covariance of each holder's sums: of sampling, with a positive definite Gram matrix, and of Eθ
+    # for the symmetric noise E.
+    values, axes = np.linalg.eigh(gram)
+    values = np.maximum(values, FLOOR * np.maximum(records, 1.0)[:, None])
+    sampling = lines.variance * (axes * values[:, None]) @ np.swapaxes(axes, -1, -2)
+    of_noise = noise * lines.second
+    np.fill_diagonal(of_noise, noise @ np.diag(lines.second))
+    # 3. Whitened, the sums of each holder are linear in the line: least squares take the best one out.
+    white = np.linalg.inv(np.linalg.cholesky(sampling + of_noise[:q, :q]))
     design = (white @ gram).reshape(-1, q)
     basis = np.linalg.qr(design)[0]
-    squares = _left(basis, (white @ cross[..., None]).reshape(1, -1))
+    seen = float(_left(basis, (white @ cross[..., None]).reshape(1, -1))[0])
     if statistics.law == "gaussian":
-        return squares_beyond(float(squares[0]), len(design) - q)
-    return _drawn_p(float(squares[0]), basis, white, covariance, noise, lines, seed)
+        return squares_beyond(seen, len(design) - q)
+    # 4. Under Laplace noise the squares are simulated.
+    random, sizes = np.random.default_rng(seed), np.sqrt(np.diag(lines.second))
+    root = np.linalg.cholesky(sampling + 1e-12 * np.eye(q))
+    beyond = 0
+    for _ in range(DRAWN // AT_ONCE):
+        entries = random.laplace(size=(AT_ONCE, *sums.shape)) * np.sqrt(noise / 2)
+        entries = np.triu(entries) + np.swapaxes(np.triu(entries, 1), -1, -2)
+        of_records = root @ random.normal(size=(AT_ONCE, len(sums), q, 1))
+        drawn = white @ (entries[:, :, :q] @ sizes[:, None] + of_records)
+        beyond += int(np.sum(_left(basis, drawn.reshape(AT_ONCE, -1)) >= seen))
+    return (1 + beyond) / (1 + DRAWN)
 
 
 def _left(basis: Matrix, white: Matrix) -> Matrix:
     """Return sums of squares (…,) of white numbers (…, entries), after projecting out basis (entries, q)."""
     return np.asarray(np.sum((white - (white @ basis) @ basis.T) ** 2, axis=-1))
-
-
-def _drawn_p(
-    seen: float,
-    basis: Matrix,
-    white: Matrix,
-    covariance: Matrix,
-    noise: Matrix,
-    lines: Lines,
-    seed: int,
-) -> float:
-    """Simulate the p-value with Laplace noise of sds `noise` (p, p)."""
-    random = np.random.default_rng(seed)
-    holders, q = white.shape[:2]
-    sampling = np.linalg.cholesky(covariance - _noise_covariance(noise, lines.second) + 1e-12 * np.eye(q))
-    sizes = np.sqrt(np.diag(lines.second))
-    beyond = 0
-    for _ in range(DRAWN // AT_ONCE):
-        entries = random.laplace(size=(AT_ONCE, holders, q + 1, q + 1)) * noise / np.sqrt(2)
-        entries = np.triu(entries) + np.swapaxes(np.triu(entries, 1), -1, -2)
-        own = sampling @ random.normal(size=(AT_ONCE, holders, q, 1))
-        drawn = white @ (entries[:, :, :q] @ sizes[:, None] + own)
-        beyond += int(np.sum(_left(basis, drawn.reshape(AT_ONCE, -1)) >= seen))
-    return (1 + beyond) / (1 + DRAWN)
-
-
-def _with_constant(statistics: HolderStatistics) -> tuple[Matrix, Matrix]:
-    """Return the sums with the number of records filled in, and the sd (p, p) of each entry's noise.
-
-    Squares of the response are not used, and may not have been released.
-    """
-    sums = np.where(np.isfinite(statistics.noise), statistics.sums, 0.0)
-    noise = np.where(np.isfinite(statistics.noise), statistics.noise, 0.0)
-    noise = noise * (np.sqrt(2) if statistics.law == "laplace" else 1.0)
-    if statistics.intercept:
-        rows = rows_of(statistics)
-        sums[:, 0, 0] = rows.expected * statistics.average
-        noise[0, 0] = np.sqrt(rows.variance.max()) * statistics.average
-    return sums, noise
-
-
-def _positive(gram: Matrix, records: Matrix) -> Matrix:
-    """Make noisy Gram matrices (j, q, q) of `records` (j,) positive definite."""
-    values, axes = np.linalg.eigh(gram)
-    values = np.maximum(values, FLOOR * np.maximum(records, 1.0)[:, None])
-    return np.asarray((axes * values[:, None]) @ np.swapaxes(axes, -1, -2))
-
-
-def _noise_covariance(noise: Matrix, second: Matrix) -> Matrix:
-    """Return the covariance (q, q) of the first q entries of Eθ, for symmetric E with sds `noise` (p, p)."""
-    q = len(noise) - 1
-    variance = np.square(noise)
-    own = variance @ np.diag(second)
-    between = variance * second
-    np.fill_diagonal(between, own)
-    return np.asarray(between[:q, :q])
 
 
 def _lines(

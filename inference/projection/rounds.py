@@ -96,7 +96,7 @@ def _of_holders(study: Study, path: Path) -> list[FirstRound]:
     for question in asked:
         mechanism = mechanism_for(question)
         assert isinstance(mechanism, TableMechanism)
-        statistics = holder_statistics(question, mechanism, summary.questions[question.id])
+        statistics = holder_statistics(mechanism, summary.questions[question.id])
         if statistics.holders == 0:
             raise InputError(f"{path} has no report of {question.id}", code="derive.no_report")
         records = max(1, round(float(rows_of(statistics).expected.sum())))

@@ -40,12 +40,12 @@ from inference.sampling import Sampled
 
 
 class Parameters(NamedTuple):
-    """θ (q,), σ² (), the features' mean (d,) and covariance (d, d)."""
+    """θ (q,), σ² (), the features' mean (d,) and a factor F (d, d) of their covariance F Fᵀ."""
 
     theta: Array
     variance: Array
     mean: Array
-    covariance: Array
+    factor: Array
 
 
 class Standard(NamedTuple):
@@ -66,7 +66,8 @@ def standard_of(parameters: Parameters, prior: ConjugatePrior) -> Standard:
     root = jnp.linalg.cholesky(prior.theta_covariance)
     away = (parameters.theta - prior.theta_mean) / jnp.sqrt(parameters.variance)
     lower = jnp.linalg.cholesky(prior.scatter)
-    full = jnp.linalg.cholesky(lower.T @ jnp.linalg.solve(parameters.covariance, lower))
+    white = jnp.linalg.solve(parameters.factor, lower)
+    full = jnp.linalg.cholesky(white.T @ white)
     from_middle = (parameters.mean - prior.feature_mean) * jnp.sqrt(prior.feature_mean_records)
     mean = full.T @ solve_triangular(lower, from_middle, lower=True)
     return Standard(
@@ -78,32 +79,24 @@ def standard_of(parameters: Parameters, prior: ConjugatePrior) -> Standard:
     )
 
 
-def _feature_factor(standard: Standard, prior: ConjugatePrior) -> Array:
-    """F with covariance F Fᵀ."""
-    full = standard.bartlett + jnp.diag(jnp.exp(standard.log_diagonal))
-    lower = jnp.linalg.cholesky(prior.scatter)
-    return jnp.asarray(solve_triangular(full, lower.T, lower=True).T)
-
-
 def parameters_of(standard: Standard, prior: ConjugatePrior, intercept: bool) -> Parameters:
     """The parameters of standard numbers; without an intercept the features' mean is zero."""
-    factor = _feature_factor(standard, prior)
+    full = standard.bartlett + jnp.diag(jnp.exp(standard.log_diagonal))
+    factor = solve_triangular(full, jnp.linalg.cholesky(prior.scatter).T, lower=True).T
     mean = prior.feature_mean + factor @ standard.mean / jnp.sqrt(prior.feature_mean_records)
     spread = jnp.exp(standard.log_variance / 2) * jnp.linalg.cholesky(prior.theta_covariance)
     return Parameters(
         prior.theta_mean + spread @ standard.theta,
         jnp.exp(standard.log_variance),
         jnp.asarray(mean if intercept else jnp.zeros_like(mean)),
-        factor @ factor.T,
+        factor,
     )
 
 
-def record_map(standard: Standard, prior: ConjugatePrior, intercept: bool) -> Array:
+def record_map(parameters: Parameters, intercept: bool) -> Array:
     """A (p, p): u = A e, e = (1, standard normals) with an intercept, else standard normals alone."""
-    parameters = parameters_of(standard, prior, intercept)
-    size = len(parameters.theta) + 1
-    first = int(intercept)
-    change = jnp.zeros((size, size)).at[first:-1, first:-1].set(_feature_factor(standard, prior))
+    size, first = len(parameters.theta) + 1, int(intercept)
+    change = jnp.zeros((size, size)).at[first:-1, first:-1].set(parameters.factor)
     if intercept:
         change = change.at[0, 0].set(1.0).at[1:-1, 0].set(parameters.mean)
     change = change.at[-1].set(parameters.theta @ change[:-1])
@@ -209,10 +202,9 @@ def _draw_parameters(key: Array, total: Array, data: Records) -> Parameters:
     """Draw the parameters given the sums (p, p) over all records."""
     regression, features = jax.random.split(key)
     count = data.counts.sum()
-    return Parameters(
-        *draw_regression(regression, total, count, data.prior),
-        *draw_features(features, total[:-1, :-1], count, data.prior),
-    )
+    theta, variance = draw_regression(regression, total, count, data.prior)
+    mean, covariance = draw_features(features, total[:-1, :-1], count, data.prior)
+    return Parameters(theta, variance, mean, jnp.linalg.cholesky(covariance))
 
 
 def _draw_records(key: Array, parameters: Parameters, data: Records) -> Array:
@@ -220,8 +212,7 @@ def _draw_records(key: Array, parameters: Parameters, data: Records) -> Array:
     standard = jax.random.normal(key, (*data.holders.shape, data.released.shape[-1]))
     if data.intercept:
         standard = standard.at[:, 0].set(1.0)
-    change = record_map(standard_of(parameters, data.prior), data.prior, data.intercept)
-    return standard @ change.T
+    return standard @ record_map(parameters, data.intercept).T
 
 
 def _sums(drawn: Array, data: Records) -> Array:
@@ -258,7 +249,7 @@ def _renewed(key: Array, state: State, data: Records) -> State:
 def _moved(key: Array, state: State, data: Records) -> State:
     """Make Metropolis moves of the parameters that take all records along, without a look at any record."""
     start = standard_of(state.parameters, data.prior)
-    back = jnp.linalg.inv(record_map(start, data.prior, data.intercept))
+    back = jnp.linalg.inv(record_map(parameters_of(start, data.prior, data.intercept), data.intercept))
     density = jax.vmap(log_noise, in_axes=(0, 0, None))
 
     def sums_of(change: Array) -> Array:
@@ -271,7 +262,8 @@ def _moved(key: Array, state: State, data: Records) -> State:
         standard, _, log_density = carry
         proposing, accepting = jax.random.split(key)
         proposed = nearby(proposing, standard, data.prior)
-        moved = record_map(proposed, data.prior, data.intercept) @ back
+        parameters = parameters_of(proposed, data.prior, data.intercept)
+        moved = record_map(parameters, data.intercept) @ back
         after = log_target(proposed, moved)
         accepted = jnp.log(jax.random.uniform(accepting)) < after - log_density
         taken = jax.tree.map(partial(jnp.where, accepted), (proposed, moved, after), carry)

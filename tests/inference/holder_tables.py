@@ -50,7 +50,7 @@ def statistics_of(study, tables):
     question = study.questions[0]
     summary = summarize(study, reports_of(study, tables)) if tables else Summary.empty(study)
     part = summary.questions["wage"]
-    return holder_statistics(question, mechanism_for(question), part)
+    return holder_statistics(mechanism_for(question), part)
 
 
 def tables_of(sizes, seed=1):

@@ -57,7 +57,7 @@ def reports_of(study, some):
 def statistics_of(study, some):
     question = study.questions[0]
     part = summarize(study, reports_of(study, some)).questions["stay"]
-    return holder_statistics(question, mechanism_for(question), part)
+    return holder_statistics(mechanism_for(question), part)
 
 
 def reports_file(study, some, folder):

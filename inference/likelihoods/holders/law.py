@@ -52,9 +52,9 @@ def second_moments(
 class Total(NamedTuple):
     """The total of all holders: sums, noise variances (p, p), 0 if not released; rows and their variance."""
 
-    sums: Array
+    total: Array
     rows: Array
-    count_variance: Array
+    rows_variance: Array
     noise_variance: Array
 
 
@@ -79,7 +79,7 @@ class HolderLaw(Distribution):
     def observed_total(self) -> Array:
         """The upper triangle of the sum over all holders, (D,), 0 where it is not released."""
         assert self.total is not None
-        return self.total.sums[np.triu_indices(len(self.second))]
+        return self.total.total[np.triu_indices(len(self.second))]
 
     def draw_total(self, key: Array) -> Array:
         """Draw `observed_total`, the noise taken as normal."""
@@ -93,7 +93,7 @@ class HolderLaw(Distribution):
             share = self.second[0] / self.second[0, 0]
             spread = spread - spread[0, 0] * share[:, None] * share
         noise = jnp.triu(noise) + jnp.triu(noise, 1).T
-        count = jnp.sqrt(total.count_variance) * jax.random.normal(jax.random.fold_in(key, 1))
+        count = jnp.sqrt(total.rows_variance) * jax.random.normal(jax.random.fold_in(key, 1))
         drawn = (total.rows + count) * self.second + spread + jnp.sqrt(total.noise_variance) * noise
         return jnp.where(total.noise_variance > 0, drawn, 0.0)[np.triu_indices(len(drawn))]
 
@@ -101,9 +101,8 @@ class HolderLaw(Distribution):
 class HolderSums(HolderLaw):
     """Sums (k, e, p, p) of a `HolderGroups` in the units of a `NoiseShape`; O(p^3) for each of them.
 
-    second: M (p, p) in own units. at, holders, records, weights, count_variance (k,): see HolderGroups; the
-    last is v. constant: whether u has one. counted: whether v is not zero. The log density covers all
-    holders.
+    second: M (p, p) in own units. count_variance: v (k,), None if it is zero. constant: whether u has one.
+    The log density covers all holders.
     """
 
     support = constraints.independent(constraints.real, 4)
@@ -112,55 +111,50 @@ class HolderSums(HolderLaw):
         self,
         second: Array,
         groups: HolderGroups,
-        count_variance: ArrayLike,
+        count_variance: ArrayLike | None,
         shape: NoiseShape,
         *,
         constant: bool,
-        counted: bool,
         total: Total | None = None,
     ) -> None:
-        self.count_variance = jnp.asarray(count_variance)
-        self.at, self.holders = jnp.asarray(groups.at), jnp.asarray(groups.holders)
-        self.records, self.weights = jnp.asarray(groups.records), jnp.asarray(groups.weights)
-        self.shape_of_noise, self.counted = shape, counted
-        super().__init__(second, constant, (*self.records.shape, *second.shape), total)
+        self.groups, self.count_variance, self.shape_of_noise = groups, count_variance, shape
+        super().__init__(second, constant, (*groups.records.shape, *second.shape), total)
 
     def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
         del intermediates
         scale = jnp.asarray(self.shape_of_noise.scale)
-        second = self.second / (scale[:, None] * scale)
-        sums = WeightedSums(2 * self.at, jnp.asarray(value), self.records, self.weights)
-        if not len(self.at):
+        at, holders, records, weights = (jnp.asarray(part) for part in self.groups)
+        if not len(at):
             return jnp.zeros(())
+        second = self.second / (scale[:, None] * scale)
+        sums = WeightedSums(2 * at, jnp.asarray(value), records, weights)
         basis = self._basis(second)
         solved = solve_shared(second, basis, sums)
-        if not len(basis):
-            return -(self.holders @ solved.log_determinants + solved.quadratic) / 2
-        log_determinants, quadratic = self._corrections(second, basis, solved.basis, sums)
-        log_determinants = self.holders @ (solved.log_determinants + log_determinants)
-        return -(log_determinants + solved.quadratic - quadratic) / 2
+        log_determinants, quadratic = solved.log_determinants, solved.quadratic
+        if len(basis):
+            more, less = self._corrections(second, basis, solved.basis, sums)
+            log_determinants, quadratic = log_determinants + more, quadratic - less
+        return -(holders @ log_determinants + quadratic) / 2
 
     def _basis(self, second: Array) -> Array:
         """Matrices on which the covariance differs from 2 n M X M plus unit noise, (b, p, p)."""
-        p = second.shape[-1]
-        units = np.zeros((len(self.shape_of_noise.places), p, p))
-        for index, place in enumerate(self.shape_of_noise.places):
-            units[index, place, place] = 1
-        if not self.counted:
+        places = np.asarray(self.shape_of_noise.places, int)
+        units = np.zeros((len(places), *second.shape))
+        units[np.arange(len(places)), places, places] = 1
+        if self.count_variance is None:
             return jnp.asarray(units)
         # The sum's first entry is the number of records itself.
-        whole = second.at[0, 0].set(0.0) if self.constant else second
-        return jnp.concatenate([jnp.asarray(units), whole[None]])
+        counted = second.at[0, 0].set(0.0) if self.constant else second
+        return jnp.concatenate([jnp.asarray(units), counted[None]])
 
     def _corrections(
         self, second: Array, basis: Array, solved: Array, sums: WeightedSums
     ) -> tuple[Array, Array]:
         """Return the basis's addition to log-determinants (k,) and cut of the quadratic form (Woodbury)."""
-        excess = jnp.broadcast_to(
-            1 / jnp.asarray(self.shape_of_noise.excess), (len(self.at), len(self.shape_of_noise.places))
-        )
-        if self.counted:
-            excess = jnp.concatenate([excess, 1 / self.count_variance[:, None]], axis=-1)
+        inverse = 1 / jnp.asarray(self.shape_of_noise.excess)
+        excess = jnp.broadcast_to(inverse, (len(sums.ratios), len(inverse)))
+        if self.count_variance is not None:
+            excess = jnp.concatenate([excess, 1 / jnp.asarray(self.count_variance)[:, None]], axis=-1)
         small = jnp.einsum("aij,kbij->kab", basis, solved) + excess[:, :, None] * jnp.eye(len(basis))
         seen = jnp.einsum("kbij,keij->keb", solved, sums.statistics)
         seen = seen - sums.records[..., None] * jnp.einsum("kbij,ij->kb", solved, second)[:, None]
@@ -195,21 +189,16 @@ class HolderEntries(HolderLaw):
         self.noise_variance = jnp.asarray(noise_variance)
         super().__init__(second, constant, self.noise_variance.shape, total)
 
-    @property
-    def covariance_of_one(self) -> Array:
-        """Return the covariance of one record's entries, (D, D)."""
-        m, (i, j) = self.second, self.pairs.T
-        covariance = m[np.ix_(i, i)] * m[np.ix_(j, j)] + m[np.ix_(i, j)] * m[np.ix_(j, i)]
-        if not self.constant:
-            return covariance
-        products = m[0, i] * m[0, j] / m[0, 0]
-        return covariance - 2 * products[:, None] * products
-
     def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
         del intermediates
-        mean = self.second[self.pairs[:, 0], self.pairs[:, 1]]
+        m, (i, j) = self.second, self.pairs.T
+        of_one = m[np.ix_(i, i)] * m[np.ix_(j, j)] + m[np.ix_(i, j)] * m[np.ix_(j, i)]
+        if self.constant:
+            products = m[0, i] * m[0, j] / m[0, 0]
+            of_one = of_one - 2 * products[:, None] * products
+        mean = m[i, j]
         residual = jnp.asarray(value) - self.records[:, None] * mean
-        covariance = self.records[:, None, None] * self.covariance_of_one
+        covariance = self.records[:, None, None] * of_one
         covariance = covariance + self.count_variance[:, None, None] * (mean[:, None] * mean)
         covariance = covariance + self.noise_variance[:, :, None] * jnp.eye(len(mean))
         factor = jnp.linalg.cholesky(covariance)

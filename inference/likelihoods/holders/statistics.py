@@ -19,9 +19,9 @@ class HolderStatistics:
     sums: (J, p, p), symmetric. noise: (p, p), each entry's scale: sd of Gaussian noise, b of Laplace noise;
     0 where the entry is exact, inf where it was not released (then `sums` has 0). An entry and its mirror
     image are one number. counts: (J,), records of each holder, as released. count_sd: of their noise.
-    law: of the noise. intercept: whether u has a constant. norm: no x is longer. epsilon, delta: of one
-    holder's release. average: k where rows are sums of k records over √k (DDPLR B.1). fourth_moments:
-    (q, q, q, q) noisy mean of x x x x, for the method that wants it, q = d + intercept.
+    law: of the noise. intercept: whether u has a constant. average: k where rows are sums of k records over
+    √k (DDPLR B.1). fourth_moments: (q, q, q, q) noisy mean of x x x x, for the method that wants it, q = d +
+    intercept.
     """
 
     sums: Matrix
@@ -30,9 +30,6 @@ class HolderStatistics:
     law: Law = "gaussian"
     intercept: bool = False
     count_sd: float = 0.0
-    norm: float = 1.0
-    epsilon: float = float("inf")
-    delta: float = 0.0
     average: int = 1
     fourth_moments: Matrix | None = None
 
@@ -60,9 +57,9 @@ class HolderStatistics:
         return self.sums[:, :-1, -1]
 
     @property
-    def squares(self) -> Matrix:
-        """u = yᵀy, (J,)."""
-        return self.sums[:, -1, -1]
+    def noise_variance(self) -> Matrix:
+        """The variance of each entry's noise, (p, p); inf where it was not released."""
+        return np.square(self.noise) * (2 if self.law == "laplace" else 1)
 
     @property
     def has_squares(self) -> bool:

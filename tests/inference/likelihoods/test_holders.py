@@ -75,11 +75,11 @@ def fast_density(case, form):
     assert shape is not None
     rows, variance = case.counts / case.average, (case.count_sd / case.average) ** 2
     sums, groups = form(case.sums / np.outer(shape.scale, shape.scale), rows)
-    known = {"constant": case.constant, "counted": case.count_sd > 0}
+    counted = np.full(len(groups.at), variance) if variance else None
 
     def density(at):
         second = moments_at(at, case.constant, case.average)
-        law = HolderSums(second, groups, np.full(len(groups.at), variance), shape, **known)
+        law = HolderSums(second, groups, counted, shape, constant=case.constant)
         return law.log_prob(sums)
 
     return jax.jit(density), sums.shape[:2]
