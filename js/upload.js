@@ -22,11 +22,10 @@ export function put(transport, url, report) {
   const { body, ticket, more } = report;
   const shown = ticket && { "LDPKit-Ticket": ticket };
   const headers = { "Content-Type": JSON_TYPE, ...shown, ...more };
-  const changesOf = ({ said, result, problem, reason }) => {
+  const changesOf = ({ said, result, problem, date, reason }) => {
     if (/^(stored|duplicate)$/.test(result)) return { state: "sent", ticket: "", reason: "" };
     const isRefused = /^report-(invalid|conflict|withdrawn)$/.test(problem);
-    // It may be closed by mistake: its report waits for the last day, and 30 more.
-    const isLate = problem === "study-closed" && Date.now() >= Date.parse(report.closes) + 31 * 864e5;
+    const isLate = problem === "study-closed" && isOver(report.closes, date);
     if (said.digest === report.digest && (isRefused || isLate)) {
       return { state: "refused", ticket: "", reason };
     }
@@ -41,6 +40,10 @@ export function remove(transport, url, report) {
   const headers = { "LDPKit-Withdrawal": report.secret };
   return request(transport, url, changesOf, { method: "DELETE", headers }, report);
 }
+
+/** A study may be closed by mistake, and clocks be wrong: a report waits for the last day, and 30 more, by both. */
+const isOver = (closes, date) =>
+  Math.min(Date.now(), Date.parse(date) || Infinity) >= Date.parse(closes) + 31 * 864e5;
 
 /** Make a request: what an answer changes, and whether to ask again soon. */
 async function request(transport, url, changesOf, options, report) {
@@ -67,6 +70,7 @@ export async function exchange(transport, url, options, report) {
       result: status >> 1 === 100 && type === JSON_TYPE && said.id === report?.id && said.result,
       problem,
       publisher,
+      date: headers.get("Date"),
       // Client errors that time can heal: request timeout, too early, too many requests.
       again: /^(5|408|42[59])/.test(status),
       reason: problem ? `problem ${status} ${problem}` : `foreign ${status}`,

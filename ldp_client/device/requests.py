@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
 
     state: "sent", "refused", "waiting" (to retry soon) or "kept" (for another flush). reason: in words.
     problem: the refusal's name. document: digest of the study concerned. identity: the collector that
-    answered. Each is "" if the answer lacks it.
+    answered. date: of a refusal, in HTTP form. Each is "" if the answer lacks it.
     """
 
     state: str
@@ -54,6 +54,7 @@ class Outcome(NamedTuple):
     problem: str = ""
     document: str = ""
     identity: str = ""
+    date: str = ""
 
 
 def fetch_document(
@@ -165,7 +166,8 @@ def _ask(
         return Outcome("kept", say("device.ticket_refused"))
     if problem not in final:
         return Outcome(pause_of(answer.status), reason)
-    return Outcome("refused", reason, problem, printable(document.get("digest", "")), answer.identity)
+    digest, when = printable(document.get("digest", "")), answer.headers.get("Date", "")
+    return Outcome("refused", reason, problem, digest, answer.identity, when)
 
 
 def ask_identity(transport: Transport, place: str, report: Queued) -> Outcome:

@@ -103,7 +103,8 @@ def delete_shares(transport: Transport, queued: Queued, judge: Judge) -> Outcome
         for state in ("sent", "refused")
     ]
     reason = say("device.deleted_in_part", deleted=names[0], kept=names[1])
-    return Outcome("kept" if why_not_over(queued.closes) else "refused", reason)
+    is_over = not any([why_not_over(queued.closes, outcome.date) for outcome in kept])
+    return Outcome("refused" if is_over else "kept", reason)
 
 
 def _at_all(queued: Queued, ask: Callable[[str, int], Outcome], judge: Judge) -> list[Outcome]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import date, timedelta
+from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from ldp_client.device.outbox import Queued
     from ldp_client.device.transport import Transport
 
-# A report waits for a closed study until this many days after its last day, by this device's clock.
+# A report waits for a closed study until this many days after its last day, by this device's clock and by
+# the collector's.
 GRACE_DAYS = 30
 
 
@@ -98,21 +100,29 @@ def judged(report: Queued, outcome: Outcome, identity: str) -> Outcome:
     elif (is_refused and not identity) or (identity and outcome.identity != identity):
         why = say("device.kept_other_collector")
     elif outcome.problem == "study-closed":
-        why = why_not_over(report.closes)
+        why = why_not_over(report.closes, outcome.date)
     return Outcome("kept", "; ".join([part for part in (outcome.reason, why) if part])) if why else outcome
 
 
-def why_not_over(closes: str) -> str:
-    """Return why the refusal of a closed study is not final yet, "" if it is.
+def why_not_over(closes: str, answered: str) -> str:
+    """Return why the refusal of a closed study is not final yet, "" if it is. answered: the answer's `Date`.
 
-    A study may be closed by mistake, and reopened.
+    A study may be closed by mistake, and reopened. Clocks may be wrong: the later one loses no report.
     """
     if not closes:
         return say("device.kept")
-    if date.today() - date.fromisoformat(closes) > timedelta(GRACE_DAYS):
+    if min(date.today(), _day_of(answered)) - date.fromisoformat(closes) > timedelta(GRACE_DAYS):
         return ""
     last = min(date.fromisoformat(closes).toordinal() + GRACE_DAYS, date.max.toordinal())
     return say("device.kept_until", day=date.fromordinal(last).isoformat())
+
+
+def _day_of(answered: str) -> date:
+    """Return the day in a Date header, date.max if it has none."""
+    try:
+        return parsedate_to_datetime(answered).date()
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return date.max
 
 
 def identity_at(connection: sqlite3.Connection, digest: str, collector: str) -> str:

@@ -175,12 +175,15 @@ test("a report is sent only to its own collector whatever its spelling", async (
   assert.equal(await flush(), undefined);
 });
 
-test("a closed study is given up a month after its last day", async () => {
-  for (const [days, state] of [[29, "queued"], [32, "refused"]]) {
+test("a closed study is given up a month after its last day by both clocks", async () => {
+  const all = [[29, "", "queued"], [32, "never", "refused"], [32, 29, "queued"], [29, 32, "queued"], [32, 32, "refused"]];
+  for (const [days, collectorsDays, state] of all) {
     mock.timers.enable({ apis: ["Date"], now: Date.UTC(2026, 5, 15, 12) });
     const asked = await read(study(YES_NO, { closes: "2026-06-15" }));
     const { collector, flush } = await agreed(asked, { collector: new Collector(asked) });
     mock.timers.tick(days * DAY_MS);
+    const date = new Date(Date.UTC(2026, 5, 15, 12) + collectorsDays * DAY_MS);
+    collector.date = +collectorsDays ? date.toUTCString() : collectorsDays;
     collector.next = [{ status: 410, name: "study-closed", digest: asked.digest }];
     assert.equal((await flush()).state, state);
     mock.timers.reset();

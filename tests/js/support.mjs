@@ -74,6 +74,7 @@ export class Collector {
   next = [];
   served = new Map();
   identity = "c";
+  date = "";
   issuer = undefined;
 
   constructor(...studies) {
@@ -102,7 +103,8 @@ export class Collector {
   };
 
   #answer(status, type, body) {
-    return new Response(body, { status, headers: { "Content-Type": type, "LDPKit-Collector": this.identity } });
+    const headers = { "Content-Type": type, "LDPKit-Collector": this.identity, Date: this.date };
+    return new Response(body, { status, headers });
   }
 }
 

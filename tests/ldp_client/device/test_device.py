@@ -152,7 +152,7 @@ def test_clock_on_the_last_day_of_the_calendar_damages_nothing(tmp_path, monkeyp
     days = {"opens": "0001-01-01", "closes": "9999-12-31"}
     device = consenting(tmp_path, "4", "http://127.0.0.1:9")
     device.answer(Study(studies.document(studies.YES_NO, **days)), YES)
-    assert why_not_over(days["closes"])
+    assert why_not_over(days["closes"], "")
 
 
 def test_withdrawn_answer_stays_charged_and_is_not_asked_again(tmp_path):

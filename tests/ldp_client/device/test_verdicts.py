@@ -1,6 +1,7 @@
 """Which answers settle a report or a withdrawal: those of the collector that published the study."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
@@ -8,6 +9,8 @@ from ldp_client.device import verdicts
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import IDENTITY, STUDY, YES, consenting, problem
+
+DATES = "http.server.BaseHTTPRequestHandler.date_time_string"
 
 
 def answered(folder, server, study=STUDY):
@@ -126,14 +129,23 @@ def test_deletion_at_another_path_with_another_collector_settles_nothing(tmp_pat
 
 
 @pytest.mark.attack(10)
-@pytest.mark.parametrize(("shift", "is_final"), [(29, False), (30, False), (31, True)])
-def test_report_of_closed_study_is_dropped_after_30_days(tmp_path, server, monkeypatch, shift, is_final):
-    """A collector closes a study by mistake, so that reports would be dropped."""
+@pytest.mark.parametrize(
+    ("shift", "collectors_shift", "is_final"),
+    [(30, None, False), (31, None, True), (31, 30, False), (20, 900, False), (900, 20, False), (31, 31, True)],
+)
+def test_report_of_closed_study_is_dropped_after_30_days_by_both_clocks(
+    tmp_path, server, monkeypatch, shift, collectors_shift, is_final
+):
+    """A collector closes a study by mistake, or a clock is wrong, so that reports would be dropped."""
     last = date.today()
     study = Study(studies.document(studies.YES_NO, closes=last.isoformat()))
     device, _ = answered(tmp_path, server, study)
     today = type("Today", (date,), {"today": classmethod(lambda _: last + timedelta(shift))})
     monkeypatch.setattr(verdicts, "date", today)
+    noon = datetime(last.year, last.month, last.day, 12, tzinfo=UTC)
+    moment = None if collectors_shift is None else noon + timedelta(collectors_shift)
+    header = "never" if moment is None else format_datetime(moment, usegmt=True)
+    monkeypatch.setattr(DATES, lambda *_: header)
     refuse(server, "study-closed", study.digest)
     flushed = device.flush(attempts=1)
     assert (len(flushed.refused), flushed.waiting) == (int(is_final), int(not is_final))
