@@ -6,6 +6,7 @@ import { randomUint32, systemRandom } from "./randomness.js";
 const HOUR_MS = 36e5;
 const coin = () => randomUint32(systemRandom) & 1;
 const awaitsToken = ({ body, channel, token }) => body && channel?.tickets && !token;
+const putOff = (report) => (report.due = drawDue(report.channel));
 
 /** A moment drawn evenly from the window after that of `now`, in milliseconds since 1970 as Date.now() is. */
 export function drawDue({ batches: { hours } }, now = Date.now(), random = systemRandom) {
@@ -21,7 +22,6 @@ export function drawDue({ batches: { hours } }, now = Date.now(), random = syste
 export const choose = (origin, now, relay) => (memory) => {
   const moment = Date.now();
   const isHurried = ({ body }) => now && !body;
-  const putOff = (report) => (report.due = drawDue(report.channel));
 
   function isDue(report) {
     const { channel, due } = report;
@@ -46,6 +46,10 @@ export const choose = (origin, now, relay) => (memory) => {
   later.forEach(putOff);
   return new Set(due.filter((report) => !later.includes(report)).map(({ id }) => id));
 };
+
+/** Draw another moment for batched reports whose moment passed without a request. */
+export const postpone = (ids) => ({ reports }) =>
+  reports.filter(({ id, due }) => ids.includes(id) && due && due <= Date.now()).forEach(putOff);
 
 /** Return a report's next request, `step` of upload.js or for its token. left: attempts in this flush. */
 export const inBatches = (step, move, left, now) => async (transport, url, report) => {

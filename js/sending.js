@@ -23,13 +23,17 @@ export function send(device, { attempts = 5, now } = {}) {
     // Of a panel of years most were sent long ago, and each look writes the ledger.
     const isOwn = (report) => REQUESTS[report.state] && report.origin === origin;
     const waiting = shuffled(reports.filter((report) => isOwn(report) && (!chosen || chosen.has(report.id))));
-    // Each once before any a second time: what is never settled holds nothing else up.
+    // Each once before any a second time: what is never settled holds nothing else up. A server that is overloaded or
+    // cannot be reached gets no further request before the pause.
     for (let attempt = 0; waiting[0] && attempt < attempts; attempt++) {
       if (attempt) await pause(attempt);
-      for (const report of waiting.splice(0)) {
-        if (Date.now() < until && !(await isSettled(report.id, attempts - attempt))) waiting.push(report);
+      for (let again = false; waiting[0] && !again; ) {
+        const report = waiting.shift();
+        again = Date.now() < until && !(await isSettled(report.id, attempts - attempt));
+        if (again) waiting.push(report);
       }
     }
+    if (leaving) await write(leaving.postpone(waiting.map(({ id }) => id)));
 
     /** Make the request that a report still waits for, if any: whether nothing is left to do now. */
     async function isSettled(id, left) {

@@ -159,23 +159,37 @@ class Sender:
         return not reason
 
     def _in_turn(self, reports: list[Queued], attempts: int) -> None:
-        """Make each request once before any request a second time, up to `attempts` times, in random order.
+        """Make each request once before any request a second time, in random order, in `attempts` rounds.
 
-        So a request that fails at every flush blocks no other permanently.
+        A server that is overloaded or cannot be reached gets no further request in a round. What fails waits
+        behind the rest in the next round, so it blocks no other permanently.
         """
         turns = CHANCE.sample(reports, len(reports))
         for attempt in range(attempts):
             if turns and attempt:
                 sleep(backoff(attempt))
-            again = []
+            untried: list[Queued] = []
+            failed: list[Queued] = []
+            overloaded: dict[tuple[str, ...], Outcome] = {}
             for report in turns:
                 awaits = bool(report.body) and self._channels.awaits_token(report)
-                outcome = self._ask(report, awaits)
+                servers = self._servers(report, awaits)
+                is_tried = servers not in overloaded
+                outcome = self._ask(report, awaits) if is_tried else overloaded[servers]
+                if outcome.state == "waiting":
+                    overloaded[servers] = outcome
                 if outcome.state == "waiting" and attempt < attempts - 1:
-                    again.append(report)
+                    (failed if is_tried else untried).append(report)
                 else:
                     self._settle(report, outcome, awaits)
-            turns = again
+            turns = untried + failed
+
+    def _servers(self, report: Queued, awaits: bool) -> tuple[str, ...]:
+        """Return what a report's next request goes to: its issuer, its nodes or the collector."""
+        channel = self._channels.of(report)
+        if awaits and channel is not None and channel.tickets is not None:
+            return (channel.tickets.issuer,)
+        return tuple(report.nodes) or (self._collector,)
 
     def _ask(self, report: Queued, awaits: bool) -> Outcome:
         """Make a report's request once. Before an upload leaves, the ledger notes durably that it may leave.

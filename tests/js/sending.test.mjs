@@ -12,6 +12,9 @@ Math.random = () => 0;
 const ASKED = await read(study(YES_NO));
 const OTHER = await read(study(NUMBER, { id: "other" }));
 
+const ROW = { study: "s", version: 1, digest: "d", secret: "aa", origin: COLLECTOR, collector: COLLECTOR, publisher: "c" };
+const rowOf = (id) => ({ ...ROW, id, ...(id < "c" ? { body: "{}", state: "queued" } : { body: "", state: "withdrawn" }) });
+
 /** A device that has agreed to its report, its ledger and its collector. */
 async function agreed(asked = ASKED, { collector = new Collector(ASKED, OTHER), ticket = "", ...more } = {}) {
   const ledger = memoryLedger();
@@ -59,14 +62,37 @@ test("every request is tried once before any retry", async () => {
   await one.answer(OTHER, { hours: 3 });
   await one.consent(OTHER);
   collector.next = [503, 503];
-  await flush(2);
+  await flush(3);
   assert.deepEqual(collector.methods.sort(), ["DELETE", "DELETE", "PUT", "PUT", "PUT"]);
   assert.equal((await one.status(OTHER)).report.state, "sent");
 });
 
+test("an overloaded server gets one request per attempt", async () => {
+  for (const answer of [429, 503, "lost"]) {
+    const ids = [];
+    const ledger = memoryLedger();
+    await ledger.write((memory) => (memory.reports = Array.from({ length: 60 }, (_, place) => rowOf(`${place}`))));
+    const transport = async (url) => {
+      ids.push(url.split("/").at(-1));
+      if (answer === "lost") throw new TypeError("reset");
+      return new Response(null, { status: answer });
+    };
+    await (await device({ ledger, transport })).flush({ attempts: 5 });
+    assert.deepEqual([ids.length, new Set(ids).size], [5, 5]);
+  }
+});
+
+test("batched reports behind an overloaded server leave in another window", async () => {
+  const batched = { channel: { batches: { hours: 1 } }, due: Date.now() - 1 };
+  const ledger = memoryLedger();
+  await ledger.write((memory) => (memory.reports = [..."1234"].map((id) => ({ ...rowOf(id), ...batched }))));
+  const transport = async () => new Response(null, { status: 503 });
+  await (await device({ ledger, transport })).flush({ attempts: 2 });
+  const { reports } = await ledger.read((memory) => memory);
+  assert.ok(reports.every(({ due }) => due > Date.now()));
+});
+
 test("deletions and reports leave in random order", async () => {
-  const row = { study: "s", version: 1, digest: "d", secret: "aa", origin: COLLECTOR, collector: COLLECTOR, publisher: "c" };
-  const rowOf = (id) => ({ ...row, id, ...(id < "c" ? { body: "{}", state: "queued" } : { body: "", state: "withdrawn" }) });
   const orders = new Set();
   for (let count = 0; count < 500; count++) {
     const order = [];

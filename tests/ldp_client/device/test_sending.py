@@ -135,6 +135,7 @@ def test_failing_report_blocks_no_other_and_no_deletion(tmp_path, server, monkey
 def test_flush_ends_despite_many_stalled_reports(tmp_path, monkeypatch, waits):
     """A server answers none of many reports, to hold a device up for minutes each."""
     monkeypatch.setattr(http, "DEADLINE_SECONDS", 20)
+    monkeypatch.setattr(sending, "sleep", lambda _seconds: None)
     # Time goes on only while an exchange is waited for, and none ends.
     waits.wait = lambda _thread, _seconds: None
     monkeypatch.setattr(sending, "monotonic", lambda: 10 * sum(waits.seconds))
@@ -142,8 +143,29 @@ def test_flush_ends_despite_many_stalled_reports(tmp_path, monkeypatch, waits):
         device = consenting(tmp_path, "4", url)
         for number in range(6):
             device.answer(cheap_study(f"s{number}"), YES)
-        assert device.flush(attempts=1).waiting == 6
+        assert device.flush(attempts=5).waiting == 6
     assert waits.seconds == [20, 20]
+
+
+@pytest.mark.attack(15)
+@pytest.mark.usefixtures("unpaused")
+@pytest.mark.parametrize("status", [429, 503, None])
+def test_overloaded_server_gets_one_request_per_attempt(tmp_path, server, monkeypatch, status):
+    """60 reports of a device wait for a collector that is overloaded, or that cannot be reached."""
+    device = consenting(tmp_path, "4", server.url)
+    for number in range(60):
+        device.answer(cheap_study(f"s{number}"), YES)
+    asked, put = [], verdicts.put_report
+
+    def put_or_fail(transport, url, *what):
+        asked.append(url)
+        return put(transport, url if status else f"http://127.0.0.1:9/{url[-32:]}", *what)
+
+    monkeypatch.setattr(verdicts, "put_report", put_or_fail)
+    server.statuses = [status] * 400
+    flushed = device.flush(attempts=5)
+    assert (flushed.sent, flushed.waiting, len(asked), len(set(asked))) == (0, 60, 5, 5)
+    assert len(device.ledger.queued()) == 60
 
 
 @pytest.mark.attack(15)
@@ -159,7 +181,7 @@ def test_unsettled_requests_block_no_others(tmp_path, server, stuck):
     for name in ("new0", "new1", "other"):
         device.answer(cheap_study(name), YES)
     server.stuck = stuck
-    flushed = device.flush(attempts=2)
+    flushed = device.flush(attempts=4)
     settled = (flushed.sent, flushed.waiting, flushed.deleted, flushed.undeleted)
     assert settled == ((3, 0, 0, 3) if stuck == "DELETE" else (1, 2, 3, 0))
 

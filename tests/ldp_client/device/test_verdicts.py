@@ -131,7 +131,14 @@ def test_deletion_at_another_path_with_another_collector_settles_nothing(tmp_pat
 @pytest.mark.attack(10)
 @pytest.mark.parametrize(
     ("shift", "collectors_shift", "is_final"),
-    [(30, None, False), (31, None, True), (31, 30, False), (20, 900, False), (900, 20, False), (31, 31, True)],
+    [
+        (30, None, False),
+        (31, None, True),
+        (31, 30, False),
+        (20, 900, False),
+        (900, 20, False),
+        (31, 31, True),
+    ],
 )
 def test_report_of_closed_study_is_dropped_after_30_days_by_both_clocks(
     tmp_path, server, monkeypatch, shift, collectors_shift, is_final
