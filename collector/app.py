@@ -193,7 +193,7 @@ def _check_studies(collector: Collector) -> None:
         if study.protocol is not None:
             raise InputError(
                 f"study {study.id} of this database is a secure sum: start a node with its keys (`ldpkit "
-                "node serve`), or name another database. If the keys are lost, its shares are unreadable",
+                "serve --as node`), or name another database. If the keys are lost, so are its shares",
                 code="settings.node_key_missing",
             )
         size = Rules.of(study).form.size

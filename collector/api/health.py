@@ -34,7 +34,7 @@ def is_alive() -> Response:
 
 @health.operation("get", "/readyz", "Health")
 def is_ready() -> Response:
-    """Answer 200 while the database answers in time and takes what is written, 503 otherwise."""
+    """Answer 200 while the database answers and takes what is written, 503 while it is slow, full or away."""
     collector = current_collector()
     collector.writer.require_moving()
     collector.database.require_answer(READY_SECONDS)

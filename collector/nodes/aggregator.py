@@ -1,4 +1,4 @@
-"""Close a secure sum: all nodes confirm one set, and each returns one sum.
+"""Close a secure sum: all nodes draw one set of shares, and each returns its sum over that set.
 
 Only the nodes keep state between runs: after a crash at any point, the same command gives the same sums.
 """

@@ -47,7 +47,7 @@ public_option = click.option(
 @click.option("--revoke-all", is_flag=True, help="instead, revoke all: people need new ones")
 @public_option
 @click.option("--again", is_flag=True, help="at an issuer: end unused ones, of these or all unnamed people")
-@click.option("--second-token", is_flag=True, help="with --again: people with a token may send two reports")
+@click.option("--second-token", is_flag=True, help="with --again: people with a token get a second one")
 @out_option(LINKS_HELP, required=False)
 @click.option("--qr", metavar="FOLDER", help="a new folder, with the link of each as an SVG file")
 @click.option("--address", metavar="URL", help="where people reach the collector, if not at --collector")
