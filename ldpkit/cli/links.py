@@ -1,4 +1,4 @@
-"""Tickets as links and QR codes, in the only files that have them."""
+"""Tickets as links and QR codes, in the only files that have them; disk space is reserved first."""
 
 from __future__ import annotations
 
@@ -15,13 +15,27 @@ from ldpkit.cli.people import NAME, Person
 OWNER_ONLY = 0o600
 FOLDER_OF_OWNER = 0o700
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+# Fills a file until its lines are written.
+PIECE = b"\n" * (1 << 16)
+# Characters of a ticket, and at most of its number and the separators.
+CHARACTERS, MORE = 22, 12
+
+
+def room_for(link: str, head: Sequence[str], people: Sequence[Person]) -> int:
+    """Return an upper limit on the bytes of the lines of these people. See `writer`."""
+    width = len(link.encode()) + 2 * CHARACTERS + MORE
+    labels = [head, *([person.name, *person.public.values()] for person in people)]
+    # Quoting doubles at most, and adds two.
+    return sum(width + sum(2 * len(part.encode()) + 3 for part in label) for label in labels)
 
 
 @contextmanager
-def new_place(path: str | None, folder: str | None) -> Iterator[IO[str]]:
+def new_place(path: str | None, folder: str | None, room: int = 0) -> Iterator[IO[str]]:
     """Make a new file (or use standard output) and a new folder; remove each if it is still empty at the end.
 
     Only their owner may read them. Raises InputError.
+
+    room: bytes to reserve for the file on its disk, before tickets exist that only the file will have.
     """
     try:
         if folder:
@@ -36,13 +50,28 @@ def new_place(path: str | None, folder: str | None) -> Iterator[IO[str]]:
                 file = os.fdopen(os.open(path, NEW_FILE, OWNER_ONLY), "w", newline="", encoding="utf-8")
             try:
                 with file:
-                    yield file
+                    try:
+                        with naming(path):
+                            _reserve(file.fileno(), room)
+                        yield file
+                    finally:
+                        file.truncate()
             finally:
                 if not os.path.getsize(path):
                     os.unlink(path)
     finally:
         if folder and not os.listdir(folder):
             os.rmdir(folder)
+
+
+def _reserve(handle: int, room: int) -> None:
+    """Reserve disk space for a file. Raises OSError."""
+    try:
+        while room > 0:
+            room -= os.write(handle, PIECE[:room])
+        os.fsync(handle)
+    finally:
+        os.lseek(handle, 0, os.SEEK_SET)
 
 
 @contextmanager

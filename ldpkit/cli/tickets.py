@@ -13,7 +13,7 @@ from ldp_client.documents.errors import InputError, LdpkitError, TransferError, 
 from ldp_client.words.text import counted, visible
 from ldpkit.cli.client import Client, RefusalError, check_form, client_of, study_path
 from ldpkit.cli.commands import collector_option, command, group, json_option, out_option
-from ldpkit.cli.links import new_place, writer
+from ldpkit.cli.links import new_place, room_for, writer
 from ldpkit.cli.output import show, warn
 from ldpkit.cli.people import NAME, Person, public_document, public_of, read_people
 
@@ -108,9 +108,9 @@ def invite(
     batches = _batches(people, by_name=is_issuer and bool(names), more=more)
     head = [NAME, *people[0].public] if names else ["number"]
     done = 0
-    try:
-        with new_place(out, qr) as file:
-            write = writer(file, out or "", qr, link, head)
+    with new_place(out, qr, room_for(link, head, people)) as file:
+        write = writer(file, out or "", qr, link, head)
+        try:
             for invited, asked in batches:
                 tickets, warnings = client.ask("POST", path, _made, asked, again=False)
                 if len(tickets) != len(invited):
@@ -122,11 +122,11 @@ def invite(
                     warn(visible(line))
                 write(invited, tickets)
                 done += len(tickets)
-    except (LdpkitError, OSError) as error:
-        lost = LOST.format(study=study)
-        others = "the others were not made" if isinstance(error, RefusalError) else lost
-        warn(f"{counted(done, 'ticket')} written; {others}")
-        raise
+        except (LdpkitError, OSError) as error:
+            lost = LOST.format(study=study)
+            others = "the others were not made" if isinstance(error, RefusalError) else lost
+            warn(f"{counted(done, 'ticket')} written; {others}")
+            raise
     warn(f"made {counted(done, 'ticket')} to {study} at {client.url}; they are kept nowhere else")
 
 

@@ -6,6 +6,7 @@ import csv
 import errno
 import io
 import os
+import resource
 import stat
 from datetime import date, timedelta
 
@@ -124,6 +125,29 @@ def test_failed_invite_leaves_no_file(served, tmp_path, capsys):
     capsys.readouterr()
     at(*invite, "-")
     assert len(lines(capsys)) == 2
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize("name", ["links.txt", "links.csv"])
+def test_invite_on_a_full_disk_leaves_the_study_open(served, make_report, study, tmp_path, capsys, name):
+    """The disk is full when tickets are made: none may exist that nobody has."""
+    path = tmp_path / name
+    invite = ("invite", "habits", "--count", "500", "--out", str(path))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with raises(InputError, "files.not_writable", name):
+            at(*invite)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not path.exists()
+    assert "lost" not in capsys.readouterr().err
+    assert put(served, make_report(study)) == 201
+    at(*invite)
+    found = path.read_text().splitlines()
+    assert len(found) == 500 + name.endswith(".csv")
+    assert all("#ticket=" in line for line in found[-500:])
+    assert put(served, make_report(study)) == 401
 
 
 def test_failed_qr_code_does_not_lose_links(tmp_path, monkeypatch):
