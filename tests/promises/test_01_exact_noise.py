@@ -7,6 +7,7 @@ numbers are counted in 200,000 seeded draws, which show a scale that is 3 % off.
 from __future__ import annotations
 
 import copy
+import io
 import json
 import shutil
 import struct
@@ -24,11 +25,13 @@ from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many
 from ldp_client.core import strips
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.core.strips import DRAW_BYTES
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms import base
 from ldp_client.mechanisms.choice import RandomizedResponse
 from schemas import Study
 from tests import studies
-from tests.ldp_client.exact_laws import faults, worst_ratio
+from tests.ldp_client.exact_laws import WHOLE, faults, worst_ratio
 from tests.ldp_client.mechanisms.faulty import ForgetfulSubset, LazyResponse, LopsidedHadamard, SharedBitSue
 from tests.ldp_client.mechanisms.products_laws import RECORDS
 from tests.ldp_client.mechanisms.products_laws import law as products_law
@@ -95,6 +98,33 @@ def test_a_planted_fault_of_a_choice_is_found(fault: Any) -> None:
 def test_a_planted_coin_of_products_is_found() -> None:
     """A sign is true one time in 2**32 more often than stated."""
     assert products_problems(OffByOneProducts(question(studies.PRODUCTS)))
+
+
+YES, NO = {**studies.ANSWERS["risk"], "affair": True}, studies.ANSWERS["risk"]
+# (question, answer whose last byte is 0, answer whose last byte is 1, numbers that take noise before it)
+LAST_BYTES = {
+    "refusal of a number": ({**studies.NUMBER, "refusal": {"share": "0.25"}}, 3.5, None, 1),
+    "yes or no of a record": (studies.YES_NO_RECORD, NO, YES, 2),
+}
+
+
+@pytest.mark.parametrize("name", LAST_BYTES)
+@pytest.mark.parametrize("shift", [0, 1], ids=["sound", "planted"])
+def test_the_coin_of_a_last_byte_turns_at_its_threshold(name: str, shift: int) -> None:
+    """With the planted coin the truth is told one time in 2**32 more often than stated."""
+    asked, *answers, numbers = LAST_BYTES[name]
+    m: Any = mechanism_for(question(asked))
+    threshold = m.threshold
+    assert (m.odds, m.p) == ((threshold, WHOLE - threshold), Rational(threshold, WHOLE))
+    m.threshold += shift
+    lasts = []
+    for answer in answers:
+        for word in (threshold - 1, threshold):
+            # Zeros give no noise. The last word is for the other value, of which there is only one.
+            stream = io.BytesIO(bytes(DRAW_BYTES * numbers) + word.to_bytes(4, "big") + bytes(4))
+            lasts.append(m.perturb(answer, NotForRealAnswers(stream.read))[-1])
+            assert not stream.read()
+    assert (lasts == [0, 1, 1, 0]) == (shift == 0)
 
 
 def laplace_cdf(x: np.ndarray) -> np.ndarray:
