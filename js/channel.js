@@ -7,7 +7,7 @@ import { check, hasOwn, isObject, listOf, matching, plain, record, whole } from 
 const HERE = /^https?:..(localhost|127\.0\.0\.1|\[::1])(?![^:/])/;
 
 // At most 500 characters, in the one spelling that is compared.
-const issuer = matching(/^(?!.{501})https?:\/\/[a-z\d.-]+(:\d{1,5})?(\/[!"$->@-~]*)?$/);
+const issuer = matching(/^(?!.{501})https?:\/\/([a-z\d-]+\.)*[a-z\d-]+(:\d{1,5})?(\/[!"$->@-~]*)?$/);
 
 // RSASSA-PSS with SHA-384, MGF1 of SHA-384 and a salt of 48 bytes, as RFC 9578, section 6.5, has it, in base64; behind
 // it an odd modulus of 2048 bits, then 65537.

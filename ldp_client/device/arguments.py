@@ -33,7 +33,8 @@ def checked_url(text: Any) -> tuple[str, str, set[str]]:
     except ValueError:
         host = None
     odd = [character for character in text if character <= " " or character in "?#@\\\x7f"]
-    if not host or parts.scheme not in ("http", "https") or odd:
+    # An empty label would spell one host in two ways: one operator would look like two.
+    if not host or not all(host.split(".")) or parts.scheme not in ("http", "https") or odd:
         raise UsageError.say("device.collector_url", text=text)
     if parts.scheme == "http" and host not in LOOPBACK:
         raise UsageError.say("device.collector_https", text=text)

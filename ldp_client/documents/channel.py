@@ -31,7 +31,7 @@ SPKI_HEAD = unhexlify(
 )
 SPKI_TAIL = unhexlify(b"0203010001")
 SPKI_BYTES = len(SPKI_HEAD) + MODULUS_BYTES + len(SPKI_TAIL)
-_HOST = "abcdefghijklmnopqrstuvwxyz0123456789.-"
+_HOST = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 
 def _is_address(text: "Any") -> bool:
@@ -41,9 +41,11 @@ def _is_address(text: "Any") -> bool:
     scheme, found, rest = text.partition("://")
     place, _, path = rest.partition("/")
     host, colon, port = place.partition(":")
+    # An empty label would spell one host in two ways: one operator would look like two.
+    good_host = all([consists(label, _HOST) for label in host.split(".")])
     good_port = not colon or (consists(port, "0123456789") and len(port) <= 5)
     good_path = all(["!" <= c <= "~" and c not in "?#" for c in path])
-    return scheme in ("http", "https") and bool(found) and consists(host, _HOST) and good_port and good_path
+    return scheme in ("http", "https") and bool(found) and good_host and good_port and good_path
 
 
 WEB_ADDRESS = Checked(
@@ -51,7 +53,7 @@ WEB_ADDRESS = Checked(
     "must be https://host in small letters, perhaps with a port and a path",
     {
         "type": "string",
-        "pattern": r'^https?://[a-z0-9.-]+(:[0-9]{1,5})?(/[!"$->@-~]*)?$',
+        "pattern": r'^https?://([a-z0-9-]+[.])*[a-z0-9-]+(:[0-9]{1,5})?(/[!"$->@-~]*)?$',
         "maxLength": LONGEST_ADDRESS,
     },
 )
