@@ -20,8 +20,9 @@ LATE_HOURS = 7 * 24
 def warnings_of(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return the warnings that people can read before they answer, one line each.
 
-    They concern questions whose noise hides hardly anything (each, and all together), tickets whose values
-    may name a person, strata without a token key, and reports that leave too late.
+    They concern questions whose noise hides hardly anything (each, and all together), or that a public field
+    asks without noise, tickets whose values may name a person, strata without a token key, and reports that
+    leave too late.
     """
     costs = [
         (name, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta))
@@ -38,6 +39,8 @@ def warnings_of(study: Study, words: Words = ENGLISH) -> list[str]:
             )
         if delta > LARGE_DELTA:
             lines.append(words.say("study.warning_delta", name=name, delta=rounded_up(delta, 4)))
+    versions = [study.shown_in(language) for language in study.languages] or [study]
+    lines += dict.fromkeys([line for version in versions for line in _asked_both_ways(version, words)])
     lines += names_in_words(study, words)
     channel = study.channel
     if channel is not None and channel.tickets is not None:
@@ -45,9 +48,22 @@ def warnings_of(study: Study, words: Words = ENGLISH) -> list[str]:
         if lost:
             facts = {"lost": f"{lost:,}", "strata": f"{study.strata:,}"}
             lines.append(words.say("channel.warning_strata", count=lost, **facts))
-    if channel is not None and study.closes and 2 * channel.hours > LATE_HOURS:
+    days = study.retention_days
+    if channel is not None and study.closes and days is not None and 24 * days < 2 * channel.hours:
+        lines.append(words.say("channel.warning_kept", hours=2 * channel.hours, days=days))
+    elif channel is not None and study.closes and 2 * channel.hours > LATE_HOURS:
         lines.append(words.say("channel.warning_late", hours=2 * channel.hours, days=LATE_HOURS // 24))
     return lines
+
+
+def _asked_both_ways(study: Study, words: Words) -> list[str]:
+    """Return a warning for each public field with the text of a question, or of a record's field."""
+    return [
+        words.say("study.warning_both", question=question.id, field=public.id)
+        for question in study.questions
+        for public in study.public
+        if public.text and public.text in [question.text, *[field.text for field in question.fields]]
+    ]
 
 
 def names_in_words(study: Study, words: Words = ENGLISH) -> list[str]:

@@ -5,6 +5,7 @@ import pytest
 from schemas import Study
 from schemas.warnings import warnings_of
 from tests import studies
+from tests.schemas.channels import channel
 
 WEAK = studies.with_epsilon(studies.NUMBER, "64")
 LOOSE = {**studies.NUMBER, "mechanism": {"name": "gaussian", "epsilon": "1", "delta": "0.99"}}
@@ -51,3 +52,32 @@ def test_ticket_fields_that_identify_a_person_warn():
     asked = {key: value for key, value in stratum("part", 999_999).items() if key != "source"}
     for fields in ([stratum("part", 9)], [asked], [stratum("stratum", 99), stratum("cluster", 9)]):
         assert not warned(studies.YES_NO, public=fields)
+
+
+@pytest.mark.attack(8)
+def test_question_that_is_also_asked_in_clear_warns_in_each_language():
+    """Ask without noise what is asked with noise, in the words of one language only."""
+    same = "Haben Sie je betrogen?"
+    private = {**studies.YES_NO, "text": {"en": "Have you ever cheated?", "de": same}}
+    clear = {"id": "asked", "text": {"en": "Did it happen?", "de": same}, "choices": ["no", "yes"]}
+    (line,) = warned(private, public=[clear], languages=["en", "de"])
+    assert "asked asks without noise what ever asks with noise" in line
+    other = {**clear, "text": {"en": "Did it happen?", "de": "Ist es geschehen?"}}
+    assert not warned(private, public=[other], languages=["en", "de"])
+    # Without texts nothing is asked in the same words.
+    assert not warned(studies.YES_NO, public=[{"id": "asked", "choices": ["no", "yes"]}])
+
+
+def test_record_field_that_is_also_asked_in_clear_warns():
+    features = [{**studies.FEATURES[0], "text": "How old are you?"}, studies.FEATURES[1]]
+    clear = {"id": "years_old", "text": "How old are you?", "choices": ["young", "old"]}
+    (line,) = warned({**studies.LINEAR, "features": features}, public=[clear])
+    assert "years_old asks without noise what rating asks" in line
+
+
+@pytest.mark.parametrize(("hours", "days", "is_warned"), [(72, 1, True), (72, 6, False), (12, 1, False)])
+def test_retention_shorter_than_the_batches_warns(hours, days, is_warned):
+    """A participant in the last days would spend epsilon on a report that is rejected."""
+    fields = {"closes": "2030-01-31", "retention": {"days": days}}
+    lines = warned(studies.YES_NO, channel=channel(batches={"hours": hours}), **fields)
+    assert ["retention" in line for line in lines] == [True] * is_warned
