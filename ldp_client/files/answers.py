@@ -86,7 +86,7 @@ def _read_ndjson(study: Study, path: str) -> Iterator[tuple[int, dict[str, Any]]
 
 def _read_csv(study: Study, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     rows, name = csv_rows(path), os.path.basename(path)
-    _, header = next(rows, (1, []))
+    _, header = next(rows)
     check_header(name, header, all_columns(study))
     numbers = {column: TwoReadings(NO_VALUE) for column in _number_columns(study)}
     for number, row in rows:
@@ -103,7 +103,7 @@ def _read_csv(study: Study, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 def csv_rows(path: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, cells) of the header and each row, without empty lines. Raises InputError.
 
-    With one column, an empty line before a row is a person's empty cell. Trailing empty lines are ignored.
+    Blanks around the names in the header do not count. With one column, an empty line before a row is a person's empty cell. Trailing empty lines are ignored.
     """
     name, width = os.path.basename(path), 0
     empty: list[int] = []
@@ -117,12 +117,15 @@ def csv_rows(path: str) -> Iterator[tuple[int, list[str]]]:
                 if width == 1:
                     yield from [(number, [""]) for number in empty]
                 empty.clear()
-                width = width or len(cells)
+                if not width:
+                    width, cells = len(cells), [cell.strip() for cell in cells]
                 if len(cells) != width:
                     raise InputError.say("files.line_columns", file=name, line=reader.line_num)
                 yield reader.line_num, cells
         except csv.Error:
             raise InputError.say("files.line_not_csv", file=name, line=reader.line_num) from None
+    if not width:
+        raise InputError.say("files.no_header", file=name)
 
 
 def check_header(name: str, header: list[str], expected: list[str]) -> None:

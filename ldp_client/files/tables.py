@@ -61,7 +61,7 @@ class CsvFile:
 
     def header(self) -> list[str]:
         """Return the column names."""
-        return next(csv_rows(self.path), (1, []))[1]
+        return next(csv_rows(self.path))[1]
 
     def parts(self, columns: list[str]) -> Iterator[Part]:
         """Yield {column: numbers} for some rows at a time. Other text is kept; a missing value is None.

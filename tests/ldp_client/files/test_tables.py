@@ -55,6 +55,7 @@ def test_csv_and_parquet_read_as_the_same_table(tmp_path, written):
     pyarrow.parquet.write_table(pa.table(mixed), tmp_path / "table.parquet", row_group_size=300)
     expected = {"power": mechanism_for(ONE.questions[0]).quantise(COLUMNS).sums}
     assert sums(ONE, written(csv_of(mixed))) == expected
+    assert sums(ONE, written(csv_of(mixed).replace("pe,v,t", "pe, v ,\tt"))) == expected
     assert sums(ONE, tmp_path / "table.parquet") == expected
 
 
@@ -84,7 +85,8 @@ GOOD = "t,v,pe\n10,40,480\n"
         (GOOD + "1,2\n", ("files.line_columns", "3")),
         (GOOD + '1,"2"x,3\n', ("files.line_not_csv", "3")),
         ("t,v,pe\n", ("answer.table_invalid", "power: the table has no rows")),
-        ("", ("files.column_missing", "column t")),
+        ("", ("files.no_header", "is empty")),
+        ("\n\n", ("files.no_header", "is empty")),
         ("t,pe\n1,2\n", ("files.column_missing", "column v")),
         ("t,v,pe,name\n1,2,3,4\n", ("files.column_unknown", "'name'")),
         ("t,v,pe,t\n1,2,3,4\n", ("files.column_twice", "column t")),
