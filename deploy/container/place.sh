@@ -34,7 +34,7 @@ metrics_key() {
   [ -s "$ready" ] || return 1
   LDPKIT_TOKEN=$(ldpkit token)
   export LDPKIT_TOKEN
-  ldpkit keys prometheus --revoke --collector "$(cat "$ready")" >/dev/null 2>&1 || true
+  ldpkit keys prometheus --revoke --yes --collector "$(cat "$ready")" >/dev/null 2>&1 || true
   made=0
   ldpkit keys prometheus --role read --collector "$(cat "$ready")" || made=$?
   kill "$server"

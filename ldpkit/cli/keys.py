@@ -13,7 +13,7 @@ import click
 from ldp_client.documents.errors import UsageError
 from ldp_client.words.text import visible
 from ldpkit.cli.client import client_of
-from ldpkit.cli.commands import DAY, collector_option, command, json_option
+from ldpkit.cli.commands import DAY, collector_option, command, json_option, require_yes, yes_option
 from ldpkit.cli.output import show, warn
 from ldpkit.cli.studies import listed, show_answer
 
@@ -26,6 +26,7 @@ ROLES = ("publish", "read", "operate")
 @click.option("--study", multiple=True, metavar="STUDY_ID", help="the new key's only studies; repeatable")
 @click.option("--expires", type=DAY, help="the new key's last day, in UTC")
 @click.option("--revoke", is_flag=True, help="make the key NAME useless")
+@yes_option
 @collector_option
 @json_option
 def keys(
@@ -34,6 +35,7 @@ def keys(
     study: tuple[str, ...],
     expires: date | None,
     revoke: bool,
+    yes: bool,
     collector: str,
 ) -> None:
     """List a collector's keys, or make or revoke one. Needs the operator's token.
@@ -52,6 +54,7 @@ def keys(
     if name is None:
         show_answer(client, "/v1/keys", lambda body: listed(body["keys"], _in_one_line))
     elif role is None:
+        require_yes(yes, f"revoking the key {name} at {client.url}")
         client.send("DELETE", f"/v1/keys/{quote(name, safe='')}", again=False)
         show([f"{name} is revoked"], {"name": name})
     else:

@@ -198,8 +198,10 @@ def test_keys_are_bound_to_studies_and_expire(served, make_study, capsys):
     assert f"good until {last}" in expired.get_json()["detail"]
     at("keys", "eve", "--role", "read", "--study", "habbits", "--study", "other")
     assert "study habbits is not published here" in capsys.readouterr().err
+    with raises(InputError, "options.needs_yes", "revoking the key ann"):
+        at("keys", "ann", "--revoke")
     for name in ("ann", "eve"):
-        at("keys", name, "--revoke")
+        at("keys", name, "--revoke", "--yes")
     capsys.readouterr()
     at("keys", "--json")
     assert capsys.readouterr().out == "[]\n"
@@ -210,7 +212,7 @@ def test_keys_are_bound_to_studies_and_expire(served, make_study, capsys):
     [
         (("someone", "--role", "read"), ("server.refused", "'someone'")),
         (("Some One", "--role", "read"), ("server.refused", "64")),
-        (("nobody", "--revoke"), ("server.refused", "'nobody'")),
+        (("nobody", "--revoke", "--yes"), ("server.refused", "'nobody'")),
     ],
 )
 @pytest.mark.usefixtures("served")

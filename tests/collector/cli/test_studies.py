@@ -111,7 +111,7 @@ def test_publish_and_keys_print_one_json_object(asked, inviting, make_study, tmp
     assert (found[0]["study"], found[0]["version"], found[0]["people"]) == ("other", 1, f"{URL}/s/other")
     key = said("keys", "ann", "--role", "read", "--study", "other")
     assert (key["name"], key["role"], key["studies"], key["expires"]) == ("ann", "read", ["other"], None)
-    assert said("keys", "ann", "--revoke")["name"] == "ann"
+    assert said("keys", "ann", "--revoke", "--yes")["name"] == "ann"
 
 
 def test_tickets_made_before_an_error_are_printed(asked, inviting, capsys, monkeypatch):
