@@ -103,7 +103,8 @@ def _read_csv(study: Study, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 def csv_rows(path: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, cells) of the header and each row, without empty lines. Raises InputError.
 
-    Blanks around the names in the header do not count. With one column, an empty line before a row is a person's empty cell. Trailing empty lines are ignored.
+    Blanks around the header's names do not count. With one column, an empty line before a row is a person's
+    empty cell. Trailing empty lines are ignored.
     """
     name, width = os.path.basename(path), 0
     empty: list[int] = []

@@ -94,6 +94,7 @@ def device_options(function: F) -> F:
         click.argument("link", type=Link()),
         click.option("--max-epsilon", metavar="EPSILON", help="lifetime budget, which the ledger keeps"),
         click.option("--raise-budget", is_flag=True, help="let --max-epsilon exceed the ledger's budget"),
+        click.option("--digest", multiple=True, metavar="HEX", help="accept only studies with this digest"),
         click.option("--yes", is_flag=True, help="I consent: do not ask"),
         folder_option,
     )[::-1]:
@@ -154,6 +155,7 @@ def _answer(
     link: tuple[str, str, str],
     max_epsilon: str | None,
     raise_budget: bool,
+    digest: tuple[str, ...],
     folder: str,
     node: tuple[str, ...] = (),
 ) -> int:
@@ -164,7 +166,14 @@ def _answer(
     collector, study_id, ticket = link
     _refuse_folder_of_others(folder)
     budget = _budget(folder, max_epsilon, raise_budget)
-    device = Device(folder, budget, collector, nodes=node, raise_budget=raise_budget)
+    device = Device(
+        folder,
+        budget,
+        collector,
+        nodes=node,
+        raise_budget=raise_budget,
+        known_digests=digest or None,
+    )
     if not device.ledger.spent():
         where = visible(os.path.abspath(folder))
         warn(f"note: a new device, in {where}: it does not know answers that were given from another folder")

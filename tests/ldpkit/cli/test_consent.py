@@ -73,6 +73,18 @@ def test_end_of_input_is_not_consent(asked, capsys):
     assert "no consent: nothing was answered" in capsys.readouterr().err
 
 
+@pytest.mark.attack(16)
+def test_the_command_line_compares_digests(asked, tmp_path, capsys):
+    """Show each person another document: the digest that was published elsewhere differs."""
+    study = Study(studies.document(studies.YES_NO))
+    (tmp_path / "study.json").write_text(study.to_json())
+    assert main(["check", str(tmp_path / "study.json"), "--json"]) == 0
+    digest = json.loads(capsys.readouterr().out)["digest"]
+    given = ["--yes", "--set", "ever=yes", "--digest"]
+    assert asked(study, *given, "0" * 64)[0] == 3
+    assert asked(study, *given, digest)[0] == 0
+
+
 def test_memoized_question_notes_that_changed_answers_are_not_seen(tmp_path, capsys):
     (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.MEMOIZED)))
     assert main(["check", str(tmp_path / "study.json")]) == 0
