@@ -100,7 +100,7 @@ def above_zero(name: str, text: str) -> Fraction:
 
 def public_keys(given: Sequence[str | os.PathLike[str]]) -> list[PublicKey]:
     """Return the pinned keys. Reject an empty list, as from a folder without keys: it would pin nothing."""
-    if isinstance(given, str) or hasattr(given, "__fspath__"):
+    if not isinstance(given, (list, tuple, set, frozenset)):
         # The characters of a text would count as keys.
         raise InputError.say("device.list", name="signing_keys")
     keys = [load_public_key(key) for key in given]

@@ -75,6 +75,7 @@ def test_urls_that_are_not_plain_https_are_refused(tmp_path, url, code):
         # Every part of the text would be an allowed host.
         ({"allowed_hosts": "collector.example"}, ("device.list", "allowed_hosts")),
         ({"signing_keys": Path("key.pem")}, ("device.list", "signing_keys")),
+        ({"signing_keys": 5}, ("device.list", "signing_keys")),
         ({"signing_keys": [0]}, ("device.key_kind", "int")),
         # A list from a folder without keys would pin none.
         ({"signing_keys": []}, "device.no_keys"),
