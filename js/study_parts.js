@@ -5,7 +5,7 @@ import { uniformBelow } from "./randomness.js";
 import { isBelow } from "./rational.js";
 import { check, identifier, isText, listOf, matching, oneOf, plain, record, text, whole } from "./shapes.js";
 
-const CONTACT = /^(?!.{201})(https:\/\/[A-Za-z\d][-\w.+~:/?#[\]!$&'()*,;=%]*|[-\w.+]+@[-\w.+]+)$/;
+const CONTACT = /^(?!.{201})(https:\/\/[A-Za-z\d][-\w.+~:/?#[\]!$&'()*,;=%]*|[-\w.+]+@[-\w+]+(\.[-\w+]+)+)$/;
 
 const day = plain((value) => {
   const midnight = `${value}T00:00:00.000Z`;

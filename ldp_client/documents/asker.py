@@ -17,7 +17,7 @@ HTTPS = "https://"
 LONGEST_CONTACT = 200
 _CONTACT = {
     "type": "string",
-    "pattern": r"^(https://[A-Za-z0-9][A-Za-z0-9._+~:/?#\[\]!$&'()*,;=%-]*|[A-Za-z0-9._+-]+@[A-Za-z0-9._+-]+)$",
+    "pattern": r"^(https://[A-Za-z0-9][A-Za-z0-9._+~:/?#\[\]!$&'()*,;=%-]*|[A-Za-z0-9._+-]+@[A-Za-z0-9_+-]+([.][A-Za-z0-9_+-]+)+)$",
     "maxLength": LONGEST_CONTACT,
 }
 MOST_DAYS = 36500
@@ -44,7 +44,7 @@ def _is_contact(text: "Any") -> bool:
         return False
     local, mark, host = text.partition("@")
     if mark:
-        return consists(local, _MAIL) and consists(host, _MAIL)
+        return consists(local, _MAIL) and consists(host, _MAIL) and "." in host and all(host.split("."))
     rest = text[len(HTTPS) :]
     return text.startswith(HTTPS) and consists(rest, _WEB) and rest[0] in _MAIL[:62]
 
