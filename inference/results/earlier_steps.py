@@ -53,7 +53,10 @@ class Earlier:
     def _on(self, question: str, posterior: Posterior) -> Posterior:
         about = (line for line in self.lines if line.question == question)
         against = (f"{line.what}: {line.says}" for line in about if line.state == "bad")
-        return posterior.with_findings(findings(EARLIER, against))
+        known = posterior.diagnostics.findings
+        return posterior.with_findings(
+            finding for finding in findings(EARLIER, against) if finding not in known
+        )
 
     def to_document(self) -> dict[str, Any]:
         """Return its entry in posterior.json."""
