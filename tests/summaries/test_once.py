@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from inference import fit
@@ -76,3 +80,20 @@ def test_ids_that_left_memory_still_count_once(monkeypatch):
     assert seen.repeated == 5000
     with raises(ReportError, "report.duplicate_id"):
         seen.holds(numbered(3, 1))
+
+
+def resident_bytes() -> int:
+    """Return the memory that this process holds now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_memory_does_not_grow_with_the_ids(monkeypatch):
+    """Without a bound, 300,000 ids would take 9 MB or more."""
+    monkeypatch.setattr("summaries.reducing.CACHE_KIB", 512)
+    seen, ids = Seen(), np.random.default_rng(0).bytes(16 * 300_000)
+    before = 0
+    for number, place in enumerate(range(0, len(ids), 16)):
+        before = resident_bytes() if number == 10_000 else before
+        assert not seen.holds(SimpleNamespace(id=ids[place : place + 16].hex(), payloads={}, public={}))
+    assert resident_bytes() - before < 6 << 20
