@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -71,13 +72,20 @@ def frozen_reports() -> dict[str, bytes]:
     return {path: body.encode() for path, body in kept.items()}
 
 
-def sent_in_three_flushes(folder: Path, server: Server) -> list[Sent]:
-    """What leaves for each report: in vain twice, by a device each, and then with success."""
+def sent_in_flushes(folder: Path, server: Server) -> list[Sent]:
+    """What leaves for each report: in vain at least twice, by a device each, and then with success.
+
+    An overloaded server gets one request of a flush.
+    """
     server.requests = Arrivals()
-    for statuses in ([503] * 4, [503] * 4, []):
-        server.statuses = list(statuses)
-        flushed = Device(folder, BUDGET, server.url).flush(attempts=1)
-    assert flushed.sent == len(ANSWERED)
+    for _ in range(100):
+        server.statuses = [503] * 4
+        Device(folder, BUDGET, server.url).flush(attempts=1)
+        tried = Counter(path for method, path, _, _ in server.requests if method == "PUT")
+        if len(tried) == len(ANSWERED) and min(tried.values()) >= 2:
+            break
+    server.statuses = []
+    assert Device(folder, BUDGET, server.url).flush(attempts=1).sent == len(ANSWERED)
     return [
         (path, body, headers["Content-Type"])
         for method, path, body, headers in server.requests
@@ -86,13 +94,14 @@ def sent_in_three_flushes(folder: Path, server: Server) -> list[Sent]:
 
 
 def problems(folder: Path, server: Server, expected: dict[str, bytes]) -> list[str]:
-    """Which reports left in other bytes than these, or not three times."""
-    sent = sent_in_three_flushes(folder, server)
+    """Which reports left in other bytes than these, or fewer than three times."""
+    sent = sent_in_flushes(folder, server)
     wrong = [] if {path for path, _, _ in sent} == set(expected) else ["other reports left"]
     for path, body in expected.items():
         bodies = [other for address, other, _ in sent if address == path]
         kinds = {kind for address, _, kind in sent if address == path}
-        wrong += [] if bodies == [body] * 3 else [f"{path} left in {len(set(bodies) | {body})} forms"]
+        is_same = len(bodies) >= 3 and set(bodies) == {body}
+        wrong += [] if is_same else [f"{path} left in {len(set(bodies) | {body})} forms"]
         wrong += [] if kinds == {"application/json"} else [f"{path} left as {sorted(kinds)}"]
     return wrong
 
