@@ -16,12 +16,12 @@ import time
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ldp_client.shuffling.lattice import expected_excess
-from ldp_client.shuffling.law import choice_law
-from ldp_client.shuffling.reports import shuffled_delta, shuffled_epsilon, shuffled_privacy
 from schemas import Study
+from schemas.shuffling.lattice import expected_excess
+from schemas.shuffling.laws import choice_law
+from schemas.shuffling.reports import shuffled_delta, shuffled_epsilon, shuffled_privacy
 from tests import studies
-from tests.ldp_client.shuffling.shuffled import dominating, response
+from tests.schemas.shuffling.shuffled import dominating, response
 
 DEVICES = (0.5, 1.0, 2.0, 4.0)
 PEOPLE = (1000, 10_000, 100_000, 1_000_000)

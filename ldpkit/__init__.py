@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from ldp_client.bulk import perturb_many
     from ldp_client.documents import errors as errors
     from ldp_client.documents.errors import LdpkitError
-    from ldp_client.shuffling.reports import (
+    from ldpkit import ask as ask
+    from ldpkit.ask import study
+    from ldpkit.auditing.auditing import audit
+    from schemas import Question, Report, Study
+    from schemas.shuffling.reports import (
         ShuffledPrivacy,
         shuffled_delta,
         shuffled_epsilon,
         shuffled_privacy,
     )
-    from ldpkit import ask as ask
-    from ldpkit.ask import study
-    from ldpkit.auditing.auditing import audit
-    from schemas import Question, Report, Study
     from summaries import (
         Summary,
         dask_summary,
@@ -66,7 +66,7 @@ _HOMES = {
     ),
     "ldp_client.bulk": ("tables", {"perturb_many"}),
     "ldp_client.documents.errors": ("", {"LdpkitError"}),
-    "ldp_client.shuffling.reports": (
+    "schemas.shuffling.reports": (
         "",
         {"ShuffledPrivacy", "shuffled_delta", "shuffled_epsilon", "shuffled_privacy"},
     ),

@@ -10,9 +10,10 @@ from typing import Any
 from inference.design.budgets import with_epsilons
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, StudyError
-from ldp_client.shuffling.amplifying import delta_of
-from ldp_client.shuffling.mechanisms import law_of_report
-from ldp_client.shuffling.reports import (
+from schemas import Study
+from schemas.shuffling.amplifying import delta_of
+from schemas.shuffling.laws import law_of_report
+from schemas.shuffling.reports import (
     DEFAULT_DELTA,
     ShuffledPrivacy,
     device_epsilon,
@@ -20,7 +21,6 @@ from ldp_client.shuffling.reports import (
     rounded_up,
     shuffled_privacy,
 )
-from schemas import Study
 
 # The total is searched in these steps, up to the default budget of a device for a study. Above it the
 # device's own noise, which is the only protection towards most observers, hides hardly anything.

@@ -18,11 +18,10 @@ from inference.results.provenance import Provenance
 from inference.samplers import SAMPLERS
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError
-from ldp_client.shuffling.explain import lines_of
-from ldp_client.shuffling.reports import shuffled_privacy
 from ldp_client.words.text import counted, rounded_up, visible
 from schemas import Question, Study
 from schemas.priors import prior_lines
+from schemas.shuffling.reports import lines_of, shuffled_privacy
 from summaries.influence import FALSE_SHARE
 
 TITLE = "ldpkit: local differential privacy with honest posteriors"

@@ -70,9 +70,8 @@ def _among_all(study: Study, people: int) -> tuple[list[str], Any]:
     """Return the bound for a report among all reports in words, and as a document: None if none is known."""
     from dataclasses import asdict
 
-    from ldp_client.shuffling.explain import lines_of
-    from ldp_client.shuffling.mechanisms import law_of_report
-    from ldp_client.shuffling.reports import shuffled_privacy
+    from schemas.shuffling.laws import law_of_report
+    from schemas.shuffling.reports import lines_of, shuffled_privacy
 
     try:
         law_of_report(study)

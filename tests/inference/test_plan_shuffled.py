@@ -6,8 +6,8 @@ import pytest
 
 from inference.design.device_epsilon import STEP, plan_shuffled
 from ldp_client.documents.errors import InputError
-from ldp_client.shuffling.reports import shuffled_privacy
 from schemas import Study
+from schemas.shuffling.reports import shuffled_privacy
 from tests import studies
 from tests.kit.errors import raises
 

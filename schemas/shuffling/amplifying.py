@@ -7,8 +7,8 @@ from math import log
 
 from ldp_client.core.integers import exp_bounds
 from ldp_client.documents.errors import InputError
-from ldp_client.shuffling.lattice import expected_excess
-from ldp_client.shuffling.law import Law
+from schemas.shuffling.lattice import expected_excess
+from schemas.shuffling.laws import Law
 
 MOST_PEOPLE = 10**12
 # The sum stops at this many people: a bound for fewer people also holds for more.
@@ -39,7 +39,7 @@ def delta_of(law: Law, people: int, epsilon: Fraction) -> Fraction:
     """
     check_people(people)
     if not 0 <= epsilon <= MOST_EPSILON:
-        raise InputError.say("set.towards", most=MOST_EPSILON)
+        raise InputError(f"the epsilon towards the set must be from 0 to {MOST_EPSILON}", code="set.towards")
     scaled = epsilon * (1 << EXP_BITS)
     return _delta_at(law, people, scaled.numerator // scaled.denominator)
 
@@ -60,7 +60,7 @@ def epsilon_of(law: Law, people: int, delta: Fraction) -> Fraction:
     """
     check_people(people)
     if not _LEAST_DELTA <= delta < 1:
-        raise InputError.say("set.delta")
+        raise InputError("delta must be at least 1e-15 and below 1", code="set.delta")
     step = EXP_BITS - GRID_BITS
 
     # The bound on δ may grow by rounding, but `high` is a place that was tried, or the top, whose δ is 0.
@@ -81,7 +81,7 @@ def check_people(people: int) -> None:
         InputError: it is below 1 or above 10**12.
     """
     if not 1 <= people <= MOST_PEOPLE:
-        raise InputError.say("set.people", most=f"{MOST_PEOPLE:,}")
+        raise InputError(f"people must be from 1 to {MOST_PEOPLE:,}", code="set.people")
 
 
 def _delta_at(law: Law, people: int, scaled: int) -> Fraction:

@@ -7,9 +7,9 @@ from math import log, nextafter
 import pytest
 
 from ldp_client.documents.errors import InputError
-from ldp_client.shuffling.amplifying import delta_of, epsilon_of
-from ldp_client.shuffling.law import any_law, choice_law, compose, mixture
-from ldp_client.shuffling.reports import shuffled_delta, shuffled_epsilon
+from schemas.shuffling.amplifying import delta_of, epsilon_of
+from schemas.shuffling.laws import any_law, choice_law, compose, mixture
+from schemas.shuffling.reports import shuffled_delta, shuffled_epsilon
 from tests.kit.errors import raises
 from tests.kit.work import counted
 
@@ -45,11 +45,10 @@ def test_very_large_epsilon_gets_no_amplification(own, delta):
     assert calls.made < 50_000
 
 
-@pytest.mark.slow
 def test_bound_is_monotone_in_people_epsilon_and_delta():
     draw = random.Random(22)
-    for _ in range(8):
-        people, own = int(10 ** draw.uniform(0, 3.5)), draw.uniform(0.05, 6)
+    for _ in range(3):
+        people, own = int(10 ** draw.uniform(0, 2)), draw.uniform(0.05, 6)
         delta = 10 ** draw.uniform(-9, -2)
         found = shuffled_epsilon(own, people, delta)
         assert found <= nextafter(own, 9)

@@ -1,13 +1,24 @@
-"""The likelihood of payloads under two answers, for the pair of answers that they tell apart best."""
+"""The law of payloads under two answers, for the pair of answers that they tell apart best.
+
+A mechanism's law is computed from its integers, exactly or rounded towards less privacy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
+from typing import Any
 
-from ldp_client.shuffling.lattice import MASS_BITS, VALUE_BITS, Atom
+from ldp_client.core.integers import ceil_div, exp_bounds
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.rational import Rational
+from ldp_client.documents.study import Study
+from ldp_client.mechanisms import Mechanism, mechanisms_of
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from schemas.shuffling.lattice import MASS_BITS, VALUE_BITS, Atom
 
+EXP_BITS = 128
 # Bits of a summed probability.
 ALONE_BITS = 128
 # With more kinds of payload than these, the general bound is used.
@@ -136,3 +147,95 @@ def mixture(laws: Sequence[Law]) -> Law:
     count = len(laws)
     kinds = [(one, other, mass / count) for law in laws for one, other, mass in law.kinds]
     return Law(max(law.growth for law in laws), kinds, all(law.is_composable for law in laws))
+
+
+def law_of(mechanism: Mechanism) -> Law:
+    """Return the law of one mechanism's payloads.
+
+    Args:
+        mechanism: a mechanism with pure ε, without a secure sum.
+
+    Returns:
+        The law.
+
+    Raises:
+        InputError: its noise has a δ, or it is memoized: repeated reports of a permanent answer, each among
+            other people, reveal more with each version.
+    """
+    if mechanism.privacy.delta != Rational(0):
+        raise InputError(
+            f"{mechanism.field}: its noise has its own delta, and no bound towards the set of "
+            "reports is certified for that. Use a mechanism of pure epsilon",
+            code="set.has_delta",
+        )
+    if mechanism.name == "memoized":
+        raise InputError(
+            f"{mechanism.field}: no bound towards the set of reports is certified for a "
+            "permanent answer that is reported again in each version, among other people "
+            "each time",
+            code="set.memoized",
+        )
+    if isinstance(mechanism, ChoiceMechanism):
+        return _of_choice(mechanism)
+    if mechanism.name == "sampled_products":
+        return _of_patterns(mechanism)
+    growth = exp_above(mechanism.privacy.epsilon)
+    if mechanism.name == "laplace":
+        half = mechanism.privacy.epsilon * Rational(1, 2)
+        return bounded_law(growth, 1 - 1 / exp_above(half))
+    return any_law(growth)
+
+
+def _of_choice(mechanism: ChoiceMechanism) -> Law:
+    growth = Fraction(*mechanism.odds)
+    # In a Hadamard response, fewer payloads support both choices if these are in different blocks.
+    others = [mechanism.q, getattr(mechanism, "q_elsewhere", mechanism.q)]
+    difference = _exact(mechanism.p) - min(_exact(other) for other in others)
+    both = _exact(mechanism.p) - difference * growth / (growth - 1)
+    return choice_law(growth, difference, both)
+
+
+def _of_patterns(mechanism: Any) -> Law:
+    """Return the law of randomized sign patterns: two records may differ in every sign of every block."""
+    p = _exact(mechanism.p)
+    return choice_law(Fraction(*mechanism.odds), p - (1 - p) / (mechanism.patterns - 1), Fraction(0))
+
+
+def _exact(number: Rational) -> Fraction:
+    return Fraction(number.numerator, number.denominator)
+
+
+def exp_above(epsilon: Rational) -> Fraction:
+    """Bound e^ε from above.
+
+    Args:
+        epsilon: at most 300.
+
+    Returns:
+        A fraction over 2**128.
+    """
+    scaled = ceil_div(epsilon.numerator << EXP_BITS, epsilon.denominator)
+    return Fraction(exp_bounds(scaled, EXP_BITS)[1], 1 << EXP_BITS)
+
+
+def law_of_report(study: Study) -> Law:
+    """Return the law of a person's whole report to a study.
+
+    Args:
+        study: a study that asks people, without a secure sum.
+
+    Returns:
+        The law of a whole report.
+
+    Raises:
+        InputError: the study has a secure sum, is for data holders, or has a question for which no bound is
+            known (see `law_of`).
+    """
+    if study.protocol is not None or study.respondent == "holder":
+        raise InputError(
+            f"study {study.id}: ldpkit states no bound towards the set of reports if data "
+            "holders answer, or if devices send shares of a sum",
+            code="set.no_reports",
+        )
+    laws = {name: law_of(mechanism) for name, mechanism in mechanisms_of(study).items()}
+    return mixture(list(laws.values())) if study.sample_one_question else compose(list(laws.values()))

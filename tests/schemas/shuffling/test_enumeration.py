@@ -8,10 +8,10 @@ from math import log, prod
 import pytest
 
 from ldp_client.core.integers import exp_bounds
-from ldp_client.shuffling.amplifying import EXP_BITS, MOST_EPSILON, delta_of, epsilon_of
-from ldp_client.shuffling.lattice import expected_excess
-from ldp_client.shuffling.law import any_law, bounded_law, choice_law, compose
-from tests.ldp_client.shuffling.shuffled import divergence, dominating, response, sets_of
+from schemas.shuffling.amplifying import EXP_BITS, MOST_EPSILON, delta_of, epsilon_of
+from schemas.shuffling.lattice import expected_excess
+from schemas.shuffling.laws import any_law, bounded_law, choice_law, compose
+from tests.schemas.shuffling.shuffled import divergence, dominating, response, sets_of
 
 RATIOS = [Fraction(1), Fraction(11, 10), Fraction(3, 2), Fraction(5, 2)]
 GROWTH = Fraction(3)

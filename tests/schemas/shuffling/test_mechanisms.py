@@ -10,10 +10,9 @@ import pytest
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms import olh
-from ldp_client.shuffling.lattice import expected_excess
-from ldp_client.shuffling.law import Law, choice_law
-from ldp_client.shuffling.mechanisms import law_of
 from schemas import Study
+from schemas.shuffling.lattice import expected_excess
+from schemas.shuffling.laws import Law, choice_law, law_of
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import READS

@@ -10,13 +10,15 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import mechanisms_of
-from ldp_client.shuffling.amplifying import check_people, delta_of, epsilon_of
-from ldp_client.shuffling.law import Law, any_law
-from ldp_client.shuffling.mechanisms import exp_above, law_of_report
+from ldp_client.words.text import rounded_up as in_digits
+from schemas.shuffling.amplifying import check_people, delta_of, epsilon_of
+from schemas.shuffling.laws import Law, any_law, exp_above, law_of_report
 
 DEFAULT_DELTA = "1e-6"
 # The largest ε of a device for the general bound.
 MOST_EPSILON = 64
+# Digits for people; programs get all digits.
+SHOWN_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def shuffled_privacy(
     exact_delta = exact(delta, "delta")
     false = _false_of(people, exact(contamination, "contamination"))
     if smallest_cell is not None and not 1 <= smallest_cell <= people:
-        raise InputError.say("set.smallest_cell")
+        raise InputError("smallest_cell must be from 1 to the number of people", code="set.smallest_cell")
     cell = people // study.cells if smallest_cell is None else smallest_cell
     among = max(1, cell - false)
     own = device_epsilon(study)
@@ -144,7 +146,7 @@ def shuffled_delta(epsilon: str | float, people: int, towards: str | float) -> f
 
 def _law_of_any(epsilon: Fraction) -> Law:
     if not 0 < epsilon <= MOST_EPSILON:
-        raise InputError.say("set.epsilon", most=MOST_EPSILON)
+        raise InputError(f"epsilon must be above 0, and at most {MOST_EPSILON}", code="set.epsilon")
     return any_law(exp_above(Rational(epsilon.numerator, epsilon.denominator)))
 
 
@@ -164,14 +166,17 @@ def exact(number: str | float, name: str) -> Fraction:
     try:
         found = Rational.parse(str(number))
     except ValueError:
-        raise InputError.say("set.decimal", name=name) from None
+        raise InputError(f"{name} must be a decimal, such as 0.01 or 1e-6", code="set.decimal") from None
     return Fraction(found.numerator, found.denominator)
 
 
 def _false_of(people: int, stated: Fraction) -> int:
     """Return how many reports are false, from a share of all, rounded up, or a number. Raises InputError."""
     if stated < 0 or (stated >= 1 and stated.denominator != 1) or stated >= people:
-        raise InputError.say("set.contamination")
+        raise InputError(
+            "false reports must be a share, such as 0.01, or a whole number below the number of people",
+            code="set.contamination",
+        )
     return int(stated) if stated >= 1 else -(-people * stated.numerator // stated.denominator)
 
 
@@ -186,3 +191,41 @@ def rounded_up(number: Fraction) -> float:
     """
     found = float(number)
     return found if Fraction(found) >= number else nextafter(found, inf)
+
+
+def lines_of(study: Study, found: ShuffledPrivacy) -> list[str]:
+    """Return the bound in words, with the observers for whom it holds and does not hold."""
+    among, left_out = f"{found.hidden_among:,}", ""
+    if found.false_reports:
+        left_out = f" ({found.false_reports:,} of {found.people:,} left out as false)"
+    epsilon, delta = in_digits(found.epsilon, SHOWN_DIGITS), in_digits(found.delta, SHOWN_DIGITS)
+    lines = [
+        "towards an observer of only the set of reports, in no order: "
+        f"epsilon {epsilon}, delta {delta}, among {among} true reports{left_out}"
+    ]
+    if found.cells > 1:
+        how = "of the combination that the fewest people share"
+        if found.is_even_spread:
+            how = f"if people spread evenly over all {found.cells:,} combinations; pass --smallest-cell for "
+            how += "the size of the rarest combination"
+        lines.append(
+            f"That is the set of reports with a person's own public values: {among} true reports, {how}."
+        )
+    own = in_digits(found.device_epsilon, SHOWN_DIGITS)
+    lines.append(
+        "This bound does not hold towards an observer who sees reports arrive, nor towards relay and "
+        f"collector together. Towards them, and for certain towards everyone, the device's own epsilon {own} "
+        "holds."
+    )
+    if study.channel is None:
+        return [
+            *lines,
+            "The study has no channel with batches, so its collector sees reports arrive. "
+            "This bound does not hold towards it.",
+        ]
+    tickets = "" if study.channel.tickets else " and without tickets"
+    return [
+        *lines,
+        f"Towards the collector alone, this bound holds for a batch of {study.channel.hours} hours "
+        f"if that many true reports leave in it, all through an independent relay (`Oblivious`){tickets}.",
+    ]
