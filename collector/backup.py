@@ -20,7 +20,7 @@ from collector.models import Base
 from collector.store import make_partition
 from collector.wal import empty_log, flush, free_name, has_foreign_log, locked, sidecar, size
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.files.disk import STREAM, name_new
+from schemas.disk import STREAM, name_new
 
 # Files that SQLite keeps next to a database, and would write into another file of its name.
 LOGS = ("-wal", "-journal")

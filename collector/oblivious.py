@@ -29,7 +29,6 @@ from collector.problems import (
     ProblemError,
 )
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import read_bytes, replacing, write_new
 from ldp_client.oblivious.binary_http import ANSWER_BYTES, Answer, BinaryError, Request, answer_bytes
 from ldp_client.oblivious.encapsulation import (
     HEADER_BYTES,
@@ -40,6 +39,7 @@ from ldp_client.oblivious.encapsulation import (
     header,
     require_hpke,
 )
+from schemas.disk import read_bytes, replacing, write_new
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment

@@ -13,8 +13,8 @@ from typing import Any
 
 from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.files.disk import read_bytes
 from ldp_client.words.text import nearest, visible
+from schemas.disk import read_bytes
 
 PREFIX = "LDPKIT_"
 # Characters that a header carries unchanged.

@@ -123,7 +123,7 @@ def _load(name: str, module: str, extra: str) -> Any:
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as missing:
-        from ldp_client.files.lacking import lacking
+        from ldpkit.lacking import lacking
 
         error = lacking(missing, extra) if extra else None
         if error is None:

@@ -12,8 +12,7 @@ from ldp_client.documents.errors import InputError, StudyError
 from ldp_client.documents.report import MOST_QUESTIONS
 from ldp_client.documents.rules import is_leveled, refuse_study
 from ldp_client.documents.shapes import ListOf, Record, Tagged
-from ldp_client.files.disk import read_bytes
-from ldp_client.words.text import say
+from schemas.disk import read_bytes
 from schemas.models import MODELS, NO_LAW
 from schemas.priors import check_prior, given_priors
 
@@ -117,9 +116,10 @@ def load_study(path: str) -> Study:
     try:
         return Study.from_json(text)
     except StudyError as error:
-        is_signed = device_signed.FORMAT.encode() in text
-        problem, code = (say("files.signed"), "files.signed") if is_signed else (error, error.code)
-        raise InputError(f"{path}: {problem}", code=code) from None
+        if device_signed.FORMAT.encode() in text:
+            problem = "is a signed study, for devices: give the study.json that was signed"
+            raise InputError(f"{path}: {problem}", code="files.signed") from None
+        raise InputError(f"{path}: {error}", code=error.code) from None
 
 
 def check_authored(parsed: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-from ldp_client.files.disk import STREAM, count_lines
+from schemas.disk import STREAM, count_lines
 
 
 class Step(str):

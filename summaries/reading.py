@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, cast
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError, SummaryError
 from ldp_client.documents.report import MAX_BYTES
-from ldp_client.files.disk import STREAM, refuse_workbook, standard_input
 from schemas import Report, Study
+from schemas.disk import STREAM, refuse_workbook, standard_input
 from summaries.cells import MOST_CELLS, Cell, keeps_cells
 from summaries.findings import Findings, left_out_notes
 from summaries.reducing import (

@@ -16,7 +16,7 @@ from collector.db import OWNER_ONLY, Database, OtherReleaseError, one_line
 from collector.models import REVISION
 from collector.wal import bind_next_log, has_foreign_log, locked, sidecar
 from ldp_client.documents.errors import EXIT_NETWORK, InputError
-from ldp_client.files.disk import write_new
+from schemas.disk import write_new
 
 # Any number that no other program on the same PostgreSQL database takes.
 LOCK = 5_132_781_660_174

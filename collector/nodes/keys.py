@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import read_bytes, write_new
+from schemas.disk import read_bytes, write_new
 
 FORMAT = "ldpkit.node-key/1"
 

@@ -30,8 +30,8 @@ from inference.results.diagnostics import listed
 from inference.sampling import sample_prior
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import chosen_questions
 from schemas import Question, Study
+from schemas.disk import chosen_questions
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
 

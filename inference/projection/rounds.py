@@ -19,9 +19,9 @@ from inference.results.saving import RESULT
 from inference.units import field_units
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import read_bytes
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Study
+from schemas.disk import read_bytes
 from summaries import summarize
 
 MARGINALS = "marginals"

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from ldp_client.documents.errors import InputError, StudyError, UsageError
-from ldp_client.files.disk import read_bytes
 from schemas import Study
+from schemas.disk import read_bytes
 from schemas.warnings import require_keys
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import STREAM
+from schemas.disk import STREAM
 
 PACKAGES = ("ldpkit", "numpyro", "jax", "jaxlib", "numpy", "scipy")
 # A word of a call: its parts, of which paths name files.

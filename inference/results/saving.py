@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from inference.results.provenance import Provenance, made_now
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.files.disk import STREAM
+from schemas.disk import STREAM
 
 if TYPE_CHECKING:
     from inference.results.earlier_steps import Earlier

@@ -11,8 +11,8 @@ from inference.results import rendering
 from inference.results.identified import set_of
 from inference.results.intervals import USUAL, Interval
 from inference.results.posterior import Posterior
-from ldp_client.files.tables import no_formula
 from ldp_client.words.text import visible
+from schemas.disk import no_formula
 
 MARKDOWN, CSV, LATEX = "report.md", "tables.csv", "tables.tex"
 FILES = (MARKDOWN, CSV, LATEX)

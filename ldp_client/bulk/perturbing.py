@@ -69,7 +69,12 @@ def perturb_many(
             `mechanism` is not a mechanism.
     """
     if not hasattr(mechanism, "payload_size"):
-        raise InputError.say("files.one_mechanism", kind=type(mechanism).__name__)
+        raise InputError(
+            "perturb_many takes the mechanism of one question, "
+            f"mechanism_for(study.questions[0]), not a {type(mechanism).__name__}: `ldpkit "
+            "perturb` takes a study and a table of all its answers",
+            code="files.one_mechanism",
+        )
     if isinstance(mechanism, TableMechanism):
         # Each holder perturbs its own table.
         raise AnswerError.say("core.table_alone", mechanism.field)

@@ -206,7 +206,7 @@ class UsageError(InputError):
 
 
 # Extras of the device library; all other extras belong to ldpkit.
-DEVICE_EXTRAS = ("oblivious", "secure-sum", "signing")
+DEVICE_EXTRAS = ("oblivious", "secure-sum")
 
 
 class MissingExtraError(LdpkitError):

@@ -20,9 +20,9 @@ from ldp_client.documents.errors import (
     LdpkitError,
     MissingExtraError,
 )
-from ldp_client.files.lacking import lacking, top_of
 from ldp_client.words.text import visible
 from ldpkit.cli.commands import SETTINGS
+from ldpkit.lacking import lacking, top_of
 
 DISTRIBUTION = "ldpkit"
 COLLECTOR_MODULES = (

@@ -137,7 +137,7 @@ def holders(table: str, yes: bool, **device: Any) -> int:
     """Answer a study once, as one data holder, with a table. TABLE is CSV or Parquet."""
 
     def values(study: Study) -> dict[str, Any]:
-        from ldp_client.files.tables import table_answers
+        from ldpkit.answer_files import table_answers
 
         if study.respondent != "holder":
             raise InputError(
@@ -265,11 +265,11 @@ def _values(
     study: Study, settings: Sequence[str], public: Sequence[str], refused: Sequence[str]
 ) -> dict[str, Any]:
     """Return a person's answers in the options. Raises InputError."""
-    from ldp_client.files.answers import values_from_text
+    from ldpkit.answer_files import answers_from_text
 
     # 1. A blank is no refusal.
     texts = split_settings(study, settings, public)
-    answers = values_from_text(study, texts)
+    answers = answers_from_text(study, texts)
     for name, value in answers.items():
         if value is None:
             raise AnswerError.say("core.blank", name)
@@ -291,7 +291,7 @@ def split_settings(study: Study, settings: Sequence[str], public: Sequence[str] 
     The same command, run again, must not send without noise what a newer version no longer protects.
     Therefore public fields have their own option.
     """
-    from ldp_client.files.answers import all_columns
+    from ldpkit.answer_files import all_columns
 
     known, fields = all_columns(study), [field.id for field in study.public]
     if len(set(known)) < len(known):
@@ -322,7 +322,7 @@ def _check(study: Study, answers: dict[str, Any]) -> None:
     from ldp_client.answering import public_values, quantise_answers
     from ldp_client.columns.clipping import ClippedCount, is_clipped
     from ldp_client.device.budget import terms_of
-    from ldp_client.files.batch import counted_tables
+    from ldpkit.perturbing import counted_tables
 
     mechanisms = terms_of(study).mechanisms
     if study.respondent == "holder":

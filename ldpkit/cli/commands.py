@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import click
 
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.files.disk import refuse_unwritten
 from ldp_client.words.text import visible
 from ldpkit.cli.output import AS_JSON, keep_quiet
+from schemas.disk import refuse_unwritten
 
 F = TypeVar("F", bound=Callable[..., Any])
 WIDTH = 100

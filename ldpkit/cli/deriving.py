@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError
-from ldp_client.files.disk import STREAM, read_bytes, refuse_replacing, refuse_replacing_other, replacing
 from ldpkit.cli.commands import command, out_option
 from ldpkit.cli.fitting import SEED
+from schemas.disk import STREAM, read_bytes, refuse_replacing, refuse_replacing_other, replacing
 
 
 @command("derive", "derive first.json first-posterior --out second.json")

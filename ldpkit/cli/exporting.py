@@ -12,11 +12,11 @@ from urllib.parse import urlencode
 import click
 
 from ldp_client.documents.errors import DocumentError, InputError, StudyError, TransferError, UsageError
-from ldp_client.files.disk import STREAM, refuse_table, replacing
 from ldp_client.words.text import counted
 from ldpkit.cli.client import Attempts, Client, PassingError, client_of, study_path
 from ldpkit.cli.commands import collector_option, command, out_option
 from ldpkit.cli.output import progress, show, warn
+from schemas.disk import STREAM, refuse_table, replacing
 
 if TYPE_CHECKING:
     from collector.exports.dated import DatedReport

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import IO
 
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import STREAM, standard_output
 from ldpkit.cli.people import NAME, Person
+from schemas.disk import STREAM, standard_output
 
 OWNER_ONLY = 0o600
 FOLDER_OF_OWNER = 0o700

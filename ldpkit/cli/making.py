@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import (
+from ldp_client.words.text import say
+from ldpkit.cli.commands import COUNT, command, json_option, out_option
+from ldpkit.cli.output import show, warn
+from schemas.disk import (
     STREAM,
     read_bytes,
     refuse_replacing,
@@ -19,9 +22,6 @@ from ldp_client.files.disk import (
     replacing,
     write_new,
 )
-from ldp_client.words.text import say
-from ldpkit.cli.commands import COUNT, command, json_option, out_option
-from ldpkit.cli.output import show, warn
 
 if TYPE_CHECKING:
     from schemas import Study
@@ -100,14 +100,14 @@ def _refuse_large(study: Study) -> None:
 def keygen(out: str) -> None:
     """Make a key pair for signing studies."""
     from ldp_client.core.public_keys import PublicKey
-    from ldp_client.files.signing import new_key
+    from schemas.signing import new_key
 
     private, public = new_key()
     root, extension = os.path.splitext(out)
     public_path = f"{root}.pub{extension}"
     if os.path.lexists(public_path):
         # Check before writing the private half, which would lack its public half.
-        raise InputError.say("files.cannot_write", path=public_path, reason=os.strerror(EEXIST))
+        raise InputError(f"cannot write {public_path}: {os.strerror(EEXIST)}", code="files.cannot_write")
     write_new(out, private, 0o600)
     try:
         write_new(public_path, public, 0o644)
@@ -125,7 +125,7 @@ def keygen(out: str) -> None:
 def sign(study: str, signing_key: str, out: str) -> None:
     """Sign a study, for devices that trust the key."""
     from ldp_client.documents.signed import FORMAT
-    from ldp_client.files.signing import sign_study
+    from schemas.signing import sign_study
     from schemas.study import load_study
 
     read = [signing_key, study]

@@ -35,7 +35,7 @@ def close(study: str, out: str, yes: bool) -> None:
     from collector.nodes.aggregator import collect
     from collector.nodes.transcript import BEGINNING
     from collector.settings import refuse_unknown_variables
-    from ldp_client.files.disk import (
+    from schemas.disk import (
         STREAM,
         refuse_replacing,
         refuse_replacing_other,
@@ -111,7 +111,7 @@ def sender_of(url: str, token: str) -> Send:
 def verify(study: str, transcript: str) -> None:
     """Check a transcript against its study."""
     from collector.nodes.transcript import Transcript
-    from ldp_client.files.disk import read_bytes
+    from schemas.disk import read_bytes
 
     found = Transcript.from_json(read_bytes(transcript))
     total = found.total(_read_study(study))

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import click
 
-from ldp_client.files.disk import STREAM
+from schemas.disk import STREAM
 from summaries.progress import Step
 
 SECONDS_BETWEEN_DRAWINGS = 0.1

@@ -42,7 +42,7 @@ def public_of(settings: tuple[str, ...]) -> dict[str, str]:
 def read_people(path: str) -> list[Person]:
     """Return the people whom a file names. Raises InputError."""
     from collector.tickets.issue import looks
-    from ldp_client.files.disk import read_bytes
+    from schemas.disk import read_bytes
 
     # 1. Read the table.
     try:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError
-from ldp_client.files.disk import (
+from ldp_client.words.text import counted
+from ldpkit.cli.commands import command, out_option
+from ldpkit.cli.output import progress, show, warn
+from schemas.disk import (
     chosen_questions,
     count_lines,
     refuse_replacing,
@@ -16,9 +19,6 @@ from ldp_client.files.disk import (
     refuse_table,
     replacing,
 )
-from ldp_client.words.text import counted
-from ldpkit.cli.commands import command, out_option
-from ldpkit.cli.output import progress, show, warn
 
 if TYPE_CHECKING:
     from schemas import Study
@@ -39,7 +39,7 @@ def perturb(study: str, answers: str, out: str, missing_as_refusal: bool) -> Non
 
     ANSWERS has one person a line: NDJSON, or CSV with a header. A data holder's table is CSV or Parquet.
     """
-    from ldp_client.files.batch import perturb_file
+    from ldpkit.perturbing import perturb_file
     from schemas.study import load_study
     from summaries.progress import Step
 

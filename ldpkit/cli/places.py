@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import write_new
 from ldpkit.cli.commands import command
+from schemas.disk import write_new
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -11,9 +11,8 @@ from tempfile import TemporaryFile
 from typing import IO, NamedTuple
 
 from collector.exports.dated import DatedReport
-from ldp_client.files.disk import STREAM, replacing
-from ldp_client.files.tables import no_formula
 from schemas import Report
+from schemas.disk import STREAM, no_formula, replacing
 from schemas.export_end import end_line
 from summaries.decoding import Decoding
 

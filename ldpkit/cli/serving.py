@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import refuse_replacing_other, replacing
 from ldpkit.cli.commands import COUNT, command
 from ldpkit.cli.output import warn
 from ldpkit.cli.places import ISSUER, KEY_FILE, NODE, TOKEN_BYTES, kind_option
+from schemas.disk import refuse_replacing_other, replacing
 
 if TYPE_CHECKING:
     from flask import Flask

@@ -36,7 +36,7 @@ def publish(study: str, collector: str) -> None:
 
     A study that a key signed which the collector trusts needs no operator's key.
     """
-    from ldp_client.files.disk import read_bytes
+    from schemas.disk import read_bytes
     from schemas.warnings import require_keys, unstated_in_words, warnings_of
 
     # 1. Read the study, and check whether it could be answered and analysed.

@@ -215,7 +215,7 @@ def key(study: str, public: tuple[str, ...], collector: str) -> None:
 
     --collector is the issuer's address: devices use it too.
     """
-    from ldp_client.files.disk import standard_output
+    from schemas.disk import standard_output
 
     asked = {"public": public_document(public_of(public))}
     client = client_of(collector, "making a key")

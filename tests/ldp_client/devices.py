@@ -11,9 +11,9 @@ from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     LdpkitError,
 )
-from ldp_client.files.signing import new_key
 from ldp_client.mechanisms.choice import RandomizedResponse
 from schemas import Study
+from schemas.signing import new_key
 from tests import studies
 
 consenting = functools.partial(Device, require_consent=False)

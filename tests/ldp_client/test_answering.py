@@ -10,9 +10,9 @@ from ldp_client.answering import perturb_answers, public_values, quantise_answer
 from ldp_client.bulk import randomise_many
 from ldp_client.core.randomness import read
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
-from ldp_client.files.batch import perturb_people
 from ldp_client.mechanisms import mechanism_for, mechanisms_of
 from ldp_client.mechanisms.memoized import Remembering
+from ldpkit.perturbing import perturb_people
 from schemas import Study
 from tests import studies
 from tests.portable import npm

@@ -211,7 +211,7 @@ def test_a_missing_extra_is_named(study_file, tmp_path):
         (["pyarrow"], ["summarize", study, "r.parquet", "--out", "d"], "ldpkit[tables]"),
         (["s3fs"], ["summarize", study, "s3://a/b", "--out", "d"], "ldpkit[s3]"),
         (["flask", "sqlalchemy", "granian"], ["serve"], "ldpkit[collector]"),
-        (["cryptography"], ["keygen", "--out", "key.pem"], "ldp-client[signing]"),
+        (["cryptography"], ["keygen", "--out", "key.pem"], "ldpkit[signing]"),
     ]
     command = [sys.executable, "-c", WITHOUT_MODULES, json.dumps([case[:2] for case in cases])]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)

@@ -7,10 +7,10 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.documents.errors import InputError, RefusedError
-from ldp_client.files.signing import new_key, sign_study
 from ldpkit import Report, ask
 from ldpkit import study as study_of
 from schemas import Study
+from schemas.signing import new_key, sign_study
 from tests import studies
 from tests.kit.errors import raises
 from tests.kit.work import counted

@@ -8,9 +8,9 @@ from ldp_client import answering
 from ldp_client.answering import quantise_answers, report_of
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError
-from ldp_client.files import batch
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.text import say
+from ldpkit import perturbing
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
@@ -85,7 +85,7 @@ def test_a_file_of_answers_has_a_column_for_each_field(tmp_path, sample_one_ques
     lines = [json.dumps({"ever": "no", "hours": 3, **row}) + "\n" for row in rows]
     (tmp_path / name).write_text(CSV if name.endswith("csv") else "".join(lines))
     study = Study({**DOCUMENT, "sample_one_question": sample_one_question})
-    assert batch.perturb_file(study, str(tmp_path / name), str(tmp_path / "reports")) == 2
+    assert perturbing.perturb_file(study, str(tmp_path / name), str(tmp_path / "reports")) == 2
     reports = [Report.from_json(line) for line in (tmp_path / "reports").read_text().splitlines()]
     assert [report.public for report in reports] == [{key: str(row[key]) for key in row} for row in rows]
     assert all(study.wrong_public(report.public) is None for report in reports)
@@ -103,7 +103,7 @@ def test_a_file_of_answers_has_a_column_for_each_field(tmp_path, sample_one_ques
 def test_wrong_public_value_writes_no_file(tmp_path, old, new, code):
     (tmp_path / "answers.csv").write_text(CSV.replace(old, new))
     with raises(InputError, code):
-        batch.perturb_file(STUDY, str(tmp_path / "answers.csv"), str(tmp_path / "reports"))
+        perturbing.perturb_file(STUDY, str(tmp_path / "answers.csv"), str(tmp_path / "reports"))
     assert not (tmp_path / "reports").exists()
 
 
@@ -113,7 +113,7 @@ def test_report_is_not_built_without_its_public_values():
     with raises(AnswerError, "answer.public_invalid", say("core.missing"), field="region"):
         report_of(STUDY, mechanisms, quantised, urandom)
     with raises(AnswerError, "answer.public_invalid", say("core.missing"), field="region"):
-        list(batch.perturb_people(STUDY, mechanisms, [quantised]))
+        list(perturbing.perturb_people(STUDY, mechanisms, [quantised]))
     with raises(AnswerError, "answer.public_invalid", field="age") as caught:
         report_of(STUDY, mechanisms, quantised, urandom, {"region": "north", "age": "42.0"})
     assert say("core.missing") not in str(caught.value)

@@ -10,7 +10,7 @@ from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import AnswerError, ReportError
 from ldp_client.explain import describe
-from ldp_client.files.batch import perturb_people
+from ldpkit.perturbing import perturb_people
 from schemas import Rational, Report, Study
 from summaries import check_report, summarize
 from tests import studies

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import ldpkit
-from ldp_client.files.lacking import OWN
 from ldpkit.cli import main
+from ldpkit.lacking import OWN
 
 
 def absent(name: str) -> ModuleNotFoundError:

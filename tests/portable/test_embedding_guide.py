@@ -8,8 +8,8 @@ import pytest
 
 from ldp_client import Device, Direct
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError, TransferError
-from ldp_client.files.signing import new_key
 from schemas import Report, Study
+from schemas.signing import new_key
 from tests import studies
 from tests.collector.conftest import ANSWERS, build_study
 from tests.kit.errors import raises

@@ -16,7 +16,7 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.documents.errors import AnswerError, InputError
-from ldp_client.files import batch
+from ldpkit import perturbing
 from ldpkit.cli import main
 from schemas import Study
 from summaries import findings, reading, tables
@@ -77,13 +77,13 @@ def test_a_table_reader_that_drops_blanks_is_found(
     tmp_path: Path, capsys: Captured, monkeypatch: Patch
 ) -> None:
     """A planted fault: rows with a blank cell are left out without a message."""
-    genuine = batch.read_answers
+    genuine = perturbing.read_answers
 
     def dropping(study: Study, path: str, _refusals: bool = False) -> Iterator[Any]:
         with suppress(InputError):
             yield from genuine(study, path)
 
-    monkeypatch.setattr(batch, "read_answers", dropping)
+    monkeypatch.setattr(perturbing, "read_answers", dropping)
     assert any(
         problem.startswith("a blank cell (csv): 2 rows in, 1 out") for problem in perturbed(tmp_path, capsys)
     )

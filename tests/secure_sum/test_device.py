@@ -16,8 +16,8 @@ from ldp_client.device.requests import Outcome
 from ldp_client.device.shares import delete_shares
 from ldp_client.device.verdicts import GRACE_DAYS
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
-from ldp_client.files.batch import perturb_file
 from ldp_client.secure_sum import messages as outgoing
+from ldpkit.perturbing import perturb_file
 from tests.kit.errors import raises
 from tests.ldp_client.devices import problem
 from tests.secure_sum.conftest import ANSWERS, CODE, TOKEN, build_study, close_study, flush, tokened_study

@@ -11,8 +11,8 @@ from ldp_client.device.arguments import load_public_key
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.signed import MOST_SIGNATURES, Signature
-from ldp_client.files.signing import new_key, sign_study
 from schemas import Report, Study
+from schemas.signing import new_key, sign_study
 from schemas.study import SignedStudy
 from tests.collector.answered import problem, refusal
 from tests.collector.conftest import build_report, build_study

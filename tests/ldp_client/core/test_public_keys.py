@@ -13,9 +13,9 @@ from ldp_client.device.arguments import load_public_key
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError, RefusedError, StudyError
 from ldp_client.documents.signed import Signature, SignedStudy
-from ldp_client.files.signing import sign_study
 from ldpkit import cli
 from schemas import Study
+from schemas.signing import sign_study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import STUDY, signing_pair

@@ -10,8 +10,8 @@ from ldp_client.documents.errors import (
     RefusedError,
     UsageError,
 )
-from ldp_client.files.signing import sign_study
 from schemas import Report, Study
+from schemas.signing import sign_study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import STUDY, YES, consenting, signing_pair

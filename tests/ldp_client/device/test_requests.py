@@ -7,7 +7,7 @@ import pytest
 from ldp_client import Direct
 from ldp_client.device.requests import delete_report, put_report
 from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError
-from ldp_client.files.signing import sign_study
+from schemas.signing import sign_study
 from tests import studies
 from tests.kit.errors import raises
 from tests.kit.stalling import raw_server

@@ -12,8 +12,8 @@ from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.bulk import perturb_many
 from ldp_client.documents.errors import InputError
-from ldp_client.files.batch import perturb_file
 from ldp_client.mechanisms.memoized import Remembering
+from ldpkit.perturbing import perturb_file
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

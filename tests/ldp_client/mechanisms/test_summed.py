@@ -8,7 +8,7 @@ from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers, quantise_answers, report_of
 from ldp_client.bulk import perturb_many
 from ldp_client.documents.errors import RefusedError
-from ldp_client.files.batch import perturb_file, perturb_people
+from ldpkit.perturbing import perturb_file, perturb_people
 from schemas import Study
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import ANSWERS, QUESTIONS, build_study

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client.files.batch import perturb_file
 from ldpkit.cli import main
+from ldpkit.perturbing import perturb_file
 from schemas import Report, Study
 from tests import studies
 
@@ -108,16 +108,16 @@ def test_answers_cannot_be_streams(monkeypatch, capsys):
 HANGS_UP = """
 import os, signal, sys, time
 from ldpkit import cli
-from ldp_client.files import batch
+from ldpkit import perturbing
 
-perturb_people = batch.perturb_people
+perturb_people = perturbing.perturb_people
 
 def hung_up(*given, **named):
     signal.raise_signal(signal.SIGHUP)
     time.sleep(300 if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else 0)
     return perturb_people(*given, **named)
 
-batch.perturb_people = hung_up
+perturbing.perturb_people = hung_up
 sys.exit(cli.main(["perturb", "study.json", "answers.csv", "--out", "reports"]))
 """
 

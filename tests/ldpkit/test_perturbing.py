@@ -8,7 +8,7 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
-from ldp_client.files import batch
+from ldpkit import perturbing
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
@@ -21,7 +21,7 @@ ANSWERS = {
 BARE = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from ldp_client.files.batch import perturb_file
+from ldpkit.perturbing import perturb_file
 from schemas import Study
 print(perturb_file(Study.from_json(open("study.json").read()), "answers.ndjson", "reports.ndjson"))
 assert "numpy" not in sys.modules
@@ -49,10 +49,12 @@ def check_reports(reports, count):
 
 
 def test_reports_are_written_in_chunks_and_progress_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(batch, "CHUNK", 10)
+    monkeypatch.setattr(perturbing, "CHUNK", 10)
     told = []
     out = tmp_path / "reports.ndjson"
-    assert batch.perturb_file(STUDY, write_answers(tmp_path, [ANSWERS] * 25), str(out), told.append) == 25
+    assert (
+        perturbing.perturb_file(STUDY, write_answers(tmp_path, [ANSWERS] * 25), str(out), told.append) == 25
+    )
     assert told == [10, 20, 25]
     check_reports(reports_in(out), 25)
 
@@ -71,7 +73,7 @@ def test_noise_that_another_run_wrote_meanwhile_is_not_replaced(tmp_path):
     out = tmp_path / "reports.ndjson"
     study = Study(studies.document(studies.YES_NO))
     with raises(InputError, "files.cannot_write", "File exists"):
-        batch.perturb_file(
+        perturbing.perturb_file(
             study, write_answers(tmp_path, [{"ever": True}]), str(out), lambda _: out.write_text("first")
         )
     assert out.read_text() == "first"
@@ -81,5 +83,7 @@ def test_noise_that_another_run_wrote_meanwhile_is_not_replaced(tmp_path):
 def test_error_does_not_repeat_an_unknown_field(tmp_path):
     path = write_answers(tmp_path, [{"ever": True, "red apple": True}])
     with raises(InputError, "files.line_unknown", "ever") as refused:
-        batch.perturb_file(Study(studies.document(studies.YES_NO)), path, str(tmp_path / "reports.ndjson"))
+        perturbing.perturb_file(
+            Study(studies.document(studies.YES_NO)), path, str(tmp_path / "reports.ndjson")
+        )
     assert "apple" not in str(refused.value)

@@ -3,9 +3,9 @@ import json
 import pytest
 
 from ldp_client.documents.errors import InputError
-from ldp_client.files.answers import read_answers
-from ldp_client.files.batch import perturb_file
 from ldp_client.words.text import say
+from ldpkit.answer_files import read_answers
+from ldpkit.perturbing import perturb_file
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises

@@ -12,11 +12,10 @@ from ldp_client.documents.errors import AnswerError, InputError, MissingExtraErr
 from ldp_client.documents.question import Question
 from ldp_client.documents.report import Report
 from ldp_client.documents.study import Study
-from ldp_client.files.answers import line_error, read_answers
-from ldp_client.files.disk import STREAM, replacing
-from ldp_client.files.tables import table_answers
 from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.base import refuse_forgetful
+from ldpkit.answer_files import line_error, read_answers, table_answers
+from schemas.disk import STREAM, replacing
 
 Mechanisms = dict[str, Mechanism]
 Quantised = list[tuple[str, Any]]
@@ -47,13 +46,26 @@ def perturb_file(
     """
     # 1. Refuse before any noise is drawn: its privacy budget would be wasted.
     if study.channel is not None and study.channel.tickets is not None:
-        raise RefusedError.say("files.takes_tickets", study=study.id)
+        raise RefusedError(
+            f"{study.id} needs a blind ticket for each report, which only a device uses "
+            "(ldpkit answer). No collector accepts reports on this study from a file. No "
+            "noise was drawn",
+            code="files.takes_tickets",
+        )
     refuse_route(study)
     if reports_path != STREAM and os.path.exists(reports_path):
-        raise InputError.say("files.reports_exist", file=reports_path)
+        raise InputError(
+            f"{reports_path} exists: these answers already have their noise. Keep those "
+            "reports, and name another file for other answers",
+            code="files.reports_exist",
+        )
     is_pipe = os.path.exists(answers_path) and not os.path.isfile(answers_path)
     if answers_path == STREAM or (is_pipe and not os.path.isdir(answers_path)):
-        raise UsageError.say("files.answers_in_a_file")
+        raise UsageError(
+            "answers are read from a file, not from standard input: each run draws new noise "
+            "and spends epsilon again",
+            code="files.answers_in_a_file",
+        )
     mechanisms = mechanisms_of(study)
     refuse_forgetful(mechanisms)
     if refusals and not any([question.refusal for question in study.questions]):
@@ -73,7 +85,9 @@ def perturb_file(
                 count += 1
             progress(count)
         if not count:
-            raise InputError.say("files.no_answers", file=os.path.basename(answers_path))
+            raise InputError(
+                f"{os.path.basename(answers_path)}: there are no answers in it", code="files.no_answers"
+            )
     # 3. What was clipped.
     if clipped.line():
         note(clipped.line())

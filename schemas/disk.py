@@ -22,6 +22,8 @@ WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 PACKED = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".7z", ".rar", ".lz4", ".br", ".tar")
 TABLES = (".tsv", ".feather", ".arrow", ".avro", ".orc", ".sav", ".dta", ".sas7bdat", ".rds", ".pkl")
 UNWRITTEN = (*PACKED, *TABLES)
+# Characters with which a spreadsheet's formula may begin.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Holds the standard input that was already read.
 _read: list[Any] = []
 
@@ -30,7 +32,10 @@ def chosen_questions(asked: Sequence[Asked], question_id: str | None) -> list[As
     """Return the question that `--question` names, or all questions without it. Raises InputError."""
     questions = [question for question in asked if question_id in (None, question.id)]
     if not questions:
-        raise InputError.say("files.question", known=", ".join([question.id for question in asked]))
+        raise InputError(
+            f"--question: must be one of {', '.join([question.id for question in asked])}",
+            code="files.question",
+        )
     return questions
 
 
@@ -42,7 +47,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise InputError.say("files.cannot_read", path=path, reason=error.strerror) from None
+        raise InputError(f"cannot read {path}: {error.strerror}", code="files.cannot_read") from None
 
 
 def count_lines(path: str) -> int:
@@ -60,7 +65,10 @@ def count_lines(path: str) -> int:
 def standard_input() -> BinaryIO:
     """Return the standard input, for `-`. Raises UsageError on a second call: no input would be left."""
     if sys.stdin in _read:
-        raise UsageError.say("files.stdin_twice")
+        raise UsageError(
+            "standard input (-) can be read only once: name a file in one of the two places",
+            code="files.stdin_twice",
+        )
     _read[:] = [sys.stdin]
     return sys.stdin.buffer
 
@@ -75,20 +83,36 @@ def standard_output() -> TextIO:
 def refuse_workbook(path: str | os.PathLike[str]) -> None:
     """Raise InputError if a file's name has a spreadsheet's own format."""
     if os.fspath(path).lower().endswith(WORKBOOKS):
-        raise InputError.say("files.workbook", path=path)
+        raise InputError(
+            f"{path}: ldpkit neither reads nor writes a spreadsheet's own format. Use .csv: "
+            "the spreadsheet opens it, and writes it in UTF-8 with “Save as”",
+            code="files.workbook",
+        )
 
 
 def refuse_unwritten(path: str | os.PathLike[str]) -> None:
     """Raise InputError if a file's name has a format that ldpkit does not write."""
     refuse_workbook(path)
     if os.fspath(path).lower().endswith(UNWRITTEN):
-        raise InputError.say("files.unwritten", path=path)
+        raise InputError(
+            f"{path}: ldpkit does not write this format. Use another name, such as .ndjson, "
+            ".json or .csv, and compress or convert that file",
+            code="files.unwritten",
+        )
 
 
 def refuse_table(path: str | os.PathLike[str]) -> None:
     """Raise InputError if a file for JSON has a table's name."""
     if os.fspath(path).lower().endswith((".csv", ".parquet")):
-        raise InputError.say("files.no_table", path=path)
+        raise InputError(
+            f"{path}: the output is JSON, not a table. Use a name with .ndjson or .json",
+            code="files.no_table",
+        )
+
+
+def no_formula(text: str) -> str:
+    """Return the text, quoted if a spreadsheet would compute it as a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 @contextmanager
@@ -125,7 +149,9 @@ def replacing(
             os.replace(temporary, path)
         temporary = None
     except OSError as error:
-        raise InputError.say("files.cannot_write", path=path, reason=error.strerror or error) from None
+        raise InputError(
+            f"cannot write {path}: {error.strerror or error}", code="files.cannot_write"
+        ) from None
     finally:
         if temporary is not None:
             os.unlink(temporary)
@@ -172,13 +198,15 @@ def refuse_unwritable(path: str) -> None:
         os.close(handle)
         os.unlink(temporary)
     except OSError as error:
-        raise InputError.say("files.cannot_write", path=path, reason=error.strerror or error) from None
+        raise InputError(
+            f"cannot write {path}: {error.strerror or error}", code="files.cannot_write"
+        ) from None
 
 
 def _require_plain(path: str | os.PathLike[str]) -> None:
     refuse_unwritten(path)
     if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError.say("files.not_plain", path=path)
+        raise InputError(f"cannot write {path}: it is not a plain file", code="files.not_plain")
 
 
 def _new_file(path: str | os.PathLike[str], mode: int) -> tuple[int, str]:
@@ -192,7 +220,10 @@ def refuse_replacing(path: str | os.PathLike[str], read: Iterable[str]) -> None:
     """Raise InputError if a result would replace a file that it is made from, under any name."""
     for source in read:
         if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
-            raise InputError.say("files.is_read", path=path, source=source)
+            raise InputError(
+                f"--out {path} would replace {source}, which this command reads: choose another file",
+                code="files.is_read",
+            )
 
 
 def refuse_replacing_other(path: str, *kinds: str) -> None:
@@ -210,9 +241,12 @@ def refuse_replacing_other(path: str, *kinds: str) -> None:
             found = search(rb'"format": ?"([^"]*)', content) if content[:1] == b"{" else None
             begins = [content[:64], *(found.groups() if found else ())]
     except OSError as error:
-        raise InputError.say("files.cannot_read", path=path, reason=error.strerror) from None
+        raise InputError(f"cannot read {path}: {error.strerror}", code="files.cannot_read") from None
     if not any([one.startswith(kind.encode()) for one in begins for kind in kinds]):
-        raise InputError.say("files.is_other", path=path)
+        raise InputError(
+            f"{path} exists and is not an earlier result of this command: choose another file",
+            code="files.is_other",
+        )
 
 
 def write_new(path: str | os.PathLike[str], text: str, mode: int) -> None:
@@ -222,6 +256,6 @@ def write_new(path: str | os.PathLike[str], text: str, mode: int) -> None:
     written, for example on a full disk; then nothing is left behind.
     """
     if path == STREAM:
-        raise UsageError.say("files.new_file")
+        raise UsageError("--out - is standard output: name a new file", code="files.new_file")
     with replacing(path, is_new=True, mode=mode) as file:
         file.write(text)

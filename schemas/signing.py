@@ -32,9 +32,11 @@ def _load(private_pem: bytes) -> rsa.RSAPrivateKey:
     try:
         private = serialization.load_pem_private_key(private_pem, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise InputError.say("files.signing_key") from None
+        raise InputError(
+            "the signing key is not a private key in PEM without a password", code="files.signing_key"
+        ) from None
     if not isinstance(private, rsa.RSAPrivateKey):
-        raise InputError.say("files.signing_key_kind")
+        raise InputError("the signing key must be RSA", code="files.signing_key_kind")
     return private
 
 

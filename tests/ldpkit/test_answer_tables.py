@@ -16,8 +16,8 @@ from ldp_client.documents.errors import (
     InputError,
     MissingExtraError,
 )
-from ldp_client.files.batch import perturb_file
-from ldp_client.files.tables import table_answers
+from ldpkit.answer_files import table_answers
+from ldpkit.perturbing import perturb_file
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises

@@ -1,1 +1,0 @@
-"""Answers, studies, keys and tables in files."""
