@@ -78,7 +78,7 @@ def analyse_table(
     analysis = assemble(table, formula, priors, family)
     over = (population or Population()).checked(table)
     people = people_of(analysis, table, over)
-    table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *over.notes()))
+    table = replace(table, notes=(*table.notes, *notes_over(analysis, people), *over.notes()))
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
     _refuse_unidentified(analysis)

@@ -17,9 +17,8 @@ from inference.analyses.families import (
     number_outcome,
     private_number_outcome,
 )
-from inference.analyses.formula import Formula, Varying, levels_in, parse
+from inference.analyses.formula import Formula, Varying, parse
 from inference.analyses.linear import Linear, Scales, linear_of
-from inference.analyses.marks import refuse_alike
 from inference.analyses.matrices import (
     Matrix,
     combinations,
@@ -49,7 +48,6 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     if family is not None and family not in FAMILIES:
         raise InputError(f"{family!r} is no family: {', '.join(FAMILIES)} are", code="fit.unknown_family")
     formula, given = parse(text, table.names), Given(priors)
-    refuse_alike(table.alike, levels_in(formula, table.names))
     predictors, public = _right_side(formula, table)
     response = table.private.get(formula.outcome)
     reported = [*([formula.outcome] if response else []), *(one.name for one in predictors)]

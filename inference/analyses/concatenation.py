@@ -11,7 +11,6 @@ import pandas as pd
 
 from inference.analyses.channel import Channel, stacked
 from inference.analyses.private_numbers import NumberChannel
-from inference.analyses.public_columns import look_alike
 from inference.analyses.table import Codes, Private, Table
 from inference.models.plain_means import PlainMean, pooled
 from ldp_client.documents.errors import InputError
@@ -51,9 +50,7 @@ def joined(tables: Mapping[str, Table], column: str) -> Table:
     ]
     once = tuple(dict.fromkeys(notes))
     frame, digest = pd.DataFrame(public), digest_of(digests)
-    alike = {name: pair for table in tables.values() for name, pair in table.alike.items()}
-    found = Table(frame, private, counts, once, digest, tuple(noise), tuple(doubts))
-    return replace(found, alike=alike)
+    return Table(frame, private, counts, once, digest, tuple(noise), tuple(doubts))
 
 
 def digest_of(digests: Mapping[str, str]) -> str:
@@ -159,10 +156,9 @@ def _public(name: str, tables: Mapping[str, Table], column: str) -> tuple[pd.Ser
         )
     levels = [list(part.cat.categories) for part in parts.values() if hasattr(part, "cat")]
     if len(levels) < len(parts):
-        whole = pd.concat(parts.values(), ignore_index=True)
-        return whole, [] if kinds == {True} else list(look_alike(name, list(map(str, whole.unique()))))
+        return pd.concat(parts.values(), ignore_index=True), []
     union = list(dict.fromkeys(level for some in levels for level in some))
-    said = list(look_alike(name, list(map(str, union))))
+    said = []
     for place, own in zip(parts, levels, strict=True):
         lacking = [level for level in union if level not in own]
         if lacking:

@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from scipy.optimize import linear_sum_assignment
-
 from inference.analyses.dice import BEHAVIOURS, NAMED, Mixture, Rows, Share, mixed, split
 from ldp_client.documents.errors import InputError
 
@@ -19,7 +16,6 @@ FORMAT = "ldpkit.design/1"
 MOST_ANSWERS = 1000
 MOST_CARDS = 100
 MOST_DIGITS = 100
-NOT_GIVEN = object()
 # Common words for no, and for yes.
 NO_YES = (("no", "n", "false", "f", "0"), ("yes", "y", "true", "t", "1"))
 UNKNOWN = "unknown"
@@ -46,54 +42,33 @@ class ColumnDesign:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return a warning if the matrix mostly pairs reports with answers of other names."""
-        # With unknown weights, no single matrix describes a real group of people.
-        known = [part.mixture.leaves[()] for part in self.parts if not part.mixture.weights]
-        if not any(_speaks_for_others(self.answers, self.reports, matrix) for matrix in known):
-            return ()
-        return (
-            f"{self.name}: its matrix gives most reports another name than their answers. If that is wrong, "
-            f"list reports in the order of its columns (now {', '.join(self.reports)}), and "
-            f"answers in the order of its rows (now {', '.join(self.answers)})",
-        )
+        """Return a warning if a known matrix mostly pairs reports with answers of other names."""
+        reports = [one.casefold() for one in self.reports]
+        own = [reports.index(one.casefold()) for one in self.answers if one.casefold() in reports]
+        for part in self.parts:
+            (matrix, *_) = part.mixture.leaves.values()
+            likely = [row.index(max(row)) for row in matrix]
+            if part.mixture.weights or len(own) < len(reports) or len(set(likely)) < len(likely):
+                continue
+            if likely != own:
+                return (
+                    f"{self.name}: its matrix gives most reports another name than their answers. If that is "
+                    f"wrong, list reports in the order of its columns (now {', '.join(self.reports)}), and "
+                    f"answers in the order of its rows (now {', '.join(self.answers)})",
+                )
+        return ()
 
     def in_words(self) -> list[str]:
-        """Return the expanded design as readable lines."""
+        """Return the design as readable lines, with its matrix if that has no unknown weights."""
         lines = []
         for part in self.parts:
             which = ", ".join(f"{column} = {value}" for column, value in part.rows.items())
             lines.append(f"{self.name}{f' where {which}' if which else ''}: {part.words}")
-            for row, answer in enumerate(self.answers):
-                chances = [
-                    f"{report} {_in_words(part.mixture, row, place)}"
-                    for place, report in enumerate(self.reports)
-                ]
+            known = part.mixture.leaves[()] if not part.mixture.weights else ()
+            for answer, row in zip(self.answers, known, strict=False):
+                chances = [f"{report} {chance}" for report, chance in zip(self.reports, row, strict=True)]
                 lines.append(f"  answer {answer}: report {', '.join(chances)}")
         return lines
-
-
-def _in_words(mixture: Mixture, answer: int, report: int) -> str:
-    """Return P(report | answer) as a sum over the leaves, such as "5/6 (1 − denial) + denial"."""
-    chances = {path: matrix[answer][report] for path, matrix in mixture.leaves.items()}
-    # 1. Branches with the same chance are one, as their weights add up to 1.
-    for name, labels in mixture.weights.items():
-        for path in [path for path in chances if (name, 0) in path]:
-            rest = tuple(step for step in path if step != (name, 0))
-            branches = [tuple(sorted((*rest, (name, place)))) for place in range(len(labels) or 2)]
-            if all(chances.get(branch) == chances[path] for branch in branches):
-                chances[rest] = chances.get(rest, 0) + chances[path]
-                chances = {one: chance for one, chance in chances.items() if one not in branches}
-    # 2. The other branches are terms.
-    terms = []
-    for path, chance in sorted(chances.items()):
-        each = [(name, branch, mixture.weights[name]) for name, branch in path]
-        factors = [
-            f"{name}[{labels[branch]}]" if labels else f"(1 − {name})" if branch else name
-            for name, branch, labels in each
-        ]
-        if chance:
-            terms.append(" ".join([*([str(chance)] if chance != 1 or not path else []), *factors]))
-    return " + ".join(terms) or "0"
 
 
 @dataclass(frozen=True)
@@ -103,16 +78,6 @@ class Design:
     columns: tuple[ColumnDesign, ...]
     priors: Any
     document: Mapping[str, Any]
-
-    @property
-    def labels(self) -> dict[str, tuple[str, ...]]:
-        """Return {column: its labels}: a private column's reports, and values that select a matrix's rows."""
-        found = {column.name: column.reports for column in self.columns}
-        for column in self.columns:
-            for part in column.parts:
-                for name, value in part.rows.items():
-                    found[name] = (*found.get(name, ()), value)
-        return found
 
     def in_words(self) -> list[str]:
         """Return the expanded design as readable lines."""
@@ -172,48 +137,44 @@ def _column(name: str, document: Any) -> ColumnDesign:
         common = {key: rest.pop(key) for key in BEHAVIOURS if key in rest}
         _members(rest, where, ("matrices",))
         stated = rest["matrices"]
-        if not isinstance(stated, list) or not stated:
+        if (
+            not isinstance(stated, list)
+            or not stated
+            or not all(isinstance(one, dict) and "rows" in one for one in stated)
+        ):
             raise InputError(
-                f"{where}: matrices must be a list of matrices, each with its rows",
+                f'{where}: matrices must be a list of matrices, each with its rows, {{"column": value}}',
                 code="design.matrices_not_list",
             )
-        for one in stated:
-            if not isinstance(one, dict) or "rows" not in one:
-                raise InputError(
-                    f'{where}: each of several matrices needs its rows, {{"column": value}}',
-                    code="design.matrix_without_rows",
-                )
     parts = [_part(where, one, common) for one in stated]
     # 2. Labels: a named design has usual ones.
-    answers = _labels(document.get("answers", NOT_GIVEN), f"{where}: answers")
-    reports = _labels(document.get("reports", NOT_GIVEN), f"{where}: reports")
+    answers = _labels(document, "answers", where)
+    reports = _labels(document, "reports", where)
     if _is_named(stated[0]):
         answers = answers or ("no", "yes")
         _refuse_turned(where, answers, reports)
         reports = reports or tuple(map(str, range(parts[0].mixture.shape[1])))
-    answers = answers or _lacking(where, "answers")
-    reports = reports or _lacking(where, "reports")
+    for what, labels in (("answers", answers), ("reports", reports)):
+        if not labels:
+            raise InputError(f"{where} lacks {what!r}", code="design.missing_labels")
     # 3. One law for all groups: weights of one name are the same, so they have the same branches.
     for part in parts:
         _check(where, part.mixture, answers, reports)
     with _refusing_names(where):
         mixed([part.mixture for part in parts], [Fraction(1)] * len(parts))
-    return ColumnDesign(name, answers, reports, tuple(parts), _boolean(f"{where}: ordered", document))
-
-
-def _boolean(where: str, document: Mapping[str, Any]) -> bool:
-    value = document.get("ordered", False)
-    if not isinstance(value, bool):
-        raise InputError(f"{where} must be true or false, without quotes", code="design.ordered_not_boolean")
-    return value
+    ordered = document.get("ordered", False)
+    if not isinstance(ordered, bool):
+        raise InputError(
+            f"{where}: ordered must be true or false, without quotes", code="design.ordered_not_boolean"
+        )
+    return ColumnDesign(name, answers, reports, tuple(parts), ordered)
 
 
 def _refuse_turned(where: str, answers: Sequence[str], reports: Sequence[str]) -> None:
     """Raise InputError if a named design lists yes before no: its rows are no, then yes."""
     for labels, what in ((answers, "answers"), (reports, "reports")):
-        told = [one.casefold() for one in labels]
-        known = [place for place, both in enumerate(zip(*NO_YES, strict=True)) if set(told) == set(both)]
-        if (known and told[0] in NO_YES[1]) or _falling(labels):
+        lower = [one.casefold() for one in labels]
+        if any(lower == [yes, no] for no, yes in zip(*NO_YES, strict=True)):
             raise InputError(
                 f"{where}: {what} must list no first, then yes, as named designs do: "
                 f"{', '.join(reversed(labels))}. The table may have them in any order",
@@ -226,29 +187,6 @@ def _refuse_turned(where: str, answers: Sequence[str], reports: Sequence[str]) -
         )
 
 
-def _speaks_for_others(answers: Sequence[str], reports: Sequence[str], matrix: Rows) -> bool:
-    """Return True if both sides have the same labels, but another pairing makes reports true more often."""
-    told = [one.casefold() for one in reports]
-    if sorted(told) != sorted(one.casefold() for one in answers):
-        return False
-    chances = np.asarray(matrix, np.float64)
-    own = sum(chances[place, told.index(one.casefold())] for place, one in enumerate(answers))
-    return bool(chances[linear_sum_assignment(chances, maximize=True)].sum() > own + 1e-9)
-
-
-def _falling(labels: Sequence[str]) -> bool:
-    """Return True if labels are numbers in another order: report j of a design is the number j."""
-    try:
-        numbers = [float(one) for one in labels]
-    except ValueError:
-        return False
-    return numbers != sorted(numbers)
-
-
-def _lacking(where: str, what: str) -> tuple[str, ...]:
-    raise InputError(f"{where} lacks {what!r}", code="design.missing_labels")
-
-
 def _is_named(document: Mapping[str, Any]) -> bool:
     """Return True if a component has named designs alone. A stated matrix has labels of its own."""
     if "mixture" in document:
@@ -256,14 +194,16 @@ def _is_named(document: Mapping[str, Any]) -> bool:
     return "design" in document
 
 
-def _labels(value: Any, where: str) -> tuple[str, ...]:
-    if value is NOT_GIVEN:
+def _labels(document: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
+    """Return a list of labels, () without one. Raises InputError for labels that are blank or alike."""
+    if name not in document:
         return ()
+    value, where = document[name], f"{where}: {name}"
     if not isinstance(value, list) or not 2 <= len(value) <= MOST_ANSWERS:
         raise InputError(
             f"{where} must be a list of 2 to {MOST_ANSWERS} labels", code="design.labels_not_list"
         )
-    labels = tuple(one.strip() if isinstance(one, str) else str(one) for one in value)
+    labels = tuple(str(one).strip() for one in value)
     if not all(isinstance(one, str | int) and not isinstance(one, bool) for one in value) or "" in labels:
         raise InputError(f"{where} must be non-blank text", code="design.label_blank_or_not_text")
     if len(set(labels)) < len(labels):
@@ -331,22 +271,25 @@ def _mixture(where: str, document: Mapping[str, Any]) -> tuple[Mixture, str]:
 
 
 def _named(where: str, document: Mapping[str, Any]) -> tuple[Mixture, str]:
-    own = dict(document)
-    _members(own, where, ("design",), tuple(own))
-    name = own.pop("design")
-    if not isinstance(name, str) or name not in NAMED:
+    stated = dict(document)
+    name = stated.pop("design", None)
+    if name is None or name not in NAMED:
         raise InputError(
-            f"{where}: {name!r} is an unknown design. Use {', '.join(NAMED)}, or state a matrix",
+            f"{where}: {name!r} is an unknown design. Use {', '.join(NAMED)}, or state a matrix or a mixture",
             code="design.unknown_design",
         )
     named = NAMED[name]
-    _members(own, f"{where}: {name}", named.needs, (*named.may, *named.shares))
-    shares = {key: _share(where, key, own.pop(key, UNKNOWN)) for key in named.shares}
-    numbers = {key: _probability(f"{where}: {key}", value, key == "cards") for key, value in own.items()}
-    if numbers.get("yes", 0) + numbers.get("no", 0) > 1 and name == "forced":
+    _members(stated, f"{where}: {name}", named.needs, (*(["cards"] if named.cards else []), *named.shares))
+    members: dict[str, Share] = {
+        key: _probability(f"{where}: {key}", value, key == "cards")
+        for key, value in stated.items()
+        if key not in named.shares
+    }
+    members |= {key: _share(where, key, stated.get(key, UNKNOWN)) for key in named.shares}
+    if name == "forced" and members["yes"] + members["no"] > 1:  # type: ignore[operator]
         raise InputError(f"{where}: yes and no add up to more than 1", code="design.yes_and_no_above_one")
-    said = ", ".join(_said(key, value) for key, value in {**numbers, **shares}.items())
-    return named.expand(numbers, shares), f"{name}, {said} ({named.words})"
+    words = ", ".join(_said(key, value) for key, value in members.items())
+    return named.expand(members), f"{name}, {words} ({named.words})"
 
 
 def _behaving(where: str, stated: Mapping[str, Any], dice: Mixture, words: str) -> tuple[Mixture, str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,20 +92,17 @@ def split(share: Share, first: Mixture, rest: Mixture) -> Mixture:
 
 
 class Named(NamedTuple):
-    """A named design. needs: its probabilities. may: optional members. words: a description.
+    """A named design. needs: its probabilities. expand: {member: probability or share} -> mixture.
 
-    shares: optional shares of people, unknown unless they are stated.
+    words: a description. cards: whether it may state their number. shares: optional shares of people, unknown
+    unless they are stated.
     """
 
     needs: tuple[str, ...]
-    expand: Callable[[Mapping[str, Fraction], Mapping[str, Share]], Mixture]
+    expand: Callable[[Mapping[str, Any]], Mixture]
     words: str
-    may: tuple[str, ...] = ()
+    cards: bool = False
     shares: tuple[str, ...] = ()
-
-
-Numbers = Mapping[str, Fraction]
-Shares = Mapping[str, Share]
 
 
 def _yes_no(given_no: Fraction, given_yes: Fraction) -> Mixture:
@@ -116,48 +113,22 @@ def _yes_no(given_no: Fraction, given_yes: Fraction) -> Mixture:
 TRUTH, YES, NO = _yes_no(ZERO, ONE), _yes_no(ONE, ONE), _yes_no(ZERO, ZERO)
 
 
-def _warner(p: Numbers, _shares: Shares) -> Mixture:
+def _warner(p: Mapping[str, Any]) -> Mixture:
     return _yes_no(1 - p["p"], p["p"])
 
 
-def _forced(p: Numbers, _shares: Shares) -> Mixture:
+def _forced(p: Mapping[str, Any]) -> Mixture:
     return mixed((YES, NO, TRUTH), (p["yes"], p["no"], 1 - p["yes"] - p["no"]))
 
 
-def _unrelated(p: Numbers, shares: Shares) -> Mixture:
-    """1 − p of the people answer the other question."""
-    return split(p["p"], TRUTH, split(shares["prevalence"], YES, NO))
-
-
-def _triangular(p: Numbers, _shares: Shares) -> Mixture:
-    """Report 1 means "at least one of the two", without revealing which."""
-    return _yes_no(p["p"], ONE)
-
-
-def _kuk(p: Numbers, _shares: Shares) -> Mixture:
+def _kuk(p: Mapping[str, Any]) -> Mixture:
     """Respondents draw from their answer's deck; report j is the number of red cards among `cards` draws."""
     cards = int(p.get("cards", ONE))
     return Mixture.of((_binomial(cards, p["no"]), _binomial(cards, p["yes"])))
 
 
 def _binomial(count: int, chance: Fraction) -> Row:
-    weights = [comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(count + 1)]
-    return tuple(weights)
-
-
-def _mangat(p: Numbers, _shares: Shares) -> Mixture:
-    """People with the trait say yes; the others say yes with probability 1 − p, by Warner's device."""
-    return _yes_no(1 - p["p"], ONE)
-
-
-def _lie_detector(p: Numbers, shares: Shares) -> Mixture:
-    """Mangat's design in which only a share t of people with the trait say yes, and the others no."""
-    return split(shares["t"], _yes_no(1 - p["p"], ONE), _yes_no(1 - p["p"], ZERO))
-
-
-def _cheater_detection(p: Numbers, shares: Shares) -> Mixture:
-    """People without the trait are forced to say yes with p; cheaters say no whatever the device shows."""
-    return split(shares["cheaters"], NO, _yes_no(p["p"], ONE))
+    return tuple(comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(count + 1))
 
 
 NAMED: Mapping[str, Named] = {
@@ -166,21 +137,32 @@ NAMED: Mapping[str, Named] = {
     "disguised": Named(("p",), _warner, "a red card has p in the stack of yes and 1 − p in the stack of no"),
     "forced": Named(("yes", "no"), _forced, "with `yes` forced to say yes, with `no` to say no, else true"),
     "unrelated": Named(
-        ("p",), _unrelated, "with p the question, else another one", shares=("prevalence",)
+        ("p",),
+        lambda p: split(p["p"], TRUTH, split(p["prevalence"], YES, NO)),
+        "with p the question, else another one",
+        shares=("prevalence",),
     ),
     "crosswise": Named(("p",), _warner, "1: both or neither; the other statement holds with p"),
-    "triangular": Named(("p",), _triangular, "1: at least one; the other statement holds with p"),
-    "kuk": Named(("yes", "no"), _kuk, "the red cards drawn from one's own deck", ("cards",)),
-    "mangat": Named(("p",), _mangat, "with the trait yes; without it no with p, else yes"),
+    "triangular": Named(
+        ("p",), lambda p: _yes_no(p["p"], ONE), "1: at least one; the other statement holds with p"
+    ),
+    "kuk": Named(("yes", "no"), _kuk, "the red cards drawn from one's own deck", cards=True),
+    "mangat": Named(
+        ("p",), lambda p: _yes_no(1 - p["p"], ONE), "with the trait yes; without it no with p, else yes"
+    ),
     "stochastic_lie_detector": Named(
-        ("p",), _lie_detector, "with the trait yes with a share t; without it no with p, else yes",
+        ("p",),
+        lambda p: split(p["t"], _yes_no(1 - p["p"], ONE), _yes_no(1 - p["p"], ZERO)),
+        "with the trait yes with a share t; without it no with p, else yes",
         shares=("t",),
     ),
     "cheater_detection": Named(
-        ("p",), _cheater_detection, "without the trait forced to say yes with p; cheaters say no",
+        ("p",),
+        lambda p: split(p["cheaters"], NO, _yes_no(p["p"], ONE)),
+        "without the trait forced to say yes with p; cheaters say no",
         shares=("cheaters",),
     ),
-}  # fmt: skip
+}
 
 
 def _denying(dice: Mixture) -> Mixture:

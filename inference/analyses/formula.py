@@ -12,8 +12,6 @@ from ldp_client.words.text import nearest
 _POWER = re.compile(r"(?<![\w.)])([A-Za-z_][\w.]*)\s*(?:\^|\*\*)\s*\d")
 
 _NUMBER = re.compile(r"[\d.]+")
-# The argument of C(x), which is used as levels.
-_FACTOR = re.compile(r"(?<![\w.])C\(\s*(`[^`]+`|[\w.]+)")
 
 
 @dataclass(frozen=True)
@@ -53,12 +51,6 @@ def parse(text: str, columns: Sequence[str]) -> Formula:
     known_column(outcome, columns, "the outcome must be one column; ")
     fixed, groups = _without_groups(sides[1], text)
     return Formula(text, outcome, _checked(fixed, text), tuple(_varying(one, columns) for one in groups))
-
-
-def levels_in(formula: Formula, columns: Sequence[str]) -> list[str]:
-    """Return the columns that the formula uses as levels, in C(x) or (… | x), whatever their values."""
-    called = {found.strip().strip("`") for found in _FACTOR.findall(formula.text)}
-    return [name for name in columns if name in {*called, *(one.group for one in formula.varying)}]
 
 
 def known_column(name: str, columns: Sequence[str], lead: str = "") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,25 +10,22 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.cells import distinct_rows, refuse_blanks
-from inference.analyses.census import in_kind_of, labels_of, levels_among, mostly_beyond, uncounted, unseen
 from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
-from inference.analyses.marks import ALIKE, refuse_alike
 from inference.analyses.matrices import again
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.public_columns import as_taken
+from inference.analyses.public_columns import as_taken, positive
 from inference.analyses.result import Draws
 from inference.analyses.table import WAVE, Table, Values
-from inference.analyses.varying import levels_of
-from inference.analyses.weights import positive
+from inference.analyses.varying import level_text, levels_of
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
 from ldp_client.documents.errors import InputError
 
-# The census column with the number of people in each row; PEOPLE if the formula names a column `count`.
-COUNT, PEOPLE = "count", "people"
+# The census column with the number of people in each row.
+COUNT = "count"
 People = tuple[pd.DataFrame, Values]
 MOST_LEVELS = 200
 WEIGHED = "weighted shares are right only if the formula names the columns that the weights depend on"
@@ -44,8 +41,7 @@ class Population:
 
     by: a public column of the formula; shares are shown for each of its levels. weights: a table's column
     with the number of people that each row represents. census: a frame (pandas, Polars or Arrow) of the
-    formula's public columns, with the number of people in each row in `count` (`people` if the formula names
-    `count`).
+    formula's public columns, and `count`, the number of people in each row.
     """
 
     by: str | None = None
@@ -57,21 +53,10 @@ class Population:
         by = self.by if self.census is None else None
         return [name for name in dict.fromkeys([by, self.weights]) if name is not None]
 
-    @property
-    def weighted(self) -> bool:
-        """Return True if some rows represent more people than others."""
-        return self.weights is not None
-
-    def weights_of(self, table: Table) -> Values:
-        """Return (rows,) the number of people that each row represents, by default one."""
-        if self.weights is not None:
-            return table.public[self.weights].to_numpy(np.float64)
-        return np.ones(len(table.counts))
-
     def notes(self) -> tuple[str, ...]:
         """Return notes on intervals for people other than the respondents."""
-        weighed = (WEIGHED,) if self.weighted else ()
-        return (*weighed, DRAWN_ONE_BY_ONE) if self.weighted or self.census is not None else ()
+        weighed = (WEIGHED,) if self.weights is not None else ()
+        return (*weighed, DRAWN_ONE_BY_ONE) if weighed or self.census is not None else ()
 
     def checked(self, table: Table) -> Population:
         """Return self. Raises InputError for columns that are absent or not public, or invalid weights."""
@@ -88,7 +73,6 @@ class Population:
         for name in columns:
             known_column(name, [str(column) for column in table.public.columns])
             refuse_blanks(table.public[name], name)
-        refuse_alike(table.alike, (self.by,))
         if self.weights is not None:
             positive(table.public[self.weights], self.weights)
         return self
@@ -101,9 +85,10 @@ def quantities_over(
     frame, weights = people
     predicted = Predicted(analysis, sites, len(frame), seed)
     counted = population.census is not None
-    how = "in the census" if counted else "weighted" if population.weighted else "among those asked"
+    weighted = population.weights is not None
+    how = "in the census" if counted else "weighted" if weighted else "among those asked"
     found = []
-    if counted or population.weighted:
+    if counted or weighted:
         whole = predicted.average(frame, weights)
         found += shown(analysis, how, whole, f"{{}} of all {how}")
         found += _totals(analysis, how, whole, weights) if counted else []
@@ -117,62 +102,84 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
 
     Raises InputError if the formula cannot be evaluated over the census.
     """
-    needed = [str(name) for name in analysis.cells.frame.columns]
-    if population.by is not None:
-        _refuse_unnamed(analysis, population.by, needed)
+    needed, by = [str(name) for name in analysis.cells.frame.columns], population.by
+    if by is not None:
+        _refuse_unnamed(analysis, by, needed)
     if population.census is None:
         cell, frame = distinct_rows(table.public[needed])
-        _refuse_many(frame, population.by)
-        each = table.counts * population.weights_of(table)
-        return frame, np.asarray(np.bincount(cell, each, len(frame)), np.float64)
-    labels = labels_of(analysis.cells.frame)
-    census = _as_frame(population.census)
-    held = _held_in(needed, census)
-    for name in [*needed, held]:
-        known_column(name, [str(column) for column in census.columns], "the census: ")
-        refuse_blanks(census[name], f"{name} of the census")
-    refuse_alike(census.attrs.get(ALIKE, {}), levels_among(analysis, population.by), "the census: ")
-    census = as_taken(census, [*needed, held], "the census: ", labels)
-    counts = positive(census[held], f"{held} of the census", 0.0)
-    if not counts.sum():
-        raise InputError("the census counts no people", code="census.counts_nobody")
-    alike = {name: in_kind_of(census[name], analysis.cells.frame[name], name) for name in needed}
-    frame = census.assign(**alike).reset_index(drop=True)
-    try:
-        again(analysis.law.matrix, frame, analysis.predictors)
-    except InputError as error:
+        rows = table.counts.astype(np.float64)
+        if population.weights is not None:
+            rows *= table.public[population.weights].to_numpy(np.float64)
+        counts = np.asarray(np.bincount(cell, rows, len(frame)), np.float64)
+    else:
+        frame, counts = _census(analysis, population.census, needed)
+    if by is not None and frame[by].nunique() > MOST_LEVELS:
         raise InputError(
-            unseen(frame, analysis) or f"the census: {error}", code="census.rows_invalid"
-        ) from None
-    _refuse_many(frame, population.by)
+            f"--by {by}: it has {frame[by].nunique()} values, but at most {MOST_LEVELS} are allowed",
+            code="options.by_too_many_values",
+        )
     return frame, counts
 
 
-def _as_frame(census: Any) -> pd.DataFrame:
-    """Return a census as a pandas frame. Raises InputError if it is no frame."""
-    found = census.to_pandas() if hasattr(census, "to_pandas") else census
-    if not isinstance(found, pd.DataFrame):
+def _census(analysis: Assembled, census: Any, needed: list[str]) -> People:
+    """Return a census's columns as the reports have them, and the people of each row."""
+    census = census.to_pandas() if hasattr(census, "to_pandas") else census
+    if not isinstance(census, pd.DataFrame):
         raise InputError(
             "the census must be a frame of pandas, Polars or Arrow: read its file first",
             code="census.not_frame",
         )
-    return found
-
-
-def _held_in(needed: Sequence[str], census: pd.DataFrame) -> str:
-    """Return the census's column of people. Raises InputError if it is a column of the formula."""
-    if COUNT not in needed:
-        return COUNT
-    if PEOPLE in needed or PEOPLE not in census.columns:
+    if COUNT in needed:
         raise InputError(
-            f"the formula names {COUNT}, in a census the number of people in each row: write "
-            f"these numbers into another column, {PEOPLE}, which the formula must not name",
+            f"the formula names {COUNT}, in a census the number of people in each row: rename the column",
             code="census.count_column_ambiguous",
         )
-    return PEOPLE
+    for name in [*needed, COUNT]:
+        known_column(name, [str(column) for column in census.columns], "the census: ")
+        refuse_blanks(census[name], f"{name} of the census")
+    census = as_taken(census, [*needed, COUNT], "the census: ")
+    counts = positive(census[COUNT], f"{COUNT} of the census", 0.0)
+    if not counts.sum():
+        raise InputError("the census counts no people", code="census.counts_nobody")
+    grouped = {group.column for group in analysis.every_group}
+    columns = {
+        name: _matched(census[name], analysis.cells.frame[name], name, name in grouped) for name in needed
+    }
+    frame = pd.DataFrame(columns).reset_index(drop=True)
+    again(analysis.law.matrix, frame, analysis.predictors)
+    return frame, counts
 
 
-def _refuse_unnamed(analysis: Assembled, by: str, needed: Sequence[str]) -> None:
+def _matched(census: pd.Series, reported: pd.Series, name: str, grouped: bool) -> pd.Series:
+    """Return a census column in the kind of the reports' column. Only groups may have levels of their own.
+
+    Raises InputError that lists levels without a match.
+    """
+    if _is_number(reported):
+        if not pd.api.types.is_numeric_dtype(census):
+            raise InputError(
+                f"the census: {name} must hold numbers, as it does in the reports", code="census.not_numbers"
+            )
+        return census
+    listed_ones = isinstance(reported.dtype, pd.CategoricalDtype)
+    levels = list(reported.cat.categories) if listed_ones else list(reported.unique())
+    known, texts = {level_text(level): level for level in levels}, census.map(level_text).astype(object)
+    new = sorted(set(texts) - set(known))
+    if new and (listed_ones or not grouped):
+        raise InputError(
+            f"the census: {name} has {listed([repr(one) for one in new])}, levels without reports. Remove "
+            f"those people, or write (1 | {name}) instead of {name}: it draws these levels from the "
+            "groups' law",
+            code="census.unknown_value",
+        )
+    return texts.map(lambda text: known.get(text, text)).astype(reported.dtype)
+
+
+def _is_number(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
+def _refuse_unnamed(analysis: Assembled, by: str, needed: list[str]) -> None:
     """Raise InputError if the law ignores the groups: it would find no difference."""
     if by == analysis.formula.outcome:
         raise InputError(
@@ -188,66 +195,51 @@ def _refuse_unnamed(analysis: Assembled, by: str, needed: Sequence[str]) -> None
         )
 
 
-def notes_over(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:
-    """Return notes on census columns outside the formula, and on people in groups without reports."""
+def notes_over(analysis: Assembled, people: People) -> tuple[str, ...]:
+    """Return notes on people in groups without reports."""
     frame, weights = people
-    found = (
-        [] if population.census is None else [*_left_out(analysis, frame), *_other_waves(analysis, people)]
-    )
-    known = {one.column: one.levels for one in analysis.every_group}
-    for column, levels in known.items():
-        codes, own = levels_of(frame[column])
-        new = [level for level in own if level not in levels]
+    found = []
+    for group in analysis.every_group:
+        codes, own = levels_of(frame[group.column])
+        new = [level for level in own if level not in group.levels]
         many = weights[np.isin(codes, [own.index(level) for level in new])].sum()
         if many:
             found.append(
-                f"{many:,.0f} of {weights.sum():,.0f} people are in groups of {column} without reports "
+                f"{many:,.0f} of {weights.sum():,.0f} people are in groups of {group.column} without reports "
                 f"({listed(new)}): they are drawn from the groups' law"
             )
-    return tuple(found)
-
-
-def _other_waves(analysis: Assembled, people: People) -> Iterator[str]:
-    """Yield a note if a census covers only some waves. It then leaves no people out."""
-    for name, said in uncounted(analysis, *people):
-        if name == WAVE:
-            yield f"{said}: shares and totals are for the other waves"
+    return tuple(dict.fromkeys(found))
 
 
 def left_out_of(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:
-    """Return reasons why shares and totals in a census do not describe all respondents."""
+    """Return reasons why shares in a census do not describe all respondents, or extrapolate.
+
+    A census may cover some waves alone.
+    """
     if population.census is None:
         return ()
-    left_out = (
-        f"{said}: shares and totals in the census exclude such people. Add their rows or, if they do not "
-        "belong to it, remove their reports"
-        for name, said in uncounted(analysis, *people)
-        if name != WAVE
-    )
-    return (*left_out, *mostly_beyond(analysis, *people))
-
-
-def _left_out(analysis: Assembled, census: pd.DataFrame) -> list[str]:
-    """Return a note if people in a census differ in columns that the formula does not name."""
-    named = [str(name) for name in analysis.cells.frame.columns]
-    held = _held_in(named, census)
-    others = [str(name) for name in census.columns if name not in named and name != held]
-    others = [name for name in others if census[name].nunique(dropna=False) > 1]
-    if not others:
-        return []
-    return [
-        f"the census distinguishes people by {listed(others)}, but the formula does not: shares assume "
-        "that this makes no difference. Add it to the formula if the reports have it"
-    ]
-
-
-def _refuse_many(frame: pd.DataFrame, by: str | None) -> None:
-    levels = frame[by].nunique() if by is not None else 0
-    if levels > MOST_LEVELS:
-        raise InputError(
-            f"--by {by}: it has {levels} values, but at most {MOST_LEVELS} are allowed",
-            code="options.by_too_many_values",
-        )
+    (census, counts), sizes, found = people, analysis.cells.sizes, []
+    grouped = {group.column for group in analysis.every_group}
+    for name, column in analysis.cells.frame.items():
+        if _is_number(column) and name not in grouped:
+            low, high = float(column.min()), float(column.max())
+            beyond = float(counts[~census[name].between(low, high).to_numpy()].sum())
+            if beyond > counts.sum() / 2:
+                found.append(
+                    f"{beyond:,.0f} of {counts.sum():,.0f} people of the census have {name} beyond all "
+                    f"reports ({low:g} to {high:g}): their estimates extrapolate the formula"
+                )
+        elif name != WAVE:
+            levels = column.map(level_text).astype(object)
+            gone = ~levels.isin(census[name][counts > 0].map(level_text).unique()).to_numpy()
+            if sizes[gone].any():
+                found.append(
+                    f"{int(sizes[gone].sum()):,} of {int(sizes.sum()):,} reports have "
+                    f"{name} = {listed(list(dict.fromkeys(levels[gone])))}, which the census does not count: "
+                    "shares and totals in the census exclude such people. Add their rows or, if they do not "
+                    "belong to it, remove their reports"
+                )
+    return tuple(found)
 
 
 def _totals(

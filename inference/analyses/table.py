@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -62,7 +62,7 @@ class Table:
 
     counts: (rows,) reports in each row. notes: for readers of any result. digest: of the source documents.
     noise: how the design or the study describes it. doubts: findings if the reports cannot all come from
-    their mechanisms. alike: for numeric public columns, two spellings of one number, such as 1.1 and 1.10.
+    their mechanisms.
     """
 
     public: pd.DataFrame
@@ -72,7 +72,6 @@ class Table:
     digest: str = ""
     noise: tuple[str, ...] = ()
     doubts: tuple[Finding, ...] = ()
-    alike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         both = [name for name in self.private if name in self.public.columns]

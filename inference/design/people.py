@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -12,11 +12,10 @@ import pandas as pd
 
 from inference.analyses.cells import distinct_rows, refuse_blanks
 from inference.analyses.formula import known_column
-from inference.analyses.marks import ALIKE, refuse_alike
 from inference.analyses.population import COUNT
-from inference.analyses.public_columns import Labels, as_labels, as_taken
+from inference.analyses.public_columns import as_taken, positive
 from inference.analyses.table import Codes
-from inference.analyses.weights import positive
+from inference.analyses.varying import level_text
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.public import PublicField
 
@@ -28,38 +27,31 @@ WHOLE = 10**9
 
 @dataclass(frozen=True)
 class People:
-    """frame: distinct rows of public columns. shares: (rows,) of people, whole numbers. words: their source.
-
-    alike: as of a Table.
-    """
+    """frame: distinct rows of public columns. shares: (rows,), whole numbers. words: their source."""
 
     frame: pd.DataFrame
     shares: Codes
     words: tuple[str, ...]
-    alike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def with_levels(self, name: str, levels: Sequence[Any]) -> People:
         """Repeat every row once for each value of a further column, which is to be summed over."""
         rows = np.repeat(np.arange(len(self.frame)), len(levels))
         frame = self.frame.loc[rows].reset_index(drop=True)
         frame[name] = pd.Categorical(list(levels) * len(self.frame), categories=list(levels))
-        return People(frame, np.repeat(self.shares, len(levels)), self.words, self.alike)
+        return People(frame, np.repeat(self.shares, len(levels)), self.words)
 
 
-def people_of_table(known: pd.DataFrame, names: Sequence[str], labels: Labels | None = None) -> People:
+def people_of_table(known: pd.DataFrame, names: Sequence[str]) -> People:
     """Return distinct rows of these columns of a table; a column `count` is each row's number of people.
 
-    labels: allowed labels of columns. Raises InputError for a missing column, for blanks, and for a table
-    without people.
+    Raises InputError for a missing column, for blanks, and for a table without people.
     """
-    labels = labels or {}
     columns = [str(name) for name in known.columns]
     for name in names:
         known_column(name, columns, "the table of people: ")
         refuse_blanks(known[name], f"{name} of the table of people")
     weighted = COUNT in columns and COUNT not in names
-    pairs = dict(known.attrs.get(ALIKE, {}))
-    known = as_taken(known, [*names, *([COUNT] if weighted else [])], "the table of people: ", labels)
+    known = as_taken(known, [*names, *([COUNT] if weighted else [])], "the table of people: ")
     weights = np.ones(len(known))
     if weighted:
         refuse_blanks(known[COUNT], f"{COUNT} of the table of people")
@@ -71,17 +63,16 @@ def people_of_table(known: pd.DataFrame, names: Sequence[str], labels: Labels | 
     shares = np.rint(found / found.sum() * WHOLE).astype(np.int64)
     there = np.flatnonzero(shares)
     words = (f"{', '.join(names)}: as in the table of {weights.sum():,.0f} people",) if names else ()
-    return People(frame.iloc[there].reset_index(drop=True), shares[there], words, pairs)
+    return People(frame.iloc[there].reset_index(drop=True), shares[there], words)
 
 
 def as_the_study_says(found: People, fields: Sequence[PublicField]) -> People:
     """Return people whose columns are a study's fields. Raises InputError for a value outside a field."""
     frame = found.frame
-    refuse_alike(found.alike, [one.id for one in fields if one.choices], "the table of people: ")
     for one in fields:
         column = frame[one.id]
         if one.choices:
-            labels = as_labels(column, list(one.choices), f"the table of people: {one.id}").tolist()
+            labels = column.map(level_text).tolist()
             odd = [label for label in labels if label not in one.choices]
         else:
             numbers = pd.api.types.is_numeric_dtype(column)

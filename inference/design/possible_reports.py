@@ -17,7 +17,6 @@ import pandas as pd
 from inference.analyses.channel import Channel
 from inference.analyses.design_file import Design
 from inference.analyses.formula import known_column, parse
-from inference.analyses.marks import refuse_alike
 from inference.analyses.matrices import columns_of
 from inference.analyses.population import COUNT
 from inference.analyses.private_numbers import possible_numbers
@@ -90,8 +89,7 @@ def possible_of_study(study: Study, formula: str, known: pd.DataFrame | None) ->
     if known is None:
         people = uniform_people(fields, MOST_ROWS // many)
     else:
-        labels = {one.id: one.choices for one in fields}
-        people = as_the_study_says(people_of_table(known, [one.id for one in fields], labels), fields)
+        people = as_the_study_says(people_of_table(known, [one.id for one in fields]), fields)
     told = [one for one in study.public if one.id == outcome]
     for one in told:
         people = people.with_levels(one.id, _levels_of(one))
@@ -118,11 +116,10 @@ def possible_of_design(design: Design, formula: str, known: pd.DataFrame) -> Pos
     for name in grouping:
         known_column(name, columns, "the design's rows: ")
     public = [one for one in columns if one != outcome and one in {*names, *grouping}]
-    people = people_of_table(known, public, design.labels)
-    refuse_alike(people.alike, sorted(grouping), "the table of people: ")
+    people = people_of_table(known, public)
     rows = 1
     if outcome not in own:
-        told = as_taken(known, [outcome], "the table of people: ", design.labels)
+        told = as_taken(known, [outcome], "the table of people: ")
         levels = _levels_in(told[outcome], outcome)
         people, rows = people.with_levels(outcome, levels), len(levels)
     labels = list(product(*(one.reports for one in used)))
@@ -131,7 +128,7 @@ def possible_of_design(design: Design, formula: str, known: pd.DataFrame) -> Pos
     for place, one in enumerate(used):
         frame[one.name] = [label[place] for label in labels] * len(people.frame)
     table = survey_of(frame, replace(design, columns=tuple(used)), names, REFUSE)
-    table = replace(table, counts=np.repeat(people.shares, len(labels)), alike=people.alike)
+    table = replace(table, counts=np.repeat(people.shares, len(labels)))
     return Possible(table, rows * len(labels), {}, people.words)
 
 

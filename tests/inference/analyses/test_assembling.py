@@ -80,7 +80,7 @@ def test_group_without_reports_is_noted():
         assert any("no report has region west: these estimates come from" in note for note in found) == noted
     whole, over = forced({"clinic": np.arange(30) % 3}), pd.DataFrame({"clinic": [0, 7], "count": [1, 2]})
     analysis, over = assemble(whole, "armed ~ (1 | clinic)"), Population(census=over)
-    (note,) = notes_over(analysis, people_of(analysis, whole, over), over)
+    (note,) = notes_over(analysis, people_of(analysis, whole, over))
     assert note.startswith("2 of 3 people are in groups of clinic without reports (7)")
 
 
