@@ -22,7 +22,6 @@ from inference.analyses.linear import Linear, Scales, linear_of
 from inference.analyses.matrices import (
     Matrix,
     combinations,
-    compared,
     evenly,
     matrix_of,
     variables,
@@ -53,7 +52,6 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     reported = [*([formula.outcome] if response else []), *(one.name for one in predictors)]
     cells = cells_of(table, public, reported, None if response else formula.outcome)
     outcome, values = _outcome_of(formula.outcome, response, cells, family)
-    _refuse_empty_reference(formula, cells, predictors)
     matrix = matrix_of(formula.fixed, cells.frame, predictors, cells.sizes)
     terms = len(cells.counts) * len(matrix.combinations) * max(len(outcome.answers), 1)
     if terms > MOST_TERMS:
@@ -74,28 +72,7 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     found = Assembled(formula, outcome, response, predictors, cells, *laws, opened, values)
     start = {name: np.asarray(value, np.float64) for name, value in found.initial().items()}
     refuse_clashes(found.parameters(start), found.axes())
-    given.refuse_two_readings()
     return found
-
-
-def _refuse_empty_reference(formula: Formula, cells: Cells, predictors: tuple[Private, ...]) -> None:
-    """Raise InputError if a plain factor's first level has no reports, so nothing can be compared with it.
-
-    This applies to factors alone and in interactions.
-    """
-    frame = cells.frame
-    every = [*map(str, frame.columns), *(one.name for one in predictors)]
-    for name in compared(formula.fixed, every):
-        column = frame.get(name)
-        if column is None or not isinstance(column.dtype, pd.CategoricalDtype):
-            continue
-        first = column.cat.categories[0]
-        if not (column == first).any():
-            raise InputError(
-                f"no report has {name} = {first}, the reference level. Choose another reference: "
-                f'write C({name}, contr.treatment("{column.mode()[0]}")) instead of {name}',
-                code="formula.empty_reference_level",
-            )
 
 
 def _right_side(formula: Formula, table: Table) -> tuple[tuple[Private, ...], list[str]]:

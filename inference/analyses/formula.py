@@ -10,8 +10,11 @@ from ldp_client.documents.errors import InputError
 from ldp_client.words.text import nearest
 
 _POWER = re.compile(r"(?<![\w.)])([A-Za-z_][\w.]*)\s*(?:\^|\*\*)\s*\d")
-
 _NUMBER = re.compile(r"[\d.]+")
+# A term that varies by group, with the + that leads to it; calls inside it have no further brackets inside.
+_VARYING = re.compile(r"(?:^|\+)\s*\(((?:[^()|]|\([^()]*\))+)\|{1,2}([^()|]+)\)")
+# The inside of a call, of braces or of backticks.
+_INSIDE = re.compile(r"(?<=[\w.`])\([^()]*\)|\{[^{}]*\}|`[^`]*`")
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,34 @@ def parse(text: str, columns: Sequence[str]) -> Formula:
         )
     outcome = sides[0].strip().strip("`").strip()
     known_column(outcome, columns, "the outcome must be one column; ")
-    fixed, groups = _without_groups(sides[1], text)
-    return Formula(text, outcome, _checked(fixed, text), tuple(_varying(one, columns) for one in groups))
+    right = sides[1].strip()
+    fixed = _VARYING.sub("", right).strip().removeprefix("+").strip() or "1"
+    if "|" in fixed:
+        raise InputError(
+            f"in {text!r} write terms that vary by group in brackets after a +, such as + (1 | clinic)",
+            code="formula.varying_not_readable",
+        )
+    varying = []
+    for found in _VARYING.finditer(right):
+        expression, group = found[1].strip(), found[2].strip().strip("`")
+        known_column(group, columns, f"({expression} | {group}): the group must be one column; ")
+        varying.append(Varying(group, expression))
+    for side in (fixed, *(one.expression for one in varying)):
+        _refuse_bare_power(side, text)
+    return Formula(text, outcome, fixed, tuple(varying))
+
+
+def _refuse_bare_power(side: str, text: str) -> None:
+    """Raise InputError for a power that R's grammar would read as the column itself."""
+    before, bare = "", side
+    while before != bare:
+        before, bare = bare, _INSIDE.sub("", bare)
+    power = _POWER.search(bare)
+    if power:
+        raise InputError(
+            f"in {text!r} a power of {power[1]} means {power[1]} itself, as in R: write I({power[1]}**2)",
+            code="formula.bare_power",
+        )
 
 
 def known_column(name: str, columns: Sequence[str], lead: str = "") -> str:
@@ -60,90 +89,6 @@ def known_column(name: str, columns: Sequence[str], lead: str = "") -> str:
     near = nearest(name, columns)
     hint = f"; did you mean {near}?" if near else f": there are {', '.join(columns)}"
     raise InputError(f"{lead}there is no column {name!r}{hint}", code="table.unknown_column")
-
-
-def _without_groups(right: str, text: str) -> tuple[str, list[str]]:
-    """Return the right side without its (… | …), and the contents of these."""
-    found, kept = [], ""
-    for part in _outermost(right, text):
-        if part.startswith("(") and "|" in part:
-            found.append(part[1:-1])
-            kept = _without_sign(kept, text)
-        else:
-            kept += part
-    if "|" in kept:
-        raise InputError(
-            "write terms that vary by group in brackets, such as (1 | clinic)",
-            code="formula.varying_without_brackets",
-        )
-    return kept.strip().removeprefix("+").strip() or "1", found
-
-
-def _outermost(right: str, text: str) -> list[str]:
-    """Split the text into outermost brackets, and the text between them."""
-    parts, depth = [""], 0
-    for sign in right:
-        if sign == "(" and depth == 0:
-            parts.append("")
-        depth += (sign == "(") - (sign == ")")
-        if depth < 0:
-            raise InputError(
-                f"the formula {text!r} closes a bracket that was not opened",
-                code="formula.bracket_not_opened",
-            )
-        parts[-1] += sign
-        if sign == ")" and depth == 0:
-            parts.append("")
-    if depth:
-        raise InputError(
-            f"the formula {text!r} opens a bracket that is not closed", code="formula.bracket_not_closed"
-        )
-    return parts
-
-
-def _without_sign(kept: str, text: str) -> str:
-    """Return the text before a bracket, without the plus that leads to it."""
-    before = kept.rstrip()
-    if before and not before.endswith("+"):
-        raise InputError(
-            f"in {text!r} write a + before each (… | …)",
-            code="formula.varying_without_plus",
-        )
-    return before.removesuffix("+").rstrip()
-
-
-def _varying(inside: str, columns: Sequence[str]) -> Varying:
-    expression, _, group = inside.replace("||", "|").partition("|")
-    if not expression.strip() or "|" in group:
-        raise InputError(f"({inside}) must read (1 | group) or (x | group)", code="formula.bad_varying_term")
-    name = group.strip().strip("`")
-    known_column(name, columns, f"({inside}): the group must be one column; ")
-    return Varying(name, _checked(expression.strip(), f"({inside})"))
-
-
-def _checked(side: str, text: str) -> str:
-    """Return the side. Raises InputError for a power that R's grammar would read as the column itself."""
-    bare = _outside_calls(side)
-    power = _POWER.search(bare)
-    if power:
-        raise InputError(
-            f"in {text!r} a power of {power[1]} means {power[1]} itself, as in R: write I({power[1]}**2)",
-            code="formula.bare_power",
-        )
-    return side
-
-
-def _outside_calls(side: str) -> str:
-    """Return the text without the contents of a call's brackets, of braces, or of backticks."""
-    kept, calls = [], []
-    for place, sign in enumerate(side):
-        if sign in "({[":
-            calls.append(sign != "(" or bool(re.match(r"[\w.`]", side[place - 1 : place])))
-        if not any(calls):
-            kept.append(sign)
-        if sign in ")}]" and calls:
-            calls.pop()
-    return "".join(kept)
 
 
 class Names:

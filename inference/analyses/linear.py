@@ -360,5 +360,5 @@ def _collinear(triangle: Values, names: Sequence[str], last: int) -> str:
     both = both if len(both) > 1 else [names[last]]
     return (
         f"the columns {', '.join(both)} are collinear, possibly with the intercept, so "
-        "their coefficients are not identified: remove one column"
+        "their coefficients are not identified: remove one, or choose a reference level that has reports"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import warnings
 from collections.abc import Iterable, Sequence
@@ -16,8 +17,8 @@ from formulaic.errors import DataMismatchWarning
 from formulaic.parser.types import Factor
 from formulaic.transforms import TRANSFORMS
 
-from inference.analyses.columns import labels, names_in
 from inference.analyses.formula import Names, known_column, parse
+from inference.analyses.parameter_names import INTERCEPT
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
 
@@ -53,13 +54,42 @@ class Matrix:
 
 
 def variables(side: str, columns: Sequence[str]) -> list[str]:
-    """Return the columns named on a right side, in table order. Raises InputError for an unknown column."""
-    names = Names(columns)
-    factors = [factor for term in _read(side, names) for factor in term.factors]
-    named = {names.restored(name) for factor in factors for name in names_in(factor)}
+    """Return the columns named on a right side, in table order.
+
+    Raises InputError for an unknown column, and for a term whose value in a row depends on the other rows.
+    Rows are patterns of reports, so neither their number nor their order is that of the people, and a census
+    has other rows: `age.mean()` would differ in each. Transforms such as center() keep what they found.
+    """
+    names, named = Names(columns), set()
+    for factor in {factor for term in _read(side, names) for factor in term.factors}:
+        if factor.eval_method is Factor.EvalMethod.LOOKUP:
+            named.add(names.restored(str(factor.expr)))
+        elif factor.eval_method is Factor.EvalMethod.PYTHON:
+            try:
+                nodes = list(ast.walk(ast.parse(str(factor.expr), mode="eval")))
+            except SyntaxError:
+                raise InputError(
+                    f"the formula's term {factor.expr!s} cannot be read", code="formula.terms_not_readable"
+                ) from None
+            named |= {names.restored(node.id) for node in nodes if isinstance(node, ast.Name)}
+            called = [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
+            odd = [name for name in called if not _is_of_single_rows(name)]
+            if odd:
+                known_column(odd[0].split(".")[0], [*columns, *TRANSFORMS])
+                raise InputError(
+                    f"{names.restored(str(factor.expr))} may depend on other rows, which are patterns of "
+                    "reports, not people: use center() or scale(), np.log and the like, or add a column",
+                    code="formula.term_depends_on_rows",
+                )
     for name in sorted(named - set(TRANSFORMS)):
         known_column(name, columns)
     return [name for name in columns if name in named]
+
+
+def _is_of_single_rows(function: str) -> bool:
+    """Return True for formulaic's transforms and contrasts, and for NumPy's functions of single numbers."""
+    of_numpy = function.startswith("np.") and isinstance(getattr(np, function[3:], None), np.ufunc)
+    return (function in TRANSFORMS and function != "lag") or function.startswith("contr.") or of_numpy
 
 
 def columns_of(text: str | None, columns: Sequence[str], also: Sequence[str] = ()) -> list[str]:
@@ -71,23 +101,6 @@ def columns_of(text: str | None, columns: Sequence[str], also: Sequence[str] = (
     for one in formula.varying:
         named |= {one.group, *variables(one.expression, columns)}
     return [*(name for name in columns if name in named), *also]
-
-
-def compared(side: str, columns: Sequence[str]) -> list[str]:
-    """Return the columns that are in a term unchanged, if the side also has that term without them.
-
-    Such a factor has no column for its first level: its other levels are compared with it.
-    """
-    names = Names(columns)
-    terms = {
-        frozenset(
-            str(factor.expr) for factor in term.factors if factor.eval_method is Factor.EvalMethod.LOOKUP
-        )
-        for term in _read(side, names)
-        if all(factor.eval_method is not Factor.EvalMethod.PYTHON for factor in term.factors)
-    }
-    found = {names.restored(name) for term in terms for name in term if term - {name} in terms}
-    return [name for name in columns if name in found]
 
 
 def _read(side: str, names: Names) -> Any:
@@ -127,8 +140,7 @@ def matrix_of(
         )
     _refuse_infinite(values, found.columns, names)
     _refuse_dropped(found.model_spec, names)
-    _refuse_other_rows(found, expanded, names)
-    terms, levels = labels(found.model_spec, names)
+    terms, levels = _labels(found.model_spec, names)
     shaped = values.reshape(len(frame), len(answers), -1)
     return Matrix(shaped, terms, levels, answers, found.model_spec, evenly(len(answers)))
 
@@ -223,33 +235,29 @@ def _over_reports(side: str, names: Names, expanded: pd.DataFrame, sizes: Codes 
     return _evaluated(spec, expanded, repr(side))
 
 
-def _refuse_other_rows(found: Any, expanded: pd.DataFrame, names: Names) -> None:
-    """Raise InputError for a term whose value in a row depends on the other rows.
+def _labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return each column's term, and each column's level."""
+    terms: list[str] = []
+    levels: list[str] = []
+    for part in spec.structure:
+        factors = [str(factor) for factor in part.term.factors]
+        term = INTERCEPT if factors == ["1"] else ":".join(map(names.restored, factors))
+        forms = [_form_of(scoped, names) for scoped in part.scoped_terms]
+        for column in part.columns:
+            matches = [form.fullmatch(names.restored(str(column))) for form in forms]
+            found = next((match.groups() for match in matches if match), ())
+            terms.append(term)
+            levels.append(", ".join(level for level in found if level))
+    return tuple(terms), tuple(levels)
 
-    Rows are patterns of reports, so neither their number nor their order is that of the people, and a census
-    has other rows: `age.mean()` would differ in each. Transforms such as center() are safe, because
-    `found.model_spec` keeps what they found.
-    """
-    factors = (factor for term in found.model_spec.formula for factor in term.factors)
-    if all(factor.eval_method is not Factor.EvalMethod.PYTHON for factor in factors):
-        return
-    count = len(expanded)
-    for part in (slice((count + 1) // 2), slice(1), slice(count - 1, count)):
-        values = np.asarray(found, np.float64)[part]
-        try:
-            alone = np.asarray(_evaluated(found.model_spec, expanded.iloc[part], ""), np.float64)
-        except InputError:
-            # One row may fail alone, for example because it has no sd.
-            alone = np.full_like(values, np.nan)
-        odd = ~np.isclose(alone, values, rtol=1e-9, atol=1e-12).all(axis=0)
-        if odd.any():
-            named = [names.restored(str(column)) for column in found.columns[odd]]
-            named = [name for name in named if "(" in name] or named
-            raise InputError(
-                f"{' or '.join(named)} depends on the other rows, which are patterns of reports, not people: "
-                "use center() or scale(), a number instead of a mean or rank, or add a column to the table",
-                code="formula.term_depends_on_rows",
-            )
+
+def _form_of(scoped: Any, names: Names) -> re.Pattern[str]:
+    """Return a pattern for formulaic's column names: a contrast adds a letter if one level is left out."""
+    found = []
+    for one in scoped.factors:
+        letter = r"(?:[A-Z]\.)?" if one.reduced else ""
+        found.append(rf"{re.escape(names.restored(str(one.factor.expr)))}(?:\[{letter}(.*)\])?")
+    return re.compile(":".join(found), re.DOTALL)
 
 
 def _evaluated(formula: Any, frame: pd.DataFrame, side: str) -> Any:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.tree import Axis, netcdf
+from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 INTERCEPT = "Intercept"
@@ -39,17 +39,12 @@ def united(*parts: Mapping[str, Found]) -> dict[str, Found]:
 
 
 def refuse_clashes(names: Iterable[str], axes: Mapping[str, Axis]) -> None:
-    """Raise InputError if two parameters would have the same place in the posterior's file."""
-    every = [axes.get(name, Axis(name, {})) for name in names]
-    taken = {"chain", "draw", "reports", *(netcdf(one) for axis in every for one in axis.coordinates)}
-    dimensions: dict[str, list[str]] = {}
-    places: set[tuple[object, ...]] = set()
-    for axis in every:
-        variable, own = netcdf(axis.variable), [netcdf(one) for one in axis.coordinates]
-        place = (variable, *axis.coordinates.items())
-        if variable in taken or place in places or dimensions.setdefault(variable, own) != own:
-            raise _two_results(variable)
-        places.add(place)
+    """Raise InputError if parameters of one variable of the posterior's file have other dimensions."""
+    dimensions = {name: [name] for name in ("chain", "draw", "reports")}
+    for name in names:
+        axis = axes.get(name, Axis(name, {}))
+        if dimensions.setdefault(axis.variable, list(axis.coordinates)) != list(axis.coordinates):
+            raise _two_results(axis.variable)
 
 
 def _two_results(name: str) -> InputError:

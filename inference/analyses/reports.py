@@ -35,11 +35,18 @@ from summaries.reductions.choice import keeps_patterns
 MOST_CHOICES = 1000
 
 
-def columns_in(study: Study, formula: str | None, also: Sequence[str] = ()) -> list[str]:
-    """Return the question ids and public field ids that a formula names, and `also`."""
-    check_study(study)
-    known = [*(question.id for question in study.questions), *(field.id for field in study.public)]
-    return columns_of(formula, known, also)
+def columns_in(
+    studies: Sequence[Study], formula: str | None, also: Sequence[str] = (), added: str | None = None
+) -> list[str]:
+    """Return the questions and public fields of these studies that a formula names, and `also`.
+
+    added: a further column that it may name.
+    """
+    known: list[str] = []
+    for study in studies:
+        check_study(study)
+        known += [*(question.id for question in study.questions), *(field.id for field in study.public)]
+    return columns_of(formula, list(dict.fromkeys([*known, *([added] if added else [])])), also)
 
 
 def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: Sequence[str]) -> Table:

@@ -102,15 +102,12 @@ class Given:
         self._all_flat = priors == FLAT
         self._priors: Mapping[str, Any] = priors if isinstance(priors, Mapping) else {}
         self._asked: list[str] = []
-        # {stated name: True if it was a parameter's first (own) name, False if a wider one}.
-        self._taken: dict[str, set[bool]] = {}
 
     def of(self, names: Sequence[str], default: Stated, kind: str = "real") -> tuple[Stated, bool]:
         """Return the prior of the parameter with these names, narrowest first, and whether it was stated."""
         self._asked += names
         for name in names:
             if name in self._priors:
-                self._taken.setdefault(name, set()).add(name == names[0])
                 return stated(name, self._priors[name], kind, len(default.get("concentration", ()))), True
         return (FLAT_PRIOR, True) if self._all_flat and kind == "real" else (default, False)
 
@@ -122,15 +119,6 @@ class Given:
             raise InputError(
                 f"there is no parameter {unknown[0]!r} for a prior: there are {known}",
                 code="prior.unknown_parameter",
-            )
-
-    def refuse_two_readings(self) -> None:
-        """Raise InputError for a prior whose name means one parameter, but also several together."""
-        both = [name for name, own in self._taken.items() if len(own) > 1]
-        if both:
-            raise InputError(
-                f"the prior of {both[0]} is ambiguous: one parameter, or a whole level. Rename a label.",
-                code="prior.ambiguous_name",
             )
 
 

@@ -55,7 +55,7 @@ def analyse(
         InputError: the formula, a prior or a report cannot be fitted.
     """
     study = study_of(study)
-    columns = columns_in(study, formula, population.columns() if population else ())
+    columns = columns_in([study], formula, population.columns() if population else ())
     table = table_of_reports(study, evidence_of(study, reports), columns)
     return analyse_table(
         table,

@@ -13,12 +13,11 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.channel import stacked
-from inference.analyses.concatenation import POOLED
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import columns_of
 from inference.analyses.public_columns import as_taken, notes_of, number_in
-from inference.analyses.table import WAVE, Codes, Private, Table, table_of
+from inference.analyses.table import POOLED, WAVE, Codes, Private, Table, table_of
 from inference.analyses.varying import level_text
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import counted

@@ -22,6 +22,7 @@ Values = NDArray[np.float64]
 Codes = NDArray[np.int64]
 # The public column that separates waves in one analysis.
 WAVE = "wave"
+POOLED = "the waves are pooled as if nothing had changed: the formula does not name wave"
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+import numpy as np
+import pandas as pd
+
 from inference.analyses.analysing import analyse_table
-from inference.analyses.concatenation import POOLED, joined
+from inference.analyses.channel import Channel, stacked
 from inference.analyses.formula import known_column
-from inference.analyses.matrices import columns_of
-from inference.analyses.reports import table_of_reports
+from inference.analyses.private_numbers import NumberChannel
+from inference.analyses.reports import columns_in, table_of_reports
 from inference.analyses.result import AnalysisPosterior
-from inference.analyses.table import WAVE, Table
+from inference.analyses.table import POOLED, WAVE, Private, Table
+from inference.models.plain_means import PlainMean, pooled
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.documents.public import PublicField
 from schemas import Report, Study
 from summaries import Summary, check_study
 from summaries.reading import ReadReports, Reports, evidence_of
@@ -40,19 +44,13 @@ def analyse_waves(waves: Waves, formula: str, **options: Any) -> AnalysisPosteri
         InputError: choices differ between waves, a report is in two of them, or as for `analyse`.
     """
     population = options.get("population")
-    also = population.columns() if population else []
-    columns = columns_in_waves(waves, formula, also)
+    columns = columns_in_waves(waves, formula, population.columns() if population else [])
     return analyse_table(table_of_waves(waves, columns), formula, **options)
 
 
 def columns_in_waves(waves: Waves, formula: str | None, also: Sequence[str] = ()) -> list[str]:
     """Return a formula's columns (questions and public fields of any wave, `wave`), and `also`."""
-    known: dict[str, None] = {}
-    for study, _ in waves.values():
-        check_study(study)
-        known |= dict.fromkeys(asked.id for asked in study.questions)
-        known |= dict.fromkeys(field.id for field in study.public)
-    return columns_of(formula, [*dict.fromkeys([*known, WAVE])], also)
+    return columns_in([study for study, _ in waves.values()], formula, also, WAVE)
 
 
 def table_of_waves(waves: Waves, names: Sequence[str]) -> Table:
@@ -63,51 +61,36 @@ def table_of_waves(waves: Waves, names: Sequence[str]) -> Table:
     """
     if len(waves) < 2:
         raise UsageError("waves are compared with one another: give two or more", code="wave.only_one")
-    every = {name: _read(*one) for name, one in waves.items()}
+    every = {name: (study, _read(study, reports)) for name, (study, reports) in waves.items()}
     own = [name for name in names if name != WAVE]
     seen: dict[str, Seen] = {}
     documents = frozenset(study.digest for study, _ in every.values())
     tables: dict[str, Table] = {}
     for name, (study, reports) in every.items():
         known = [*(asked.id for asked in study.questions), *(field.id for field in study.public)]
-        _refuse_taken(name, known)
+        if WAVE in known:
+            raise InputError(
+                f"wave {name}: its study already has a field {WAVE}, which would be hidden",
+                code="wave.field_name_taken",
+            )
         for column in own:
             known_column(column, known, f"wave {name}: ")
+        if isinstance(reports, Summary):
+            raise InputError(
+                f"wave {name}: a summary has no single reports: waves need the reports themselves",
+                code="wave.summary_has_no_reports",
+            )
         if isinstance(reports, ReadReports):
             reports.read_elsewhere = documents
-        once = seen.setdefault(study.digest, Seen())
-        try:
-            tables[name] = _table_of(study, reports, once, own)
-        except InputError as error:
-            raise InputError(f"wave {name}: {error}", code="wave.reports_invalid") from None
-    notes = _notes({name: study for name, (study, _) in every.items()}, names)
-    table = joined(tables, WAVE)
-    return replace(table, notes=(*table.notes, *notes))
+        once = _Once(study, cast(Iterable[Report], reports), seen.setdefault(study.digest, Seen()))
+        tables[name] = table_of_reports(study, once, own)
+    table = joined(tables)
+    return replace(table, notes=(*table.notes, *_notes([study for study, _ in every.values()], names)))
 
 
-def _read(study: Study, reports: Reports) -> tuple[Study, Any]:
-    """Check the study, and return it with its reports."""
+def _read(study: Study, reports: Reports) -> Any:
     check_study(study)
-    return study, evidence_of(study, reports)
-
-
-def _refuse_taken(wave: str, known: Sequence[str]) -> None:
-    """Raise InputError if a study has a column with the name of the waves' column."""
-    if WAVE in known:
-        raise InputError(
-            f"wave {wave}: its study already has a field {WAVE}, which would be hidden",
-            code="wave.field_name_taken",
-        )
-
-
-def _table_of(study: Study, reports: Any, seen: Seen, names: Sequence[str]) -> Table:
-    """Return the table of a wave. Raises InputError for a summary, which has no single reports."""
-    if isinstance(reports, Summary):
-        raise InputError(
-            "a summary has no single reports: waves need the reports themselves",
-            code="wave.summary_has_no_reports",
-        )
-    return table_of_reports(study, _Once(study, cast(Iterable[Report], reports), seen), names)
+    return evidence_of(study, reports)
 
 
 class _Once(CheckedReports):
@@ -131,73 +114,106 @@ class _Once(CheckedReports):
         return self._reports.notes() if isinstance(self._reports, CheckedReports) else ()
 
 
-def _words(study: Study, question: str) -> tuple[str | None, object]:
-    """Return a question's text and the title of its list."""
-    asked = study.question(question)
-    return asked.text, asked.list_title
-
-
-def _units(studies: Mapping[str, Study], question: str) -> Iterator[str]:
-    """Yield a note if waves measure a number in different units, even with the same bounds."""
-    units = {name: study.question(question).unit for name, study in studies.items()}
-    if len(set(units.values())) > 1:
-        stated = ", ".join(f"{unit or 'nothing stated'} in wave {name}" for name, unit in units.items())
-        yield (
-            f"{question} is measured in {stated}: unless these units are the same, neither joint results "
-            "nor differences between waves mean anything"
-        )
-
-
-def _fields(studies: Mapping[str, Study], names: Sequence[str]) -> Iterator[str]:
-    """Yield notes on public fields with the same id that differ between waves."""
-    (leader, first), *_ = studies.items()
-    for field in first.public:
-        if field.id not in names:
-            continue
-        own = {name: one for name, study in studies.items() for one in study.public if one.id == field.id}
-        for what, asked in _ASKED.items():
-            others = [name for name, one in own.items() if asked(one) != asked(field)]
-            if others:
-                yield (
-                    f"{field.id} {what} in wave {', '.join(others)} than in wave {leader}: its values may "
-                    "not mean the same, which may explain a difference between waves"
-                )
-
-
-# Possible differences between public fields with the same values.
-_ASKED: Mapping[str, Callable[[PublicField], object]] = {
-    "is worded differently": lambda field: field.text,
-    "has other bounds or steps": lambda field: (field.bounds, field.step),
-    "comes from another source (the ticket, or the person)": lambda field: field.from_ticket,
-}
-
-
-def _notes(studies: Mapping[str, Study], names: Sequence[str]) -> list[str]:
-    """Return notes on waves that differ, or that may share people."""
-    found = []
+def _notes(studies: Sequence[Study], names: Sequence[str]) -> Iterator[str]:
+    """Yield notes on questions that differ between waves, and on waves that may share people."""
     if WAVE not in names:
-        found.append(POOLED)
-    (leader, first), *others = studies.items()
-    for question in first.questions:
-        if question.id not in names:
-            continue
-        asked = _words(first, question.id)
-        reworded = [name for name, study in others if _words(study, question.id) != asked]
-        if reworded:
-            found.append(
-                f"{question.id} is worded differently in wave {', '.join(reworded)} than in wave {leader}: "
-                "a difference between them may be due to the wording"
+        yield POOLED
+    for name in (question.id for question in studies[0].questions if question.id in names):
+        asked = [study.question(name) for study in studies]
+        if len({(one.text, one.list_title) for one in asked}) > 1:
+            yield f"{name} is worded differently between waves: a difference may be due to the wording"
+        if len({one.unit for one in asked}) > 1:
+            stated = ", ".join(one.unit or "nothing stated" for one in asked)
+            yield f"{name} is measured in different units ({stated}): differences may mean nothing"
+        if any(one.repeats for one in asked):
+            yield (
+                f"{name} may be answered by the same people in several waves, from one kept answer. Waves "
+                "are treated as different people: joint results are too certain, and differences are "
+                "uncertain enough"
             )
-        found += _units(studies, question.id)
-        if _repeats(studies.values(), question.id):
-            found.append(
-                f"{question.id} may be answered by the same people in several waves, from one kept answer. "
-                "Waves are treated as different people: joint results are too certain, "
-                "and differences are uncertain enough"
-            )
-    return [*found, *_fields(studies, names)]
 
 
-def _repeats(studies: Iterable[Study], question: str) -> bool:
-    """Return True if a wave asks the question from a kept answer: only a panel's first wave may ask once."""
-    return any(one.repeats for study in studies for one in study.questions if one.id == question)
+def joined(tables: Mapping[str, Table]) -> Table:
+    """Join waves' tables into one, with the first wave as the reference.
+
+    Private columns keep their own wave's channels. Raises InputError if answers, or a column's kind, differ.
+    """
+    first = next(iter(tables.values()))
+    sizes = [len(table.counts) for table in tables.values()]
+    waves = pd.Categorical(np.repeat(list(tables), sizes), categories=list(tables))
+    public = {str(name): _public(str(name), tables) for name in first.public.columns}
+    digests = "\n".join(f"{name}\0{table.digest}" for name, table in tables.items())
+    return Table(
+        pd.DataFrame({WAVE: waves, **public}),
+        {name: _private(name, tables) for name in first.private},
+        np.concatenate([table.counts for table in tables.values()]),
+        tuple(dict.fromkeys(note for table in tables.values() for note in table.notes)),
+        hashlib.sha256(digests.encode()).hexdigest(),
+        tuple(f"wave {name}: {line}" for name, table in tables.items() for line in table.noise),
+        tuple(
+            replace(finding, text=f"wave {name}, {finding.text}")
+            for name, table in tables.items()
+            for finding in table.doubts
+        ),
+    )
+
+
+def _public(name: str, tables: Mapping[str, Table]) -> pd.Series:
+    """Return a public field of all waves: numbers, or the union of their choices."""
+    parts = [table.public[name] for table in tables.values()]
+    levels = [list(part.cat.categories) for part in parts if hasattr(part, "cat")]
+    if 0 < len(levels) < len(parts):
+        raise InputError(
+            f"{name} holds numbers in one wave and choices in another: make them alike",
+            code="wave.numbers_and_choices",
+        )
+    whole = np.concatenate([part.to_numpy(object if levels else np.float64) for part in parts])
+    union = list(dict.fromkeys(level for some in levels for level in some))
+    return pd.Series(pd.Categorical(whole, categories=union) if levels else whole)
+
+
+def _private(name: str, tables: Mapping[str, Table]) -> Private:
+    """Return a question of all waves, with their channels stacked."""
+    parts = {wave: table.private[name] for wave, table in tables.items()}
+    (leader, first), *_ = parts.items()
+    for wave, one in parts.items():
+        alone = sorted(set(one.answers) ^ set(first.answers))
+        if alone or one.ordered != first.ordered or (one.ordered and one.answers != first.answers):
+            raise InputError(
+                f"{name} has other choices, or another order of them, in wave {wave} than in wave {leader} "
+                f"({', '.join(alone[:5])}): they cannot be joined",
+                code="wave.other_answers",
+            )
+        if _noise(one) != _noise(first):
+            raise InputError(
+                f"{name} has other bounds or other noise in wave {wave} than in wave {leader}: such numbers "
+                "cannot be joined",
+                code="wave.other_noise",
+            )
+    channel: Channel | NumberChannel
+    if first.number is None:
+        orders = [[one.answers.index(answer) for answer in first.answers] for one in parts.values()]
+        channels = zip(parts.values(), orders, strict=True)
+        channel = stacked([one.choices.reordered(order) for one, order in channels])
+        distinct = [len(one.choices.shows) for one in parts.values()]
+    else:
+        numbers = [one.number for one in parts.values() if one.number is not None]
+        people = [int(tables[wave].counts[one.codes >= 0].sum()) for wave, one in parts.items()]
+        both = [(n, number) for n, number in zip(people, numbers, strict=True) if n]
+        start = pooled([(n, PlainMean(number.mean, 0.0, number.sd)) for n, number in both])
+        plain = [(n, number.plain) for n, number in both if number.plain is not None]
+        reports = np.concatenate([number.reports for number in numbers])
+        mean = pooled(plain) if plain else None
+        channel = replace(first.number, mean=start.mean, sd=start.sd, reports=reports, plain=mean)
+        distinct = [len(number.reports) for number in numbers]
+    starts = np.cumsum([0, *distinct])
+    codes = [
+        np.where(one.codes < 0, -1, one.codes + start)
+        for one, start in zip(parts.values(), starts, strict=False)
+    ]
+    return Private(name, first.answers, np.concatenate(codes), channel, first.ordered)
+
+
+def _noise(one: Private) -> tuple[str, float, float, float] | None:
+    number = one.number
+    return None if number is None else (number.noise, number.low, number.high, number.scale)

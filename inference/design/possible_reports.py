@@ -72,7 +72,7 @@ def possible_of_study(study: Study, formula: str, known: pd.DataFrame | None) ->
     InputError for studies that cannot be analysed, and for too many reports to sum over.
     """
     check_study(study)
-    names = columns_in(study, formula)
+    names = columns_in([study], formula)
     outcome = parse(formula, names).outcome
     asked = [question for question in study.questions if question.id in names]
     for question in asked:

@@ -164,7 +164,7 @@ def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
     if given["study"]:
         study = load_study(given["study"])
         reports: Any = evidence_of(study, given["reports"])
-        table = table_of_reports(study, reports, columns_in(study, formula, also))
+        table = table_of_reports(study, reports, columns_in([study], formula, also))
         return Source(table, study.title)
     if not given["waves"]:
         table, design = load_survey(given["table"], given["design"], formula, blanks, also)

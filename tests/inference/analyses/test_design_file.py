@@ -191,7 +191,7 @@ def test_known_mixture_equals_its_sum_of_matrices():
 
 def test_design_in_words_shows_its_matrix_and_unknown_shares():
     lines = column(**NAMED, reports=["no", "yes"], random="1/2").in_words()
-    assert lines[1:] == ["  answer no: report no 7/12, yes 5/12", "  answer yes: report no 5/12, yes 7/12"]
+    assert lines[1:] == ["  answer no: report no 2/3, yes 1/3", "  answer yes: report no 1/3, yes 2/3"]
     (line,) = column(**NAMED, reports=["no", "yes"], denial="unknown", random="1/2").in_words()
     assert line.endswith("denial unknown, random = 1/2")
 

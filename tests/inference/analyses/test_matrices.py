@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from inference.analyses.assembling import assemble
-from inference.analyses.matrices import again, matrix_of
+from inference.analyses.matrices import again, matrix_of, variables
 from inference.analyses.table import table_of
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import FORCED, table
@@ -39,11 +39,12 @@ def columns(side: str) -> list[str]:
 def test_term_that_depends_on_other_rows_is_rejected(term: str) -> None:
     """Rows are patterns of reports, so age.mean() would be the mean of patterns, and differ in a census."""
     with raises(InputError, "formula.term_depends_on_rows"):
-        matrix_of(term, PATTERNS, sizes=SIZES)
+        variables(term, list(PATTERNS))
 
 
 @pytest.mark.parametrize("term", ["center(age)", "poly(age, 2)", "np.log(age)", "I(age**2) + C(region)"])
 def test_term_of_single_row_is_same_in_any_census(term: str) -> None:
+    assert "age" in variables(term, list(PATTERNS))
     matrix = matrix_of(term, PATTERNS, sizes=SIZES)
     for row in range(len(PATTERNS)):
         np.testing.assert_allclose(again(matrix, PATTERNS[row : row + 1])[0], matrix.values[row], atol=1e-9)

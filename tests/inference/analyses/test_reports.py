@@ -115,7 +115,7 @@ def test_summary_by_cell_has_same_likelihood_as_reports(mechanism):
         payloads = {"job": own.perturb(one % 5), "ever": b"\0"}
         public = {"region": ("south", "east")[one % 2], "age": f"{20 + 10 * (one % 3)}"}
         reports.append(Report(f"{one:032x}", study.id, 1, study.digest, payloads, public=public))
-    names = columns_in(study, "job ~ region + age")
+    names = columns_in([study], "job ~ region + age")
     tables = [table_of_reports(study, one, names) for one in (reports, summarize(study, reports))]
     found = [assemble(table, "job ~ region + age") for table in tables]
     random = np.random.default_rng(4)
@@ -137,7 +137,7 @@ def test_reports_are_counted_by_cell_and_choices_keep_their_order():
         }
         for at in range(300)
     ]
-    table = table_of_reports(study, answered(study, people, 8), columns_in(study, "ever ~ region + age"))
+    table = table_of_reports(study, answered(study, people, 8), columns_in([study], "ever ~ region + age"))
     assert (table.n, table.digest) == (300, study.digest)
     found = assemble(table, "ever ~ region + age")
     assert len(found.cells.counts) <= 20

@@ -13,8 +13,8 @@ from inference.analyses.assembling import assemble
 from inference.analyses.effects import quantities_of
 from inference.analyses.reports import table_of_reports
 from inference.analyses.survey import load_waves
-from inference.analyses.table import Private
-from inference.analyses.waves import table_of_waves
+from inference.analyses.table import Private, table_of
+from inference.analyses.waves import joined, table_of_waves
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
@@ -23,7 +23,7 @@ from schemas import Report, Study
 from summaries import summarize
 from summaries.reading import evidence_of
 from tests import studies
-from tests.inference.analyses.simulated import answered, any_draws, design, write
+from tests.inference.analyses.simulated import answered, any_draws, design, workers, write
 from tests.kit.errors import raises
 
 RANDOMIZED = {"name": "randomized_response", "epsilon": "2"}
@@ -130,8 +130,8 @@ OTHER_JOB = {**JOB, "choices": ["student", "worker", "nurse", "other"]}
 @pytest.mark.parametrize(
     ("second", "names", "code"),
     [
-        (study_of(2, OTHER_JOB), ["job"], ("table.join_other_answers", "teacher", "nurse")),
-        (study_of(2, {**JOB, "ordered": True}), ["job"], ("table.join_other_order", "wave b")),
+        (study_of(2, OTHER_JOB), ["job"], ("wave.other_answers", "teacher", "nurse")),
+        (study_of(2, {**JOB, "ordered": True}), ["job"], ("wave.other_answers", "wave b")),
         (study_of(2, JOB), ["ever"], ("table.unknown_column", "wave b")),
         (study_of(2, EVER, {**JOB, "id": "wave"}), ["ever", "wave"], ("wave.field_name_taken", "wave b")),
     ],
@@ -145,7 +145,7 @@ def test_incompatible_waves_are_rejected(second, names, code):
 def test_report_in_two_waves_is_rejected():
     """It would count twice."""
     reports = reports_of(FIRST, 0.5, 20, 3)
-    with raises(InputError, "wave.reports_invalid", "is also in another wave"):
+    with raises(InputError, "wave.report_in_two"):
         table_of_waves({"a": (FIRST, reports), "b": (FIRST, reports[5:6])}, ["ever"])
 
 
@@ -154,7 +154,7 @@ def test_single_wave_and_summary_are_rejected(waves):
     with raises(InputError, "wave.only_one"):
         analyse_waves({"2024": waves["2024"]}, "ever ~ wave")
     study, reports = waves["2024"]
-    with raises(InputError, "wave.reports_invalid", "a: a summary has no single"):
+    with raises(InputError, "wave.summary_has_no_reports", "wave a"):
         table_of_waves({"a": (study, summarize(study, reports)), "b": waves["2025"]}, ["ever"])
 
 
@@ -181,36 +181,13 @@ TABLETS = {**studies.NUMBER, "unit": "tablets"}
             [study_of(at, studies.YES_NO, sections=[one]) for at, one in enumerate(LISTS, 1)],
             "ever is worded differently",
         ),
-        (["hours", "wave"], (study_of(1, TABLETS), study_of(2, PACKS)), "tablets in wave 1, packs in wave 2"),
-        (["region", "ever", "wave"], (ONE[0], study_of(2, EVER, regions=("sea", "south"))), "no sea in"),
+        (["hours", "wave"], (study_of(1, TABLETS), study_of(2, PACKS)), "tablets, packs"),
     ],
 )
 def test_difference_between_waves_is_noted(names, versions, wanted):
     found = notes(names, *versions)
     assert bool(found) == (wanted is not None)
     assert wanted is None or any(wanted in note for note in found)
-
-
-LIVE = {"id": "region", "text": "Where do you live?", "choices": ["south", "north"]}
-AGE = {"id": "region", "bounds": ["20", "60"], "step": "10"}
-
-
-@pytest.mark.attack(17)
-@pytest.mark.parametrize(
-    ("field", "changed", "wanted"),
-    [
-        (LIVE, {"text": "Where were you born?"}, "region is worded differently in wave 2 than in wave 1"),
-        (LIVE, {"source": "ticket"}, "region comes from another source"),
-        (AGE, {"bounds": ["0", "60"]}, "region has other bounds or steps in wave 2"),
-    ],
-)
-def test_field_that_asks_something_else_is_noted(field, changed, wanted):
-    """A public field keeps its id and values, but asks something else: a difference is not one of people."""
-    both = [study_of(at, EVER, public=[one]) for at, one in enumerate((field, {**field, **changed}), 1)]
-    value = {"region": both[0].public[0].value(1)}
-    given = {str(one.version): (one, answered(one, [{"ever": True, **value}], 1)) for one in both}
-    assert any(note.startswith(wanted) for note in table_of_waves(given, ["ever", "wave", "region"]).notes)
-    assert not any("region" in note for note in table_of_waves(given, ["ever", "wave"]).notes)
 
 
 @pytest.mark.parametrize("kept_first", [True, False])
@@ -299,3 +276,24 @@ def test_invalid_command_for_waves_of_studies_is_rejected(given, said, capsys):
     survey = ["survey", "--formula", "ever ~ wave", "--out", "out", "--wave", "b=b.json,b.ndjson"]
     assert main([*survey, *given]) == 2
     assert said in capsys.readouterr().err
+
+
+SIZES = {"a": 1000, "b": 3000}
+
+
+@pytest.mark.attack(17)
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+def test_plain_mean_is_pooled_over_all_waves(order):
+    """One wave's mean must not pass as that of all; each wave weighs as its people, whichever is first."""
+    tables = {}
+    for place, name in enumerate(order):
+        table = workers(SIZES[name], place, "normal" if name == "a" else "groups")
+        tables[name] = table_of(table.public[["died"]], [table.private["hours"]])
+    own = {name: table.private["hours"].number for name, table in tables.items()}
+    found = joined(tables).private["hours"].number
+    shares = {name: SIZES[name] / 4000 for name in order}
+    assert found.plain.mean == pytest.approx(sum(shares[one] * own[one].plain.mean for one in order))
+    error = np.sqrt(sum((shares[one] * own[one].plain.error) ** 2 for one in order))
+    assert found.plain.error == pytest.approx(error)
+    assert found.mean == pytest.approx(sum(shares[one] * own[one].mean for one in order))
+    assert found.plain.mean != pytest.approx(own[order[0]].plain.mean)
