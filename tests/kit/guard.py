@@ -1,19 +1,24 @@
-"""Lists fast tests that depend on more than their code, such as sleeps, processes, ports and the clock.
+"""Gives tests seeded system bytes, and lists fast tests that depend on more than their code.
 
-Such a test is slow, or fails now and then. For now the guard only reports: a line for each kind at the end of
-the run, and all of them in `guard.txt` of pytest's cache folder. It watches a test, not its fixtures. Tests
-marked `slow` are free to do all this, tests marked `entropy` may draw from the system's generator, and those
-marked `programs` may compile more.
+What a test reads from the system's generator in its own process follows from the test's name: a check of a
+statistic passes always or never. Tests marked `entropy` read the true generator.
+
+Fast tests that sleep, start processes, listen on ports, read the clock or compile many programs are slow, or
+fail now and then. The guard only reports them: a line for each kind at the end of the run, and all of them in
+`guard.txt` of pytest's cache folder. It watches a test, not its fixtures. Tests marked `slow` are free to do
+all this, and those marked `programs` may compile more.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from hashlib import shake_256
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +31,7 @@ EVENTS = {
     "os.posix_spawn": "starts a process",
     "socket.bind": "listens on a port",
 }
-SLEEPS, CLOCK, BYTES, PROGRAMS = (
-    "sleeps",
-    "reads the clock",
-    "draws unseeded bytes",
-    "compiles more than 3 programs",
-)
+SLEEPS, CLOCK, PROGRAMS = "sleeps", "reads the clock", "compiles more than 3 programs"
 COMPILED = "/jax/core/compile/backend_compile_duration"
 TESTS = str(Path(__file__).parents[1])
 KEY = "guard"
@@ -42,12 +42,32 @@ class Guard:
 
     def __init__(self) -> None:
         self.found: list[tuple[str, str]] = []
-        self._test, self._kinds, self._programs, self._hears_jax = "", set[str](), 0, False
+        self._test, self._item, self._kinds, self._programs, self._hears_jax = "", "", set[str](), 0, False
         sys.addaudithook(self._hear)
-        os.urandom = random._urandom = self._telling(os.urandom, BYTES, everywhere=True)  # type: ignore[attr-defined]
+        self._true_bytes, self._seeded = os.urandom, False
+        self._reads = itertools.count()
+        os.urandom = random._urandom = self._system_bytes  # type: ignore[attr-defined,assignment]
+        os.register_at_fork(after_in_child=self._stop_seeding)  # else children would draw the same bytes
         time.sleep = self._telling(time.sleep, SLEEPS, everywhere=True)
         for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter"):
             setattr(time, name, self._telling(getattr(time, name), CLOCK))
+
+    def _system_bytes(self, size: int, /) -> bytes:
+        """Return bytes that follow from the running test's name, or the true generator's."""
+        if not self._seeded:
+            return self._true_bytes(size)
+        return shake_256(f"{next(self._reads)} {self._item}".encode()).digest(size)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Seed what a test and its fixtures read."""
+        self._item, self._reads = item.nodeid, itertools.count()
+        self._seeded = item.get_closest_marker("entropy") is None
+        yield
+        self._stop_seeding()
+
+    def _stop_seeding(self) -> None:
+        self._seeded = False
 
     def _hear(self, event: str, _arguments: tuple[object, ...]) -> None:
         if self._test and event in EVENTS:
@@ -82,8 +102,6 @@ class Guard:
         self._test = ""
         if self._programs > MOST_PROGRAMS and not item.get_closest_marker("programs"):
             self._kinds.add(PROGRAMS)
-        if item.get_closest_marker("entropy"):
-            self._kinds.discard(BYTES)
         self.found += [(kind, item.nodeid) for kind in sorted(self._kinds)]
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -1,7 +1,8 @@
-"""The guard sees what it lists, in a run of planted tests."""
+"""The guard seeds and lists planted tests."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 PLANTED = """
 import os, socket, subprocess, sys, time
+import pytest
 
 def test_sleeps():
     time.sleep(0)
@@ -23,8 +25,12 @@ def test_listens_on_a_port():
 def test_reads_the_clock():
     time.time()
 
-def test_draws_unseeded_bytes():
-    os.urandom(1)
+def test_seeded():
+    print("seeded", os.urandom(4).hex())
+
+@pytest.mark.entropy
+def test_true():
+    print("true", os.urandom(4).hex())
 
 def test_only_computes():
     assert 1 + 1 == 2
@@ -32,7 +38,7 @@ def test_only_computes():
 
 
 @pytest.mark.slow
-def test_guard_lists_each_kind_but_not_computing_tests(tmp_path):
+def test_guard_seeds_bytes_of_tests_and_lists_tests_that_do_more_than_compute(tmp_path):
     (tmp_path / "conftest.py").write_text(
         "from tests.kit import guard\n"
         f"guard.TESTS = {str(tmp_path)!r}\n"
@@ -44,17 +50,22 @@ def test_guard_lists_each_kind_but_not_computing_tests(tmp_path):
         sys.executable,
         "-m",
         "pytest",
-        "-q",
+        "-qs",
         "-p",
         "no:xdist",
         "--rootdir",
         str(tmp_path),
         str(tmp_path),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    runs = [subprocess.run(command, capture_output=True, text=True, check=False) for _ in range(2)]
+    assert [run.returncode for run in runs] == [0, 0], runs[0].stdout + runs[0].stderr
     listed = (tmp_path / ".pytest_cache/d/guard/guard.txt").read_text().splitlines()
     kinds = [line.partition(":")[0] for line in listed]
     names = [line.rpartition("::test_")[2].replace("_", " ") for line in listed]
     assert names == kinds
-    assert len(kinds) == 5
+    assert len(kinds) == 4
+    (seeded, again), (true, other) = (
+        [re.search(rf"{word} (\w+)", run.stdout)[1] for run in runs] for word in ("seeded", "true")
+    )
+    assert seeded == again
+    assert true != other
