@@ -31,7 +31,7 @@ PATH = "/v1/studies/habits/reports/" + "0" * 32
 def at_once(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
     """A receipt, as the collector gives one."""
     environ["wsgi.input"].read()
-    start_response("201 CREATED", [("Content-Type", "application/json"), ("LDPKit-Collector", "0" * 32)])
+    start_response("201 CREATED", [("Content-Type", "application/json")])
     return [b'{"id":"' + b"0" * 32 + b'","result":"stored"}\n']
 
 

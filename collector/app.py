@@ -74,17 +74,16 @@ def create_app(
     collector = open_collector(settings, today)
     _check_studies(collector)
     app.extensions[EXTENSION] = collector
-    handling.install(app, collector.identity)
+    handling.install(app)
     for blueprint in (studies, operator, reports, exports, health, page, participant, gateway):
         app.register_blueprint(blueprint)
-    headers = handling.default_headers(collector.identity)
-    app.wsgi_app = UploadShortcut(app.wsgi_app, collector, headers)  # type: ignore[method-assign]
+    app.wsgi_app = UploadShortcut(app.wsgi_app, collector, handling.DEFAULT_HEADERS)  # type: ignore[method-assign]
     if settings.ohttp_keys:
         # Inner requests enter here, behind the layer that refuses direct requests.
         keys = GatewayKeys.load(settings.ohttp_keys)
         app.extensions[GATEWAY] = Gateway(keys, app.wsgi_app)
     if settings.require_ohttp:
-        app.wsgi_app = OnlyOblivious(app.wsgi_app, headers)  # type: ignore[method-assign]
+        app.wsgi_app = OnlyOblivious(app.wsgi_app, handling.DEFAULT_HEADERS)  # type: ignore[method-assign]
     if settings.cors_origins:
         # The outermost layer, because every answer needs these headers.
         app.wsgi_app = ForeignPages(app.wsgi_app, settings.cors_origins)  # type: ignore[method-assign]
@@ -116,11 +115,9 @@ def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
     _check_token(settings.token, database)
     upkeep = Upkeep(database, today, settings.ticket_secret)
     database.require_more = upkeep.require_right_day
-    with database.read() as session:
-        identity = store.identity(session)
-        # Logs a warning if the clock cannot be right. Requests that need no day are still answered.
-        with suppress(ProblemError):
-            upkeep.require_right_day(session)
+    # Logs a warning if the clock cannot be right. Requests that need no day are still answered.
+    with suppress(ProblemError), database.read() as session:
+        upkeep.require_right_day(session)
     rules = RuleBook(database)
     find, late = partial(rules.find, reserved=True), timedelta(days=settings.grace_days)
     intake = Intake(database, find, today, late, settings.ticket_secret)
@@ -150,7 +147,6 @@ def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
         settings=settings,
         today=today,
         database=database,
-        identity=identity,
         signers=load_keys(settings.signing_keys),
         metrics=metrics,
         rules=rules,

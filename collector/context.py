@@ -33,8 +33,6 @@ class Collector:
     Attributes:
         today: the clock, which only knows days.
         signers: keys whose signature allows publishing.
-        identity: identifies this collector. A device drops a report only if the collector that it answers
-            refuses it.
         parsing: room for the bytes of bodies that are being inflated, parsed and checked.
         exports: room for streams, each of which occupies a thread as long as its reader takes.
         upkeep: room for one upkeep that an operator has asked for.
@@ -44,7 +42,6 @@ class Collector:
     settings: Settings
     today: Callable[[], date]
     database: Database
-    identity: bytes
     signers: tuple[PublicKey, ...]
     metrics: Metrics
     rules: RuleBook

@@ -43,7 +43,7 @@ class StudyRow(Base):
 
 
 class CollectorRow(Base):
-    """The only row. identity: the collector's, drawn when the database is made, public.
+    """The only row.
 
     is_copy: whether the database is a backup, which lacks later tokens: see tickets/issue.py.
     """
@@ -51,7 +51,6 @@ class CollectorRow(Base):
     __tablename__ = "collector"
 
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    identity: Mapped[bytes] = mapped_column(LargeBinary(16))
     is_copy: Mapped[bool] = mapped_column(server_default=false())
 
 

@@ -61,9 +61,7 @@ REFUSED = frozenset(
 TOKEN_SCHEME = "privatetoken "
 # The address of inner requests, which shows nothing of the outer one.
 ORIGIN = "https://oblivious"
-RETURNED = frozenset(
-    ("content-type", "etag", "ldpkit-collector", "ldpkit-study", "retry-after", "www-authenticate")
-)
+RETURNED = frozenset(("content-type", "etag", "ldpkit-study", "retry-after", "www-authenticate"))
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,6 @@ from collector.db import OtherReleaseError, PartlyHeldError, WrongSumsError
 from collector.models import (
     EXPIRED,
     REVISION,
-    CollectorRow,
     DocumentRow,
     ReportRow,
     SecureSumRow,
@@ -109,11 +108,6 @@ STATE = select(
     select(column("version_num")).select_from(table("alembic_version")).scalar_subquery().label("revision"),
 ).where(STUDIES.c.id == bindparam("study_id"))
 STATE_KEPT = STATE.with_for_update(read=True)
-
-
-def identity(session: Session) -> bytes:
-    """Return the identity of this database's collector."""
-    return session.scalars(select(CollectorRow.identity)).one()
 
 
 def study_state(session: Session, study_id: str, keep: bool = False) -> StudyState | None:

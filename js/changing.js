@@ -48,9 +48,7 @@ export function giveTicket(memory, origin, studyId, given) {
 export function withdraw(memory, origin, studyId) {
   const isIts = ofStudy(memory, origin, studyId);
   for (const kept of memory.permanent.filter(isIts)) kept.answer = new Uint8Array();
-  // A report that no collector was found for never left.
-  const isLeft = (report) => !isIts(report) || (report.state !== "held" && report.publisher);
-  memory.reports = memory.reports.filter(isLeft);
+  memory.reports = memory.reports.filter((report) => !isIts(report) || report.left);
   // A refused one, too, may be there: an earlier attempt reached the collector, and its answer was lost.
   const asked = memory.reports.filter(isIts);
   for (const report of asked) {

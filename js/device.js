@@ -76,7 +76,7 @@ export async function openDevice({
       // 4. The report, in place of an earlier one that nobody agreed to, which never leaves.
       const { closes, channel } = study;
       const report = {
-        ...version, ...where, ...made, closes, channel, publisher: "", state: "held", ticket,
+        ...version, ...where, ...made, closes, channel, state: "held", ticket,
       };
       const isPast = (other) => isIts(study, other) && other.state === "held";
       memory.reports = memory.reports.filter((other) => !isPast(other)).concat(report);

@@ -182,7 +182,7 @@ export interface StoredReport {
   readonly closes?: string;
   /**
    * Why the last attempt did not settle it, "" once it is settled: "unreachable", "problem STATUS NAME", "foreign STATUS"
-   * (not of the collector), or "key" as the error; behind "unserved " if the study was not found, "issuer " for a token.
+   * (not of the collector), or "key" as the error; behind "issuer " for a token.
    */
   readonly reason?: string;
   /** The study's, where it has one: then a report waits for its token, if that has any, and for its moment. */

@@ -71,8 +71,6 @@ export const inBatches = (step, move, left, now) => async (transport, url, repor
   // Nothing of it waits any more: neither does its moment stay.
   if (/^(sent|refused)$/.test(changes.state)) return { changes: { ...changes, token: "", due: 0 } };
   if (changes.state === null) return { changes };
-  // Which collector it is for is asked just before, and what is tried in vain again in the next window, not when this
-  // device is back online, which others may see.
-  const isKept = changes.publisher || (again && left > 1);
-  return { changes: isKept ? changes : { ...changes, ...drawn }, again };
+  // What is tried in vain is tried again in the next window, not when this device is back online, which others may see.
+  return { changes: again && left > 1 ? changes : { ...changes, ...drawn }, again };
 };

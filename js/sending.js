@@ -3,7 +3,7 @@
 import { originOf } from "./address.js";
 import { unloaded } from "./errors.js";
 import { randomUint32, systemRandom } from "./randomness.js";
-import { findPublisher, put, remove } from "./upload.js";
+import { put, remove } from "./upload.js";
 
 const REQUESTS = { queued: put, ticketless: put, withdrawn: remove };
 const LONGEST_MS = 3e5;
@@ -40,14 +40,18 @@ export function send(device, { attempts = 5, now } = {}) {
       const report = await move(id, {});
       const request = REQUESTS[report?.state];
       if (!request) return true;
-      const step = report.publisher ? request : findPublisher;
-      const its = report.channel ? leaving.inBatches(step, move, left, now) : step;
+      const awaitsToken = report.channel?.tickets && !report.token;
+      // Noted before the first upload: a report that is withdrawn before that is forgotten without a request.
+      if (report.body && !awaitsToken && !report.left) {
+        await move(id, { [report.state]: { left: true } });
+        return isSettled(id, left);
+      }
+      const its = report.channel ? leaving.inBatches(request, move, left, now) : request;
       // A report for a former origin goes to where the collector is now.
       const base = originOf(report.collector) === origin ? report.collector : collector;
       const { changes, again } = await its(transport, `${base}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });
-      // The person may have withdrawn meanwhile.
-      return changes.publisher ? isSettled(id, left) : !again;
+      return !again;
     }
   });
 }

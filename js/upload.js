@@ -1,23 +1,13 @@
 /**
  * Requests by a transport, a function like fetch, and what the answers mean.
  *
- * Only receipts and problems of the collector that publishes the study settle anything, never what a
- * proxy, a captive portal or another collector says.
+ * Only a collector's receipts and problems settle anything, never what a proxy or a captive portal says.
  */
-
-import { sha256 } from "./digest.js";
 
 const JSON_TYPE = "application/json";
 const TIMEOUT_MS = 20_000;
 
-/** Find which collector serves exactly the answered study: {changes, again (worth another attempt)}. */
-export const findPublisher = (transport, url, { version, digest }) =>
-  request(transport, `${url}?version=${version}`, async ({ bytes, publisher, reason }) => {
-    const isServed = publisher && (await sha256(bytes)) === digest;
-    return isServed ? { publisher } : { reason: `unserved ${reason}` };
-  });
-
-/** Send a report, perhaps with more headers: {changes, again}, as above. */
+/** Send a report, perhaps with more headers: {changes, again (worth another attempt)}. */
 export function put(transport, url, report) {
   const { body, ticket, more } = report;
   const shown = ticket && { "LDPKit-Ticket": ticket };
@@ -51,16 +41,14 @@ async function request(transport, url, changesOf, options, report) {
   return { ...answer, changes: await changesOf(answer) };
 }
 
-/** Return the whole answer, and what it says if it is of the report's publisher. */
+/** Return the whole answer, and what it says. */
 export async function exchange(transport, url, options, report) {
   try {
     const response = await ask(transport, report ? `${url}/reports/${report.id}` : url, options);
     const { status, headers } = response;
     const bytes = await response.arrayBuffer();
     const [type] = /^[^;\s]*/.exec(headers.get("Content-Type")?.toLowerCase());
-    const publisher = headers.get("LDPKit-Collector");
-    // Without a header it is null.
-    const said = publisher == report?.publisher ? read(bytes) : {};
+    const said = read(bytes);
     const problems = /^application\/problem\+json urn:ldpkit:problem:([\w-]+)$/;
     const [, problem] = problems.exec(`${type} ${said.type}`) ?? [];
     return {
@@ -69,7 +57,6 @@ export async function exchange(transport, url, options, report) {
       // Of a receipt for this report, by 200 or 201.
       result: status >> 1 === 100 && type === JSON_TYPE && said.id === report?.id && said.result,
       problem,
-      publisher,
       date: headers.get("Date"),
       // Client errors that time can heal: request timeout, too early, too many requests.
       again: /^(5|408|42[59])/.test(status),

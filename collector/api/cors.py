@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from collector.api.handling import IDENTITY
 from collector.reports.intake import TICKET
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ METHODS = {STUDY: ("GET",), REPORTS: ("POST",), REPORT: ("PUT", "DELETE")}
 SENT = ("Content-Type", TICKET, "LDPKit-Withdrawal")
 # The header of a report's token. Only PUT may carry it: with other methods it could be an operator's key.
 TOKEN, WITH_TOKEN = "Authorization", "PUT"
-READ = (IDENTITY, "LDPKit-Study", "Date", "ETag", "Retry-After")
+READ = ("LDPKit-Study", "Date", "ETag", "Retry-After")
 # The longest time for which Chromium caches a preflight response.
 REMEMBERED_SECONDS = 7200
 VARY = ("Vary", "Origin")

@@ -15,8 +15,9 @@ from collector.db import problem_of
 from collector.problems import BODY_TOO_LARGE, MEDIA_TYPE, STATEMENT_INVALID, Kind, ProblemError
 from ldp_client.documents.errors import InputError
 
-IDENTITY = "LDPKit-Collector"
 Headers = Sequence[tuple[str, str]]
+# The headers that every answer has by default.
+DEFAULT_HEADERS: Headers = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"))
 # Requests through a relay are also counted inside the gateway. The outer count has the unopened requests.
 UPLOADS = (
     *("reports.upload_report", "reports.upload_reports", "gateway.ask_obliviously"),
@@ -54,12 +55,6 @@ def _(_error: RequestEntityTooLarge) -> ProblemError:
     return ProblemError(BODY_TOO_LARGE, "the body is above the collector's limit")
 
 
-def default_headers(identity: bytes) -> Headers:
-    """Return the headers that every answer has by default. identity: a collector's, b"" for an issuer."""
-    common = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"))
-    return (*common, (IDENTITY, identity.hex())) if identity else common
-
-
 def harden(response: Response, defaults: Headers) -> Response:
     """Set the headers that are missing."""
     for name, value in defaults:
@@ -91,9 +86,9 @@ def _observe(response: Response) -> Response:
     return response
 
 
-def install(app: Flask, identity: bytes) -> None:
+def install(app: Flask) -> None:
     """Answer every error of the app with a problem document, and give every answer its headers."""
     app.register_error_handler(Exception, lambda error: response_of(problem_of(error)))
     app.before_request(_note_start)
     app.after_request(_observe)
-    app.after_request(partial(harden, defaults=default_headers(identity)))
+    app.after_request(partial(harden, defaults=DEFAULT_HEADERS))

@@ -46,7 +46,7 @@ def is_ready() -> Response:
 
 def _write_nothing_new(session: Session) -> None:
     """Write a row as it is, which fails as every other commit does."""
-    session.execute(update(CollectorRow).values(identity=CollectorRow.identity))
+    session.execute(update(CollectorRow).values(is_copy=CollectorRow.is_copy))
 
 
 @health.operation("get", "/metrics", media_type=metrics.MEDIA_TYPE, is_provable=True)

@@ -84,7 +84,7 @@ def create_node_app(
     _check_studies(node)
     app.extensions[EXTENSION] = collector
     app.extensions[api.EXTENSION] = node
-    handling.install(app, collector.identity)
+    handling.install(app)
     app.register_blueprint(api.api)
     app.register_blueprint(ROUTES)
     return app

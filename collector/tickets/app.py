@@ -277,8 +277,7 @@ def create_issuer_app(
     # A connection must not cross the fork that starts a worker.
     collector.database.engine.dispose()
     app.extensions[EXTENSION] = collector
-    # Devices take an answer with an identity for one of a collector.
-    handling.install(app, b"")
+    handling.install(app)
     app.register_blueprint(signing)
     app.register_blueprint(routes)
     return app

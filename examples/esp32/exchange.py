@@ -81,26 +81,25 @@ def said(headers, body, media_type):
     return found if isinstance(found, dict) else {}
 
 
-def result_of(answer, report_id, identity):
-    """What this collector's receipt for the report says became of it, else None."""
+def result_of(answer, report_id):
+    """What the collector's receipt for the report says became of it, else None."""
     status, headers, body = answer
     receipt = said(headers, body, "application/json")
-    is_for_it = headers.get("ldpkit-collector") == identity and receipt.get("id") == report_id
-    return receipt.get("result") if is_for_it and status in (200, 201) else None
+    return receipt.get("result") if receipt.get("id") == report_id and status in (200, 201) else None
 
 
-def is_deleted(answer, report_id, identity):
+def is_deleted(answer, report_id):
     """Whether a deletion is done: nothing else ends it."""
-    return result_of(answer, report_id, identity) == "withdrawn"
+    return result_of(answer, report_id) == "withdrawn"
 
 
-def is_settled(answer, report_id, identity, digest, closes, today):
+def is_settled(answer, report_id, digest, closes, today):
     """Whether a report is stored, or will never be taken. digest, closes: of the study that was answered."""
-    if result_of(answer, report_id, identity) in ("stored", "duplicate"):
+    if result_of(answer, report_id) in ("stored", "duplicate"):
         return True
     _, headers, body = answer
     problem = said(headers, body, "application/problem+json")
-    if headers.get("ldpkit-collector") != identity or problem.get("digest") != digest:
+    if problem.get("digest") != digest:
         return False
     name = problem.get("type", "")
     return name in [PROBLEM + word for word in LAST_WORDS] or (

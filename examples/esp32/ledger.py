@@ -37,9 +37,8 @@ def write_ledger(ledger):
 
 def refuse(study, answers, public, today, ledger):
     """RuntimeError where the study may not be answered, now or again; then nothing is drawn."""
-    tickets = study.channel and study.channel.tickets
-    if tickets and not tickets.issuer.startswith("https://"):
-        raise RuntimeError("its issuer is not reached over TLS")
+    if study.channel:
+        raise RuntimeError("this board sends neither in batches nor with blind tickets")
     fields = [field.id for field in study.public]
     if any([name in answers for name in fields]) or any([name not in fields for name in public]):
         raise RuntimeError("public values, and nothing else, are given as public")
@@ -77,12 +76,11 @@ def is_answered(study_id):
     return any([key.startswith(study_id + "/") for key in read_ledger()["spent"]])
 
 
-def answer_once(study, answers, random, today=None, public=None, publisher=None, host=""):
+def answer_once(study, answers, random, today=None, public=None, host=""):
     """Queue one report; every question is answered once, ever. today: such as "2026-06-15".
 
     public: what leaves in clear. Given apart, so that no private answer does where a newer study has it
-    public. publisher: which collector serves the study, by its header LDPKit-Collector. Its word settles the
-    report, whatever it publishes under that id by then. host: where that collector is.
+    public. host: where the study's collector is.
     """
     public, ledger = public or {}, read_ledger()
     refuse(study, answers, public, today, ledger)
@@ -93,26 +91,14 @@ def answer_once(study, answers, random, today=None, public=None, publisher=None,
     report = perturb_answers(study, mechanisms, together, random)
     ledger["outbox"].append(report.to_json())
     secret = hexlify(report.secret).decode()
-    channel = study.document.get("channel")
-    entry = [study.id, report.id, secret, publisher, study.digest, study.closes, channel, study.version]
-    entry.append(host)
-    ledger["secrets"].append(entry)
+    ledger["secrets"].append([study.id, report.id, secret, study.digest, study.closes, host])
     write_ledger(ledger)
     return report
 
 
 def entry_of(ledger, report_id):
-    """What is kept of a report: study, id, secret, publisher; the study's digest, last day, channel, version;
-    and the collector's host.
-
-    A ledger of an earlier release has no more than the secret, or all but the version and the host.
-    """
+    """What is kept of a report: study, id, secret; the study's digest and last day; the collector's host."""
     return next(entry for entry in ledger["secrets"] if entry[1] == report_id)
-
-
-def may_have_tokens(entry):
-    """Whether a report's study has tokens, or an earlier release did not keep that."""
-    return len(entry) < 7 or entry[6] is not None
 
 
 def withdraw():
@@ -125,25 +111,10 @@ def withdraw():
         pass
 
 
-def leaving_of(report_id):
-    """What is kept of how a report leaves: its token, or what that was asked for with, and its moment."""
-    return read_ledger().get("leaving", {}).get(report_id, {})
-
-
-def keep_leaving(report_id, changes, whole=False):
-    """Change that; whole: forget what was there, such as what joins a token with whom it was given."""
-    ledger = read_ledger()
-    leaving = ledger.setdefault("leaving", {})
-    kept = {} if whole else leaving.get(report_id, {})
-    kept.update(changes)
-    leaving[report_id] = kept
-    write_ledger(ledger)
-
-
 def note_left(report_id):
-    """Before a report may leave: only what did is deleted. A ledger of an earlier release does not say."""
+    """Before a report may leave: only what did is deleted."""
     ledger = read_ledger()
-    if report_id not in ledger.get("left", [report_id]):
+    if report_id not in ledger["left"]:
         ledger["left"].append(report_id)
         write_ledger(ledger)
 
@@ -153,9 +124,7 @@ def take_withdrawal():
     if WITHDRAWN in os.listdir():
         ledger = read_ledger()
         ledger["outbox"] = []
-        ledger["leaving"] = {}
-        left = ledger.get("left")
-        ledger["deletions"] = [one for one in ledger["secrets"] if left is None or one[1] in left]
+        ledger["deletions"] = [one for one in ledger["secrets"] if one[1] in ledger["left"]]
         write_ledger(ledger)
         os.remove(WITHDRAWN)
 
@@ -169,7 +138,6 @@ def waits(text):
 def drop_report(report_id):
     """A report is stored, or refused for good. That it is to be deleted stays so."""
     ledger = read_ledger()
-    ledger.get("leaving", {}).pop(report_id, None)
     ledger["outbox"] = [text for text in ledger["outbox"] if json.loads(text)["id"] != report_id]
     write_ledger(ledger)
 

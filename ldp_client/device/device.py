@@ -133,18 +133,12 @@ class Device:
             RefusedError: as in `accept`, or the collector says that the study was deleted.
         """
         from ldp_client.device.requests import fetch_document
-        from ldp_client.device.verdicts import note_identity
 
         collector = self._needed_collector()
         refuse_no_text("study_id", study_id)
         is_signed = bool(self.policy.keys)
-        document, identity, is_closed = fetch_document(self.transport, collector, study_id, is_signed)
+        document, is_closed = fetch_document(self.transport, collector, study_id, is_signed)
         study = self.accept(document)
-        if study.channel is None:
-            # With a channel, the identity may be unique to this address. Remembering it would mark the report
-            # by the answers that settle it.
-            with self.ledger.writing() as connection:
-                note_identity(connection, study.digest, collector, identity)
         self._closed.discard(study.digest)
         if is_closed:
             self._closed.add(study.digest)
@@ -259,7 +253,7 @@ class Device:
             else:
                 report = perturb_answers(study, mechanisms, values, self._random)
                 body, answered = report.to_json(), set(report.payloads)
-                queued = Queued.of(study, report, self.collector, body, due, ticket, origin)
+                queued = Queued.of(study, report, "", body, due, ticket, origin)
             # 5. Write spends, permanent answers and report in the ledger's one transaction.
             budget.write_spends(connection, terms, origin, fresh, answered)
             budget.remember(connection, terms, origin, remembering, fresh)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from ldp_client.documents.errors import TransferError
-from ldp_client.documents.fields import LOWER_HEX, printable
+from ldp_client.documents.fields import printable
 from ldp_client.words.text import say
 
 # For name lookup, connection, headers, body and redirects together; then for each wait for the network.
@@ -36,8 +36,7 @@ MOST_CHARACTERS = 160
 REDIRECTS = (301, 302, 303, 307, 308)
 KEEPING = (307, 308)
 LOOPBACK = ("localhost", "::1")
-# The header in which a collector states its identity, and the type of its own problem documents.
-IDENTITY = "LDPKit-Collector"
+# The type of a collector's own problem documents begins with this.
 PROBLEM_PREFIX = "urn:ldpkit:problem:"
 # Draws pauses, and which report leaves next. `random` would repeat its draws in a program that seeds it.
 CHANCE = SystemRandom()
@@ -80,12 +79,6 @@ class Answer(NamedTuple):
         kind = self.document.get("type")
         is_own = isinstance(kind, str) and kind.startswith(PROBLEM_PREFIX)
         return printable(str(kind)[len(PROBLEM_PREFIX) :]) if is_own else None
-
-    @property
-    def identity(self) -> str:
-        """Return the identity of the collector that answers, "" if it states none."""
-        identity: str = self.headers.get(IDENTITY, "")
-        return identity if len(identity) == 32 and not identity.strip(LOWER_HEX) else ""
 
     def __repr__(self) -> str:
         return f"Answer({self.status})"  # without the body, which may have a report's id or a token

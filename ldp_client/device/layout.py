@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from ldp_client.words.text import say
 
-LAYOUT = 9
+LAYOUT = 10
 LEDGER_NAME = "ledger.sqlite3"
 LOCK_NAME = "lock.sqlite3"
 # Prefix of the files that a command leaves behind if it is killed while it writes them.
@@ -20,21 +20,18 @@ OTHERS = 0o077
 
 _making = _thread.allocate_lock()
 
-# origin: the origin of the study's collector, as in policy.py. secret: hexadecimal. version, document,
-# closes: the answered study's version, digest and last day.
+# origin: the origin of the study's collector, as in policy.py. nodes: of a secure sum, with spaces between
+# them. secret: hexadecimal. version, document, closes: the answered study's version, digest and last day.
 _REPORTS = """
 CREATE TABLE reports (
-  id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, origin TEXT NOT NULL,
+  id TEXT PRIMARY KEY, secret TEXT NOT NULL, nodes TEXT NOT NULL, origin TEXT NOT NULL,
   study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
   state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
   ticket TEXT NOT NULL) WITHOUT ROWID;
 """
 
-# The identity of the collector that serves a document at a base URL, and the pinned keys that signed it.
+# The pinned keys that signed a document.
 _DOCUMENTS = """
-CREATE TABLE identities (
-  document TEXT NOT NULL, collector TEXT NOT NULL, identity TEXT NOT NULL,
-  PRIMARY KEY (document, collector)) WITHOUT ROWID;
 CREATE TABLE signed (document TEXT PRIMARY KEY, keys TEXT NOT NULL) WITHOUT ROWID;
 """
 

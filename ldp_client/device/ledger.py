@@ -33,9 +33,8 @@ LOCK_SECONDS = 10.0
 # Each body has a separate digest, checked when it is sent, so sealing costs the same for any outbox.
 _SEALED = (
     "SELECT origin, study, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3",
-    "SELECT id, secret, collector, origin, study, version, document, closes, state, due, digest, "
+    "SELECT id, secret, nodes, origin, study, version, document, closes, state, due, digest, "
     "ticket FROM reports ORDER BY id",
-    "SELECT document, collector, identity FROM identities ORDER BY 1, 2",
     "SELECT document, keys FROM signed ORDER BY document",
     "SELECT origin, study, question, noise, hex(answer) FROM permanent ORDER BY 1, 2, 3",
     "SELECT origin, study, version, digest FROM answered ORDER BY 1, 2",

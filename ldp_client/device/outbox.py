@@ -28,21 +28,21 @@ MOST_BYTES = Direct.most_report_bytes
 WAITS = "state IN ('queued', 'trying')"
 # Reports whose study uses tokens: a report gets its token before its own moment is drawn.
 _AWAITS = """document IN (SELECT document FROM channels WHERE channel LIKE '%"tickets"%')"""
-_SELECTED = "id, collector, study, body, due, ticket, secret, version, document, closes, origin, digest"
+_SELECTED = "id, nodes, study, body, due, ticket, secret, version, document, closes, origin, digest"
 
 
 class Queued(NamedTuple):
-    """A report that waits to be sent: its id, collector, study's id, exact bytes and due time.
+    """A report that waits to be sent: its id, nodes, study's id, exact bytes and due time.
 
-    collector: base URL, "" if it was not known when the report was made; for a secure sum the base URLs of
-    its nodes. due: seconds since 1970, 0 for at once. ticket: for a study that takes invited reports
-    only. secret: the hexadecimal digits that a deletion must present.
+    node_urls: the base URLs of a secure sum's nodes, with spaces between them; "" for a report to a
+    collector. due: seconds since 1970, 0 for at once. ticket: for a study that takes invited reports only.
+    secret: the hexadecimal digits that a deletion must present.
     version, document, closes: the answered study's version, digest and last day ("" for none). origin: of the
     study's collector, "" if it was not known. A report whose deletion is requested has no body.
     """
 
     report_id: str
-    collector: str
+    node_urls: str
     study: str
     body: str
     due: int = 0
@@ -58,20 +58,20 @@ class Queued(NamedTuple):
         cls,
         study: Study,
         report: Report,
-        collector: str,
+        node_urls: str,
         body: str,
         due: int,
         ticket: str = "",
         origin: str = "",
     ) -> "Queued":
-        """Return a fresh report, as it will leave for this collector or these nodes."""
+        """Return a fresh report, as it will leave."""
         asked = (study.version, study.digest, study.closes or "", origin)
-        return cls(report.id, collector, study.id, body, due, ticket, report.secret.hex(), *asked)
+        return cls(report.id, node_urls, study.id, body, due, ticket, report.secret.hex(), *asked)
 
     @property
     def nodes(self) -> list[str]:
         """Return the nodes of a secure sum; empty for a report that goes to one collector."""
-        return self.collector.split(" ") if " " in self.collector else []
+        return self.node_urls.split()
 
     def __repr__(self) -> str:
         # Logs and error reports show this: no body, secret, ticket or id.
@@ -172,7 +172,7 @@ def enqueue(connection: sqlite3.Connection, report: Queued, most: int) -> None:
     if len(report.body) > most:
         raise RefusedError.say("device.report_large", size=len(report.body), most=most)
     digest = digest_of(report.body)
-    whose = (report.report_id, report.secret, report.collector, report.origin)
+    whose = (report.report_id, report.secret, report.node_urls, report.origin)
     asked = (report.study, report.version, report.document, report.closes)
     row = (*whose, *asked, "queued", report.due, digest, report.body, report.ticket)
     connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -214,14 +214,10 @@ def _select(connection: sqlite3.Connection, which: str) -> list[Queued]:
     return [Queued(*row[:11]) for row in rows]
 
 
-def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> bool:
-    """Note that the report may leave for that collector from now on; False if it was withdrawn meanwhile.
-
-    A report that was made without a collector keeps the first one that it is sent to: no other can delete it.
-    """
-    mine = "collector = CASE collector WHEN '' THEN ? ELSE collector END"
-    query = f"UPDATE reports SET state = 'trying', {mine} WHERE id = ? AND {WAITS}"
-    return connection.execute(query, (collector, report_id)).rowcount == 1
+def try_now(connection: sqlite3.Connection, report_id: str) -> bool:
+    """Note that the report may leave from now on; return False if it was withdrawn meanwhile."""
+    query = f"UPDATE reports SET state = 'trying' WHERE id = ? AND {WAITS}"
+    return connection.execute(query, (report_id,)).rowcount == 1
 
 
 def conclude(connection: sqlite3.Connection, report_id: str, state: str) -> None:

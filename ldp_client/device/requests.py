@@ -6,9 +6,10 @@ portal or another server, whatever its status, leaves a report as it was.
 
 from __future__ import annotations
 
-import hashlib
 import urllib.request
 from binascii import hexlify
+from datetime import date, timedelta
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ldp_client.core.tokens import header_of
@@ -31,7 +32,7 @@ STUDIES_PATH = "/v1/studies/"
 # Header of a served study: whether reports to it are taken.
 STUDY_STATE = "LDPKit-Study"
 CLOSED = "closed"
-# The problems that can be final for a report; verdicts.py decides when they are.
+# The problems that can be final for a report; `judged` decides when they are.
 FINAL = ("report-invalid", "report-conflict", "report-withdrawn", "study-closed")
 # The problems that can be final for a deletion.
 UNDELETABLE = ("sum-fixed",)
@@ -39,32 +40,33 @@ UNDELETABLE = ("sum-fixed",)
 UNTICKETED = ("ticket-needed", "ticket-invalid", "ticket-spent")
 STORED = ("stored", "duplicate")
 WITHDRAWN = ("withdrawn",)
+# A report waits for a closed study until this many days after its last day, by this device's clock and by
+# the collector's.
+GRACE_DAYS = 30
 
 
 class Outcome(NamedTuple):
     """The result of one request.
 
     state: "sent", "refused", "waiting" (to retry soon) or "kept" (for another flush). reason: in words.
-    problem: the refusal's name. document: digest of the study concerned. identity: the collector that
-    answered. date: of a refusal, in HTTP form. Each is "" if the answer lacks it.
+    problem: the refusal's name. document: digest of the study concerned. date: of a refusal, in HTTP form.
+    Each is "" if the answer lacks it.
     """
 
     state: str
     reason: str = ""
     problem: str = ""
     document: str = ""
-    identity: str = ""
     date: str = ""
 
 
 def fetch_document(
     transport: Transport, collector: str, study_id: str, is_signed: bool = False
-) -> tuple[Study | SignedStudy, str, bool]:
-    """Return the study of that id, the collector's identity, and whether the study is closed.
+) -> tuple[Study | SignedStudy, bool]:
+    """Return the study of that id, and whether it is closed.
 
-    is_signed: return the study with its signatures, which are unverified. The identity is "" if the collector
-    states none. Raises TransferError, StudyError, InputError for an unknown study, and RefusedError for one
-    that needs a newer ldpkit.
+    is_signed: return the study with its signatures, which are unverified. Raises TransferError, StudyError,
+    InputError for an unknown study, and RefusedError for one that needs a newer ldpkit.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}" + ("/signed" if is_signed else "")
     # 1. Fetch it.
@@ -94,7 +96,7 @@ def fetch_document(
     study_in = document.study if isinstance(document, SignedStudy) else document
     if study_in.id != study_id:
         raise TransferError.say("device.another_study", url=url, study=study_in.id)
-    return document, answer.identity, answer.headers.get(STUDY_STATE) == CLOSED
+    return document, answer.headers.get(STUDY_STATE) == CLOSED
 
 
 def put_report(transport: Transport, url: str, body: str, ticket: str = "", token: bytes = b"") -> Outcome:
@@ -149,7 +151,7 @@ def _ask(
     is_ours = answer.status in (200, 201) and answer.media_type == "application/json"
     is_named = document.get("id") == request.full_url.rsplit("/", 1)[1]
     if is_ours and is_named and document.get("result") in results:
-        return Outcome("sent", identity=answer.identity)
+        return Outcome("sent")
     problem = answer.problem
     if problem is None:
         return Outcome(pause_of(answer.status), strange(answer))
@@ -167,27 +169,7 @@ def _ask(
     if problem not in final:
         return Outcome(pause_of(answer.status), reason)
     digest, when = printable(document.get("digest", "")), answer.headers.get("Date", "")
-    return Outcome("refused", reason, problem, digest, answer.identity, when)
-
-
-def ask_identity(transport: Transport, place: str, report: Queued) -> Outcome:
-    """Return the identity of the collector there if it serves exactly the answered study, else why not.
-
-    The collector may confirm it with the study's ETag, its digest.
-    """
-    url = f"{place}/v1/studies/{report.study}?version={report.version}"
-    tag = f'"{report.document}"'
-    request = urllib.request.Request(url, headers={"User-Agent": "ldpkit", "If-None-Match": tag})
-    try:
-        answer = transport.exchange(request, MAX_BYTES)
-    except TransferError as error:
-        return Outcome("waiting", say("device.no_answer", place=request.host, reason=error))
-    same = hashlib.sha256(answer.body).hexdigest() == report.document and answer.status == 200
-    unchanged = answer.status == 304 and answer.headers.get("ETag") == tag
-    identity = answer.identity if same or unchanged else ""
-    is_ours = unchanged or answer.document
-    reason = say("device.kept_other_collector") if is_ours else strange(answer)
-    return Outcome(pause_of(answer.status), reason, identity=identity)
+    return Outcome("refused", reason, problem, digest, when)
 
 
 def pause_of(status: int) -> str:
@@ -199,3 +181,39 @@ def strange(answer: Answer) -> str:
     """Return a text about an answer that no collector of ours gives."""
     came = answer.media_type or say("device.unnamed_type")
     return say("device.no_collectors_answer", status=answer.status, came=came)
+
+
+def judged(report: Queued, outcome: Outcome) -> Outcome:
+    """Decide what an outcome means for the report: a dropped report is lost permanently.
+
+    So a refusal counts only if it is about exactly the answered study, and the study is over for certain.
+    """
+    if outcome.state != "refused":
+        return outcome
+    why = ""
+    if outcome.document != report.document:
+        why = say("device.kept_other_study")
+    elif outcome.problem == "study-closed":
+        why = why_not_over(report.closes, outcome.date)
+    return Outcome("kept", "; ".join([part for part in (outcome.reason, why) if part])) if why else outcome
+
+
+def why_not_over(closes: str, answered: str) -> str:
+    """Return why the refusal of a closed study is not final yet, "" if it is. answered: the answer's `Date`.
+
+    A study may be closed by mistake, and reopened. Clocks may be wrong: the later one loses no report.
+    """
+    if not closes:
+        return say("device.kept")
+    if min(date.today(), _day_of(answered)) - date.fromisoformat(closes) > timedelta(GRACE_DAYS):
+        return ""
+    last = min(date.fromisoformat(closes).toordinal() + GRACE_DAYS, date.max.toordinal())
+    return say("device.kept_until", day=date.fromordinal(last).isoformat())
+
+
+def _day_of(answered: str) -> date:
+    """Return the day in a Date header, date.max if it has none."""
+    try:
+        return parsedate_to_datetime(answered).date()
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return date.max

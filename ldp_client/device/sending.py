@@ -11,9 +11,9 @@ from ldp_client.device.http import CHANCE, backoff
 from ldp_client.device.ledger import BusyError, Ledger, locked, mark
 from ldp_client.device.outbox import Channels, Queued
 from ldp_client.device.policy import Policy
-from ldp_client.device.requests import Outcome
+from ldp_client.device.requests import Outcome, delete_report, judged, put_report
+from ldp_client.device.shares import delete_shares, put_shares
 from ldp_client.device.tickets import ask_token
-from ldp_client.device.verdicts import Delivery
 from ldp_client.documents.channel import Channel
 from ldp_client.documents.errors import LdpkitError, LedgerError
 from ldp_client.words.text import say
@@ -68,7 +68,6 @@ class Sender:
         self._policy = policy
         self._transport = transport
         self._now = now
-        self._delivery = Delivery(ledger, collector, transport)
         self._until = monotonic() + LONGEST_FLUSH_SECONDS
         self._result = Flushed()
         self._channels: Channels
@@ -147,7 +146,7 @@ class Sender:
             if self._transport.relay and (tickets or report.nodes):
                 reason = say("device.beyond_the_relay", study=report.study)
             elif report.origin != self._ledger.origin and not report.nodes:
-                reason = say("device.of_another_collector", collector=report.collector)
+                reason = say("device.of_another_collector", collector=report.origin)
             if tickets is not None:
                 self._policy.base_url(tickets.issuer)
             for url in report.nodes:
@@ -198,16 +197,22 @@ class Sender:
         """
         if monotonic() > self._until:
             return Outcome("kept", say("device.flush_too_long"))
+        transport, channel = self._transport, self._channels.of(report)
+        url = f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"
         try:
-            channel = self._channels.of(report)
             if not report.body:
-                return self._delivery.delete(report)
+                if report.nodes:
+                    return delete_shares(transport, report)
+                return judged(report, delete_report(transport, url, report.secret))
             if awaits and channel is not None:
-                return ask_token(self._transport, self._ledger, report, channel)
+                return ask_token(transport, self._ledger, report, channel)
             with self._ledger.writing() as connection:
-                if not outbox.try_now(connection, report.report_id, self._collector):
+                if not outbox.try_now(connection, report.report_id):
                     return Outcome("withdrawn")
-            return self._delivery.upload(report, self._channels.token(report), channel is not None)
+            token = self._channels.token(report)
+            if report.nodes:
+                return put_shares(transport, report, token)
+            return judged(report, put_report(transport, url, report.body, report.ticket, token))
         except LedgerError:
             raise
         except LdpkitError as error:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldp_client.device.budget import Terms
 from ldp_client.device.outbox import Queued
-from ldp_client.device.requests import Outcome, delete_report, put_share
-from ldp_client.device.verdicts import why_not_over
+from ldp_client.device.requests import Outcome, delete_report, judged, put_share, why_not_over
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.study import Study
 from ldp_client.explain import report_size
@@ -29,13 +28,11 @@ from ldp_client.words.text import say
 if TYPE_CHECKING:
     from ldp_client.device.transport import Transport
 
-Judge = Callable[[str, Outcome], Outcome]
-
 
 def queued_shares(
     terms: Terms, answers: dict[str, Any], trusted: TrustedNodes, ticket: str, due: int, origin: str
 ) -> Queued:
-    """Return the sealed shares of one device's answers; `collector` names their nodes.
+    """Return the sealed shares of one device's answers.
 
     Raises AnswerError, and RefusedError as `share_messages` does. The answers themselves are not stored.
     """
@@ -58,17 +55,17 @@ def _written(shares: list[bytes]) -> str:
     return canonical_json([b2a_base64(share).decode().strip() for share in shares])
 
 
-def put_shares(transport: Transport, queued: Queued, judge: Judge, token: bytes) -> Outcome:
+def put_shares(transport: Transport, queued: Queued, token: bytes) -> Outcome:
     """Send every share once: "sent" if every node has its share, "refused" if a node refuses permanently.
 
-    judge: returns what the outcome of the node with this base URL means. token: each node accepts it once.
+    token: each node accepts it once.
     """
     shares, digests = _sealed(queued)
 
     def put(url: str, index: int) -> Outcome:
         return put_share(transport, url, shares[index], token, digests)
 
-    return _worst(_at_all(queued, put, judge), ("refused", "waiting", "kept"))
+    return _worst(_at_all(queued, put), ("refused", "waiting", "kept"))
 
 
 def _sealed(queued: Queued) -> tuple[list[bytes], bytes]:
@@ -85,7 +82,7 @@ def nonce_for(queued: Queued) -> bytes:
     return shares_nonce(queued.report_id, _sealed(queued)[1]) if queued.nodes else b""
 
 
-def delete_shares(transport: Transport, queued: Queued, judge: Judge) -> Outcome:
+def delete_shares(transport: Transport, queued: Queued) -> Outcome:
     """Ask every node once to delete its share: "sent" if all have deleted, "refused" if all keep theirs.
 
     No sum can be made without a share, but only its node says that the share is gone. While other nodes keep
@@ -93,7 +90,7 @@ def delete_shares(transport: Transport, queued: Queued, judge: Judge) -> Outcome
     secret. So the nodes are asked again, as a node whose sum lacks the device finally deletes its share. The
     outcome becomes "refused" when the wait for a closed study ends.
     """
-    outcomes = _at_all(queued, lambda url, _index: delete_report(transport, url, queued.secret), judge)
+    outcomes = _at_all(queued, lambda url, _index: delete_report(transport, url, queued.secret))
     kept = [outcome for outcome in outcomes if outcome.state == "refused"]
     deleted = [outcome for outcome in outcomes if outcome.state == "sent"]
     if not kept or not deleted or len(kept) + len(deleted) < len(outcomes):
@@ -107,10 +104,10 @@ def delete_shares(transport: Transport, queued: Queued, judge: Judge) -> Outcome
     return Outcome("refused" if is_over else "kept", reason)
 
 
-def _at_all(queued: Queued, ask: Callable[[str, int], Outcome], judge: Judge) -> list[Outcome]:
+def _at_all(queued: Queued, ask: Callable[[str, int], Outcome]) -> list[Outcome]:
     """Return the judged answer of each node. All nodes are asked, whatever the others answer."""
     path = share_path(queued.study, queued.report_id)
-    return [judge(node, ask(node + path, index)) for index, node in enumerate(queued.nodes)]
+    return [judged(queued, ask(node + path, index)) for index, node in enumerate(queued.nodes)]
 
 
 def _worst(outcomes: list[Outcome], order: tuple[str, ...]) -> Outcome:

@@ -54,7 +54,7 @@ class LdpkitError(Exception):
 
     Attributes:
         exit_code: the exit code of a command that raises this error.
-        code: names the problem, such as "files.not_utf8". It stays when the words change.
+        code: names the problem, such as "device.no_consent". It stays when the words change.
     """
 
     exit_code = EXIT_OTHER

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from datetime import date, timedelta
 from functools import cache
 from http.client import HTTPException
@@ -146,12 +145,9 @@ def empty_database() -> bytes:
 
 
 def copy_of_an_empty_one(file: Path) -> None:
-    """An empty database with an identity of its own."""
+    """An empty database."""
     file.write_bytes(empty_database())
     file.chmod(0o600)
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("UPDATE collector SET identity = ?", (os.urandom(16),))
-        connection.commit()
 
 
 class Harness:

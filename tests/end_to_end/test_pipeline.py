@@ -19,10 +19,10 @@ STUDY = Study(studies.document(studies.YES_NO))
 DIES_BEFORE_SENDING = """
 import os, sys
 from ldp_client import Device, Direct
-from ldp_client.device import verdicts
+from ldp_client.device import sending
 from schemas import Study
 from tests import studies
-verdicts.put_report = lambda *arguments: os._exit(9)
+sending.put_report = lambda *arguments: os._exit(9)
 phone = Device(sys.argv[1], "4", sys.argv[2])
 study = Study(studies.document(studies.YES_NO))
 phone.consent(study)

@@ -318,7 +318,7 @@ test("a device changes no report of another collector", async () => {
   assert.equal(await other.consent(ONCE), undefined);
   assert.deepEqual([(await one.status(ONCE)).report.ticket, await states()], ["CODE", "1 held"]);
   await one.consent(ONCE);
-  await ledger.write(({ reports }) => (reports[0].publisher = "a"));
+  await ledger.write(({ reports }) => (reports[0].left = true));
   await other.answer(await read(study({ ...YES_NO, id: "another" }, { version: 2 })), { another: true });
   assert.deepEqual([await other.withdraw("survey"), await states()], [0, "1 queued"]);
   assert.deepEqual([await one.withdraw("survey"), await states()], [1, "1 withdrawn"]);

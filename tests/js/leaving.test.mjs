@@ -45,7 +45,7 @@ test("a token is asked for in one window and the report sent in the next", async
   assert.equal(await flush({ attempts: 5 }), "queued");
   const waits = await report();
   assert.equal(window(waits.due), window(now) + 1);
-  assert.deepEqual([waits.ticket, waits.reason, waits.publisher, waits.asked], ["", "", "", { place: 0 }]);
+  assert.deepEqual([waits.ticket, waits.reason, waits.asked], ["", "", { place: 0 }]);
   // The collector hears nothing before the moment.
   await due(-1);
   assert.deepEqual([await flush({ attempts: 5 }), collector.requests, collector.fetched], ["queued", [], []]);
@@ -279,7 +279,7 @@ test("batched requests leave one at a time through a relay", () => {
 test("a report leaves though another one never gets its token", async () => {
   const { report, collector, issuer } = await person();
   const ledger = memoryLedger();
-  const row = { ...(await report()), study: "survey", publisher: "c" };
+  const row = { ...(await report()), study: "survey" };
   const ready = { ...row, id: "ready", ticket: "", token: "T", due: now };
   const refused = { ...row, id: "refused", ticket: "WRONG" };
   await ledger.write((memory) => (memory.reports = [ready, refused]));

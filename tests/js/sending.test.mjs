@@ -1,4 +1,4 @@
-/** Reports and deletions are sent, retried and settled by their own collector alone. */
+/** Reports and deletions are sent, retried and settled. */
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { fetchStudy } from "../../js/index.js";
@@ -12,7 +12,7 @@ Math.random = () => 0;
 const ASKED = await read(study(YES_NO));
 const OTHER = await read(study(NUMBER, { id: "other" }));
 
-const ROW = { study: "s", version: 1, digest: "d", secret: "aa", origin: COLLECTOR, collector: COLLECTOR, publisher: "c" };
+const ROW = { study: "s", version: 1, digest: "d", secret: "aa", origin: COLLECTOR, collector: COLLECTOR };
 const rowOf = (id) => ({ ...ROW, id, ...(id < "c" ? { body: "{}", state: "queued" } : { body: "", state: "withdrawn" }) });
 
 /** A device that has agreed to its report, its ledger and its collector. */
@@ -115,121 +115,20 @@ test("answers of proxies and captive portals drop no report", async () => {
   }
 });
 
-test("only the studys collector can reject permanently", async () => {
+test("only a refusal of the answered study is permanent", async () => {
   const { collector, report, flush } = await agreed();
-  const stateAfter = async (name, digest, identity = "c") => {
+  const stateAfter = async (name, digest) => {
     collector.next = [{ status: 409, name, digest }];
-    collector.identity = identity;
     return (await flush()).state;
   };
   const another = (await read(study(YES_NO, { title: "Another" }))).digest;
-  const foreign = "another";
   assert.equal(await stateAfter("study-unknown", report.digest), "queued");
   assert.equal(await stateAfter("report-withdrawn", another), "queued");
-  assert.equal(await stateAfter("report-withdrawn", report.digest, foreign), "queued");
-  assert.equal(await stateAfter("ticket-needed", report.digest, foreign), "queued");
   assert.equal(await stateAfter("study-closed", report.digest), "queued");
   assert.equal(await stateAfter("report-withdrawn", report.digest), "refused");
   await flush();
-  assert.equal(collector.requests.length, 6);
-  assert.deepEqual(collector.fetched, [`${COLLECTOR}/v1/studies/survey?version=1`]);
-});
-
-test("a receipt of another collector settles neither upload nor deletion", async () => {
-  // It may not know the report, and the device would drop the secret.
-  const { one, collector, report, flush } = await agreed();
-  collector.next = [502];
-  assert.equal((await flush()).publisher, "c");
-  collector.identity = "another";
-  assert.equal((await flush()).state, "queued");
-  assert.equal(await one.withdraw("survey"), 1);
-  const left = await flush();
-  assert.deepEqual([left.state, left.secret, left.body], ["withdrawn", report.secret, ""]);
-  collector.identity = "c";
-  assert.equal(await flush(), undefined);
-});
-
-test("no report is sent before its collector is known", async () => {
-  const another = (await read(study(YES_NO, { title: "Another" }))).canonical;
-  for (const served of ["", "<html>", another]) {
-    const { one, collector, flush } = await agreed();
-    collector.served.set("survey", served);
-    const left = await flush(3);
-    assert.deepEqual([left.state, left.publisher, left.reason.split(" ")[0]], ["queued", "", "unserved"]);
-    assert.deepEqual(collector.requests, []);
-    // What no collector was found for never left.
-    assert.equal(await one.withdraw("survey"), 0);
-    assert.deepEqual([await flush(), collector.requests], [undefined, []]);
-  }
-});
-
-test("withdrawal asks for deletion until it is acknowledged", async () => {
-  const { one, collector, report, flush } = await agreed();
-  collector.next = [502, { status: 409, name: "report-conflict", digest: report.digest }];
-  // Its first upload arrived, and the answer was lost: a rejected report is deleted too.
-  assert.equal((await flush(5)).state, "refused");
-  assert.equal(await one.withdraw("survey"), 1);
-  const others = [405, 503, 204, 404, 410, 200];
-  for (const other of others) {
-    collector.next = [other];
-    const { state, reason } = await flush();
-    assert.deepEqual([state, reason], ["withdrawn", `foreign ${other}`]);
-  }
-  assert.equal(await flush(), undefined);
-  const deletions = collector.requests.slice(2);
-  assert.deepEqual(new Set(deletions.map(({ method, report: id }) => `${method} ${id}`)), new Set([`DELETE ${report.id}`]));
-  assert.deepEqual(deletions.map(({ headers }) => headers["LDPKit-Withdrawal"]), Array(others.length + 1).fill(report.secret));
-  assert.equal((await one.status(ASKED)).answered, true);
-});
-
-test("a report is sent only to its own collector whatever its spelling", async () => {
-  const { one, ledger, collector, flush } = await agreed(ASKED, { collector: new Collector(ASKED) });
-  const at = (base, ...formerly) => openDevice({ maxEpsilon: "4", collector: base, formerly, ledger, transport: collector.transport });
-  await (await at("https://other.example")).flush({ attempts: 1 });
-  assert.deepEqual([collector.requests, collector.fetched], [[], []]);
-  // The path is that which it was made for.
-  const second = await at(`${COLLECTOR.toUpperCase()}:443/second/`);
-  assert.equal(await outcome(second.answer(ASKED, { ever: true })), "answered");
-  await second.flush({ attempts: 1 });
-  assert.match(collector.requests[0].url, /^https:\/\/collector\.example\/v1\/studies\/survey\/reports\//);
-  await one.withdraw("survey");
-  await (await at("https://other.example")).flush({ attempts: 1 });
-  assert.deepEqual(collector.methods, ["PUT"]);
-  // Where the collector moved its deletion goes too.
-  await (await at("https://moved.example", COLLECTOR)).flush({ attempts: 1 });
-  assert.equal(new URL(collector.requests[1].url).host, "moved.example");
-  assert.equal(await flush(), undefined);
-});
-
-test("a closed study is given up a month after its last day by both clocks", async () => {
-  const all = [[29, "", "queued"], [32, "never", "refused"], [32, 29, "queued"], [29, 32, "queued"], [32, 32, "refused"]];
-  for (const [days, collectorsDays, state] of all) {
-    mock.timers.enable({ apis: ["Date"], now: Date.UTC(2026, 5, 15, 12) });
-    const asked = await read(study(YES_NO, { closes: "2026-06-15" }));
-    const { collector, flush } = await agreed(asked, { collector: new Collector(asked) });
-    mock.timers.tick(days * DAY_MS);
-    const date = new Date(Date.UTC(2026, 5, 15, 12) + collectorsDays * DAY_MS);
-    collector.date = +collectorsDays ? date.toUTCString() : collectorsDays;
-    collector.next = [{ status: 410, name: "study-closed", digest: asked.digest }];
-    assert.equal((await flush()).state, state);
-    mock.timers.reset();
-  }
-});
-
-test("a ticket is sent beside the report and forgotten", async () => {
-  const { one, collector, report, flush } = await agreed(ASKED, { ticket: "first" });
-  assert.ok(!report.body.includes("first"));
-  collector.next = [{ status: 401, name: "ticket-needed", digest: "" }];
-  assert.equal((await flush(5)).state, "ticketless");
-  assert.equal(collector.requests.length, 1);
-  await one.giveTicket("survey", "second");
-  const { state, ticket, body } = await flush();
-  assert.deepEqual([state, ticket, body], ["sent", "", report.body]);
-  const sent = collector.requests.map(({ headers }) => headers["LDPKit-Ticket"]);
-  assert.deepEqual(sent, ["first", "second"]);
-  const plain = await agreed();
-  await plain.flush();
-  assert.ok(!("LDPKit-Ticket" in plain.collector.requests[0].headers));
+  assert.equal(collector.requests.length, 4);
+  assert.deepEqual(collector.fetched, []);
 });
 
 test("what is withdrawn while it is sent is deleted", async () => {
@@ -243,9 +142,9 @@ test("what is withdrawn while it is sent is deleted", async () => {
 test("media types may be spelt in any way", async () => {
   const { exchange } = await import("../../js/upload.js");
   const result = async (type) => {
-    const headers = { "Content-Type": type, "LDPKit-Collector": "c" };
+    const headers = { "Content-Type": type };
     const transport = async () => new Response(JSON.stringify({ id: "aa", result: "stored" }), { headers });
-    return (await exchange(transport, COLLECTOR, {}, { id: "aa", publisher: "c" })).result || "none";
+    return (await exchange(transport, COLLECTOR, {}, { id: "aa" })).result || "none";
   };
   const type = "application/json";
   const spelt = [type, type.toUpperCase(), `${type}; charset=utf-8`, `${type} ;a=b`];
@@ -270,7 +169,7 @@ test("requests tell nothing that links them", async () => {
   const { state } = await flush();
   Object.assign(globalThis, { Request, TextDecoder });
   const stamps = collector.fetched.map((url) => Number(/_=(\d+)$/.exec(url)?.[1]));
-  assert.deepEqual([state, new Set(stamps).size, stamps.length], ["sent", 3, 3]);
+  assert.deepEqual([state, new Set(stamps).size, stamps.length], ["sent", 2, 2]);
   assert.ok(stamps.every((stamp) => stamp < 2 ** 32 && Math.abs(stamp - Date.now()) > 1e6));
 });
 

@@ -73,7 +73,6 @@ export class Collector {
   fetched = [];
   next = [];
   served = new Map();
-  identity = "c";
   date = "";
   issuer = undefined;
 
@@ -103,7 +102,7 @@ export class Collector {
   };
 
   #answer(status, type, body) {
-    const headers = { "Content-Type": type, "LDPKit-Collector": this.identity, Date: this.date };
+    const headers = { "Content-Type": type, Date: this.date };
     return new Response(body, { status, headers });
   }
 }

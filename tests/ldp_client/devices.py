@@ -48,7 +48,6 @@ class Memoized(RandomizedResponse):
         raise AssertionError("a device repeats its permanent answer")
 
 
-IDENTITY = "0123456789abcdef" * 2
 STORED, WITHDRAWN = "stored", "withdrawn"
 
 
@@ -58,26 +57,11 @@ def problem(name, digest=""):
     return "application/problem+json", json.dumps({**document, **({"digest": digest} if digest else {})})
 
 
-def looking(server, answer):
-    """What answers a GET: that the study is unchanged, to who asks for it by its digest."""
-
-    def do_get(handler):
-        tag = handler.headers.get("If-None-Match")
-        if not server.serves or not tag:
-            return answer(handler)
-        handler.send_response(304)
-        handler.send_header("ETag", tag)
-        handler.send_header("LDPKit-Collector", server.identity)
-        handler.end_headers()
-
-    return do_get
-
-
 class Server:
     """A collector: answers with the statuses of a list, then 200; keeps what it was sent.
 
     A good PUT or DELETE gets a receipt; others get what `refusals` has for their status (media type, text),
-    else HTML, as proxies send it. identity: the collector's.
+    else HTML, as proxies send it.
 
     requests: (method, path, body, headers). content: what GET answers. headers: sent with
     each answer. tls: an SSLContext, for https. stuck: what is in "METHOD /path" of a request that gets 503.
@@ -85,7 +69,7 @@ class Server:
 
     def __init__(self, content=b"", tls=None):
         self.statuses, self.requests, self.content, self.headers = [], [], content, {}
-        self.refusals, self.identity, self.stuck, self.serves = {}, IDENTITY, "\0", False
+        self.refusals, self.stuck = {}, "\0"
         self.http = HTTPServer(("127.0.0.1", 0), self._handler())
         if tls:
             self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
@@ -113,7 +97,7 @@ class Server:
                 status = 503 if outer.stuck in f"{self.command} {self.path}" else status
                 media_type, content = self.content_of(status)
                 self.send_response(status)
-                headers = {"Content-Type": media_type, "LDPKit-Collector": outer.identity, **outer.headers}
+                headers = {"Content-Type": media_type, **outer.headers}
                 for name, value in headers.items():
                     self.send_header(name, value)
                 self.end_headers()
@@ -131,7 +115,7 @@ class Server:
                 receipt = {"id": self.path.rsplit("/", 1)[1], "result": result}
                 return "application/json", json.dumps(receipt).encode()
 
-            do_GET, do_PUT, do_DELETE = looking(outer, answer), answer, answer  # noqa: N815
+            do_GET = do_PUT = do_DELETE = answer  # noqa: N815
 
             def log_message(self, *_):
                 pass

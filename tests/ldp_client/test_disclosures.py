@@ -32,7 +32,7 @@ def test_budget_command_lists_studies_costs_and_report_states(tmp_path, capsys):
     assert "2 studies; epsilon spent in all: 3" in said.out
     with device.ledger.writing() as connection:
         for name, state in (("first", "sent"), ("second", "refused")):
-            assert try_now(connection, told[name], HOST)
+            assert try_now(connection, told[name])
             conclude(connection, told[name], state)
     device.withdraw("first")
     _, said = budget(capsys, tmp_path / "one", "--json")

@@ -8,8 +8,7 @@ import time
 from hashlib import sha256
 
 DATA = "/data/"
-# A collector is called like its host here.
-IDENTITY = "collect.example.org"
+HOST = "collect.example.org"
 sys.path.append("/data")
 
 
@@ -40,7 +39,7 @@ class Collector:
     """script: what happens to each request, then all goes well. stored: by id; bodies: all that came."""
 
     def __init__(self, script):
-        self.script, self.host = list(script), IDENTITY
+        self.script, self.host = list(script), HOST
         self.stored, self.bodies, self.asked = {}, [], []
 
     def take(self, request):
@@ -51,11 +50,10 @@ class Collector:
         if deed in ("timeout", "reset"):
             raise OSError(deed)
         if deed in BETWEEN:
-            return answer(*BETWEEN[deed], None)
+            return answer(*BETWEEN[deed])
         if deed == "echo":
-            receipt = json.dumps({"id": path.split("/")[-1], "result": "stored"})
-            return answer(200, "application/json", receipt, "another")
-        said = self.serve(method, path, body, deed).replace(IDENTITY.encode(), self.host.encode())
+            return answer(200, "application/json", json.dumps({"id": "another", "result": "stored"}))
+        said = self.serve(method, path, body, deed)
         if deed == "lost":
             raise OSError("reset after it was taken")
         if deed == "half":
@@ -78,10 +76,9 @@ class Collector:
         return answer(201, "application/json", json.dumps({"id": report_id, "result": result}))
 
 
-def answer(status, media_type, text, identity=IDENTITY):
+def answer(status, media_type, text):
     lines = [f"HTTP/1.0 {status} Words", f"Content-Type: {media_type}", f"Content-Length: {len(text)}"]
     lines += ["Date: Mon, 15 Jun 2026 10:00:00 GMT"]
-    lines += ["LDPKit-Collector: " + identity] if identity else []
     return ("\r\n".join(lines) + "\r\n\r\n" + text).encode()
 
 
@@ -212,7 +209,7 @@ def urandom(size):
 
 def boot():
     """Run the example as after a reset: no module remembers anything."""
-    for name in ("main", "channel", "ledger", "exchange"):
+    for name in ("main", "ledger", "exchange"):
         sys.modules.pop(name, None)
     import ledger
     import main
@@ -251,7 +248,7 @@ def once(trial, number):
             break
         except PowerCut:
             cuts += 1
-            SERVER.host = trial.get("then", IDENTITY)
+            SERVER.host = trial.get("then", HOST)
     if trial.get("withdraws"):
         sys.modules["ledger"].withdraw()
         try:
@@ -273,7 +270,7 @@ def sleep(seconds):
     CLOCK[0] += 1
     MOMENT[0] += seconds
     assert CLOCK[0] <= 40
-    if SERVER.host != IDENTITY and CLOCK[0] > 3:
+    if SERVER.host != HOST and CLOCK[0] > 3:
         raise PowerCut()
     assert 1 <= seconds <= 6 * 3600
 

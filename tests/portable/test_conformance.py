@@ -76,7 +76,7 @@ def test_conformance_shares_match_the_device():
 
 def test_page_states_the_sending_rules_of_devices():
     """Problem types, numbers for sending and the worked example."""
-    for name in (*requests.FINAL, *requests.STORED, *requests.WITHDRAWN, "ticket-needed", http.IDENTITY):
+    for name in (*requests.FINAL, *requests.STORED, *requests.WITHDRAWN, "ticket-needed"):
         assert f"`{name}`" in PAGE, name
     for said in (
         f"once {verdicts.GRACE_DAYS} days have passed since the study's last day",

@@ -183,12 +183,12 @@ def test_withdrawal_survives_a_loss_of_power(tmp_path):
 def test_concluded_report_no_longer_holds_its_ticket(status, said, state, ticket):
     """Someone finds in a device's ledger whose report it was."""
     kind = "application/json" if status == 201 else "application/problem+json"
-    headers = {"Content-Type": kind, "LDPKit-Collector": "c"}
+    headers = {"Content-Type": kind}
     report = {"id": "r", "body": "{}", "ticket": TICKET, "digest": "d", "closes": "2000-01-01"}
     script = f"""
     const {{ put }} = await from("upload.js");
     const answer = ['{json.dumps({**said, "id": "r"})}', {{ status: {status}, headers: {headers} }}];
-    const kept = {json.dumps({**report, "publisher": "c"})};
+    const kept = {json.dumps(report)};
     const {{ changes }} = await put(async () => new Response(...answer), "https://collector.example", kept);
     console.log(JSON.stringify({{ ...kept, ...changes }}));
     """

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 const COLLECTOR = "https://collector.example";
 const [worker] = process.argv.slice(2);
 
-const report = (id, more) => ({ id: id.repeat(32), study: id, version: 1, digest: id, secret: "00", body: "{}", state: "queued", ticket: "", closes: "", collector: COLLECTOR, origin: COLLECTOR, publisher: "c", ...more });
+const report = (id, more) => ({ id: id.repeat(32), study: id, version: 1, digest: id, secret: "00", body: "{}", state: "queued", ticket: "", closes: "", collector: COLLECTOR, origin: COLLECTOR, ...more });
 const channel = { batches: { hours: 24 } };
 let kept = { spent: [], permanent: [], drawn: [], reports: [report("a", { channel, due: Date.now() - 1000 }), report("b")] };
 
@@ -34,7 +34,7 @@ const asked = [];
 globalThis.registration = { unregister: async () => void asked.push("unregistered") };
 globalThis.fetch = async (url, { method }) => {
   asked.push(`${method} ${new URL(url).host}`);
-  const headers = { "Content-Type": "application/json", "LDPKit-Collector": "c" };
+  const headers = { "Content-Type": "application/json" };
   return new Response(JSON.stringify({ id: url.split("/").at(-1), result: "stored" }), { status: 201, headers });
 };
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from ldp_client import Device
-from ldp_client.device import verdicts
+from ldp_client.device import sending
 from ldp_client.documents.errors import AlreadyAnsweredError
 from ldp_client.mechanisms import MECHANISMS, mechanisms_of
 from schemas import Report, Study
@@ -182,7 +182,7 @@ def test_a_planted_fault_is_found(
     tmp_path: Path, server: Server, monkeypatch: Patch, change: Change, is_older: bool
 ) -> None:
     """The first attempt is correct, and each later one is changed."""
-    put, tried = verdicts.put_report, set()
+    put, tried = sending.put_report, set()
 
     def changed(transport: Any, url: str, body: str, *more: Any) -> Any:
         again = url in tried
@@ -192,7 +192,7 @@ def test_a_planted_fault_is_found(
     if is_older:
         thaw(tmp_path)
     expected = frozen_reports() if is_older else fresh_reports(tmp_path)
-    monkeypatch.setattr(verdicts, "put_report", changed)
+    monkeypatch.setattr(sending, "put_report", changed)
     assert problems(tmp_path, server, expected)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import sqlalchemy as sa
 from alembic import op
 
@@ -32,9 +30,9 @@ POSTGRESQL = (
 
 
 def upgrade() -> None:
-    """Make the tables, and draw the database's identity. A copy, such as a backup, has the same identity."""
+    """Make the tables."""
     connection = op.get_bind()
     Base.metadata.create_all(connection)
     for statement in SQLITE if connection.dialect.name == "sqlite" else POSTGRESQL:
         op.execute(statement)
-    connection.execute(sa.insert(CollectorRow).values(number=1, identity=os.urandom(16)))
+    connection.execute(sa.insert(CollectorRow).values(number=1))

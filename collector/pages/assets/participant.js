@@ -121,7 +121,6 @@ const wrong = ({ field, problem }) => `${field}: ${say(ANSWERS[problem])}`;
 /** Why a report was not settled, of a reason as index.d.ts has it. */
 function why(reason, channel) {
   const [kind, status, problem] = reason.split(" ");
-  if (kind === "unserved") return say("no study: {reason}", { reason: why(reason.slice(kind.length + 1)) });
   if (kind === "issuer") return whyNoToken(reason, channel);
   return say(REASONS[kind], { status, problem });
 }

@@ -1,4 +1,4 @@
-"""Publish, fetch and close; publish on the strength of a signature; the collector's identity."""
+"""Publish, fetch and close; publish on the strength of a signature."""
 
 from __future__ import annotations
 
@@ -208,29 +208,6 @@ def test_published_study_is_served_without_parsing(empty, signed, monkeypatch):
     assert post(empty, signed[0], **empty.operator).status_code == 201
     monkeypatch.setattr(Study, "from_json", lambda *_: pytest.fail("a published document is parsed again"))
     assert empty.client.get("/v1/studies/habits/signed").data == signed[0].to_json().encode()
-
-
-def identity(answer):
-    (found,) = answer.headers.getlist("LDPKit-Collector")
-    assert len(bytes.fromhex(found)) == 16
-    return found
-
-
-@pytest.mark.attack(16)
-def test_every_answer_carries_the_identity_of_the_database(habits, make_harness, make_report, study):
-    """Another collector, or another database, answers in place of the first: its identity differs."""
-    report = make_report(study)
-    answers = [
-        habits.client.get("/v1/studies/habits"),
-        habits.put(report),
-        habits.client.put(f"/v1/studies/habits/reports/{report.id}", data=b"{"),
-        habits.withdraw(report.id, secret=report.secret),
-        habits.put(report),
-        habits.client.get("/v1/studies/nosuch"),
-        make_harness().client.get("/v1/studies/habits"),
-    ]
-    (found,) = {identity(answer) for answer in answers}
-    assert identity(make_harness("other.sqlite3").client.get("/v1/studies/habits")) != found
 
 
 @pytest.mark.attack(16)

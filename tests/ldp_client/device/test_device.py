@@ -8,7 +8,7 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.device import device as device_module
-from ldp_client.device.verdicts import why_not_over
+from ldp_client.device.requests import why_not_over
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     AnswerError,

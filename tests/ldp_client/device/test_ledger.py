@@ -127,7 +127,6 @@ def test_a_damaged_ledger_never_answers_again(answered, tmp_path, damage):
         "DELETE FROM answered",
         "UPDATE consents SET day = CAST(day AS BLOB)",
         "UPDATE permanent SET question = CAST(question AS BLOB)",
-        "UPDATE identities SET identity = ''",
         "UPDATE signed SET keys = ''",
         "UPDATE seal SET digest = CAST(digest AS BLOB)",
     ],
@@ -141,7 +140,6 @@ def test_a_changed_row_of_any_table_is_detected(tmp_path, change):
     device.answer(study, {"habit": "yes"}, "CODE")
     device.flush(attempts=1)
     with device.ledger.writing() as connection:
-        connection.execute("INSERT INTO identities VALUES ('d', 'c', 'i')")
         connection.execute("INSERT INTO signed VALUES ('d', 'k')")
     with closing(sqlite3.connect(device.ledger.path)) as connection, connection:
         assert connection.execute(change).rowcount == 1

@@ -1,12 +1,16 @@
-"""The outcome of each upload, deletion and fetch, as its answer states it."""
+"""The outcome of each request, as its answer states it, and what that means for the report."""
 
 import json
+from datetime import UTC, date, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
 from ldp_client import Direct
+from ldp_client.device import requests
 from ldp_client.device.requests import delete_report, put_report
 from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError
+from schemas import Study
 from schemas.signing import sign_study
 from tests import studies
 from tests.kit.errors import raises
@@ -157,3 +161,84 @@ def test_study_that_the_collector_closed_costs_nothing(tmp_path, server):
     device.fetch("survey")
     server.refusals = {410: problem("study-closed", STUDY.digest)}
     assert device.flush(attempts=1).waiting == 1
+
+
+DATES = "http.server.BaseHTTPRequestHandler.date_time_string"
+
+
+def answered(folder, server, study=STUDY):
+    """A device that fetched a study and answered it, and the report's id."""
+    device = consenting(folder, "4", server.url)
+    server.content = study.canonical()
+    device.fetch(study.id)
+    return device, device.answer(study, YES)
+
+
+def refuse(server, name, digest, status=410):
+    kind, text = problem(name, digest)
+    server.refusals, server.statuses = {status: (kind, text)}, [status]
+
+
+@pytest.mark.attack(10)
+@pytest.mark.parametrize(
+    "name", ["report-invalid", "report-conflict", "report-withdrawn", "study-closed", "study-unknown"]
+)
+@pytest.mark.parametrize("digest", ["", "ab" * 32])
+def test_refusal_of_another_study_drops_no_report(tmp_path, server, name, digest):
+    """A collector refuses a report in the name of another study, or of none."""
+    device, _ = answered(tmp_path, server)
+    refuse(server, name, digest)
+    flushed = device.flush(attempts=1)
+    assert (flushed.waiting, flushed.refused) == (1, [])
+    assert name in flushed.reason
+    assert device.flush(attempts=1).sent == 1
+
+
+def test_refusal_drops_the_report_and_stays_charged(tmp_path, server):
+    device, report_id = answered(tmp_path, server)
+    refuse(server, "report-withdrawn", STUDY.digest)
+    (refused,) = device.flush(attempts=3).refused
+    assert report_id in refused
+    assert "report-withdrawn" in refused
+    assert (device.ledger.queued(), device.epsilon_left) == ([], 3)
+    assert len(server.asked("PUT")) == 1
+
+
+@pytest.mark.attack(10)
+@pytest.mark.parametrize(
+    ("shift", "collectors_shift", "is_final"),
+    [
+        (30, None, False),
+        (31, None, True),
+        (31, 30, False),
+        (20, 900, False),
+        (900, 20, False),
+        (31, 31, True),
+    ],
+)
+def test_report_of_closed_study_is_dropped_after_30_days_by_both_clocks(
+    tmp_path, server, monkeypatch, shift, collectors_shift, is_final
+):
+    """A collector closes a study by mistake, or a clock is wrong, so that reports would be dropped."""
+    last = date.today()
+    study = Study(studies.document(studies.YES_NO, closes=last.isoformat()))
+    device, _ = answered(tmp_path, server, study)
+    today = type("Today", (date,), {"today": classmethod(lambda _: last + timedelta(shift))})
+    monkeypatch.setattr(requests, "date", today)
+    noon = datetime(last.year, last.month, last.day, 12, tzinfo=UTC)
+    moment = None if collectors_shift is None else noon + timedelta(collectors_shift)
+    header = "never" if moment is None else format_datetime(moment, usegmt=True)
+    monkeypatch.setattr(DATES, lambda *_: header)
+    refuse(server, "study-closed", study.digest)
+    flushed = device.flush(attempts=1)
+    assert (len(flushed.refused), flushed.waiting) == (int(is_final), int(not is_final))
+    if not is_final:
+        assert (last + timedelta(30)).isoformat() in flushed.reason
+
+
+def test_report_of_closed_study_without_last_day_is_kept(tmp_path, server):
+    device, _ = answered(tmp_path, server)
+    refuse(server, "study-closed", STUDY.digest)
+    flushed = device.flush(attempts=1)
+    assert (flushed.refused, flushed.waiting) == ([], 1)
+    assert len(device.ledger.queued()) == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ldp_client.device import http, sending, verdicts
+from ldp_client.device import http, sending
 from ldp_client.device.ledger import locked
 from ldp_client.device.requests import Outcome
 from ldp_client.documents.errors import InputError
@@ -70,7 +70,7 @@ def test_reports_are_sent_in_random_order(tmp_path, server, monkeypatch):
 def test_withdrawal_during_an_upload_deletes_the_report_after(tmp_path, server, monkeypatch):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, YES)
-    put = verdicts.put_report
+    put = sending.put_report
 
     def put_and_withdraw(transport, url, body, *_):
         other = consenting(tmp_path, "4", server.url)
@@ -79,7 +79,7 @@ def test_withdrawal_during_an_upload_deletes_the_report_after(tmp_path, server, 
         assert (other.flush().undeleted, server.requests) == (1, [])
         return put(transport, url, body)
 
-    monkeypatch.setattr(verdicts, "put_report", put_and_withdraw)
+    monkeypatch.setattr(sending, "put_report", put_and_withdraw)
     flushed = device.flush()
     assert (flushed.sent, flushed.deleted) == (1, 1)
     assert [method for method, *_ in server.requests] == ["PUT", "DELETE"]
@@ -94,7 +94,7 @@ def test_report_withdrawn_during_a_flush_is_not_sent(tmp_path, server, monkeypat
         device.withdraw("second" if "/survey/" in url else "survey")
         return Outcome("sent")
 
-    monkeypatch.setattr(verdicts, "put_report", put_and_withdraw)
+    monkeypatch.setattr(sending, "put_report", put_and_withdraw)
     assert device.flush().sent == 1
     assert server.asked("DELETE") == []
 
@@ -111,14 +111,14 @@ def test_flush_waits_while_another_process_sends(tmp_path, server):
 @pytest.mark.attack(15)
 def test_failing_report_blocks_no_other_and_no_deletion(tmp_path, server, monkeypatch):
     """A report that no request can be made of makes each flush fail."""
-    put = verdicts.put_report
+    put = sending.put_report
 
     def failing(transport, url, *what):
         if "/survey/" in url:
             raise ValueError("an odd one")
         return put(transport, url, *what)
 
-    monkeypatch.setattr(verdicts, "put_report", failing)
+    monkeypatch.setattr(sending, "put_report", failing)
     device = consenting(tmp_path, "4", server.url)
     device.answer(cheap_study("third"), YES)
     assert device.flush(attempts=1).sent == 1
@@ -155,13 +155,13 @@ def test_overloaded_server_gets_one_request_per_attempt(tmp_path, server, monkey
     device = consenting(tmp_path, "4", server.url)
     for number in range(60):
         device.answer(cheap_study(f"s{number}"), YES)
-    asked, put = [], verdicts.put_report
+    asked, put = [], sending.put_report
 
     def put_or_fail(transport, url, *what):
         asked.append(url)
         return put(transport, url if status else f"http://127.0.0.1:9/{url[-32:]}", *what)
 
-    monkeypatch.setattr(verdicts, "put_report", put_or_fail)
+    monkeypatch.setattr(sending, "put_report", put_or_fail)
     server.statuses = [status] * 400
     flushed = device.flush(attempts=5)
     assert (flushed.sent, flushed.waiting, len(asked), len(set(asked))) == (0, 60, 5, 5)

@@ -24,7 +24,7 @@ def test_each_node_of_a_secure_sum_gets_the_token(monkeypatch):
         nodes = ("http://127.0.0.1:1", "http://127.0.0.1:2")
         body, ticket, study, report_id = '["AA==","AA=="]', "CODE", "survey", "ab" * 16
 
-    shares.put_shares(Direct(), Of(), lambda _place, outcome: outcome, b"token")
+    shares.put_shares(Direct(), Of(), b"token")
     assert [a[3] for a in told] == [b"token"] * 2
     assert [a[4] for a in told] == [2 * sha256(b"\0").digest()] * 2
 

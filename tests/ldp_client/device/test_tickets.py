@@ -48,7 +48,6 @@ def at(monkeypatch):
 @pytest.fixture
 def places():
     with Server() as server, Issuer() as issuer:
-        server.serves = True
         yield server, issuer
 
 

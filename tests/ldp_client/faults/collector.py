@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.ldp_client.devices import IDENTITY
 from tests.ldp_client.faults.life import ALL
 
 
@@ -40,7 +39,6 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, body: bytes) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
-        self.send_header("LDPKit-Collector", IDENTITY)
         self.end_headers()
         self.wfile.write(body)
 
