@@ -1,14 +1,18 @@
-"""Blind RSA signatures (RFC 9474) in plain integers, wherever Python runs: RSABSSA with SHA-384 and PSS.
+"""Blind RSA signatures (RFC 9474) in plain integers: RSABSSA with SHA-384 and PSS. Not for MicroPython.
 
 The signer sees a number that is equally likely for every message, so it cannot link the signature to the
 requester. A modulus is big-endian bytes with the first bit set. Only the blinding factor is secret here.
 """
 
+from hashlib import sha384
+from math import gcd
+
 from ldp_client.core.randomness import Source
-from ldp_client.core.sha384 import SIZE, sha384
 from ldp_client.core.types import Optional
 
 EXPONENT = 65537
+# Of a SHA-384.
+SIZE = 48
 SALT_BYTES = SIZE
 # Extra random bytes beyond the modulus' length, so that the remainder is nearly uniform.
 _SPARE_BYTES = 16
@@ -38,7 +42,7 @@ def blind(modulus: bytes, message: bytes, salt: bytes, factor: int) -> "Optional
     """
     n = int.from_bytes(modulus, "big")
     encoded = int.from_bytes(encode(message, salt, 8 * len(modulus) - 1), "big")
-    if not (0 < factor < n) or common_divisor(encoded, n) != 1 or common_divisor(factor, n) != 1:
+    if not (0 < factor < n) or gcd(encoded, n) != 1 or gcd(factor, n) != 1:
         return None
     sent = encoded * pow(factor, EXPONENT, n) % n
     return Blinded(sent.to_bytes(len(modulus), "big"), factor)
@@ -76,7 +80,7 @@ def is_signed(modulus: bytes, message: bytes, signature: bytes, salt_bytes: int 
 def encode(message: bytes, salt: bytes, bits: int) -> bytes:
     """Encode a message by EMSA-PSS-ENCODE (RFC 8017, section 9.1.1)."""
     size = (bits + 7) // 8
-    digest = sha384(bytes(8) + sha384(message) + salt)
+    digest = sha384(bytes(8) + sha384(message).digest() + salt).digest()
     block = bytes(size - len(salt) - SIZE - 2) + b"\x01" + salt
     masked = _masked(block, digest, bits)
     return masked + digest + b"\xbc"
@@ -94,7 +98,7 @@ def _masked(block: bytes, seed: bytes, bits: int) -> bytes:
     """Return the block XOR its MGF1 mask, with the bits above the encoding's length cleared."""
     mask = b""
     while len(mask) < len(block):
-        mask += sha384(seed + (len(mask) // SIZE).to_bytes(4, "big"))
+        mask += sha384(seed + (len(mask) // SIZE).to_bytes(4, "big")).digest()
     mixed = int.from_bytes(block, "big") ^ int.from_bytes(mask[: len(block)], "big")
     kept = 8 * len(block) - (-bits % 8)
     return (mixed & ((1 << kept) - 1)).to_bytes(len(block), "big")
@@ -108,27 +112,8 @@ def inverse(number: int, modulus: bytes, random: Source) -> int:
     n = int.from_bytes(modulus, "big")
     while True:
         mask = draw_factor(modulus, random)
-        product = number * mask % n
-        divisor, found = _euclid(product, n)
-        if divisor == 1:
-            return found * mask % n
-        if common_divisor(number, n) != 1:
-            raise ValueError(len(modulus))
-
-
-def common_divisor(one: int, other: int) -> int:
-    """Return the greatest common divisor."""
-    while other:
-        one, other = other, one % other
-    return one
-
-
-def _euclid(number: int, n: int) -> "tuple[int, int]":
-    """Return the greatest common divisor, and the factor that turns the number into it modulo n."""
-    old, rest = number, n
-    factor, following = 1, 0
-    while rest:
-        quotient = old // rest
-        old, rest = rest, old - quotient * rest
-        factor, following = following, factor - quotient * following
-    return old, factor % n
+        try:
+            return pow(number * mask % n, -1, n) * mask % n
+        except ValueError:
+            if gcd(number, n) != 1:
+                raise ValueError(len(modulus)) from None
