@@ -44,6 +44,7 @@ BUDGETS = {
     "docs/methods.md": 17,
     "docs/models.md": 22,
     "docs/anonymous-transport.md": 9,
+    "docs/native.md": 8,
     "docs/operate.md": 14,
     "docs/payloads.md": 19,
     "docs/privacy.md": 8,

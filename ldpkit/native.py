@@ -1,0 +1,150 @@
+"""The integers of a question for the device core in C: the members of `ldp_question` in c/ldpkit.h."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import accumulate
+from typing import Any
+
+from ldp_client import mechanism_for
+from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.question import Field, Question
+from ldp_client.documents.rules import power_of_two
+
+# The core adds squares of 128 fields in 64 bits.
+LARGEST_UNIT = 1 << 28
+CONSTANT = 0xFFFF
+SIMPLE = {
+    "randomized_response": "LDP_RANDOMIZED_RESPONSE",
+    "oue": "LDP_OUE",
+    "sue": "LDP_SUE",
+    "subset_selection": "LDP_SUBSET_SELECTION",
+    "olh": "LDP_OLH",
+    "hadamard": "LDP_HADAMARD",
+    "laplace": "LDP_LAPLACE",
+    "gaussian": "LDP_GAUSSIAN",
+    "gaussian_record": "LDP_GAUSSIAN_RECORD",
+    "gaussian_statistics": "LDP_GAUSSIAN_STATISTICS",
+    "sampled_products": "LDP_SAMPLED_PRODUCTS",
+}
+MEMOIZED = {"randomized_response": "LDP_MEMOIZED_RESPONSE", "sue": "LDP_MEMOIZED_SUE"}
+
+
+def question_table(question: Question) -> dict[str, Any]:
+    """Return the members of a question's `ldp_question` by name, without those that are 0.
+
+    Raises:
+        StudyError: the mechanism has no noise at this epsilon.
+        InputError: the core does not have the mechanism, or an integer is too large for it.
+    """
+    name = question.mechanism.name
+    if name not in SIMPLE and name != "memoized":
+        raise InputError(
+            f"{question.id}: {name} needs the Python library: the core in C does not have this mechanism",
+            code="compile.mechanism",
+        )
+    mechanism: Any = mechanism_for(question)
+    table: dict[str, Any] = {
+        "id": question.id,
+        "mechanism": SIMPLE.get(name) or MEMOIZED[question.mechanism.of],
+        "payload_size": mechanism.payload_size,
+        "refusal": int(question.refusal),
+    }
+    if question.ask == "number":
+        assert question.bounds is not None
+        low, high = question.bounds
+        table["fields"] = [{"id": question.id, "low": float(low), "high": float(high)}]
+        table["levels"] = mechanism.levels
+        table["threshold"] = mechanism.threshold if question.refusal else 0
+    elif question.ask == "record":
+        table["fields"] = [_field(field) for field in question.fields]
+        table |= _products(mechanism) if name == "sampled_products" else _gaussians(mechanism)
+    else:
+        table["fields"] = [{"id": question.id, "choices": len(question.choices)}]
+        table |= _choices(mechanism)
+    if question.repeats:
+        table["memory_key"] = _memory_key(question, table)
+    too_large = max(table.get(key, 0) for key in ("unit", "response_unit", "radius")) >= LARGEST_UNIT
+    if too_large or table.get("off_diagonal", 0) >> 64:
+        raise InputError(
+            f"{question.id}: the norm does not fit into 64 bits. State bounds that give a norm near 1",
+            code="compile.norm_unfit",
+        )
+    return {key: value for key, value in table.items() if value}
+
+
+def _field(field: Field) -> dict[str, Any]:
+    if field.choices or field.bounds is None:
+        return {"id": field.id, "choices": len(field.choices) or 2}
+    low, high = field.bounds
+    return {
+        "id": field.id,
+        "low": float(low),
+        "high": float(high),
+        "cuts": [float(cut) for cut in field.cuts],
+    }
+
+
+def _choices(mechanism: Any) -> dict[str, Any]:
+    memoized = mechanism.name == "memoized"
+    first = mechanism.first if memoized else mechanism
+    table = {
+        "choices": mechanism.choices,
+        "threshold": first.threshold,
+        "again": mechanism.again if memoized else 0,
+        "size": getattr(first, "size", 0) or getattr(first, "hashes", 0) or getattr(first, "blocks", 0),
+        "width": getattr(first, "width", 0),
+    }
+    if mechanism.name == "subset_selection":
+        table["work_words"] = _words(4 * (mechanism.choices - 1 + mechanism.size))
+    return table
+
+
+def _gaussians(mechanism: Any) -> dict[str, Any]:
+    """Return the members of a perturbed record or of Gaussian statistics."""
+    statistics = mechanism.name == "gaussian_statistics"
+    draws = len(mechanism.coordinates) if statistics else mechanism.payload_size // 4
+    return {
+        "unit": mechanism.units[0],
+        "response_unit": mechanism.units[1],
+        "radius": mechanism.radius,
+        "weight": mechanism.weight if statistics else 0,
+        "diagonal": mechanism.diagonal if statistics else 0,
+        "off_diagonal": mechanism.off_diagonal if statistics else 0,
+        "threshold": mechanism.threshold if mechanism.binary and not statistics else 0,
+        "work_words": len(mechanism.features) + 2 + _words(12 * draws),
+    }
+
+
+def _products(mechanism: Any) -> dict[str, Any]:
+    entries = [(CONSTANT, 0)]
+    for index, field in enumerate(mechanism.features):
+        if field.choices:
+            entries += [(index, number) for number in range(1, power_of_two(len(field.choices)))]
+        else:
+            entries += [(index, cut) for cut in range(len(field.cuts) or 1)]
+    entries.append((len(mechanism.features), 0))
+    return {
+        "entries": entries,
+        "products": [mechanism.coordinates[product] for block in mechanism.blocks for product in block],
+        "ends": list(accumulate(mechanism.weights)),
+        "blocks": len(mechanism.blocks),
+        "signs": mechanism.signs,
+        "threshold": mechanism.threshold,
+    }
+
+
+def _words(size: int) -> int:
+    return (size + 7) // 8
+
+
+def _memory_key(question: Question, table: dict[str, Any]) -> list[int]:
+    """Return 32 bytes that name a memoized question's words and its permanent noise."""
+    stated = {
+        "text": question.full_text,
+        "choices": len(question.choices) if question.numbered else list(question.choices),
+        "mechanism": table["mechanism"],
+        "threshold": table["threshold"],
+    }
+    return list(hashlib.sha256(canonical_json(stated).encode()).digest())

@@ -1,0 +1,153 @@
+"""The core in C: vectors, bad sources of randomness, and secrets in memory."""
+
+import ctypes
+import itertools
+import random as simulated
+import runpy
+
+import pytest
+
+from conformance.native import CHOICE, CORE, FILL, RANDOM_BYTES, Value, table_of
+from conformance.run import cases
+from ldp_client.documents.study import Study
+from tests import studies
+
+SHORT, BROKEN, MEMORY = -2, -3, -4
+POOL = 1024
+# What C leaves to others: secure sums, and digests, which `ldpkit compile` writes.
+NOT_IN_C = {"summed_gaussian", "pieces", "marginals", "digest"}
+
+
+def test_core_passes_every_vector(port):
+    failed, unsupported = [], set()
+    for case, expected in cases():
+        answer = port.answer(case)
+        if answer == {"unsupported": True}:
+            unsupported.add(case["case"].split()[0])
+        elif answer != expected:
+            failed.append(case["case"])
+    assert failed == []
+    assert unsupported == NOT_IN_C
+
+
+def test_tables_come_from_python():
+    script = runpy.run_path(str(CORE / "make_tables.py"))
+    assert (CORE / "tables.c").read_text() == script["render"]()
+
+
+class Source:
+    """A callback over an endless iterator of bytes; `lacking` bytes are missing from each call."""
+
+    def __init__(self, stream, lacking=0):
+        self.stream, self.lacking, self.given = iter(stream), lacking, b""
+        self.fill = FILL(self._fill)
+
+    def _fill(self, _context, out, size):
+        fresh = bytes(itertools.islice(self.stream, size))
+        self.given += fresh
+        ctypes.memmove(out, fresh, size)
+        return size - self.lacking
+
+
+def begun(port, source):
+    state = (ctypes.c_ubyte * RANDOM_BYTES)()
+    return state, port.core.ldp_random_begin(state, source.fill, None)
+
+
+def fresh_bytes(seed=1):
+    return iter(simulated.Random(seed).randbytes(64 * POOL))
+
+
+def drawn(port, state, answer=0):
+    table = table_of(Study(studies.document(studies.YES_NO)).questions[0])
+    payload = (ctypes.c_ubyte * 1)(7)
+    value = Value(CHOICE, answer, 0)
+    return port.core.ldp_draw(ctypes.byref(table), ctypes.byref(value), state, None, payload), payload[0]
+
+
+def biased():
+    """Bytes of which every 16th is the same."""
+    for index, byte in enumerate(fresh_bytes()):
+        yield 65 if index % 16 == 9 else byte
+
+
+BAD = {
+    "zeros": (itertools.repeat(0), 0, BROKEN),
+    "counter": (itertools.cycle(range(256)), 0, BROKEN),
+    "period of 300": (itertools.cycle(bytes(itertools.islice(fresh_bytes(), 300))), 0, BROKEN),
+    "one byte too often": (biased(), 0, BROKEN),
+    "one byte less": (fresh_bytes(), 1, SHORT),
+    "more bytes than asked": (fresh_bytes(), -1, SHORT),
+}
+
+
+@pytest.mark.attack(3)
+@pytest.mark.parametrize("name", BAD)
+def test_bad_source_is_refused_at_its_start(port, name):
+    stream, lacking, why = BAD[name]
+    state, result = begun(port, Source(stream, lacking))
+    assert result == why
+    assert drawn(port, state) == (why, 0)
+
+
+LATER = {
+    "run of 9 bytes": b"\x07" * 9,
+    "27 of a window": bytes(byte for pair in zip(range(100, 127), [5] * 27) for byte in pair[::-1]),
+}
+
+
+@pytest.mark.attack(3)
+@pytest.mark.parametrize("name", LATER)
+def test_source_that_breaks_later_is_refused(port, name):
+    first = simulated.Random(2).randbytes(POOL)
+    state, result = begun(port, Source(itertools.chain(first, LATER[name], fresh_bytes(3))))
+    assert result == 0
+    assert drawn(port, state) == (BROKEN, 0)
+
+
+@pytest.mark.attack(3)
+def test_source_that_repeats_its_calls_is_refused(port):
+    first, second = (simulated.Random(seed).randbytes(POOL) for seed in (1, 2))
+    state, result = begun(port, Source(itertools.chain(first, itertools.cycle(second))))
+    assert result == 0
+    results = [drawn(port, state)[0] for _ in range(POOL // 8 + 1)]
+    assert (results[:-1], results[-1]) == ([0] * (POOL // 8), BROKEN)
+
+
+def test_read_bytes_leave_the_pool(port):
+    source = Source(fresh_bytes())
+    state, result = begun(port, source)
+    assert result == 0
+    assert source.given[:16] not in bytes(state)
+    assert drawn(port, state)[0] == 0
+    assert source.given[POOL : POOL + 8] not in bytes(state)
+    assert source.given[POOL + 8 : POOL + 24] in bytes(state)
+    port.core.ldp_random_end(state)
+    assert source.given[POOL + 8 : POOL + 24] not in bytes(state)
+    assert drawn(port, state) == (SHORT, 0)
+
+
+@pytest.mark.attack(3)
+def test_memoized_question_has_no_direct_draw(port):
+    question = {
+        **studies.YES_NO,
+        "mechanism": {
+            "name": "memoized",
+            "of": "randomized_response",
+            "epsilon": "2",
+            "instantaneous_epsilon": "1",
+        },
+    }
+    table = table_of(Study(studies.document(question)).questions[0])
+    state, _ = begun(port, Source(fresh_bytes()))
+    value, payload = Value(CHOICE, 1, 0), (ctypes.c_ubyte * 1)()
+    assert port.core.ldp_draw(ctypes.byref(table), ctypes.byref(value), state, None, payload) == MEMORY
+
+
+def test_pooled_bytes_give_the_same_payloads_as_recorded_bytes(port):
+    source = Source(fresh_bytes())
+    state, _ = begun(port, source)
+    pooled = [drawn(port, state, index % 2) for index in range(300)]
+    recorded = Source(source.given[POOL:])
+    port.core.ldp_random_begin_recorded(state, recorded.fill, None)
+    assert pooled == [drawn(port, state, index % 2) for index in range(300)]
