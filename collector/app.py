@@ -39,7 +39,7 @@ from collector.reports.limits import UploadLimits
 from collector.reports.rules import RuleBook, Rules
 from collector.reports.writer import Change, Work, Writer
 from collector.settings import TOKEN_VARIABLE, Settings, server_settings
-from collector.studies import CurrentStudies, load_keys
+from collector.studies import CurrentStudies
 from collector.tickets.issue import refuse_issuers
 from ldp_client.documents.errors import InputError
 from schemas import Study
@@ -147,7 +147,6 @@ def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
         settings=settings,
         today=today,
         database=database,
-        signers=load_keys(settings.signing_keys),
         metrics=metrics,
         rules=rules,
         current=CurrentStudies(database),

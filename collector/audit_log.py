@@ -20,7 +20,7 @@ from collector.models import AuditRow
 from collector.problems import ProblemError
 
 # Names of actors without a named key; no key's name has parentheses.
-BY_TOKEN, BY_SIGNATURE, BY_SERVER = "(token)", "(signature)", "(server)"
+BY_TOKEN, BY_SERVER = "(token)", "(server)"
 ID_BYTES = 16
 # Runs a function of a session in a separate transaction, which is durable on return.
 Act = Callable[[Callable[[Session], Any]], Any]

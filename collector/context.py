@@ -21,7 +21,6 @@ from collector.reports.writer import Writer
 from collector.settings import Settings
 from collector.store import StudyOverview
 from collector.studies import CurrentStudies
-from ldp_client.core.public_keys import PublicKey
 
 EXTENSION = "ldpkit"
 
@@ -32,7 +31,6 @@ class Collector:
 
     Attributes:
         today: the clock, which only knows days.
-        signers: keys whose signature allows publishing.
         parsing: room for the bytes of bodies that are being inflated, parsed and checked.
         exports: room for streams, each of which occupies a thread as long as its reader takes.
         upkeep: room for one upkeep that an operator has asked for.
@@ -42,7 +40,6 @@ class Collector:
     settings: Settings
     today: Callable[[], date]
     database: Database
-    signers: tuple[PublicKey, ...]
     metrics: Metrics
     rules: RuleBook
     current: CurrentStudies

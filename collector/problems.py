@@ -53,7 +53,6 @@ MALFORMED_JSON = Kind("malformed-json", 400, "Send one well-formed JSON value in
 MALFORMED_ENCODING = Kind("malformed-encoding", 400, "Compress the whole body once.")
 UNAUTHORIZED = Kind("unauthorized", 401, "Send 'Authorization: Bearer <key>'.")
 FORBIDDEN = Kind("forbidden", 403, "Use a key with the role that is named.")
-SIGNATURE_REFUSED = Kind("signature-refused", 403, "Sign the study as it is, with a key that is trusted.")
 TICKET_NEEDED = Kind(
     "ticket-needed", 401, "Send one report with an unused ticket in LDPKit-Ticket, or with its token."
 )

@@ -120,7 +120,6 @@ class Settings:
     grace_days: int = _setting(7, _whole(0, MOST_DAYS), "days after `closes` on which reports are taken")
     upload_rate: float = _setting(0.0, _number, "reports a second for one process; 0 for no limit")
     ticket_key: str | None = _setting(None, _secret, "hides which ticket let which report in")
-    signing_keys: str | None = _setting(None, _text, "a file of public keys that publish what they signed")
     cors_origins: tuple[str, ...] = _setting((), _origins, "sites whose pages may send reports")
     frame_ancestors: tuple[str, ...] = _setting((), _origins, "sites whose pages may frame a study's page")
     ohttp_keys: str | None = _setting(None, _text, "a file of a gateway's keys")

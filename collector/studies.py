@@ -1,17 +1,12 @@
-"""Published studies: publishing, versions, signatures, and what devices are served.
-
-Publishing needs an operator's key or a trusted signature.
-"""
+"""Published studies: publishing, versions, signatures, and what devices are served."""
 
 from __future__ import annotations
 
 import json
-import re
 import time
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import date
-from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -23,7 +18,6 @@ from collector import store
 from collector.db import Database
 from collector.models import DocumentRow, StudyRow
 from collector.problems import (
-    SIGNATURE_REFUSED,
     STUDY_CONFLICT,
     STUDY_FINISHED,
     STUDY_INVALID,
@@ -35,9 +29,7 @@ from collector.problems import (
 )
 from collector.tickets.codes import has_tickets
 from collector.tickets.issue import is_issuers
-from ldp_client.core.public_keys import PublicKey
-from ldp_client.device.policy import verify_study
-from ldp_client.documents.errors import InputError, RefusedError, StudyError
+from ldp_client.documents.errors import StudyError
 from ldp_client.documents.signed import Signature, signed_json
 from schemas import Study
 from schemas.names import title_above
@@ -54,7 +46,6 @@ MOST_ORIGINS = 2048
 # The length of the issuers of one study, whose key leaves room for the others: two origins of any length.
 MOST_ORIGINS_OF_STUDY = 600
 MEMOIZED = "memoized"
-PEM = re.compile(r"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
 Document = dict[str, Any]
 
 
@@ -185,40 +176,6 @@ def _locked(session: Session, study_id: str) -> StudyRow:
     return row
 
 
-def load_keys(path: str | None) -> tuple[PublicKey, ...]:
-    """Return the public keys in a file of PEM blocks, none without a path. Raises InputError."""
-    if path is None:
-        return ()
-    try:
-        text = Path(path).read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"setting signing_keys: cannot read {path}: {error}", code="keys.signing_keys_not_readable"
-        ) from None
-    keys = tuple(PublicKey.from_pem(block) for block in PEM.findall(text))
-    if not keys:
-        raise InputError(
-            f"setting signing_keys: {path} has no public key in PEM", code="keys.no_public_key_in_file"
-        )
-    return keys
-
-
-def signed_by(signed: SignedStudy, keys: Sequence[PublicKey]) -> SignedStudy:
-    """Return the study with only the signatures of these keys. Raises ProblemError if any is wrong.
-
-    The collector cannot verify other signatures. If it kept a false one, that would block the true signature,
-    and devices that know its key.
-    """
-    ids = {key.id for key in keys}
-    theirs = [signature for signature in signed.signatures if signature.key in ids]
-    for signature in theirs:
-        try:
-            verify_study(SignedStudy(signed.study, [signature]), keys)
-        except RefusedError as error:
-            raise ProblemError(SIGNATURE_REFUSED, str(error), "signatures") from None
-    return SignedStudy(signed.study, theirs)
-
-
 def publish_signed(
     session: Session, signed: SignedStudy, publish: Callable[[Session, Study], bool] = publish
 ) -> bool:
@@ -232,26 +189,6 @@ def publish_signed(
     for signature in signed.signatures:
         store.add_signature(session, document, signature)
     return is_new
-
-
-def is_published(session: Session, signed: SignedStudy) -> bool:
-    """Return True if the study's current version is this one, with all these signatures.
-
-    Raises ProblemError for an earlier version, and for a deleted study.
-    """
-    study = signed.study
-    document, state = store.find_document(session, study.id), store.study_state(session, study.id)
-    if state is None or document is None:
-        return False
-    if state.deleted:
-        raise deleted_study(study.id)
-    if document.version > study.version:
-        raise ProblemError(STUDY_OUTDATED, f"version {document.version} is published", "version")
-    if (document.version, document.digest) != (study.version, study.digest):
-        return False
-    # A stored signature is never replaced.
-    signers = {row.key for row in store.signatures(session, document)}
-    return all(signature.key in signers for signature in signed.signatures)
 
 
 def fetch_signed(session: Session, study_id: str, version: int | None) -> str:

@@ -66,16 +66,6 @@ def acting_key() -> Key:
     return key
 
 
-def given_key(needed: Role, of_some: bool = False) -> Key | None:
-    """Return the request's key with that role, or None if the request has no key.
-
-    Raises ProblemError for a wrong key.
-    """
-    if "Authorization" not in request.headers and OWN_PAGE not in request.headers:
-        return None
-    return authorize(needed, of_some)
-
-
 def withdrawing_key(report_id: str) -> Key | None:
     """Return the operator's key of a withdrawal, or None if it has the secret of the report's id.
 
@@ -83,10 +73,9 @@ def withdrawing_key(report_id: str) -> Key | None:
     """
     secret = request.headers.get(WITHDRAWAL_HEADER.name)
     if secret is None:
-        key = given_key(Role.OPERATE)
-        if key is None:
+        if "Authorization" not in request.headers and OWN_PAGE not in request.headers:
             raise ProblemError(WITHDRAWAL_UNPROVEN, "neither the report's secret nor a key came with this")
-        return key
+        return authorize(Role.OPERATE)
     try:
         matches = report_id_of(bytes.fromhex(WITHDRAWAL_HEADER.read(secret))) == report_id
     except ProblemError:
@@ -94,11 +83,6 @@ def withdrawing_key(report_id: str) -> Key | None:
     if not matches:
         raise ProblemError(WITHDRAWAL_REFUSED, "the id was not made of this secret")
     return None
-
-
-def no_key() -> ProblemError:
-    """Return the problem of a request that needs a key and has none."""
-    return ProblemError(UNAUTHORIZED, "the request has no bearer token", headers=CHALLENGE)
 
 
 def _key_of_request() -> Key:
@@ -114,5 +98,5 @@ def _key_of_request() -> Key:
         return keys.find_session(request.cookies[COOKIE])
     scheme, _, key = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not key.strip():
-        raise no_key()
+        raise ProblemError(UNAUTHORIZED, "the request has no bearer token", headers=CHALLENGE)
     return keys.find(key.strip())

@@ -8,7 +8,7 @@ from flask import Response, jsonify, make_response, request
 from sqlalchemy.orm import Session
 
 from collector import audit_log, store
-from collector.api.auth import acting_key, given_key, no_key, require_reach
+from collector.api.auth import acting_key, require_reach
 from collector.api.bodies import json_and_bytes
 from collector.api.openapi import JSON, Api, reference
 from collector.api.parameters import ENCODING, VERSION
@@ -17,16 +17,7 @@ from collector.keys import Role
 from collector.models import DocumentRow
 from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study, unknown_study
 from collector.reports.rules import Rules
-from collector.studies import (
-    Published,
-    close,
-    fetch_signed,
-    is_published,
-    publish,
-    publish_signed,
-    reopen,
-    signed_by,
-)
+from collector.studies import Published, close, fetch_signed, publish, publish_signed, reopen
 from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
 from ldp_client.device.requests import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError
@@ -48,45 +39,19 @@ CACHE_CONTROL = "public, max-age=60"
     statuses=(200, 201),
     headers=(ENCODING,),
     body={JSON: {"anyOf": [reference("Study"), reference("SignedStudy")]}},
-    is_provable=True,
+    role=Role.PUBLISH,
+    of_some=True,
 )
 def publish_study() -> Response:
-    """Publish a study, or a new version of one; a published version never changes.
-
-    Without a key, a study can be published if a trusted key signed it; only trusted signatures are stored.
-    """
-    collector = current_collector()
-    signed, by = read_signed()
-    # A signed study is public: its repetition by strangers keeps no upload waiting.
-    with collector.database.read() as session:
-        if is_published(session, signed):
-            return _published(signed.study, 200)
-    _check_taken(Rules.of(signed.study), collector.settings.body_limit)
-    return publish_by(publish, signed, by)
+    """Publish a study, or a new version of one; a published version never changes."""
+    signed = read_signed()
+    _check_taken(Rules.of(signed.study), current_collector().settings.body_limit)
+    return publish_by(publish, signed)
 
 
-def read_signed() -> tuple[SignedStudy, str]:
-    """Return the request's study, with the signatures to store, and the name of who publishes it.
-
-    Raises ProblemError, StudyError.
-    """
-    collector = current_collector()
-    key = given_key(Role.PUBLISH, of_some=True)
-    if key is None and not collector.signers:
-        raise no_key()
-    brought = _read_study()
-    trusted = signed_by(brought, collector.signers)
-    if key is None:
-        if not trusted.signatures:
-            raise no_key()
-        return trusted, audit_log.BY_SIGNATURE
-    require_reach(key, brought.study.id)
-    return brought, key.name
-
-
-def publish_by(publish_here: Callable[[Session, Study], bool], signed: SignedStudy, by: str) -> Response:
-    """Publish a study with this function, and return the response. by: the name of who publishes it."""
-    collector, study, host = current_collector(), signed.study, request.host
+def publish_by(publish_here: Callable[[Session, Study], bool], signed: SignedStudy) -> Response:
+    """Publish a study with this function, and return the response."""
+    collector, study, host, by = current_collector(), signed.study, request.host, acting_key().name
 
     def act(session: Session) -> bool:
         is_new = publish_signed(session, signed, publish_here)
@@ -136,14 +101,20 @@ def _check_taken(rules: Rules, limit: int) -> None:
         raise StudyError("questions", problem, code="study.reports_too_large")
 
 
-def _read_study() -> SignedStudy:
-    """Read the study in the body; a plain study has no signatures. Raises ProblemError, StudyError."""
+def read_signed() -> SignedStudy:
+    """Read the study in the body; a plain study has no signatures.
+
+    Raises ProblemError also for a study that the request's key is not for, and StudyError.
+    """
     document, body = json_and_bytes(MAX_SIGNED_BYTES)
     if isinstance(document, dict) and document.get("format") == FORMAT:
-        return SignedStudy.from_json(body)
-    if len(body) > MAX_BYTES:
+        signed = SignedStudy.from_json(body)
+    elif len(body) > MAX_BYTES:
         raise ProblemError(BODY_TOO_LARGE, f"the body is above {MAX_BYTES} bytes")
-    return SignedStudy(Study(document), [])
+    else:
+        signed = SignedStudy(Study(document), [])
+    require_reach(acting_key(), signed.study.id)
+    return signed
 
 
 @studies.operation(

@@ -62,7 +62,8 @@ def current_node() -> Node:
 
 def publish() -> Response:
     """Publish a secure sum that names this node: return 201, or 200 if it is published already."""
-    return publish_by(current_node().publish, *read_signed())
+    authorize(Role.PUBLISH, of_some=True)
+    return publish_by(current_node().publish, read_signed())
 
 
 def close(study_id: str) -> Response:

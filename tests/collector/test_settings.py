@@ -66,7 +66,7 @@ def test_wrong_settings_are_one_clear_line(values, code):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["ticket_key", "database", "ohttp_keys", "signing_keys"])
+@pytest.mark.parametrize("name", ["ticket_key", "database", "ohttp_keys"])
 @pytest.mark.parametrize("value", ["false", "1234567890123456"])
 def test_non_text_value_in_a_settings_file_is_rejected(tmp_path, name, value):
     file = tmp_path / "ldpkit.toml"

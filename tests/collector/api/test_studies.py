@@ -1,4 +1,4 @@
-"""Publish, fetch and close; publish on the strength of a signature."""
+"""Publish, fetch and close studies, signed or not."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import pytest
 from ldp_client import mechanism_for
 from ldp_client.device.arguments import load_public_key
 from ldp_client.device.policy import verify_study
-from ldp_client.documents.errors import InputError
 from ldp_client.documents.signed import MOST_SIGNATURES, Signature
 from schemas import Report, Study
 from schemas.signing import new_key, sign_study
 from schemas.study import SignedStudy
 from tests.collector.answered import problem, refusal
 from tests.collector.conftest import build_report, build_study
-from tests.kit.errors import raises
 
 JSON = "application/json"
 
@@ -106,14 +104,6 @@ def signed(study, pairs):
     return [sign_study(study, private.encode()) for private, _ in pairs]
 
 
-@pytest.fixture
-def trusting(make_harness, pairs, tmp_path):
-    """A collector that trusts two keys."""
-    file = tmp_path / "keys.pem"
-    file.write_text("A comment.\n".join(public for _, public in pairs))
-    return make_harness("trusting.sqlite3", signing_keys=str(file))
-
-
 def post(harness, signed, **headers):
     text = signed if isinstance(signed, str) else signed.to_json()
     return harness.client.post("/v1/studies", data=text, content_type=JSON, headers=headers)
@@ -125,81 +115,42 @@ def fetched(harness, **query):
     return SignedStudy.from_json(response.data)
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_trusted_signature_publishes_a_study_without_a_key(trusting, study, signed, pairs, place):
-    assert [post(trusting, signed[place]).status_code for _ in range(2)] == [201, 200]
-    served = fetched(trusting)
-    assert served.to_json() == signed[place].to_json()
-    key = load_public_key(pairs[place][1])
-    assert verify_study(served, [key]) == [key]
-    assert trusting.client.get("/v1/studies/habits").data == study.canonical()
+def test_published_signatures_are_served_and_never_replaced(empty, study, signed, pairs):
+    stranger = sign_study(study, new_key()[0].encode())
+    assert refusal(post(empty, signed[0]))[0] == "unauthorized"
+    for one, status in zip([*signed, stranger, stranger], (201, 200, 200, 200)):
+        assert post(empty, one, **empty.operator).status_code == status
+    keys = sorted(signature.key for one in (*signed, stranger) for signature in one.signatures)
+    assert [signature.key for signature in fetched(empty).signatures] == keys
+    assert empty.client.get("/v1/studies/habits").data == study.canonical()
+    junk = [Signature(f"{number:064x}", b"x") for number in range(MOST_SIGNATURES)]
+    for wrong in (junk, [Signature(keys[0], b"x")]):
+        post(empty, SignedStudy(study, wrong), **empty.operator)
+    assert len(fetched(empty).signatures) == MOST_SIGNATURES
+    assert verify_study(fetched(empty), [load_public_key(public) for _, public in pairs])
 
 
-def test_old_versions_are_not_published_again(trusting, make_study, pairs):
+def test_each_version_keeps_its_signatures(empty, make_study, pairs):
     private = pairs[1][0].encode()
     old, new = (sign_study(make_study(version), private) for version in (1, 2))
-    assert [post(trusting, one).status_code for one in (old, new)] == [201, 201]
-    assert refusal(post(trusting, old)) == ("study-outdated", "version")
-    other = sign_study(make_study(2, title="Other"), private)
-    assert refusal(post(trusting, other)) == ("study-conflict", "version")
-    assert fetched(trusting).to_json() == new.to_json()
-    assert fetched(trusting, version=1).to_json() == old.to_json()
+    assert refusal(empty.client.get("/v1/studies/habits/signed"))[0] == "study-unknown"
+    assert [post(empty, one, **empty.operator).status_code for one in (old, new)] == [201, 201]
+    assert refusal(post(empty, old, **empty.operator)) == ("study-outdated", "version")
+    assert [fetched(empty, version=version).to_json() for version in (1, 2)] == [old.to_json(), new.to_json()]
+    post(empty, make_study(3).canonical().decode(), **empty.operator)
+    assert refusal(empty.client.get("/v1/studies/habits/signed"))[0] == "study-unsigned"
 
 
-def test_other_signatures_need_a_key(trusting, habits, study, signed):
-    stranger = sign_study(study, new_key()[0].encode())
-    assert refusal(post(trusting, stranger))[0] == "unauthorized"
-    assert refusal(trusting.client.get("/v1/studies/habits/signed"))[0] == "study-unknown"
-    assert refusal(post(trusting, stranger, Authorization="Bearer wrong"))[0] == "unauthorized"
-    assert post(trusting, stranger, **trusting.operator).status_code == 201
-    assert fetched(trusting).to_json() == stranger.to_json()
-    assert refusal(post(habits, signed[0]))[0] == "unauthorized"
-    assert refusal(habits.client.get("/v1/studies/habits/signed"))[0] == "study-unsigned"
-
-
-@pytest.mark.attack(16)
-def test_wrong_signature_is_rejected_even_from_an_operator(trusting, make_study, signed):
-    """Publish an edited study with the signatures of the right one."""
-    forged = SignedStudy(make_study(title="Worse"), signed[0].signatures)
-    spoilt = SignedStudy(make_study(), [*signed[0].signatures, Signature(signed[1].signatures[0].key, b"x")])
-    for study in (forged, spoilt):
-        for headers in ({}, trusting.operator):
-            assert refusal(post(trusting, study, **headers)) == ("signature-refused", "signatures")
-    assert trusting.client.get("/v1/studies/habits").status_code == 404
-
-
-def test_signatures_accumulate_and_are_never_replaced(trusting, study, signed, pairs):
-    junk = [Signature(f"{number:064x}", b"x") for number in range(MOST_SIGNATURES)]
-    # What a stranger adds to a trusted signature is not kept: it could use up the places of others.
-    assert post(trusting, SignedStudy(study, [*signed[0].signatures, *junk[:-1]])).status_code == 201
-    assert fetched(trusting).to_json() == signed[0].to_json()
-    post(trusting, signed[1])
-    keys = sorted(signature.key for one in signed for signature in one.signatures)
-    assert [signature.key for signature in fetched(trusting).signatures] == keys
-    post(trusting, SignedStudy(study, junk), **trusting.operator)
-    assert len(fetched(trusting).signatures) == MOST_SIGNATURES
-    spoilt = SignedStudy(study, [Signature(keys[0], b"x")])
-    assert post(trusting, spoilt, **trusting.operator).status_code == 403
-    assert verify_study(fetched(trusting), [load_public_key(public) for _, public in pairs])
-
-
-def test_a_malformed_envelope_names_its_field(trusting, signed):
+def test_a_malformed_envelope_names_its_field(empty, signed):
     document = json.loads(signed[0].to_json())
     document["signatures"][0]["key"] = "x"
-    assert refusal(post(trusting, json.dumps(document))) == ("study-invalid", "signatures[0].key")
+    assert refusal(post(empty, json.dumps(document), **empty.operator)) == (
+        "study-invalid",
+        "signatures[0].key",
+    )
     document = json.loads(signed[0].to_json())
     document["study"] = document["study"].replace('"version":1', '"version":0')
-    assert refusal(post(trusting, json.dumps(document)))[0] == "study-invalid"
-
-
-@pytest.mark.parametrize("text", ["", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "é"])
-def test_a_file_without_keys_is_refused(make_harness, tmp_path, text):
-    file = tmp_path / "keys.pem"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError):
-        make_harness(signing_keys=str(file))
-    with raises(InputError, "keys.signing_keys_not_readable"):
-        make_harness(signing_keys=str(tmp_path / "nosuch"))
+    assert refusal(post(empty, json.dumps(document), **empty.operator))[0] == "study-invalid"
 
 
 @pytest.mark.attack(15)
