@@ -11,8 +11,8 @@ from collector.api.auth import acting_key
 from collector.api.openapi import Api
 from collector.api.parameters import AFTER, DELETIONS, FORMAT, VERSION
 from collector.context import current_collector
-from collector.exports.formats import FORMATS, MEDIA_TYPE
 from collector.keys import Role
+from collector.reports.formats import FORMATS, MEDIA_TYPE
 from collector.reports.paging import open_export
 from collector.reports.sums import summary_text
 from collector.store import count_withdrawn

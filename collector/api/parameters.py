@@ -9,8 +9,8 @@ from typing import Any
 
 from flask import request
 
-from collector.exports.formats import FORMATS
 from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
+from collector.reports.formats import FORMATS
 from collector.reports.intake import TICKET
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.fields import Day, Hex, Identifier, Integer, OneOf, Text

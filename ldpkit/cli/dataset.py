@@ -20,9 +20,9 @@ from typing import IO, NamedTuple
 
 from pyarrow.parquet import ParquetWriter
 
-from collector.exports.columns import rows_batch, schema_of
-from collector.exports.store import Store, digest_of
 from ldp_client.documents.errors import InputError, LdpkitError
+from ldpkit.cli.columns import rows_batch, schema_of
+from ldpkit.cli.store import Store, digest_of
 from schemas import Report, Study
 
 FORMAT = "ldpkit.dataset/1"

@@ -19,7 +19,7 @@ from ldpkit.cli.output import progress, show, warn
 from schemas.disk import STREAM, refuse_table, replacing
 
 if TYPE_CHECKING:
-    from collector.exports.dated import DatedReport
+    from ldpkit.cli.dated import DatedReport
     from schemas import Report, Study
 
     Read = TypeVar("Read", bound=Report)
@@ -149,7 +149,7 @@ def fetch_reports(client: Client, study_id: str, start: Start | None = None) -> 
 
 def fetch_dated(client: Client, study_id: str, start: Start) -> Iterator[DatedReport]:
     """Yield every report with the day on which it arrived, as `fetch_reports` does."""
-    from collector.exports.dated import DatedReport
+    from ldpkit.cli.dated import DatedReport
 
     return _fetch(client, study_id, "dated", DatedReport.from_line, start)
 
@@ -178,8 +178,8 @@ def _fetch_once(
     client: Client, study_id: str, form: str, parse: Callable[[bytes], Read], start: Start, after: str
 ) -> Iterator[Read]:
     """Yield the reports after an id. Raises PassingError if the end line is missing."""
-    from collector.exports.dated import MOST_AROUND
     from ldp_client.documents.report import MAX_BYTES
+    from ldpkit.cli.dated import MOST_AROUND
 
     query = {"format": form, "after": after, "deletions": start.deletions if after else None}
     path = (

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, NamedTuple
 
-from collector.exports.dated import DatedReport
+from ldpkit.cli.dated import DatedReport
 from schemas import Report
 from schemas.disk import STREAM, no_formula, replacing
 from schemas.export_end import end_line
@@ -120,7 +120,7 @@ def _cell(value: str | float | None) -> str | float:
 def _write_parquet(names: Names, rows: Iterator[tuple[Report, Cells]], file: IO[str]) -> None:
     from pyarrow.parquet import ParquetWriter
 
-    from collector.exports.columns import rows_batch, schema_of
+    from ldpkit.cli.columns import rows_batch, schema_of
 
     schema = schema_of(*names)
     with ParquetWriter(file.buffer, schema, write_page_checksum=True) as writer:  # type: ignore[attr-defined]

@@ -7,10 +7,10 @@ import json
 import pandas
 import pytest
 
-from collector.exports.dated import DatedReport
 from ldp_client.device import http
 from ldp_client.documents.errors import InputError, ReportError, TransferError
 from ldpkit.cli.client import Client
+from ldpkit.cli.dated import DatedReport
 from ldpkit.cli.exporting import fetch_reports
 from schemas import Report
 from schemas.export_end import end_line

@@ -6,7 +6,7 @@ import csv
 
 import pyarrow.parquet
 
-from collector.exports.dated import DatedReport
+from ldpkit.cli.dated import DatedReport
 from ldpkit.cli.report_files import write_table
 from schemas import Study
 from summaries.decoding import Decoding

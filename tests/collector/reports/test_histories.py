@@ -16,8 +16,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from collector.exports.dated import DatedReport
 from collector.reports import paging as exporting
+from ldpkit.cli.dated import DatedReport
 from summaries import Summary, summarize
 from tests.collector.answered import AwayError
 from tests.collector.conftest import TODAY, Harness, build_report, build_study

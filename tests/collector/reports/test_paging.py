@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from collector.exports.formats import FORMATS
 from collector.problems import ProblemError
 from collector.reports import paging
+from collector.reports.formats import FORMATS
 from collector.reports.paging import open_export
 from tests.collector.answered import problem
 from tests.kit.deleting import delete_reports, delete_study

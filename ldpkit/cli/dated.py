@@ -31,9 +31,4 @@ class DatedReport(Report):
 
     def to_line(self) -> str:
         """Return the line of a dated export, without its line end."""
-        return dated_line(self.day.encode(), self.to_json().encode()).decode()
-
-
-def dated_line(day: bytes, report: bytes) -> bytes:
-    """Return a report's text and its day as one JSON text."""
-    return b'{"day":"%s","report":%s}' % (day, report)
+        return f'{{"day":"{self.day}","report":{self.to_json()}}}'

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from collector.exports.store import Store
 from ldp_client.documents.errors import InputError, MissingExtraError, TransferError, UsageError
+from ldpkit.cli.store import Store
 from summaries.engines.stores import opened
 from tests.collector.downloads import Many, contents
 from tests.kit.errors import raises
@@ -53,7 +53,7 @@ def test_store_and_folder_receive_the_same_bytes(served, many, tmp_path, monkeyp
     assert many.write(store.address) == parts
     path = f"{STUDY}/{parts[0].path}"
     # In several parts, as what is long goes.
-    monkeypatch.setattr("collector.exports.store.ONE_PUT", 5 << 20)
+    monkeypatch.setattr("ldpkit.cli.store.ONE_PUT", 5 << 20)
     store.write("long", (root / path).open("rb"))
     assert store.paths("") == sorted([*local, "long"])
     for name, content in {**local, "long": local[path]}.items():

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from collector.db import problem_of
-from collector.exports.dated import dated_line
 from collector.reports.paging import Export
 from collector.store import PackedReport
 from schemas.export_end import end_line
@@ -53,7 +52,7 @@ def _plain(export: Export, row: Sequence[Any]) -> bytes:
 
 
 def _dated(export: Export, row: Sequence[Any]) -> bytes:
-    return dated_line(str(row[3]).encode(), _plain(export, row[:3]))
+    return b'{"day":"%s","report":%s}' % (str(row[3]).encode(), _plain(export, row[:3]))
 
 
 FORMATS = {"ndjson": Format(_plain), "dated": Format(_dated, dated=True)}

@@ -14,11 +14,11 @@ from pyarrow import parquet
 from sqlalchemy.exc import OperationalError
 
 from collector import store
-from collector.exports.dated import DatedReport
-from collector.exports.formats import FORMATS, CutOffError, Format
 from collector.reports import paging
+from collector.reports.formats import FORMATS, CutOffError, Format
 from ldp_client.documents.errors import TransferError
 from ldpkit.cli.client import PassingError
+from ldpkit.cli.dated import DatedReport
 from ldpkit.cli.exporting import whole_export
 from ldpkit.cli.report_files import write_reports
 from schemas import Report

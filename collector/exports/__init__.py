@@ -1,1 +1,0 @@
-"""Export of reports: streams in several formats, and complete downloads."""
