@@ -296,7 +296,7 @@ class KeyChecks:
         log_throttled(logging.WARNING, line)
         if seconds:
             return ProblemError(TOO_MANY_KEYS, "too many wrong keys came; a right one is taken at any time")
-        self._wrong.settle(1, 1)
+        self._wrong.take()
         return ProblemError(UNAUTHORIZED, unknown, headers=CHALLENGE)
 
     def _read_hashes(self) -> frozenset[bytes]:

@@ -102,11 +102,11 @@ DEBT_SECONDS = 10.0
 
 
 class TokenBucket:
-    """Holds up to BURST_SECONDS of `rate` tokens, and gains `rate` a second. rate: 0 for no limit.
+    """Holds up to BURST_SECONDS of `rate` tokens, and gains `rate` a second.
 
     Each stored report takes a token, after it is stored. Rejected reports and duplicates take no token. A
     full bucket admits a batch of any size, so that no batch is rejected forever. Its debt is at most
-    DEBT_SECONDS (or one report, if that is more). Batches being written hold back only other batches.
+    DEBT_SECONDS (or one report, if that is more).
     """
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -116,40 +116,21 @@ class TokenBucket:
         self._most = rate * BURST_SECONDS
         self._least = -max(1.0, rate * DEBT_SECONDS)
         self._tokens = self._most
-        self._promised = 0
         self._filled = clock()
 
     def let_in(self, reports: int) -> float:
-        """Return 0 if so many reports may enter now (then call settle), else the seconds to wait."""
-        if self._rate == 0:
-            return 0.0
+        """Return 0 if so many reports may enter now, else the seconds to wait. It takes no token."""
         with self._lock:
-            self._fill()
-            promised = self._promised if reports > 1 else 0
-            missing = min(reports, self._most) - (self._tokens - promised)
-            if missing <= 0:
-                self._promised += reports if reports > 1 else 0
+            now = self._clock()
+            self._tokens = min(self._most, self._tokens + (now - self._filled) * self._rate)
+            self._filled = now
+            missing = min(reports, self._most) - self._tokens
             return max(0.0, min(missing, self._most - self._least) / self._rate)
 
-    def has_spare(self) -> bool:
-        """Return True if more than half of the tokens are left."""
+    def take(self, stored: int = 1) -> None:
+        """Take a token for each stored report."""
         with self._lock:
-            self._fill()
-            return self._tokens > self._most / 2
-
-    def settle(self, reports: int, stored: int) -> None:
-        """Take tokens for the stored reports, and release the promise for the admitted reports."""
-        if self._rate == 0:
-            return
-        with self._lock:
-            self._fill()
-            self._promised -= reports if reports > 1 else 0
             self._tokens = max(self._tokens - stored, self._least)
-
-    def _fill(self) -> None:
-        now = self._clock()
-        self._tokens = min(self._most, self._tokens + (now - self._filled) * self._rate)
-        self._filled = now
 
 
 LOGGER = logging.getLogger("collector")

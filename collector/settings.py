@@ -118,7 +118,7 @@ class Settings:
     body_limit: int = _setting(1 << 20, _whole(1, 1 << 40), "bytes of the largest body, also inflated")
     lock_timeout: float = _setting(2.0, _number, "seconds that a write waits for a locked database")
     grace_days: int = _setting(7, _whole(0, MOST_DAYS), "days after `closes` on which reports are taken")
-    upload_rate: float = _setting(0.0, _number, "reports a second for one process; 0 for no limit")
+    upload_rate: float = _setting(0.0, _number, "reports a second to one study, in a process; 0 for no limit")
     ticket_key: str | None = _setting(None, _secret, "hides which ticket let which report in")
     cors_origins: tuple[str, ...] = _setting((), _origins, "sites whose pages may send reports")
     frame_ancestors: tuple[str, ...] = _setting((), _origins, "sites whose pages may frame a study's page")

@@ -102,14 +102,10 @@ def submit(
     ticket: what a single report spends. Raises ProblemError for a study that is not published, and when too
     many reports arrive.
     """
-    upload = Upload(study_id, reports, ticket)
-    outcomes: Outcomes
-    if collector.limits.unlimited or not reports:
-        outcomes = collector.writer.upload(upload)
-        return outcomes
-    with collector.limits.letting_in(study_id, len({report.id for report in reports})) as stored:
-        outcomes = collector.writer.upload(upload)
-        stored.count = outcomes.count(Receipt.STORED)
+    if reports:
+        collector.limits.let_in(study_id, len(reports))
+    outcomes: Outcomes = collector.writer.upload(Upload(study_id, reports, ticket))
+    collector.limits.take(study_id, outcomes.count(Receipt.STORED))
     return outcomes
 
 

@@ -173,7 +173,7 @@ def _read_report(
         packed = rules.form.read(body)
         if packed is not None and packed.id.hex() == report_id:
             return packed
-    collector.limits.require_some(study_id)
+    collector.limits.let_in(study_id)
     with decoded(collector, body, encoding, min(MAX_BYTES, collector.settings.body_limit)) as text:
         report = Report.from_document(_parse_reports(text))
         if report.id != report_id:
@@ -199,7 +199,7 @@ def _accept_batch(collector: Collector, study_id: str, body: bytes, encoding: st
             intake.refuse_batch(rules)
             checked = rules.form.read_batch(text)
         if checked is None:
-            collector.limits.require_some(study_id)
+            collector.limits.let_in(study_id)
             members = _members_of(_parse_reports(text))
             checked = _check_members(collector, study_id, members)
     # 2. Store.

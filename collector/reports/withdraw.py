@@ -101,4 +101,4 @@ class Deletions:
             retry = {"Retry-After": str(math.ceil(seconds))}
             detail = "more deletions arrived than are made a second"
             raise ProblemError(TOO_MANY_DELETIONS, detail, headers=retry)
-        bucket.settle(1, 1)
+        bucket.take()

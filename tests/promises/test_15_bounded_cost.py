@@ -118,9 +118,9 @@ def fail_whole(monkeypatch: Patch) -> None:
 
 
 def share_rate(monkeypatch: Patch) -> None:
-    letting_in = UploadLimits.letting_in
-    shared = lambda limits, _study, reports: letting_in(limits, "all", reports)  # noqa: E731
-    monkeypatch.setattr(UploadLimits, "letting_in", shared)
+    for method in (UploadLimits.let_in, UploadLimits.take):
+        shared = lambda limits, _study, count=1, method=method: method(limits, "all", count)  # noqa: E731
+        monkeypatch.setattr(UploadLimits, method.__name__, shared)
 
 
 @pytest.mark.parametrize(
