@@ -11,7 +11,7 @@ from collector.models import UpkeepRow
 
 # How far a correct clock may be from the last upkeep, which runs with the first reports of a day.
 MOST_BACK = timedelta(7)
-MOST_AHEAD = timedelta(366)
+MOST_AHEAD = timedelta(31)
 FIRST_DAY = date(2026, 1, 1)
 
 
@@ -23,17 +23,6 @@ def utc_today() -> date:
 def last_day(session: Session) -> date | None:
     """Return the day of the last upkeep, None before the first."""
     return session.execute(select(UpkeepRow.day)).scalar()
-
-
-def is_vouched_for(session: Session, today: date) -> bool:
-    """Return True if earlier upkeeps confirm today's date, so that the server may delete by it.
-
-    False if the clock jumped today: that day counts as an upkeep's day from the first upload on.
-    """
-    row = session.execute(select(UpkeepRow.day, UpkeepRow.jumped)).first()
-    if row is None or abs(today - row.day) > MOST_BACK:
-        return False
-    return row.jumped is None or today > row.jumped
 
 
 def doubt_of(session: Session, today: date) -> str:

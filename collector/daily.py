@@ -23,7 +23,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from collector import audit_log, store
-from collector.clock import MOST_BACK, doubt_of
+from collector.clock import doubt_of
 from collector.db import LOCK_NOT_AVAILABLE, Database, is_of_all, one_line
 from collector.limiter import log_throttled
 from collector.models import Base, UpkeepRow
@@ -179,23 +179,16 @@ def _take_day(session: Session, today: date) -> tuple[date | None, bool]:
     Returns the first day that may be out of order, None if it was done; and whether today's reports are to be
     put in order too, because a study was closed.
     """
-    new = insert_new(session, cast(Table, UpkeepRow.__table__), ["day"]).values(day=today, jumped=today)
-    row = session.execute(select(UpkeepRow.day, UpkeepRow.jumped, UpkeepRow.closed).with_for_update()).first()
+    new = insert_new(session, cast(Table, UpkeepRow.__table__), ["day"]).values(day=today)
+    row = session.execute(select(UpkeepRow.day, UpkeepRow.closed).with_for_update()).first()
     if row is None:
         # If several processes try, only one inserts the row.
         is_first = session.execute(new.returning(UpkeepRow.day)).scalar() is not None
         return date.min if is_first else None, False
-    last, jumped, closed = row
+    last, closed = row
     if last == today and not closed:
         return None, False
-    if today > last + MOST_BACK or (jumped is not None and jumped > today):
-        # A future day in `jumped` must not cast doubt on days that are right by then.
-        jumped = today
-    if today > last + MOST_BACK:
-        LOGGER.warning(
-            "the last upkeep was on %s, and it is %s by this clock: see that it is right", last, today
-        )
-    session.execute(update(UpkeepRow).values(day=today, jumped=jumped, closed=False))
+    session.execute(update(UpkeepRow).values(day=today, closed=False))
     if last > today:
         # One day ahead may be another machine's clock after midnight. Correct it anyway: otherwise the next
         # day to end would count as done.

@@ -243,12 +243,10 @@ class SpentRow(Base):
 class UpkeepRow(Base):
     """One row: the day of the last upkeep (daily.py).
 
-    jumped: the last upkeep day that followed another so late that the clock may be wrong, or the first day.
     closed: whether a study was closed since.
     """
 
     __tablename__ = "upkeep"
 
     day: Mapped[date] = mapped_column(primary_key=True)
-    jumped: Mapped[date | None]
     closed: Mapped[bool] = mapped_column(server_default=false())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import date, timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from collector import audit_log, store, studies
 from collector.audit_log import Act
-from collector.clock import doubt_of, is_vouched_for
+from collector.clock import doubt_of
 from collector.models import StudyRow
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
@@ -24,7 +23,6 @@ from ldp_client.words.text import counted
 # Small enough that uploads hardly wait.
 REPORTS_AT_ONCE = 2000
 ACTION = "retention"
-LOGGER = logging.getLogger("collector")
 
 
 def delete_chosen(
@@ -180,8 +178,6 @@ def delete_overdue(
 ) -> int:
     """Delete a version's overdue reports, or at most about `most`; return how many.
 
-    The server waits until an upkeep of the last days has confirmed today's date.
-
     by: the name of a key, or BY_SERVER. Raises InputError if today's date is in doubt, so that a wrong clock
     deletes nothing.
     """
@@ -196,18 +192,9 @@ def _begin_overdue(session: Session, kept: Kept, today: date, by: str) -> bool:
         raise InputError(f"{doubt}: nothing was deleted", code="admin.retention_clock_in_doubt")
     _locked(session, kept.study)
     number = store.count_reports(session, kept.chosen)
-    is_right = by != audit_log.BY_SERVER or is_vouched_for(session, today)
     if not number:
         # Once a version's last day is over, the ids of its expired reports go too.
-        return kept.is_past and is_right
-    if not is_right:
-        LOGGER.warning(
-            "%s of %s were kept for long enough; they are deleted tomorrow, as no upkeep of the last days "
-            "says that today is right, or at once with `ldpkit expire`",
-            counted(number, "report"),
-            kept.study,
-        )
-        return False
+        return kept.is_past
     what = f"version {kept.version}, kept for {counted(kept.days, 'day')}: "
     # Deletion in several parts, as by a server's processes, logs the total at the first part.
     if not audit_log.is_recorded_today(session, by, ACTION, kept.study, what):

@@ -136,12 +136,12 @@ def test_implausible_clock_stores_nothing(habits, study, caplog, capsys, monkeyp
     """Set a server's clock years off: days that decide when reports are deleted must not be stored."""
     right = habits.day
     assert habits.put(build_report(study)).status_code == 201
-    for wrong in (date(1970, 1, 1), right - timedelta(8), right + timedelta(400)):
+    for wrong in (date(1970, 1, 1), right - timedelta(8), right + timedelta(32)):
         habits.day = wrong
         answer = habits.put(build_report(study))
         assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
     assert "nothing is stored until the clock is right" in caplog.text
-    habits.day = right + timedelta(300)
+    habits.day = right + timedelta(30)
     ahead = build_report(study)
     assert habits.put(ahead).status_code == 201
     habits.day = right
