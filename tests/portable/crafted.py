@@ -71,6 +71,12 @@ def tail_word(strips: Strips) -> int:
     return word_for(strips, LAST_STRIP, 0)
 
 
+def tail_curve(strips: Strips) -> int:
+    """The height of Laplace's curve over its tail, rounded down: only this height needs more digits."""
+    curve = strips._low(LAST_STRIP << POINT_BITS, STRIP_BITS + POINT_BITS, CURVE_BITS)
+    return (strips.scale * curve << STRIP_BITS) // strips.total
+
+
 def rejected_word(strips: Strips, strip: int) -> int:
     """A word for the greatest height of a strip, above the curve nearly everywhere in it."""
     return max(_words_of(strips, strip))[1]

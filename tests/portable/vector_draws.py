@@ -10,6 +10,9 @@ from tests.portable import crafted
 
 SEEDS = ("a", "b")
 UNDECIDED = ((0, False), (0, True), (17, True), (100, False))
+# A height of Laplace's tail in the upper half of its curve, and a draw of 8 units from the lowest strip.
+UPPER_HALF = 0x17039871521
+EIGHT_UNITS = crafted.one_draw(0, 1 << 20)
 LAPLACE_STRIPS = Strips(_identity, tail=True)
 NORMAL_STRIPS = Strips(_half_square, tail=False)
 
@@ -41,3 +44,8 @@ def laplace_heads() -> Iterator[bytes]:
         yield crafted.one_draw(crafted.rejected_word(strips, strip), 0xFFFFFFFF)
     yield bytes(12)
     yield b"\xff" * 12
+    # The tail's curve is 32 times as high as at the strip's edge: half of it is still inside.
+    curve = crafted.tail_curve(strips)
+    for height, digits in ((UPPER_HALF, b""), (curve - 1, b""), (curve, bytes(8)), (curve, b"\xff" * 8)):
+        word = crafted.word_for(strips, crafted.LAST_STRIP, height)
+        yield crafted.one_draw(word, 0, digits) + EIGHT_UNITS
