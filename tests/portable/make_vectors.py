@@ -6,7 +6,7 @@ Vectors never change once a release has them; a new mechanism brings new ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ldp_client import mechanism_for
@@ -22,6 +22,7 @@ from tests.portable.vector_askers import asker_studies, sectioned_studies
 from tests.portable.vector_authors import author_studies
 from tests.portable.vector_channels import channel_studies
 from tests.portable.vector_draws import laplace_heads, normal_heads
+from tests.portable.vector_edges import edge_draws
 from tests.portable.vector_languages import language_reports, language_studies
 from tests.portable.vector_public import public_reports, public_studies
 from tests.portable.vector_refusals import number_draws as refusable_draws
@@ -146,14 +147,19 @@ def _mechanism_file(
     asked = {name: Study(document).questions[0] for name, document in documents.items()}
     mechanisms = {name: mechanism_for(question) for name, question in asked.items()}
     older = asked if about == MECHANISM_TEXT else {}
+
+    def drawn(draws: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [
+            {**draw, **outcome(mechanisms[draw["study"]], draw, older.get(draw["study"]))} for draw in draws
+        ]
+
+    found = drawn(draws)
     return {
         "about": about,
         "studies": {
             name: {"study": documents[name], "integers": integers(mechanisms[name])} for name in documents
         },
-        "draws": [
-            {**draw, **outcome(mechanisms[draw["study"]], draw, older.get(draw["study"]))} for draw in draws
-        ],
+        "draws": [*found, *drawn(edge_draws(mechanisms, found))],
     }
 
 

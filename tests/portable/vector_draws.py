@@ -46,6 +46,8 @@ def laplace_heads() -> Iterator[bytes]:
     yield b"\xff" * 12
     # The tail's curve is 32 times as high as at the strip's edge: half of it is still inside.
     curve = crafted.tail_curve(strips)
+    rest = 0xFFFFFFFE
+    yield crafted.one_draw(crafted.word_for(strips, crafted.LAST_STRIP, curve - 1), rest) + EIGHT_UNITS
     for height, digits in ((UPPER_HALF, b""), (curve - 1, b""), (curve, bytes(8)), (curve, b"\xff" * 8)):
         word = crafted.word_for(strips, crafted.LAST_STRIP, height)
         yield crafted.one_draw(word, 0, digits) + EIGHT_UNITS

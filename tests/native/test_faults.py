@@ -1,0 +1,89 @@
+"""Faults in the core in C fail a vector: the conformance kit tells a wrong law from the right one."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from conformance.native import CORE, Port
+from conformance.run import cases
+from tests.kit.programs import need
+
+FAULTS = tomllib.loads(Path(__file__).with_name("faults.toml").read_text())["fault"]
+# A fault may loop or crash.
+SECONDS = 20
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory):
+    """A folder with the right object of each source."""
+    need("gcc")
+    folder = tmp_path_factory.mktemp("objects")
+    for source in CORE.glob("*.c"):
+        build(source, folder / f"{source.stem}.o")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """{first word of a case: pairs of case and expected answer}."""
+    found = {}
+    for case, expected in cases():
+        found.setdefault(case["case"].split()[0], []).append((case, expected))
+    return found
+
+
+def build(source, target):
+    subprocess.run(["cc", "-std=c99", "-fPIC", "-w", "-I", str(CORE), "-c", "-o", target, source], check=True)
+
+
+def linked(folder, library):
+    subprocess.run(["cc", "-shared", "-o", library, *sorted(folder.glob("*.o"))], check=True)
+    return library
+
+
+def fails(library, pairs, tables):
+    """Return whether a case fails, in a process of its own: a fault may crash it."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(SECONDS)
+            port = Port(library)
+            port.tables = tables
+            status = int(any(port.answer(case) != expected for case, expected in pairs))
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1] != 0
+
+
+@pytest.fixture(scope="module")
+def tables(library, asked):
+    """Tables of all questions, made once."""
+    port = Port(library)
+    for name in {fault["cases"] for fault in FAULTS}:
+        assert not fails(library, asked[name], port.tables)
+        for case, _ in asked[name]:
+            port.answer(case)
+    return port.tables
+
+
+def test_there_are_enough_faults():
+    assert len(FAULTS) >= 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault["behaviour"])
+def test_faulty_core_fails_a_vector(fault, objects, asked, tables, tmp_path):
+    text = (CORE / fault["file"]).read_text()
+    assert text.count(fault["before"]) == 1
+    source = tmp_path / fault["file"]
+    source.write_text(text.replace(fault["before"], fault["after"]))
+    shutil.copytree(objects, tmp_path / "objects")
+    build(source, tmp_path / "objects" / f"{source.stem}.o")
+    library = linked(tmp_path / "objects", tmp_path / "faulty.so")
+    assert fails(library, asked[fault["cases"]], tables)
