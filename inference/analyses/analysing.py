@@ -16,7 +16,7 @@ from inference.analyses.checking import checked
 from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.parameter_names import INTERCEPT, united
-from inference.analyses.peaks import Peak, peaks_of, unidentified, without_bound
+from inference.analyses.peaks import Peak, peak_of, unidentified, without_bound
 from inference.analyses.population import (
     People,
     Population,
@@ -83,13 +83,13 @@ def analyse_table(
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
     _refuse_unidentified(analysis)
     model = model_of(analysis)
-    peaks = peaks_of(analysis, model)
-    _refuse_improper(analysis, peaks)
+    peak = peak_of(analysis, model)
+    _refuse_improper(analysis, peak)
     found = replace(
         model,
         notes=(*table.notes, *notes_of(analysis)),
         checks=(
-            partial(_learnt_alone, analysis, peaks),
+            partial(_learnt_alone, analysis, peak_of(analysis, model, with_prior=False)),
             partial(_far_beyond, analysis),
             lambda _fit: impossible(analysis.privates, analysis.cells),
         ),
@@ -101,7 +101,7 @@ def analyse_table(
         table.n,
         kind=AnalysisPosterior,
         seed=seed,
-        sampler=lambda own_seed: draws_of(analysis, peaks, method, own_seed, draws, chains, progress),
+        sampler=lambda own_seed: draws_of(analysis, peak, method, own_seed, draws, chains, progress),
         predictive=lambda _model, fit: checked(
             analysis, None if model.improper else fit.prior_sites, fit.sites, fit.seed, over.by
         ),
@@ -118,8 +118,7 @@ def analyse_table(
         axes=analysis.axes(),
         stated=table.noise,
         spreads=analysis.law.spread_by_name(),
-        mode=peaks[0] if peaks and peaks[0].found else None,
-        maximum_likelihood=peaks[1] if peaks and peaks[1].found else None,
+        mode=peak if peak and peak.found else None,
     )
 
 
@@ -143,14 +142,14 @@ def _derived(
     return {"quantities": tuple(united(*({one.name: one} for one in quantities)).values())}
 
 
-def _learnt_alone(analysis: Assembled, peaks: tuple[Peak, Peak] | None, fit: Fit) -> tuple[Finding, ...]:
+def _learnt_alone(analysis: Assembled, peak: Peak | None, fit: Fit) -> tuple[Finding, ...]:
     """Return reasons if reports alone do not determine the coefficients."""
     silent = model_of(analysis).improper
     before = analysis.parameters(fit.prior_sites)
     reasons = (
         *without_bound(
             analysis,
-            peaks[1] if peaks else None,
+            peak,
             fit.parameters,
             {name: draws for name, draws in before.items() if name not in silent},
         ),
@@ -197,7 +196,7 @@ def _each(analysis: Assembled, sites: Mapping[str, Array]) -> tuple[Array, Array
 
 def draws_of(
     analysis: Assembled,
-    peaks: tuple[Peak, Peak] | None,
+    peak: Peak | None,
     method: str | None,
     seed: int,
     draws: int,
@@ -215,7 +214,7 @@ def draws_of(
         return method, SAMPLERS[method].draw(model, seed, draws, chains)
     if not analysis.by_rows:
         return "nuts", draw_nuts(model, seed, draws, chains=chains, progress=tell)
-    at_mode = peaks[0].sites if peaks and peaks[0].found else model.initial
+    at_mode = peak.sites if peak and peak.found else model.initial
     model = replace(model, data=analysis.data(np.float32), initial=at_mode, sampling=Sampling(OF_ROWS))
     if method != "nuts":
         found = SAMPLERS["gaussian_approx"].draw(model, seed, draws, chains)
@@ -235,13 +234,13 @@ def _refuse_unidentified(analysis: Assembled) -> None:
         )
 
 
-def _refuse_improper(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> None:
+def _refuse_improper(analysis: Assembled, peak: Peak | None) -> None:
     """Raise InputError if flat priors leave an improper posterior, because the likelihood has no peak."""
     flat = [name for name, (prior, _) in analysis.priors().items() if is_flat(prior)]
-    if flat and peaks and not peaks[0].found:
+    if flat and peak and not peak.found:
         raise InputError(
             f"flat priors leave no proper posterior: the reports do not bound "
-            f"{listed(_unbounded(peaks[0]))}, for example because all of a level agree, or fewer say yes "
+            f"{listed(_unbounded(peak))}, for example because all of a level agree, or fewer say yes "
             "than under noise alone. Remove the flat priors, or state others.",
             code="prior.flat_leaves_unbounded",
         )

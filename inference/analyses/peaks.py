@@ -1,9 +1,9 @@
-"""Find the peak of a likelihood or of a posterior density, and its curvature, in readable parameters."""
+"""Find the peak of a posterior density, and its curvature, in readable parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -39,7 +39,6 @@ STEP, LEAST_FALL = 2.0, 0.1
 HALF_OF_A_TAIL, SKEW = 0.1**0.5, 1.5
 # If a coefficient's curvature is so many times as wide as its prior, the likelihood does not bound it.
 OPEN = 3.0
-
 # Around the start, to leave points at which effects happen to be 0.
 SPREAD = 0.5
 # A direction in which all probabilities of reports are constant: its information, as a share of the largest,
@@ -66,20 +65,57 @@ class Peak:
         return {"log_likelihood": self.log_likelihood, "parameters": parameters}
 
 
-def peaks_of(analysis: Assembled, model: Model) -> tuple[Peak, Peak] | None:
-    """Return the peaks of posterior and likelihood; None with effects by group: neither means much then."""
+def peak_of(analysis: Assembled, model: Model, with_prior: bool = True) -> Peak | None:
+    """Return the posterior's peak, or the likelihood's; None with effects by group.
+
+    With these it does not mean much. Under flat priors both are the same.
+    """
     if analysis.every_group:
         return None
     with jax.enable_x64(True):
+        # 1. Find the peak in the parameters themselves, and polish it by Newton's steps.
         space, data = space_of(model), as_arrays(model.data)
         # Each step of a function that is not compiled as a whole would be a program of its own.
-        start_of = Program(space.start, runs_once=True)
-        start = np.asarray(start_of(as_arrays(model.initial, float), data))
-        sites_of = Program(jax.vmap(space.sites, (0, None)), runs_once=True)
-        posterior, likelihood = (_Density.of(model, space, with_prior) for with_prior in (True, False))
-        return tuple(  # type: ignore[return-value]
-            _peak(analysis, space, own, likelihood, sites_of, start, data) for own in (posterior, likelihood)
+        start = np.asarray(Program(space.start, runs_once=True)(as_arrays(model.initial, float), data))
+        height = partial(_height, model, space, with_prior)
+        found = find_mode(Space(height, space.sites, space.start, space.dimension), start, data)
+        at = found.at
+        for _ in range(POLISHING):
+            at = at - cho_solve((found.factor, True), found.slope(at)[1], check_finite=False)
+        finite = bool(np.isfinite(at).all())
+        at = at if finite else start
+        # 2. Carry its curvature to the parameters.
+        covariance = cho_solve((found.factor, True), np.eye(len(at)))
+        moved = np.concatenate([at[None], at + NUDGE * np.eye(len(at)), at - NUDGE * np.eye(len(at))])
+        sites = as_draws(Program(jax.vmap(space.sites, (0, None)), runs_once=True)(moved, data))
+        values = analysis.parameters(sites)
+        ahead, behind = (slice(1, len(at) + 1), slice(len(at) + 1, None))
+        turn = np.stack([draws[ahead] - draws[behind] for draws in values.values()]) / (2 * NUDGE)
+        sds = np.sqrt(np.einsum("ij,jk,ik->i", turn, covariance, turn))
+
+        # 3. Look at the heights around it: an endless slope, or a plateau, is no peak.
+        def heights(vectors: Array, data: Arrays) -> tuple[Array, Array]:
+            likelihood = _height(model, space, False, vectors[-1], data)
+            return jax.lax.map(lambda at: height(at, data), vectors), likelihood
+
+        around, at_peak = Program(heights, runs_once=True)(_around(at, covariance), data)
+        peaked = finite and not found.reasons and not _far_out(analysis, sites)
+        return Peak(
+            {name: float(draws[0]) for name, draws in values.items()},
+            dict(zip(values, map(float, sds), strict=True)),
+            -float(at_peak),
+            peaked and not _is_plain(np.asarray(around)),
+            {name: draws[0] for name, draws in sites.items()},
         )
+
+
+def _height(model: Model, space: Space, with_prior: bool, vector: Array, data: Arrays) -> Array:
+    """Return the negative log density, in the parameters themselves, not the sampler's coordinates."""
+    sites = space.sites(vector, data)
+    trace = handlers.trace(handlers.substitute(model.program, data=sites)).get_trace(**data)
+    counted = trace.values() if with_prior else [trace["reports"]]
+    parts = [site["fn"].log_prob(site["value"]) for site in counted if site["type"] == "sample"]
+    return -jnp.sum(jnp.stack([jnp.sum(part) for part in parts]))
 
 
 def unidentified(analysis: Assembled) -> list[str]:
@@ -129,66 +165,6 @@ def unidentified(analysis: Assembled) -> list[str]:
     return [name for name in analysis.priors() if name in found]
 
 
-def _peak(
-    analysis: Assembled,
-    space: Space,
-    own: _Density,
-    likelihood: _Density,
-    sites_of: Program,
-    start: Vector,
-    data: Arrays,
-) -> Peak:
-    found = find_mode(Space(own.at, space.sites, space.start, space.dimension), start, data)
-    at = found.at
-    for _ in range(POLISHING):
-        at = at - cho_solve((found.factor, True), found.slope(at)[1], check_finite=False)
-    finite = bool(np.isfinite(at).all())
-    at = at if finite else start
-    covariance = cho_solve((found.factor, True), np.eye(len(at)))
-    moved = np.concatenate([at[None], at + NUDGE * np.eye(len(at)), at - NUDGE * np.eye(len(at))])
-    sites = as_draws(sites_of(moved, data))
-    values = analysis.parameters(sites)
-    ahead, behind = (slice(1, len(at) + 1), slice(len(at) + 1, None))
-    turn = np.stack([draws[ahead] - draws[behind] for draws in values.values()]) / (2 * NUDGE)
-    sds = np.sqrt(np.einsum("ij,jk,ik->i", turn, covariance, turn))
-    around = _around(at, covariance)
-    peaked = finite and not found.reasons and not _far_out(analysis, sites)
-    return Peak(
-        {name: float(draws[0]) for name, draws in values.items()},
-        dict(zip(values, map(float, sds), strict=True)),
-        -float(np.asarray(likelihood.each(around, data))[-1]),
-        peaked and not _is_plain(np.asarray(own.each(around, data))),
-        {name: draws[0] for name, draws in sites.items()},
-    )
-
-
-@dataclass(frozen=True)
-class _Density:
-    """A negative log density in the parameters themselves, not the sampler's coordinates.
-
-    at: of a vector (d,), for other programs. each: of vectors (2 d + 1, d), compiled.
-    """
-
-    at: Callable[[Array, Arrays], Array]
-    each: Program
-
-    @classmethod
-    def of(cls, model: Model, space: Space, with_prior: bool) -> _Density:
-        """Return the posterior's density, or the likelihood."""
-
-        def at(vector: Array, data: Arrays) -> Array:
-            sites = space.sites(vector, data)
-            trace = handlers.trace(handlers.substitute(model.program, data=sites)).get_trace(**data)
-            counted = trace.items() if with_prior else [("reports", trace["reports"])]
-            parts = [site["fn"].log_prob(site["value"]) for _, site in counted if site["type"] == "sample"]
-            return -jnp.sum(jnp.stack([jnp.sum(part) for part in parts]))
-
-        def each(vectors: Array, data: Arrays) -> Array:
-            return jax.lax.map(lambda vector: at(vector, data), vectors)
-
-        return cls(at, Program(each, runs_once=True))
-
-
 def _around(at: Vector, covariance: Vector) -> Vector:
     """Return the points two sds from a peak along each axis of its ellipse, then the peak (2 d + 1, d)."""
     sizes, ways = np.linalg.eigh(covariance)
@@ -221,15 +197,15 @@ def without_bound(analysis: Assembled, peak: Peak | None, draws: Draws, before: 
 
     peak: the likelihood's. draws: of parameters. before: prior draws, of parameters with a prior.
     """
-    prior_sd = {name: float(np.std(before[name])) if name in before else np.inf for name in draws}
+    coefficients = {name for row in analysis.law.names() for name in row}
     is_open = peak is not None and not peak.found
-    own = {name for row in analysis.law.names() for name in row}
-    names = [
-        name
-        for name in draws
-        if (is_open and peak is not None and not peak.sds.get(name, 0.0) < OPEN * prior_sd[name])
-        or (name in own and name in before and _one_sided(draws[name], before[name]))
-    ]
+    names = []
+    for name in draws:
+        wide = OPEN * float(np.std(before[name])) if name in before else np.inf
+        if (is_open and peak is not None and not peak.sds.get(name, 0.0) < wide) or (
+            name in coefficients and name in before and _one_sided(draws[name], before[name])
+        ):
+            names.append(name)
     if not names and not is_open:
         return ()
     return (

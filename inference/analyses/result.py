@@ -28,7 +28,7 @@ class AnalysisPosterior(Posterior):
         form: whether reports were counted together or one by one.
         axes: for each parameter with brackets in its name, its place in ArviZ's groups.
         quantities: odds ratios, shares, differences and totals.
-        mode: of the posterior density; and of the likelihood, if it has one.
+        mode: of the posterior density; under flat priors it is the maximum likelihood estimate.
         stated: how the design or the study describes the noise.
         spreads: each coefficient's column's sd.
     """
@@ -38,7 +38,6 @@ class AnalysisPosterior(Posterior):
     axes: Mapping[str, Axis] = field(default_factory=dict)
     quantities: tuple[Quantity, ...] = ()
     mode: Peak | None = None
-    maximum_likelihood: Peak | None = None
     stated: tuple[str, ...] = ()
     spreads: Mapping[str, float] = field(default_factory=dict)
 
@@ -75,7 +74,5 @@ class AnalysisPosterior(Posterior):
         found |= {"formula": self.formula, "form": self.form, "noise": list(self.stated)}
         if self.mode is not None:
             found["mode"] = self.mode.to_document()
-        if self.maximum_likelihood is not None:
-            found["maximum_likelihood"] = self.maximum_likelihood.to_document()
         found["quantities"] = {one.name: one.to_document() for one in self.quantities}
         return found

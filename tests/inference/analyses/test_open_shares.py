@@ -19,7 +19,7 @@ from scipy import special, stats
 from inference.analyses.analysing import analyse_table, model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.design_file import read_design
-from inference.analyses.peaks import peaks_of
+from inference.analyses.peaks import peak_of
 from inference.analyses.program import Assembled
 from inference.analyses.survey import survey_of
 from inference.analyses.table import Table
@@ -208,7 +208,7 @@ PLAGIARISM = {
 def peak(stated: Mapping[str, Any], counts: Mapping[tuple[str, str, int], int]) -> Any:
     """The peak of the likelihood of q ~ x."""
     analysis = assemble(table_of(stated, counts), "q ~ x", "flat")
-    return peaks_of(analysis, model_of(analysis))[1]
+    return peak_of(analysis, model_of(analysis))
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def test_cheater_detection_matches_closed_form():
         for report, n in (("yes", yes), ("no", 1000 - yes))
     }
     analysis = assemble(table_of({"matrices": parts}, rows), "q ~ 1", "flat")
-    found = peaks_of(analysis, model_of(analysis))[1].values
+    found = peak_of(analysis, model_of(analysis)).values
     honest_no = (0.64 - 0.39) / (0.75 - 0.25)
     honest_yes = 0.39 - 0.25 * honest_no
     assert found["q_cheaters"] == pytest.approx(1 - honest_yes - honest_no, abs=1e-5)

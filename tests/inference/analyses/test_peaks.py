@@ -11,7 +11,7 @@ import pytest
 
 from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
-from inference.analyses.peaks import Peak, peaks_of
+from inference.analyses.peaks import Peak, peak_of
 from inference.analyses.survey import load_survey
 from inference.analyses.table import Table, table_of
 from tests.inference.analyses.simulated import MATRIX, YES_NO, design, write
@@ -20,10 +20,12 @@ from tests.kit.channels import known_channel
 pytestmark = [pytest.mark.slow, pytest.mark.programs]
 
 
-def peak_of(table: Table, formula: str, priors: str | None = None) -> Peak:
+def peak(table: Table, formula: str) -> Peak:
     """The likelihood's peak."""
-    analysis = assemble(table, formula, priors)
-    return peaks_of(analysis, model_of(analysis))[1]
+    analysis = assemble(table, formula, "flat")
+    found = peak_of(analysis, model_of(analysis))
+    assert found is not None
+    return found
 
 
 def test_mode_and_its_curvature_match_plain_likelihood():
@@ -34,7 +36,7 @@ def test_mode_and_its_curvature_match_plain_likelihood():
     reports = (random.random(n) < np.asarray(YES_NO)[answers, 1]).astype(int)
     frame = pd.DataFrame({"age": age, "region": np.where(west, "west", "east")})
     table = table_of(frame, [known_channel("ever", ["no", "yes"], reports, YES_NO)])
-    found = peak_of(table, "ever ~ age + region")
+    found = peak(table, "ever ~ age + region")
     columns = np.column_stack([np.ones(n), age, west])
 
     def log_likelihood(beta):
@@ -72,7 +74,7 @@ def test_two_groups_of_rows_identify_unknown_share(tmp_path):
     ]
     (tmp_path / "d.json").write_text(design(q={"matrices": parts, "reports": ["0", "1"]}))
     path = write(tmp_path / "s.csv", ["q", "arm"], np.column_stack([says.astype(int), arm]).tolist())
-    found = peak_of(load_survey(path, str(tmp_path / "d.json"), "q ~ 1")[0], "q ~ 1")
+    found = peak(load_survey(path, str(tmp_path / "d.json"), "q ~ 1")[0], "q ~ 1")
     for name, truth in (("q_t", 0.7), ("Intercept", np.log(0.4 / 0.6))):
         assert abs(found.values[name] - truth) < 5 * found.sds[name] < 1
 
@@ -88,7 +90,7 @@ def test_nigeria_survey_matches_published_estimates(tmp_path):
     (tmp_path / "d.json").write_text(design(**{"rr.q1": {"matrix": MATRIX, "reports": ["0", "1"]}}))
     formula = f"rr.q1 ~ {COLUMNS}"
     table, _ = load_survey(str(NIGERIA), str(tmp_path / "d.json"), formula, "drop")
-    found = peak_of(table, formula, "flat")
+    found = peak(table, formula)
     wanted = [-0.34017, 0.07896, -0.26743, -0.35283, 0.04099, -0.00691, -0.55439]
     sds = [0.49292, 0.04042, 0.24137, 0.26368, 0.02713, 0.04466, 0.16268]
     assert list(found.values.values()) == pytest.approx(wanted, abs=1e-4)
