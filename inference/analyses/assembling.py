@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,12 @@ from inference.analyses.linear import Linear, Scales, linear_of
 from inference.analyses.matrices import (
     Matrix,
     combinations,
-    evenly,
     matrix_of,
     variables,
+    without,
 )
 from inference.analyses.open_shares import OpenShares
-from inference.analyses.parameter_names import INTERCEPT, refuse_clashes
+from inference.analyses.parameter_names import refuse_clashes
 from inference.analyses.program import Assembled
 from inference.analyses.stated_priors import LOGIT_SCALE, Given
 from inference.analyses.table import Private, Table, Values
@@ -65,7 +64,7 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     law = _law(matrix, cells, outcome, given, bool(formula.varying))
     unit = outcome.scales.coefficient / LOGIT_SCALE
     groups = groups_of(formula.varying, cells, predictors, outcome.outputs, given, unit)
-    shares, shares_groups = _shares_of(formula, matrix, cells, predictors, given)
+    shares, shares_groups = _shares_of(formula, cells, predictors, given)
     opened = OpenShares([*([response] if response else []), *predictors], given)
     given.refuse_others()
     laws = (law, groups, shares, shares_groups, own)
@@ -142,46 +141,15 @@ def _law(matrix: Matrix, cells: Cells, outcome: Outcome, given: Given, varies: b
 
 
 def _shares_of(
-    formula: Formula, matrix: Matrix, cells: Cells, predictors: tuple[Private, ...], given: Given
+    formula: Formula, cells: Cells, predictors: tuple[Private, ...], given: Given
 ) -> tuple[Linear | None, tuple[Group, ...]]:
     """Return the private predictors' law: a share for each combination of answers, by the public terms."""
     if not predictors:
         return None, ()
-    lead = ":".join(one.name for one in predictors) + "_"
-    outputs = tuple(map(", ".join, combinations(predictors)))[1:]
-    public = _public_part(matrix)
-    shares = linear_of("shares", public, cells.sizes, Scales(LOGIT_SCALE, LOGIT_SCALE), given, outputs, lead)
-    varying = _intercepts_by(formula)
+    names = [one.name for one in predictors]
+    lead, outputs = ":".join(names) + "_", tuple(map(", ".join, combinations(predictors)))[1:]
+    side = without(formula.fixed, [*map(str, cells.frame.columns), *names], names)
+    public, scales = matrix_of(side, cells.frame, (), cells.sizes), Scales(LOGIT_SCALE, LOGIT_SCALE)
+    shares = linear_of("shares", public, cells.sizes, scales, given, outputs, lead)
+    varying = [Varying(group, "1") for group in dict.fromkeys(one.group for one in formula.varying)]
     return shares, groups_of(varying, cells, (), outputs, given, lead=lead, site="shares_")
-
-
-def _intercepts_by(formula: Formula) -> list[Varying]:
-    """Return the varying terms in the law of a predictor."""
-    return [Varying(group, "1") for group in dict.fromkeys(one.group for one in formula.varying)]
-
-
-def _public_part(matrix: Matrix) -> Matrix:
-    """Return the columns that no private answer changes, with an intercept."""
-    same = np.ptp(matrix.values, axis=1).max(axis=0) == 0
-    places = np.flatnonzero(same)
-    values = matrix.values[:, :1, places]
-    terms, levels = ([part[place] for place in places] for part in (matrix.terms, matrix.levels))
-    ones = np.ones((len(values), 1, 1))
-    added = not places.size or bool(np.abs(_least_squares(values[:, 0], ones[:, 0, 0])).max() > 1e-9)
-    if added:
-        values = np.concatenate([ones, values], axis=2)
-        terms, levels = [INTERCEPT, *terms], ["", *levels]
-    return replace(
-        matrix,
-        values=values,
-        terms=tuple(terms),
-        levels=tuple(levels),
-        chances=evenly(1),
-        taken=tuple(map(int, places)),
-        intercept_added=added,
-    )
-
-
-def _least_squares(columns: Values, wanted: Values) -> Values:
-    """Return the residual of `wanted`, after the best linear combination of the columns."""
-    return np.asarray(columns @ np.linalg.lstsq(columns, wanted, rcond=None)[0] - wanted)

@@ -33,8 +33,7 @@ class Matrix:
     """values: (cells, combinations, columns). terms: each column's term; levels: its level, "" for none.
 
     combinations: of answers of the private predictors. chances: (combinations,), weights of columns' means
-    and spreads. spec: formulaic's, which reads other frames. taken: indices, if only some columns are here;
-    intercept_added: before them.
+    and spreads. spec: formulaic's, which reads other frames.
     """
 
     values: Values
@@ -43,8 +42,6 @@ class Matrix:
     combinations: tuple[tuple[str, ...], ...]
     spec: Any
     chances: Values
-    taken: tuple[int, ...] | None = None
-    intercept_added: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,6 +100,14 @@ def columns_of(text: str | None, columns: Sequence[str], also: Sequence[str] = (
     return [*(name for name in columns if name in named), *also]
 
 
+def without(side: str, columns: Sequence[str], others: Sequence[str]) -> str:
+    """Return a right side without the terms that name `others`, and with an intercept."""
+    names = Names(columns)
+    terms = [":".join(map(str, term.factors)) for term in _read(side, names)]
+    kept = [term for term in terms if not set(variables(names.restored(term), columns)) & set(others)]
+    return " + ".join(dict.fromkeys(["1", *map(names.restored, kept)]))
+
+
 def _read(side: str, names: Names) -> Any:
     try:
         return Formulaic(names.put(side))
@@ -156,12 +161,7 @@ def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = (
     found = _evaluated(matrix.spec, expanded, "the formula")
     values = np.asarray(found, np.float64)
     _refuse_infinite(values, found.columns, names)
-    values = values.reshape(len(frame), len(matrix.combinations), -1)
-    if matrix.taken is None:
-        return values
-    values = values[:, :1, list(matrix.taken)]
-    ones = np.ones((len(frame), 1, int(matrix.intercept_added)))
-    return np.concatenate([ones, values], axis=2)
+    return values.reshape(len(frame), len(matrix.combinations), -1)
 
 
 def _refuse_infinite(values: Values, columns: Iterable[object], names: Names) -> None:

@@ -99,9 +99,7 @@ class Predicted:
         analysis = self.analysis
         assert analysis.shares is not None
         assert self._shares is not None
-        logits = np.einsum(
-            "rkj,sjo->srko", again(analysis.shares.matrix, rows, analysis.predictors), self._shares
-        )
+        logits = np.einsum("rkj,sjo->srko", again(analysis.shares.matrix, rows), self._shares)
         for group in analysis.shares_groups:
             logits += self._varying(group, rows)
         logits = np.concatenate([np.zeros_like(logits[:, :, 0, :1]), logits[:, :, 0]], axis=-1)
