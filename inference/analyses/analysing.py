@@ -109,7 +109,7 @@ def analyse_table(
             *table.doubts,
             *findings(INFORMATIVENESS, left_out_of(analysis, people, over), PARTIAL),
         ),
-        prior={name: prior for name, (prior, _) in analysis.priors().items()},
+        prior=analysis.priors(),
         question=analysis.formula.outcome,
         model=analysis.outcome.name,
         study_digest=table.digest,
@@ -117,7 +117,7 @@ def analyse_table(
         form=analysis.cells.form,
         axes=analysis.axes(),
         stated=table.noise,
-        spreads=analysis.law.spread_by_name(),
+        spreads={one.name: one.spread for one in analysis.law.entries if one.spread is not None},
         mode=peak if peak and peak.found else None,
     )
 
@@ -236,7 +236,7 @@ def _refuse_unidentified(analysis: Assembled) -> None:
 
 def _refuse_improper(analysis: Assembled, peak: Peak | None) -> None:
     """Raise InputError if flat priors leave an improper posterior, because the likelihood has no peak."""
-    flat = [name for name, (prior, _) in analysis.priors().items() if is_flat(prior)]
+    flat = [name for name, prior in analysis.priors().items() if is_flat(prior)]
     if flat and peak and not peak.found:
         raise InputError(
             f"flat priors leave no proper posterior: the reports do not bound "

@@ -61,16 +61,18 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
             code="fit.too_large_for_memory",
         )
     own = OwnParameters(outcome, given)
-    law = _law(matrix, cells, outcome, given, bool(formula.varying))
+    law = _law(formula, matrix, cells, outcome, given)
     unit = outcome.scales.coefficient / LOGIT_SCALE
-    groups = groups_of(formula.varying, cells, predictors, outcome.outputs, given, unit)
+    groups = groups_of(
+        formula.varying, cells, predictors, outcome.outputs, given, unit, dimension=_dimension(formula)
+    )
     shares, shares_groups = _shares_of(formula, cells, predictors, given)
     opened = OpenShares([*([response] if response else []), *predictors], given)
     given.refuse_others()
     laws = (law, groups, shares, shares_groups, own)
     found = Assembled(formula, outcome, response, predictors, cells, *laws, opened, values)
-    start = {name: np.asarray(value, np.float64) for name, value in found.initial().items()}
-    refuse_clashes(found.parameters(start), found.axes())
+    found.initial()
+    refuse_clashes(found.entries)
     return found
 
 
@@ -132,10 +134,16 @@ def _is_number(column: pd.Series, family: str | None) -> bool:
     return family not in ("logit", "probit", "softmax", "ordered")
 
 
-def _law(matrix: Matrix, cells: Cells, outcome: Outcome, given: Given, varies: bool) -> Linear:
+def _dimension(formula: Formula) -> str:
+    """Return the dimension of an outcome's choices, as in bambi."""
+    return f"{formula.outcome}_reduced_dim"
+
+
+def _law(formula: Formula, matrix: Matrix, cells: Cells, outcome: Outcome, given: Given) -> Linear:
     cutpoints = bool(outcome.cutpoints)
-    found = linear_of("law", matrix, cells.sizes, outcome.scales, given, outcome.outputs, cutpoints=cutpoints)
-    if not (found.intercept or len(found.columns) or cutpoints or varies):
+    labels = (outcome.outputs, "", _dimension(formula))
+    found = linear_of("law", matrix, cells.sizes, outcome.scales, given, *labels, cutpoints=cutpoints)
+    if not (found.intercept or len(found.columns) or cutpoints or formula.varying):
         raise InputError("the right side of the formula is empty", code="formula.empty_right_side")
     return found
 
@@ -150,6 +158,6 @@ def _shares_of(
     lead, outputs = ":".join(names) + "_", tuple(map(", ".join, combinations(predictors)))[1:]
     side = without(formula.fixed, [*map(str, cells.frame.columns), *names], names)
     public, scales = matrix_of(side, cells.frame, (), cells.sizes), Scales(LOGIT_SCALE, LOGIT_SCALE)
-    shares = linear_of("shares", public, cells.sizes, scales, given, outputs, lead)
+    shares = linear_of("shares", public, cells.sizes, scales, given, outputs, lead, f"{lead}dim")
     varying = [Varying(group, "1") for group in dict.fromkeys(one.group for one in formula.varying)]
-    return shares, groups_of(varying, cells, (), outputs, given, lead=lead, site="shares_")
+    return shares, groups_of(varying, cells, (), outputs, given, 1.0, lead, f"{lead}dim", "shares_")

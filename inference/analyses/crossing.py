@@ -17,7 +17,7 @@ from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.formula import known_column
 from inference.analyses.joint_law import STATED, JointEffects, JointLaw, log_odds, one_sided, pair_of
 from inference.analyses.noise_bounds import impossible
-from inference.analyses.parameter_names import axis_of, named, united
+from inference.analyses.parameter_names import Parameter, named, united
 from inference.analyses.result import AnalysisPosterior, Draws
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
@@ -150,11 +150,10 @@ def _axes(
 ) -> dict[str, Axis]:
     """Return each share's position: its level, and its answer to each question."""
     found = []
-    for level in levels:
-        for case in answers:
-            labels = {f"{name}_dim": answer for name, answer in zip(names, case, strict=True)}
-            found.append({named("p", level, *case): axis_of("p", {f"{by}_dim": level, **labels})})
-    return united(*found)
+    for level, case in product(levels, answers):
+        labels = {f"{name}_dim": answer for name, answer in zip(names, case, strict=True)}
+        found.append(Parameter("p", {f"{by}_dim": level, **labels}))
+    return united(*({one.name: one.axis} for one in found))
 
 
 def joint_model(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -15,13 +16,12 @@ from jax import Array
 from scipy import stats
 
 from inference.analyses.linear import Scales
-from inference.analyses.parameter_names import Parameters, axis_of, named
+from inference.analyses.parameter_names import Parameter
 from inference.analyses.stated_priors import LOGIT_SCALE, PROBIT_SCALE, Given, RealPriors
 from inference.analyses.table import Values
 from inference.likelihoods.numbers.discrete import MOST_POINTS
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law, state
-from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:
@@ -269,18 +269,16 @@ class OwnParameters:
             return {"threshold": np.linspace(-1.0, 1.0, self.outcome.cutpoints + 2)[1:-1]}
         return {one.name: one.start for one in self.outcome.own}
 
-    def parameters(self, draws: Draws, shift: Values) -> Parameters:
-        """Return {name: draws}. shift (…): what centring the columns removed from η."""
+    @cached_property
+    def entries(self) -> list[Parameter]:
+        """Return the law's own parameters: cutpoints by their lower answer."""
         if not self.outcome.cutpoints:
-            return {one.name: draws[one.name] for one in self.outcome.own}
-        return {
-            named("threshold", answer): draws["threshold"][..., place] + shift
-            for place, answer in enumerate(self.outcome.answers[:-1])
-        }
+            return [Parameter(one.name, {}, self.priors[one.name]) for one in self.outcome.own]
+        answers, prior = self.outcome.answers[:-1], self.priors["threshold"]
+        return [Parameter("threshold", {"threshold_dim": one}, prior) for one in answers]
 
-    def axes(self) -> dict[str, Axis]:
-        """Return {parameter: its place in ArviZ's groups}."""
-        if not self.outcome.cutpoints:
-            return {one.name: Axis(one.name, {}) for one in self.outcome.own}
-        answers = self.outcome.answers[:-1]
-        return {named("threshold", one): axis_of("threshold", {"threshold_dim": one}) for one in answers}
+    def values(self, draws: Draws, shift: Values) -> Values:
+        """Return draws of the entries, (…, entries). shift (…): what centring the columns removed from η."""
+        if self.outcome.cutpoints:
+            return np.asarray(draws["threshold"] + shift[..., None])
+        return np.stack([draws[one.name] for one in self.outcome.own], axis=-1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,12 +14,11 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from inference.analyses.matrices import Matrix, weights_of
-from inference.analyses.parameter_names import INTERCEPT, Parameters, axis_of, named, united
+from inference.analyses.parameter_names import INTERCEPT, Parameter, named
 from inference.analyses.stated_priors import Given, RealPriors, is_flat
 from inference.analyses.table import Codes, Values
 from inference.models.base import Draws
 from inference.priors.laws import Stated, state
-from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 # Relative to the largest pivot: a column that adds less to the others is redundant.
@@ -48,10 +48,10 @@ class Linear:
 
     site: the name in the program. matrix: as built. standard: centred columns divided by their sds (cells,
     combinations, columns). middles, spreads: of the columns. outputs: their labels, ("",) for one. lead: the
-    prefix of names. priors: of each coefficient and output. intercept_priors: of each output's intercept, at
-    the middle unless stated. empty: columns that are zero everywhere. far: products of a level with a number
-    that is far from 0. overruled: products and powers so nearly collinear with other columns that default
-    priors decide their coefficients.
+    prefix of names. dimension: of the outputs. priors: of each coefficient and output. intercept_priors: of
+    each output's intercept, at the middle unless stated. empty: columns that are zero everywhere. far:
+    products of a level with a number that is far from 0. overruled: products and powers so nearly collinear
+    with other columns that default priors decide their coefficients.
     """
 
     site: str
@@ -63,6 +63,7 @@ class Linear:
     intercept: bool
     outputs: tuple[str, ...]
     lead: str
+    dimension: str
     priors: tuple[tuple[Stated, ...], ...]
     intercept_priors: tuple[tuple[Stated, bool], ...]
     empty: tuple[str, ...]
@@ -151,54 +152,26 @@ class Linear:
             for term, level in zip(self.matrix.terms, self.matrix.levels, strict=True)
         ]
 
-    def parameters(self, draws: Draws) -> Parameters:
-        """Return {name: draws} of every coefficient, named as in bambi; cutpoints replace an intercept."""
-        found, names = self.coefficients(draws), self.names()
-        rows = [row for row, term in enumerate(self.matrix.terms) if self.intercept or term != INTERCEPT]
-        pairs = [(row, column) for row in rows for column in range(len(self.outputs))]
-        return united(*({names[row][column]: found[..., row, column]} for row, column in pairs))
-
-    def axes(self, outputs: str) -> dict[str, Axis]:
-        """Return {parameter: its place in ArviZ's groups}. outputs: the dimension of the choices."""
+    @cached_property
+    def entries(self) -> list[Parameter]:
+        """Return every coefficient, named as in bambi; cutpoints replace an intercept."""
         found = []
         for row, (term, level) in enumerate(zip(self.matrix.terms, self.matrix.levels, strict=True)):
-            if self.intercept or term != INTERCEPT:
-                whole = self.lead + term
-                for name, output in zip(self.names()[row], self.outputs, strict=True):
-                    found.append({name: axis_of(whole, {f"{whole}_dim": level, outputs: output})})
-        return united(*found)
-
-    def spread_by_name(self) -> dict[str, float]:
-        """Return {coefficient: its column's sd}, 1 for a level."""
-        names = self.names()
-        return {
-            names[column][output]: 1.0 if self.matrix.levels[column] else float(self.spreads[place])
-            for place, column in enumerate(self.columns)
-            for output in range(len(self.outputs))
-        }
-
-    def intercept_names(self) -> list[list[str]]:
-        """Return, for each output, the names of the intercept and of its coefficients."""
-        if not self.intercept:
-            return []
-        names = self.names()
-        wanted = [self.intercept_place, *self.columns]
-        return [[names[row][output] for row in wanted] for output in range(len(self.outputs))]
-
-    def prior_by_name(self) -> dict[str, tuple[Stated, bool]]:
-        """Return {name: its prior, and True if that applies to the parameter itself}.
-
-        An intercept's default prior applies at the middle instead.
-        """
-        names = self.names()
-        found = {}
-        for place, column in enumerate(self.columns):
-            for output, prior in enumerate(self.priors[place]):
-                found[names[column][output]] = (prior, True)
-        if self.intercept:
-            for output, (prior, was_stated) in enumerate(self.intercept_priors):
-                found[names[self.intercept_place][output]] = (prior, was_stated)
+            whole, place = self.lead + term, np.flatnonzero(self.columns == row)
+            for at, output in enumerate(self.outputs):
+                labels = {f"{whole}_dim": level, self.dimension: output}
+                if len(place):
+                    spread = 1.0 if level else float(self.spreads[place[0]])
+                    found.append(Parameter(whole, labels, self.priors[place[0]][at], True, spread))
+                elif self.intercept:
+                    found.append(Parameter(whole, labels, *self.intercept_priors[at]))
         return found
+
+    def values(self, draws: Draws) -> Values:
+        """Return draws of the entries, (…, entries)."""
+        found = self.coefficients(draws)
+        rows = [row for row, term in enumerate(self.matrix.terms) if self.intercept or term != INTERCEPT]
+        return found[..., rows, :].reshape(*found.shape[:-2], -1)
 
 
 def linear_of(
@@ -209,6 +182,7 @@ def linear_of(
     given: Given,
     outputs: Sequence[str] = ("",),
     lead: str = "",
+    dimension: str = "",
     cutpoints: bool = False,
 ) -> Linear:
     """Standardise a design matrix.
@@ -260,6 +234,7 @@ def linear_of(
         intercept,
         tuple(outputs),
         lead,
+        dimension,
         tuple(priors),
         tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs if intercept),
         tuple(names[place] for place in empty),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
+import numpy as np
 import numpyro
 from jax import Array
 
-from inference.analyses.parameter_names import Parameters, axis_of, united
+from inference.analyses.parameter_names import Parameter, united
 from inference.analyses.stated_priors import Given
-from inference.analyses.table import Private
+from inference.analyses.table import Private, Values
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law, state
-from inference.results.tree import Axis
 
 
 class OpenShares:
@@ -48,15 +49,15 @@ class OpenShares:
         """Return the start: prior means, as other weights may fit with all answers turned around."""
         return {site: prior["a"] / (prior["a"] + prior["b"]) for site, prior in self.laws.items()}
 
-    def parameters(self, draws: Draws) -> Parameters:
-        """Return {name: draws}."""
-        each = (dict(zip(one.names, one.at(draws), strict=False)) for one in self.weights)
-        return united(*each)
-
-    def axes(self) -> dict[str, Axis]:
-        """Return {parameter: its place in ArviZ's groups}, for weights of labelled branches."""
-        return {
-            name: axis_of(one.name, {f"{one.name}_dim": label})
+    @cached_property
+    def entries(self) -> list[Parameter]:
+        """Return the shares, and the weights of labelled branches."""
+        return [
+            Parameter(one.name, {f"{one.name}_dim": label} if label else {}, self.priors[name])
             for one in self.weights
-            for name, label in zip(one.names, one.labels, strict=False)
-        }
+            for name, label in zip(one.names, one.labels or ("",), strict=True)
+        ]
+
+    def values(self, draws: Draws) -> Values:
+        """Return draws of the entries, (…, entries)."""
+        return np.stack([value for one in self.weights for value in one.at(draws)[: len(one.names)]], axis=-1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.priors.laws import Stated
 from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
@@ -22,9 +23,28 @@ def named(term: str, *labels: str) -> str:
     return f"{term}[{both}]" if both else term
 
 
-def axis_of(term: str, coordinates: Mapping[str, str]) -> Axis:
-    """Return a parameter's axis, with non-empty labels as coordinates, as in its name."""
-    return Axis(term, {dimension: label for dimension, label in coordinates.items() if label})
+class Parameter(NamedTuple):
+    """A parameter: a variable of ArviZ's groups, and its place there.
+
+    coordinates: {dimension: label}. prior: None if it follows from others. own: False if the prior applies to
+    the intercept at the columns' means instead. spread: of a coefficient, its column's sd; 1 for a level.
+    """
+
+    variable: str
+    coordinates: Mapping[str, str] = {}
+    prior: Stated | None = None
+    own: bool = True
+    spread: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the variable, with the labels in brackets, as in bambi."""
+        return named(self.variable, *self.coordinates.values())
+
+    @property
+    def axis(self) -> Axis:
+        """Return its place in ArviZ's groups, where empty labels have no dimension."""
+        return Axis(self.variable, {key: label for key, label in self.coordinates.items() if label})
 
 
 def united(*parts: Mapping[str, Found]) -> dict[str, Found]:
@@ -38,13 +58,14 @@ def united(*parts: Mapping[str, Found]) -> dict[str, Found]:
     return found
 
 
-def refuse_clashes(names: Iterable[str], axes: Mapping[str, Axis]) -> None:
-    """Raise InputError if parameters of one variable of the posterior's file have other dimensions."""
+def refuse_clashes(parameters: Sequence[Parameter]) -> None:
+    """Raise InputError for two parameters of one name, or of one variable with other dimensions."""
+    united(*({one.name: one} for one in parameters))
     dimensions = {name: [name] for name in ("chain", "draw", "reports")}
-    for name in names:
-        axis = axes.get(name, Axis(name, {}))
-        if dimensions.setdefault(axis.variable, list(axis.coordinates)) != list(axis.coordinates):
-            raise _two_results(axis.variable)
+    for one in parameters:
+        own = list(one.axis.coordinates)
+        if dimensions.setdefault(one.variable, own) != own:
+            raise _two_results(one.variable)
 
 
 def _two_results(name: str) -> InputError:

@@ -123,7 +123,7 @@ def unidentified(analysis: Assembled) -> list[str]:
 
     Whatever is reported, the likelihood is constant along it. Effects by group are taken as known.
     """
-    flat = {name for name, (prior, _) in analysis.priors().items() if is_flat(prior)}
+    flat = {name for name, prior in analysis.priors().items() if is_flat(prior)}
     if not flat:
         return []
     analysis = replace(analysis, counted=True)
@@ -197,7 +197,7 @@ def without_bound(analysis: Assembled, peak: Peak | None, draws: Draws, before: 
 
     peak: the likelihood's. draws: of parameters. before: prior draws, of parameters with a prior.
     """
-    coefficients = {name for row in analysis.law.names() for name in row}
+    coefficients = {one.name for one in analysis.law.entries}
     is_open = peak is not None and not peak.found
     names = []
     for name in draws:

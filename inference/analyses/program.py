@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -19,7 +20,7 @@ from inference.analyses.formula import Formula
 from inference.analyses.likelihood import Reported
 from inference.analyses.linear import Linear
 from inference.analyses.open_shares import OpenShares
-from inference.analyses.parameter_names import Parameters, united
+from inference.analyses.parameter_names import Parameter, Parameters, united
 from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Private, Values
@@ -186,44 +187,41 @@ class Assembled:
         picked = jnp.take_along_axis(of_patterns, chosen[:, None, None], axis=2)[:, :, 0]
         return reported.of_public(log_shares, picked)
 
+    @cached_property
+    def entries(self) -> list[Parameter]:
+        """Return all parameters, in the order of `parameters`."""
+        first, *others = self._parts
+        parts = (first, self.own, *others, self.opened)
+        return [one for part in parts for one in part.entries]
+
     def parameters(self, draws: Draws) -> Parameters:
         """Return {parameter: draws}, named as in bambi, in the columns' own units."""
-        return united(
-            self.law.parameters(draws),
-            self.own.parameters(draws, self._shift(draws)),
-            *(part.parameters(draws) for part in self._parts[1:]),
-            self.opened.parameters(draws),
-        )
+        first, *others = self._parts
+        values = [first.values(draws)]
+        values += [self.own.values(draws, self._shift(draws))] if self.own.entries else []
+        values += [part.values(draws) for part in others]
+        values += [self.opened.values(draws)] if self.opened.entries else []
+        whole = np.concatenate(values, axis=-1)
+        return {one.name: whole[..., place] for place, one in enumerate(self.entries)}
 
     def axes(self) -> dict[str, Axis]:
         """Return {parameter: its place in ArviZ's groups}, for parameters with coordinates."""
-        found = [self.own.axes(), self.opened.axes()]
-        for place, part in enumerate(self._parts):
-            of_outcome = place <= len(self.groups)
-            found.append(
-                part.axes(f"{self.formula.outcome}_reduced_dim" if of_outcome else f"{part.lead}dim")
-            )
-        return {name: axis for name, axis in united(*found).items() if axis.coordinates}
+        return {one.name: one.axis for one in self.entries if one.axis.coordinates}
 
-    def priors(self) -> dict[str, tuple[Stated, bool]]:
-        """Return {parameter: its prior, and True if that is not for the intercept's middle instead}."""
-        return united(
-            self.law.prior_by_name(),
-            _themselves(self.own.priors),
-            *(_themselves(group.sd_priors()) for group in self.every_group),
-            *(linear.prior_by_name() for linear in self.linears[1:]),
-            _themselves(self.opened.priors),
-        )
+    def priors(self) -> dict[str, Stated]:
+        """Return {parameter: its prior}."""
+        return {one.name: one.prior for one in self.entries if one.prior is not None}
 
     def without_prior(self) -> set[str]:
         """Return the names of parameters without a proper prior, whose prior draws are placeholders."""
-        found = {name for name, (prior, _) in self.priors().items() if is_flat(prior)}
+        found = {name for name, prior in self.priors().items() if is_flat(prior)}
         for part in self.linears:
-            for names in part.intercept_names():
-                if found & set(names[1:]) and not part.prior_by_name()[names[0]][1]:
-                    found.add(names[0])
+            silent = {one.coordinates[part.dimension] for one in part.entries if one.name in found}
+            found |= {
+                one.name for one in part.entries if not one.own and one.coordinates[part.dimension] in silent
+            }
         if self.outcome.cutpoints and (found or is_flat(self.own.priors["threshold"])):
-            found |= self.own.axes().keys()
+            found |= {one.name for one in self.own.entries}
         return found
 
     def _shift(self, draws: Draws) -> Values:
@@ -232,8 +230,3 @@ class Assembled:
             return np.zeros(())
         slopes = self.law.coefficients(draws)[..., self.law.columns, 0]
         return np.asarray(slopes @ self.law.middles)
-
-
-def _themselves(priors: Mapping[str, Stated]) -> dict[str, tuple[Stated, bool]]:
-    """Mark these priors as the parameters' own."""
-    return {name: (prior, True) for name, prior in priors.items()}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,12 +17,11 @@ from jax import Array
 from inference.analyses.cells import Cells
 from inference.analyses.formula import Varying
 from inference.analyses.matrices import Matrix, matrix_of, weights_of
-from inference.analyses.parameter_names import INTERCEPT, Parameters, axis_of, named, united
+from inference.analyses.parameter_names import INTERCEPT, Parameter, named
 from inference.analyses.stated_priors import VARYING_SCALE, Given
 from inference.analyses.table import Codes, Private, Values
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law, state
-from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 
@@ -42,6 +43,7 @@ class Group:
     outputs: tuple[str, ...]
     priors: tuple[Stated, ...]
     lead: str = ""
+    dimension: str = ""
 
     def data(self) -> dict[str, Values | Codes]:
         """Return the program's data."""
@@ -73,44 +75,26 @@ class Group:
         sds = np.stack([draws[f"{self.site}_sd_{place}"] for place in range(len(self.spreads))], axis=-2)
         return np.asarray(draws[f"{self.site}_z"] * sds[..., None, :, :])
 
-    def parameters(self, draws: Draws) -> Parameters:
-        """Return {name: draws} of sds, then of effects, named as in bambi."""
-        found = [{name: draws[f"{self.site}_sd_{place}"][..., output]} for name, place, output in self._sds()]
-        effects = self.effects(draws)
-        for place, (_, name, label) in enumerate(self._names()):
-            for at, level in enumerate(self.levels):
-                for output, choice in enumerate(self.outputs):
-                    found.append({named(name, label, level, choice): effects[..., at, place, output]})
-        return united(*found)
-
-    def axes(self, outputs: str) -> dict[str, Axis]:
-        """Return {parameter: its place in ArviZ's groups}. outputs: the dimension of the choices."""
-        found = []
-        for sd_name, name, label in self._names():
+    @cached_property
+    def entries(self) -> list[Parameter]:
+        """Return sds with their priors, then effects, named as in bambi."""
+        sds, effects = [], []
+        for place, (term, level) in enumerate(zip(self.matrix.terms, self.matrix.levels, strict=True)):
+            sd_name, name, label = names_of(term, level, self.column, self.lead)
             varying = {f"{name.rpartition('|')[0]}__expr_dim": label}
             for choice in self.outputs:
-                found.append({named(sd_name, label, choice): axis_of(sd_name, {**varying, outputs: choice})})
-                for level in self.levels:
-                    by = {f"{self.column}__factor_dim": level}
-                    axis = axis_of(name, {**varying, **by, outputs: choice})
-                    found.append({named(name, label, level, choice): axis})
-        return united(*found)
+                sds.append(Parameter(sd_name, {**varying, self.dimension: choice}, self.priors[place]))
+            for group, choice in product(self.levels, self.outputs):
+                by = {f"{self.column}__factor_dim": group, self.dimension: choice}
+                effects.append(Parameter(name, {**varying, **by}))
+        return [*sds, *effects]
 
-    def sd_priors(self) -> dict[str, Stated]:
-        """Return {name of an sd: its prior}."""
-        return {name: self.priors[place] for name, place, _ in self._sds()}
-
-    def _sds(self) -> list[tuple[str, int, int]]:
-        """Return each sd's name, column and output."""
-        return [
-            (named(sd_name, label, choice), place, output)
-            for place, (sd_name, _, label) in enumerate(self._names())
-            for output, choice in enumerate(self.outputs)
-        ]
-
-    def _names(self) -> list[tuple[str, str, str]]:
-        both = zip(self.matrix.terms, self.matrix.levels, strict=True)
-        return [names_of(term, level, self.column, self.lead) for term, level in both]
+    def values(self, draws: Draws) -> Values:
+        """Return draws of the entries, (…, entries)."""
+        sds = np.stack([draws[f"{self.site}_sd_{place}"] for place in range(len(self.spreads))], axis=-2)
+        effects = self.effects(draws).swapaxes(-3, -2)
+        lead = sds.shape[:-2]
+        return np.concatenate([sds.reshape(*lead, -1), effects.reshape(*lead, -1)], axis=-1)
 
 
 def names_of(term: str, level: str, group: str, lead: str = "") -> tuple[str, str, str]:
@@ -127,6 +111,7 @@ def groups_of(
     given: Given,
     unit: float = 1.0,
     lead: str = "",
+    dimension: str = "",
     site: str = "",
 ) -> tuple[Group, ...]:
     """Return the varying terms. unit: of the linear predictor. site: the prefix of their sites.
@@ -166,6 +151,7 @@ def groups_of(
                 tuple(outputs),
                 tuple(priors),
                 lead,
+                dimension,
             )
         )
     return tuple(found)

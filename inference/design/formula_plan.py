@@ -210,8 +210,7 @@ class Expected:
             pull = np.asarray(jax.jit(jax.grad(prior))(start))
         names, turn = _parameters(analysis, vector)
         values = {name: float(value) for name, value in names.items()}
-        slopes = {name for row in analysis.law.names() for name in row}
-        slopes -= {name for group in analysis.law.intercept_names() for name in group[:1]}
+        slopes = {one.name for one in analysis.law.entries if one.spread is not None}
         prior_draws = analysis.parameters(sample_prior(model_of(analysis), 0))
         silent = analysis.without_prior()
         sds = {name: np.inf if name in silent else float(np.std(prior_draws[name])) for name in values}
@@ -355,7 +354,7 @@ def _parameters(analysis: Assembled, vector: _Vector) -> tuple[dict[str, float],
     moved = vector.start + np.concatenate([np.zeros_like(steps[:1]), steps, -steps])
     found: Draws = analysis.parameters(vector.sites(moved))
     groups = (*analysis.groups, *analysis.shares_groups)
-    left_out = {name for group in groups for name in group.parameters(vector.sites(moved))}
+    left_out = {one.name for group in groups for one in group.entries}
     kept = {name: np.asarray(values) for name, values in found.items() if name not in left_out}
     size = len(vector.start)
     turn = np.stack([values[1 : size + 1] - values[size + 1 :] for values in kept.values()]) / (2 * NUDGE)

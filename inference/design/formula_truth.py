@@ -60,7 +60,7 @@ class FormulaTruth:
         """Take sds between groups as known: the linear information on them is zero if effects are 0."""
         for group in (*self._analysis.groups, *self._analysis.shares_groups):
             self.sites |= {name: np.asarray(value, float) for name, value in group.initial().items()}
-            names = list(group.sd_priors())
+            names = [one.name for one in group.entries if one.prior is not None]
             outputs = len(group.outputs)
             for place in range(len(group.spreads)):
                 own = [self._positive(name) for name in names[place * outputs : (place + 1) * outputs]]

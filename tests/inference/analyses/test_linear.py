@@ -47,8 +47,7 @@ def with_few(few: int, n: int = 5000):
 def test_prior_of_level_does_not_depend_on_its_size():
     whole = with_few(20)
     scales = {
-        name: prior["scale"]
-        for name, (prior, _) in assemble(whole, "ever ~ region * age + rare").priors().items()
+        name: prior["scale"] for name, prior in assemble(whole, "ever ~ region * age + rare").priors().items()
     }
     assert [scales[name] for name in ("region[b]", "region[z]", "rare")] == pytest.approx([2.5] * 3)
     age = whole.public["age"]
@@ -64,7 +63,7 @@ def test_interval_of_small_group_holds_its_share():
     The others' share is taken as known. With a prior of sd 2.5 over the column's sd it held half of the time.
     """
     few = 20
-    prior, _ = assemble(with_few(few), "ever ~ region").priors()["region[z]"]
+    prior = assemble(with_few(few), "ever ~ region").priors()["region[z]"]
     effect = np.linspace(-8, 8, 4001) * prior["scale"]
     share = 1 / (1 + np.exp(np.log(0.85 / 0.15) - effect))
     yes = 0.2 * (1 - share) + 0.7 * share
@@ -124,13 +123,14 @@ def test_prior_about_nobody_is_noted_or_a_reason(formula, noted, overruled):
 
 def test_stated_prior_applies_to_coefficient_itself():
     given = {"region[north]": PRIOR, "region:age[north]": "flat", "Intercept": PRIOR}
-    law = assemble(table(200), "ever ~ region * age", given).law
+    analysis = assemble(table(200), "ever ~ region * age", given)
+    law = analysis.law
     one = np.zeros((len(law.matrix.terms), 1))
     other = one.copy()
     other[law.matrix.names.index("region[north]")] = 0.5
     there, nowhere = log_priors(law, other, one)
     assert there - nowhere == pytest.approx((0.5 / 0.3) ** 2 / 2, rel=1e-3)
-    assert law.prior_by_name()["region[north]"][0] == PRIOR
+    assert analysis.priors()["region[north]"] == PRIOR
 
 
 def test_flat_prior_leaves_the_intercept_without_prior():

@@ -152,14 +152,14 @@ def test_weights_of_mixture_have_dirichlet_prior():
         yes = 0.7 * (1 / 6 + 2 / 3 * share) + 0.1 / 2
         assert value == pytest.approx(log(yes if report == "yes" else 1 - yes), abs=1e-12)
     start = {name: np.asarray(value) for name, value in analysis.opened.initial().items()}
-    assert list(analysis.opened.parameters(start).values()) == pytest.approx([0.7, 0.2, 0.1])
+    assert list(analysis.opened.values(start)) == pytest.approx([0.7, 0.2, 0.1])
     draws = analysis.parameters(sample_prior(model_of(analysis), 0))
     names = [f"q_weights[{label}]" for label in ("follow", "no", "any")]
     assert sum(draws[name] for name in names) == pytest.approx(1.0)
     for name, alpha in zip(names, (7, 2, 1), strict=True):
         assert draws[name].mean() == pytest.approx(alpha / 10, abs=0.02)
         assert draws[name].std() == pytest.approx(stats.beta(alpha, 10 - alpha).std(), rel=0.1)
-        assert analysis.priors()[name][0] == {"distribution": "beta", "a": alpha, "b": 10 - alpha}
+        assert analysis.priors()[name] == {"distribution": "beta", "a": alpha, "b": 10 - alpha}
     assert analysis.axes()[names[1]].coordinates == {"q_weights_dim": "no"}
     for wrong in ([7, 2], 7):
         with raises(InputError, "prior.wrong_concentration"):
