@@ -42,8 +42,7 @@ from collector.nodes.summing import Opener, add_seeds, add_shares
 from collector.store import PackedReport
 from ldp_client import mechanism_for
 from ldp_client.documents.channel import MODULUS_BYTES, SPKI_HEAD, SPKI_TAIL
-from ldp_client.secure_sum.messages import context, seal, share_messages
-from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+from ldp_client.secure_sum import TrustedNodes, context, seal, share_messages
 from schemas import Study
 
 NODES = 10

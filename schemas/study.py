@@ -17,7 +17,7 @@ from schemas.models import MODELS, NO_LAW
 from schemas.priors import check_prior, given_priors
 
 if TYPE_CHECKING:
-    from ldp_client.documents.protocol import SecureSum
+    from ldp_client.documents.channel import SecureSum
 
 
 def _with_model(ask: str, shape: Record) -> Record:

@@ -1,8 +1,7 @@
 """What an author is told before a study is published: warnings and notes in a language, and one refusal."""
 
-from ldp_client.documents.asker import ASKER
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.study import Study
+from ldp_client.documents.study import ASKER, Study
 from ldp_client.explain import factors
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible

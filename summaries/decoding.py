@@ -18,8 +18,7 @@ from ldp_client import mechanism_for
 from ldp_client.mechanisms.base import Mechanism, unpack_signed
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
-from ldp_client.mechanisms.number import NumberMechanism
-from ldp_client.mechanisms.refusable import RefusableNumber
+from ldp_client.mechanisms.number import NumberMechanism, RefusableNumber
 from schemas import Report, Study
 from summaries.reductions import REDUCTIONS
 

@@ -35,7 +35,7 @@ from collector.studies import close as close_study
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.fields import Text
 from ldp_client.documents.shapes import Record
-from ldp_client.secure_sum.messages import SHARES
+from ldp_client.secure_sum import SHARES
 
 if TYPE_CHECKING:
     from collector.nodes.node import Node

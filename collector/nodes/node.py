@@ -38,7 +38,7 @@ from ldp_client.device.outbox import MOST_BYTES
 from ldp_client.device.shares import body_size
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StatementError, StudyError
-from ldp_client.secure_sum.messages import OVERHEAD_BYTES
+from ldp_client.secure_sum import OVERHEAD_BYTES
 from schemas import Study
 
 # Limits on the rows and the bytes that are read at once.

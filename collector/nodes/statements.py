@@ -12,9 +12,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from ldp_client.documents.canonical import canonical_json, to_base64
+from ldp_client.documents.channel import MOST_DEVICES
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Base64, Constant, Hex, Identifier, Integer, OneOf
-from ldp_client.documents.protocol import MOST_DEVICES
 from ldp_client.documents.report import ID_BYTES
 from ldp_client.documents.shapes import Record
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import ReportError
-from ldp_client.mechanisms.summed import WORD_BYTES
-from ldp_client.secure_sum.messages import (
+from ldp_client.mechanisms.summed_gaussian import WORD_BYTES
+from ldp_client.secure_sum import (
     NONCE,
     OVERHEAD_BYTES,
     SEED_BYTES,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.pages.words import Language, words_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from ldp_client.mechanisms.refusable import RefusableNumber
+from ldp_client.mechanisms.number import RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.words.text import plain
 

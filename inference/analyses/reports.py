@@ -23,8 +23,7 @@ from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.explain import in_words
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
-from ldp_client.mechanisms.number import NumberMechanism
-from ldp_client.mechanisms.refusable import RefusableNumber
+from ldp_client.mechanisms.number import NumberMechanism, RefusableNumber
 from ldp_client.words.text import counted
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary, cell_summaries, check_study

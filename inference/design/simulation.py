@@ -23,12 +23,11 @@ from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.quantise import UNIT
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.channel import FEWEST_NOISY
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.protocol import FEWEST_NOISY
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.sampled_products import SampledProducts
-from ldp_client.mechanisms.summed import SQUARE_BOTTOM, SQUARE_TOP, SummedMechanism
-from ldp_client.mechanisms.summed_gaussian import SummedHistogram
+from ldp_client.mechanisms.summed_gaussian import SQUARE_BOTTOM, SQUARE_TOP, SummedHistogram, SummedMechanism
 from schemas import Question
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS

@@ -21,7 +21,7 @@ from inference.models.base import Draws, Truth
 from inference.models.family import draw
 from inference.results.intervals import REFUSED
 from ldp_client import Mechanism
-from ldp_client.mechanisms.refusable import RefusableNumber
+from ldp_client.mechanisms.number import RefusableNumber
 from schemas import Question
 from summaries import QuestionSummary
 

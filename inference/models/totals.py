@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp_client import Mechanism
-from ldp_client.mechanisms.summed import SQUARE_BOTTOM, SQUARE_TOP, SummedMechanism
+from ldp_client.mechanisms.summed_gaussian import SQUARE_BOTTOM, SQUARE_TOP, SummedMechanism
 from summaries import QuestionSummary
 
 SQUARE_WEIGHT = SQUARE_TOP / SQUARE_BOTTOM

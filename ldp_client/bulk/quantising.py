@@ -16,9 +16,8 @@ from ldp_client.mechanisms import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
-from ldp_client.mechanisms.number import NumberMechanism
+from ldp_client.mechanisms.number import NumberMechanism, RefusableNumber
 from ldp_client.mechanisms.record import RecordMechanism
-from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.tables.rows import NO_ROWS
 from ldp_client.words.text import say

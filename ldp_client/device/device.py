@@ -202,8 +202,7 @@ class Device:
             answers: {question id: answer}, for each question of the study.
             ticket: the code that the operator of an invited study handed out. It travels with the report,
                 not in it. In a study with tokens, only their issuer gets it.
-            public: {public field id: value}, which leaves in clear. If the device requires consent, these
-                values may also be among the answers.
+            public: {public field id: value}, which leaves in clear.
 
         Returns:
             The report's id.
@@ -238,7 +237,7 @@ class Device:
                 raise RefusedError.say("device.closed_early", study=study.id)
             outbox.refuse_full(connection)
             # 3. Refuse to exceed the budget. Permanent answers that are repeated were paid for before.
-            values = policy.with_public(study, answers, public, self.require_consent)
+            values = policy.with_public(study, answers, public)
             remembering = budget.recall(connection, terms)
             paid = [name for name in remembering if remembering[name].answer]
             fresh = [name for name in terms.mechanisms if name not in paid]

@@ -28,7 +28,7 @@ from ldp_client.device.layout import TABLES
 from ldp_client.documents.errors import AnswerError, InputError, RefusedError
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import Study
-from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+from ldp_client.secure_sum import TrustedNodes
 
 
 class Policy:
@@ -216,16 +216,11 @@ def refuse_asked_behind_noise(connection: sqlite3.Connection, study: Study) -> N
             raise RefusedError.say("device.asked_behind_noise", study=study.id, field=field.id)
 
 
-def with_public(
-    study: Study, answers: dict[str, Any], public: dict[str, Any] | None, is_watched: bool
-) -> dict[str, Any]:
+def with_public(study: Study, answers: dict[str, Any], public: dict[str, Any] | None) -> dict[str, Any]:
     """Return answers and public values in one dict.
 
-    is_watched: the person agreed to exactly this study, and so to the fields that leave in clear. Otherwise
-    public values must be given in `public`: `answers` alone do not show that a field is no longer private.
-
-    Raises RefusedError if they are not given there, AnswerError for an unknown public field or a value given
-    twice.
+    Public values are given in `public` only: `answers` alone do not show that a field is no longer private.
+    Raises RefusedError for a public field among the answers, AnswerError for an unknown public field.
     """
     fields = [field.id for field in study.public]
     if public is not None and not isinstance(public, dict):
@@ -235,9 +230,7 @@ def with_public(
     for name in public or {}:
         if name not in fields:
             raise AnswerError.say("core.not_public", str(name)[:64])
-        if name in answers:
-            raise AnswerError.say("device.given_twice", name)
     unnamed = [name for name in fields if name in answers]
-    if unnamed and not is_watched:
+    if unnamed:
         raise RefusedError.say("device.clear_unnamed", study=study.id, fields=", ".join(unnamed))
     return {**answers, **(public or {})}

@@ -20,7 +20,7 @@ from ldp_client.documents.fields import printable
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import MAX_BYTES, Study
-from ldp_client.secure_sum.messages import SHARES
+from ldp_client.secure_sum import SHARES
 from ldp_client.words.text import say
 
 if TYPE_CHECKING:

@@ -15,14 +15,14 @@ from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.study import Study
 from ldp_client.explain import report_size
 from ldp_client.mechanisms import mechanisms_of
-from ldp_client.secure_sum.messages import (
+from ldp_client.secure_sum import (
     OVERHEAD_BYTES,
     SEED_BYTES,
+    TrustedNodes,
     share_messages,
     share_path,
     shares_nonce,
 )
-from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from ldp_client.words.text import say
 
 if TYPE_CHECKING:

@@ -1,9 +1,8 @@
-"""A question of a study: its fields, and what a device knows of it."""
+"""A question of a study, what a device knows of it, and sections: questions that are shown together."""
 
 from ldp_client.documents.catalogue import KINDS_OF_PRODUCTS, MECHANISMS, Fitting
 from ldp_client.documents.fields import Boolean, Bounds, Constant, Decimal, Identifier, Ignored, Integer
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.sections import below
 from ldp_client.documents.shapes import Either, ListOf, Record
 from ldp_client.documents.spoken import Spoken
 
@@ -11,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from ldp_client.documents.channel import SecureSum
     from ldp_client.documents.fields import Error
-    from ldp_client.documents.protocol import SecureSum
 
 YES_NO = ("no", "yes")
 # With more levels in a field, hardly any participants would be asked about each entry.
@@ -199,3 +198,36 @@ class Question:
     def full_text(self) -> str:
         """The text that participants read; for a box of a list, it begins with the list's title."""
         return below(self.list_title, self.text or self.id) if self.list_title else self.text
+
+
+MOST_SECTIONS = 100
+# A title that ends with such a mark needs no colon before the text that follows.
+ENDS = "?:.!…؟？：。"
+_SECTION = Record(
+    {"title": Spoken(200), "questions": ListOf(Identifier(), 1, MOST_SECTIONS)}, {"any_of": Boolean()}
+)
+SECTIONS = ListOf(_SECTION, 1, MOST_SECTIONS, unique_by="title")
+
+
+class Section:
+    """Questions that are shown together.
+
+    Args:
+        parsed: the section's part of a study document.
+
+    Attributes:
+        title: the heading above the questions.
+        questions: their ids, in the order in which they are shown.
+        any_of: whether the title is the question, and its questions are a list of boxes to tick.
+    """
+
+    def __init__(self, parsed: "dict[str, Any]") -> None:
+        self.title: str = parsed["title"]
+        self.questions: "tuple[str, ...]" = tuple(parsed["questions"])
+        self.any_of: bool = bool(parsed["any_of"])
+
+
+def below(title: str, text: str) -> str:
+    """Return the full text of a box: the title of its list, then the box's own text."""
+    ends = "" if title[-1] in ENDS else ":"
+    return f"{title}{ends} {text}"

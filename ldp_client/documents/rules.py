@@ -1,7 +1,7 @@
 """The rules that join several fields of a study. Each rule is stated once, as a call of `refuse_study`."""
 
+from ldp_client.documents.channel import FEWEST_NOISY
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.protocol import FEWEST_NOISY
 from ldp_client.documents.public import PublicField, wrong_value
 
 TYPE_CHECKING = False

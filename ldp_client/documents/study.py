@@ -2,18 +2,15 @@
 
 from binascii import hexlify
 
-from ldp_client.documents.asker import ASKER
 from ldp_client.documents.canonical import canonical_json, parse_canonical, parse_json
-from ldp_client.documents.channel import CHANNEL, Channel
+from ldp_client.documents.channel import CHANNEL, PROTOCOL, Channel, SecureSum
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.fields import Boolean, Constant, Day, Identifier, Integer, OneOf
-from ldp_client.documents.protocol import PROTOCOL, SecureSum
+from ldp_client.documents.fields import Boolean, Checked, Constant, Day, Identifier, Integer, OneOf, consists
 from ldp_client.documents.public import PUBLIC, PublicField, wrong_value
-from ldp_client.documents.question import QUESTIONS, Question
+from ldp_client.documents.question import QUESTIONS, SECTIONS, Question, Section
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.report import MOST_QUESTIONS
 from ldp_client.documents.rules import check_study
-from ldp_client.documents.sections import SECTIONS, Section
 from ldp_client.documents.shapes import ListOf, Record, Tagged
 from ldp_client.documents.spoken import FIELD, LANGUAGES, Spoken, languages_of, plain
 
@@ -23,6 +20,61 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
     from typing_extensions import Self
+
+    from ldp_client.documents.fields import Error
+
+_MAIL = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._+"
+# Without @, which would name another host than the one that people see first.
+_WEB = _MAIL + "~:/?#[]!$&'()*,;=%"
+HTTPS = "https://"
+LONGEST_CONTACT = 200
+_CONTACT = {
+    "type": "string",
+    "pattern": r"^(https://[A-Za-z0-9][A-Za-z0-9._+~:/?#\[\]!$&'()*,;=%-]*|[A-Za-z0-9._+-]+@[A-Za-z0-9_+-]+([.][A-Za-z0-9_+-]+)+)$",
+    "maxLength": LONGEST_CONTACT,
+}
+MOST_DAYS = 36500
+
+
+class Line(Spoken):
+    """A text on one line, without control characters and without marks that change the writing direction."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> str:
+        text = Spoken.read(self, value, path, error)
+        if any([_is_control(character) for character in text]):
+            raise error(path, "must be one line, without control characters")
+        return text
+
+
+def _is_control(character: str) -> bool:
+    code = ord(character)
+    return code < 0x20 or 0x7F <= code < 0xA0 or 0x2028 <= code <= 0x202E or 0x2066 <= code <= 0x2069
+
+
+def _is_contact(text: "Any") -> bool:
+    """Return True for an e-mail address, or for a web address that begins with https://."""
+    if not isinstance(text, str) or len(text) > LONGEST_CONTACT:
+        return False
+    local, mark, host = text.partition("@")
+    if mark:
+        return consists(local, _MAIL) and consists(host, _MAIL) and "." in host and all(host.split("."))
+    rest = text[len(HTTPS) :]
+    return text.startswith(HTTPS) and consists(rest, _WEB) and rest[0] in _MAIL[:62]
+
+
+CONTACT = Checked(
+    _is_contact,
+    "must be an e-mail address, or a web address that begins with https://, of at most "
+    f"{LONGEST_CONTACT} characters",
+    _CONTACT,
+)
+# Fields of a study document.
+ASKER = {
+    "owner": Line(200),
+    "contact": CONTACT,
+    "ethics": Line(1000),
+    "retention": Record({"days": Integer(1, MOST_DAYS)}),
+}
 
 FORMAT = "ldpkit.study/1"
 MAX_BYTES = 1 << 20

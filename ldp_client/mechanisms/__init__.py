@@ -7,17 +7,16 @@ Its class registers itself (docs/adding-a-mechanism.md).
 from ldp_client.documents import catalogue
 from ldp_client.documents.question import Question
 from ldp_client.documents.study import Study
-from ldp_client.mechanisms import refusable
 from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy, register
 from ldp_client.mechanisms.choice import RandomizedResponse
 from ldp_client.mechanisms.gaussian_record import gaussian_record
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.memoized import memoized
+from ldp_client.mechanisms.number import number
 from ldp_client.mechanisms.olh import Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
-from ldp_client.mechanisms.summed import SummedMechanism
-from ldp_client.mechanisms.summed_gaussian import summed_gaussian
+from ldp_client.mechanisms.summed_gaussian import SummedMechanism, summed_gaussian
 from ldp_client.mechanisms.unary import Oue, Sue
 
 
@@ -39,8 +38,7 @@ for _kind in (
     SummedMechanism,
 ):
     register(_kind)
-MECHANISMS["laplace"] = refusable.laplace
-MECHANISMS["gaussian"] = refusable.gaussian
+MECHANISMS["laplace"] = MECHANISMS["gaussian"] = number
 MECHANISMS["gaussian_record"] = gaussian_record
 MECHANISMS["memoized"] = memoized
 for _name in ("table_statistics", "table_normal_equations", "table_statistics_laplace"):

@@ -188,7 +188,8 @@ def _answer(
         if not yes:
             _ask_for_consent(study, device.collector, ticket)
         device.consent(study)
-        report = device.answer(study, answers, ticket)
+        public = {field.id: answers.pop(field.id) for field in study.public if field.id in answers}
+        report = device.answer(study, answers, ticket, public=public)
     except TransferError:
         _tell_waiting(device, study_id)
         raise

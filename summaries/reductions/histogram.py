@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.mechanisms.base import Mechanism
-from ldp_client.mechanisms.number import Gaussian, Laplace
-from ldp_client.mechanisms.refusable import RefusableNumber
+from ldp_client.mechanisms.number import Gaussian, Laplace, RefusableNumber
 from summaries.reductions.base import Payloads, Reduction, Values, counts_all, signed
 
 # Cells of 1/64 of a Laplace scale lose about 1e-5 of the information, as do cells of 1/32 of an sd: as much

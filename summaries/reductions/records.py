@@ -21,7 +21,7 @@ from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianRecord, GaussianYesNoRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.sampled_products import SampledProducts
-from ldp_client.mechanisms.summed import SummedMechanism
+from ldp_client.mechanisms.summed_gaussian import SummedMechanism
 from summaries.reductions.base import Payloads, Reduction, Values, big_endian, counts_all, signed
 
 # Entries are below 2**26, and 2**26 of their squares would exceed 63 bits too soon. Each entry is split into

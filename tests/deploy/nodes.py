@@ -18,8 +18,8 @@ import sys
 from ldp_client import Direct
 from ldp_client.device.requests import put_share
 from ldp_client.documents.study import Study
-from ldp_client.secure_sum.messages import share_messages
-from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+from ldp_client.secure_sum import share_messages
+from ldp_client.secure_sum import TrustedNodes
 from ldp_client import mechanisms_of
 study = Study.from_json(open("study.json").read())
 trusted = TrustedNodes([node for node in sys.argv[1:]])

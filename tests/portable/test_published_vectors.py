@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import DocumentError
-from ldp_client.secure_sum.messages import seal
+from ldp_client.secure_sum import seal
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 WYCHEPROOF = GOLDEN / "wycheproof"

@@ -11,7 +11,7 @@ from typing import Any
 
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.secure_sum.messages import SEED_BYTES, split
+from ldp_client.secure_sum import SEED_BYTES, split
 from schemas import Study
 from tests import studies
 from tests.portable.make_vectors import PROTOCOL, render

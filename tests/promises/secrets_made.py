@@ -16,7 +16,7 @@ from ldp_client import Device, mechanism_for
 from ldp_client.core import randomness
 from ldp_client.core.tokens import draw
 from ldp_client.mechanisms.memoized import Remembering
-from ldp_client.secure_sum.messages import split
+from ldp_client.secure_sum import split
 from schemas import Study
 from tests import studies
 from tests.ldp_client.issuers import study_of

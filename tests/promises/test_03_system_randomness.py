@@ -28,7 +28,7 @@ from ldp_client.core import randomness
 from ldp_client.core.tokens import draw
 from ldp_client.documents.errors import RandomnessError
 from ldp_client.documents.report import report_id_of
-from ldp_client.secure_sum.messages import split
+from ldp_client.secure_sum import split
 from schemas import Study
 from tests import studies
 from tests.ldp_client.issuers import study_of

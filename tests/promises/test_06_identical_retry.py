@@ -39,8 +39,8 @@ PADDED = Study(
     studies.document(studies.NUMBER, studies.CHOICE, id="padded", sample_one_question=True, public=PUBLIC)
 )
 ANSWERED = [
-    (ROUNDS[0], {"hours": 3, "ever": True}),
-    (PADDED, {"hours": 7, "occupation": "worker", "region": "north"}),
+    (ROUNDS[0], {"hours": 3, "ever": True}, {}),
+    (PADDED, {"hours": 7, "occupation": "worker"}, {"region": "north"}),
 ]
 Sent = tuple[str, bytes, str]
 Change = Callable[[str], str]
@@ -109,9 +109,9 @@ def problems(folder: Path, server: Server, expected: dict[str, bytes]) -> list[s
 def fresh_reports(folder: Path) -> dict[str, bytes]:
     """The same of reports that a device makes now."""
     device = Device(folder, BUDGET)
-    for study, answers in ANSWERED:
+    for study, answers, public in ANSWERED:
         device.consent(study)
-        device.answer(study, answers)
+        device.answer(study, answers, public=public)
     return {
         f"/v1/studies/{queued.study}/reports/{queued.report_id}": queued.body.encode()
         for queued in device.ledger.queued()
@@ -135,9 +135,9 @@ def test_updated_library_remembers_earlier_answers(tmp_path: Path, server: Serve
     thaw(tmp_path)
     device = Device(tmp_path, BUDGET, server.url)
     assert device.epsilon_left == 5
-    for study, answers in ANSWERED:
+    for study, answers, public in ANSWERED:
         with pytest.raises(AlreadyAnsweredError):
-            device.answer(study, answers)
+            device.answer(study, answers, public=public)
     device.consent(ROUNDS[1])
     device.answer(ROUNDS[1], {"ever": False})
     assert device.epsilon_left == 5
@@ -163,7 +163,7 @@ def keys_in_another_order(body: str) -> str:
 def drawn_anew(body: str) -> str:
     """The same report with fresh noise on the answer."""
     report = Report.from_json(body)
-    study = next(study for study, _ in ANSWERED if study.id == report.study)
+    study = next(study for study, _, _ in ANSWERED if study.id == report.study)
     for name in report.payloads:
         mechanism = mechanisms_of(study)[name]
         if not isinstance(mechanism, Memoized):

@@ -26,8 +26,7 @@ from ldp_client import Device, mechanisms_of
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
 from ldp_client.device.sending import Flushed
-from ldp_client.secure_sum.messages import SHARES, share_messages, shares_nonce
-from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+from ldp_client.secure_sum import SHARES, TrustedNodes, share_messages, shares_nonce
 from ldpkit.cli.node import senders_of
 from schemas import Report, Study
 from summaries import Summary

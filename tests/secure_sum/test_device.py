@@ -10,12 +10,12 @@ import pytest
 from werkzeug.wrappers import Response
 
 from ldp_client import Device, Direct
+from ldp_client import secure_sum as outgoing
 from ldp_client.device import shares
 from ldp_client.device.disclosures import disclosures_of
 from ldp_client.device.outbox import Queued
 from ldp_client.device.requests import GRACE_DAYS, Outcome
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
-from ldp_client.secure_sum import messages as outgoing
 from ldpkit.perturbing import perturb_file
 from tests.kit.errors import raises
 from tests.ldp_client.devices import problem

@@ -12,7 +12,7 @@ from ldp_client import mechanism_for
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import ReportError, StudyError
-from ldp_client.mechanisms.summed import summed_distance
+from ldp_client.mechanisms.summed_gaussian import summed_distance
 from schemas import Study
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import ANSWERS, QUESTIONS, build_study

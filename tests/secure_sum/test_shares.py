@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from collector.nodes.keys import NodeKeys
 from collector.nodes.summing import CACHE_BYTES, MOST_AT_ONCE, Opener, add_seeds
 from ldp_client.documents.errors import InputError, ReportError
-from ldp_client.secure_sum.messages import context, expand, seal, split
+from ldp_client.secure_sum import context, expand, seal, split
 from schemas import Study
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import STATED, shares_of, tokened_study

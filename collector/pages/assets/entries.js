@@ -107,7 +107,7 @@ function boxed(id, { title, questions }, entered) {
   return { answer, words: yesOrNo(answer === "yes"), problem: problem || "", boxOf: id === questions[0] ? title : "" };
 }
 
-/** What stands beside a box, behind the title of its list; `below` of ldp_client/documents/sections.py is its twin. */
+/** What stands beside a box, behind the title of its list; `below` of ldp_client/documents/question.py is its twin. */
 const below = (title, text) => `${title}${/[?:.!…؟？：。]$/.test(title) ? "" : ":"} ${text}`;
 
 /** {answer, words, problem} of what was typed or picked; a public field's `toSend` has the last word. */

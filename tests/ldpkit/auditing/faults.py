@@ -12,8 +12,7 @@ from ldp_client.mechanisms.base import Privacy, pack_signed
 from ldp_client.mechanisms.choice import RandomizedResponse
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
-from ldp_client.mechanisms.number import Laplace
-from ldp_client.mechanisms.refusable import RefusableNumber
+from ldp_client.mechanisms.number import Laplace, RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.unary import Oue
 

@@ -1,4 +1,4 @@
-"""Convert a device's answers to messages: one sealed share for each node, under one report id.
+"""A device's part in a secure sum (Heikkilä et al. 2017, Algorithm 1): secret shares, one for each node.
 
 An answer to a secure sum leaves a device only this way. Its vector of 64-bit words is split into shares
 that sum to it modulo 2**64. All shares but one come from short seeds. A stream cipher's key stream, or an
@@ -6,23 +6,26 @@ XOF, expands a seed of 32 bytes to a share of any length: ChaCha20 from `cryptog
 Python itself. A seed is used once, so the cipher's nonce is zero. A share is sealed to its node by HPKE
 (RFC 9180) with X25519, HKDF-SHA256 and ChaCha20-Poly1305 from `cryptography`. A device without that package
 passes its platform's `seal` with the same three arguments.
+
+All nodes of a study together can read every answer exactly, and the study's author names them. So the
+device's owner must list the nodes whose operators would not all collude.
 """
 
 import hashlib
 import struct
 from binascii import hexlify, unhexlify
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
 from ldp_client.answering import quantise_answers
 from ldp_client.core.randomness import Source, read, urandom
-from ldp_client.documents.errors import MissingExtraError, RefusedError
+from ldp_client.documents.channel import NODE_ADDRESS, Node
+from ldp_client.documents.errors import DocumentError, InputError, MissingExtraError, RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.documents.study import Study
-from ldp_client.mechanisms.summed import MODULUS, WORD_BYTES, SummedMechanism
-from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+from ldp_client.mechanisms.summed_gaussian import MODULUS, WORD_BYTES, SummedMechanism
 
 Seal = Callable[[bytes, bytes, bytes], bytes]
 
@@ -122,6 +125,58 @@ class Message:
         self.node = node
         self.path = path
         self.body = body
+
+
+FEWEST_HOSTS = 2
+
+
+class TrustedNodes:
+    """The nodes that the owner trusts.
+
+    addresses: each as in a study, https://host#KEYS, with the keys. Without any, no secure sum is answered.
+    Raises InputError for an address of another form.
+    """
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        nodes = [Node(_address(address)) for address in addresses]
+        self._keys = {node.url: (node.sealing_key, node.signing_key) for node in nodes}
+        if len(self._keys) < len(nodes):
+            raise InputError.say("device.node_twice")
+
+    def refuse_others(self, study: Study) -> None:
+        """Raise RefusedError unless all nodes of the study are trusted, and not one node in disguise."""
+        protocol = study.protocol
+        assert protocol is not None
+        for node in protocol.nodes:
+            self.refuse_unknown(node.url)
+            if self._keys[node.url] != (node.sealing_key, node.signing_key):
+                raise RefusedError.say("device.node_keys", node=node.url, study=study.id)
+        hosts = {host_of(node.url) for node in protocol.nodes}
+        if len(hosts) < FEWEST_HOSTS:
+            raise RefusedError.say("device.nodes_one_host", study=study.id, host=hosts.pop())
+        keys = {key for node in protocol.nodes for key in (node.sealing_key, node.signing_key)}
+        if len(keys) < 2 * len(protocol.nodes):
+            raise RefusedError.say("device.nodes_one_key", study=study.id)
+
+    def refuse_unknown(self, url: str) -> None:
+        """Raise RefusedError if no trusted node has this address: it could be any reachable service."""
+        if url not in self._keys:
+            raise RefusedError.say("device.node_unknown", url=url)
+
+
+def host_of(url: str) -> str:
+    """Return the host's name in lower case, without user, port and trailing dot."""
+    place = url.partition("://")[2].partition("/")[0].split("@")[-1]
+    name = place[1:].partition("]")[0] if place.startswith("[") else place.partition(":")[0]
+    return name.lower().rstrip(".")
+
+
+def _address(text: str) -> str:
+    try:
+        address: str = NODE_ADDRESS.read(text, "nodes", DocumentError)
+    except DocumentError as error:
+        raise InputError.say("device.node", problem=error.problem) from None
+    return address
 
 
 def share_messages(
