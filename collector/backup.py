@@ -20,7 +20,7 @@ from collector.models import Base
 from collector.store import make_partition
 from collector.wal import empty_log, flush, free_name, has_foreign_log, locked, sidecar, size
 from ldp_client.documents.errors import InputError, UsageError
-from schemas.disk import STREAM, name_new
+from schemas.disk import STREAM, name_new, refuse_existing
 
 # Files that SQLite keeps next to a database, and would write into another file of its name.
 LOGS = ("-wal", "-journal")
@@ -46,10 +46,7 @@ def back_up(database: Database, path: Path) -> None:
             "--out -: a backup cannot be written to standard output. Name a new file",
             code="backup.to_standard_output",
         )
-    if path.exists():
-        raise InputError(
-            f"{path} is there already: a backup never takes the place of another", code="backup.file_exists"
-        )
+    refuse_existing(path)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".ldpkit-") as folder:
             copy = Path(folder) / path.name

@@ -1,14 +1,13 @@
 """Read study documents and bytes, and write texts atomically: a half-written file is never visible.
 
-Files that must not be replaced are never overwritten.
+A result is a new file: it never takes the name of another.
 """
 
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from errno import EEXIST
 from typing import Any, BinaryIO, TextIO, TypeVar
 
 from ldp_client.documents.errors import InputError, UsageError
@@ -101,6 +100,17 @@ def refuse_unwritten(path: str | os.PathLike[str]) -> None:
         )
 
 
+def refuse_existing(path: str | os.PathLike[str]) -> None:
+    """Raise InputError if a result's name is taken, except by an empty folder, or is of an unknown format."""
+    refuse_unwritten(path)
+    if path != STREAM and os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
+        raise _taken(path)
+
+
+def _taken(path: str | os.PathLike[str]) -> InputError:
+    return InputError(f"{path} is there already: name a new file, or delete that one", code="files.exists")
+
+
 def refuse_table(path: str | os.PathLike[str]) -> None:
     """Raise InputError if a file for JSON has a table's name."""
     if os.fspath(path).lower().endswith((".csv", ".parquet")):
@@ -116,26 +126,23 @@ def no_formula(text: str) -> str:
 
 
 @contextmanager
-def replacing(
-    path: str | os.PathLike[str], is_new: bool = False, read: Iterable[str] = (), mode: int = 0o666
-) -> Iterator[TextIO]:
+def replacing(path: str | os.PathLike[str], is_new: bool = False, mode: int = 0o666) -> Iterator[TextIO]:
     """Yield a text file that gets its final name only when it is complete.
 
-    It keeps the mode of the file that it replaces. is_new: fail if the name exists. read: the source files,
-    which it must not replace. mode: of a new file, restricted by the umask; 0o600 for reports of single
-    people. Raises InputError if it cannot be written, for example on a full disk: nothing is left behind.
+    It keeps the mode of the file that it replaces. is_new: fail if the name exists. mode: of a new file,
+    restricted by the umask; 0o600 for reports of single people. Raises InputError if it cannot be written,
+    for example on a full disk: nothing is left behind.
     The path - is standard output, which gets all of it at the end, or nothing.
     """
     if path == STREAM:
         with _to_standard_output() as file:
             yield file
         return
-    refuse_replacing(path, read)
+    if is_new:
+        refuse_existing(path)
     _require_plain(path)
     temporary = None
     try:
-        if is_new and os.path.lexists(path):
-            raise FileExistsError(EEXIST, os.strerror(EEXIST))
         handle, temporary = _new_file(path, mode)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             yield file
@@ -148,6 +155,8 @@ def replacing(
                 os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
             os.replace(temporary, path)
         temporary = None
+    except FileExistsError:
+        raise _taken(path) from None
     except OSError as error:
         raise InputError(
             f"cannot write {path}: {error.strerror or error}", code="files.cannot_write"
@@ -190,19 +199,6 @@ def _to_standard_output() -> Iterator[TextIO]:
         output.flush()
 
 
-def refuse_unwritable(path: str) -> None:
-    """Raise InputError if `replacing` could not begin. Call it before work that cannot be undone."""
-    _require_plain(path)
-    try:
-        handle, temporary = _new_file(path, 0o600)
-        os.close(handle)
-        os.unlink(temporary)
-    except OSError as error:
-        raise InputError(
-            f"cannot write {path}: {error.strerror or error}", code="files.cannot_write"
-        ) from None
-
-
 def _require_plain(path: str | os.PathLike[str]) -> None:
     refuse_unwritten(path)
     if os.path.exists(path) and not os.path.isfile(path):
@@ -214,39 +210,6 @@ def _new_file(path: str | os.PathLike[str], mode: int) -> tuple[int, str]:
     folder = os.path.dirname(os.path.abspath(path))
     name = os.path.join(folder, f".ldpkit-{os.urandom(8).hex()}")
     return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), name
-
-
-def refuse_replacing(path: str | os.PathLike[str], read: Iterable[str]) -> None:
-    """Raise InputError if a result would replace a file that it is made from, under any name."""
-    for source in read:
-        if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
-            raise InputError(
-                f"--out {path} would replace {source}, which this command reads: choose another file",
-                code="files.is_read",
-            )
-
-
-def refuse_replacing_other(path: str, *kinds: str) -> None:
-    """Raise InputError if a result would replace a file that is neither empty nor an earlier result.
-
-    kinds: prefixes of an earlier result: of its first `format` if it is a JSON object, or of the file.
-    """
-    if path == STREAM or not os.path.isfile(path) or not os.path.getsize(path):
-        return
-    from mmap import ACCESS_READ, mmap
-    from re import search
-
-    try:
-        with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-            found = search(rb'"format": ?"([^"]*)', content) if content[:1] == b"{" else None
-            begins = [content[:64], *(found.groups() if found else ())]
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", code="files.cannot_read") from None
-    if not any([one.startswith(kind.encode()) for one in begins for kind in kinds]):
-        raise InputError(
-            f"{path} exists and is not an earlier result of this command: choose another file",
-            code="files.is_other",
-        )
 
 
 def write_new(path: str | os.PathLike[str], text: str, mode: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +22,7 @@ from ldp_client.documents.errors import (
     UsageError,
 )
 from ldp_client.words.text import counted, rounded_up, say, visible
-from ldpkit.cli.commands import command, json_option
+from ldpkit.cli.commands import command, json_option, require_yes
 from ldpkit.cli.output import show, warn
 
 if TYPE_CHECKING:
@@ -359,27 +358,17 @@ def _tell_waiting(device: Device, study_id: str) -> None:
 
 
 def _ask_for_consent(study: Study, collector: str, ticket: str) -> None:
-    """Describe what would be sent and wait for a yes. Raises InputError for any other reply."""
+    """Describe what would be sent, and ask. Raises as `require_yes`."""
     from ldp_client.explain import describe
     from schemas.warnings import notes_of, warnings_of
 
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "consent is asked for on a terminal. If the person has agreed, pass --yes",
-            code="answer.nobody_consents",
-        )
     warnings = [*warnings_of(study), *notes_of(study)]
     if ticket and study.channel is None:
         warnings.append(
             "with your ticket: anyone who kept a record of whose ticket it is can tell whose report that is"
         )
-    print("\n".join([*describe(study), f"sent to: {visible(collector)}", *warnings]))
-    try:
-        reply = input("Send these answers, with this noise? [y/N] ")
-    except EOFError:
-        reply = ""
-    if reply.strip().lower() not in ("y", "yes"):
-        raise InputError("no consent: nothing was answered", code="answer.no_consent")
+    print("\n".join([*describe(study), f"sent to: {visible(collector)}", *warnings]), flush=True)
+    require_yes(False, "sending these answers, with this noise,")
 
 
 def _send(device: Device, now: bool = False) -> int:

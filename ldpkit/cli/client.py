@@ -39,13 +39,9 @@ UNROUTED = (None, "urn:ldpkit:problem:not-found", "urn:ldpkit:problem:method-not
 
 
 class PassingError(TransferError):
-    """A failure that may be over at the next attempt. status: the HTTP status; None if no answer arrived."""
+    """A failure that may be over at the next attempt."""
 
     code = "server.unavailable"
-
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class RefusalError(TransferError):
@@ -237,11 +233,11 @@ class Client:
             detail = "a proxy in front of it takes no body of this size (nginx: client_max_body_size)"
         reason = _shown(detail or "no reason that a collector or node would give")
         message = f"{self.who} answered {status}: {reason}"
-        return (PassingError if status in TEMPORARY else RefusalError)(message, status)
+        return PassingError(message) if status in TEMPORARY else RefusalError(message, status)
 
 
-def check_form(url: str) -> None:
-    """Raise UsageError if this is no server's address that paths can be joined to."""
+def check_address(url: str, has_key: bool = True) -> None:
+    """Raise UsageError if this is no server's address, or a key would go there unencrypted."""
     try:
         parts = urlsplit(url)
         # Reading the port checks it.
@@ -252,13 +248,7 @@ def check_form(url: str) -> None:
         raise UsageError(
             f"'{printable(url)}' is no collector's address, as https://host is", code="server.wrong_address"
         )
-
-
-def check_address(url: str) -> None:
-    """Raise UsageError if this is no server's address, or a key would go there unencrypted."""
-    check_form(url)
-    parts = urlsplit(url)
-    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+    if has_key and parts.scheme == "http" and parts.hostname not in LOOPBACK:
         raise UsageError(
             f"{url}: the key would go there in clear; use https:// (http is for this machine only)",
             code="server.key_in_clear",
@@ -275,18 +265,18 @@ def _shown(words: object) -> str:
     return visible(str(words)[:MOST_CHARACTERS])
 
 
-def client_of(url: str, what: str) -> Client:
+def client_of(url: str, command: str) -> Client:
     """Return the client of a collector, with the key in LDPKIT_TOKEN.
 
     Args:
         url: the collector's address.
-        what: the work that needs a key, in words; "" if it can do without.
+        command: the command that needs a key; "" if it can do without.
 
     Raises:
         UsageError: there is no key, or as `Client`.
     """
     refuse_unknown_variables()
     token = os.environ.get(TOKEN_VARIABLE, "")
-    if what and not token:
-        raise UsageError(f"{what} needs an operator's key in {TOKEN_VARIABLE}", code="keys.token_missing")
+    if command and not token:
+        raise UsageError(f"{command} needs an operator's key in {TOKEN_VARIABLE}", code="keys.token_missing")
     return Client(url, token)

@@ -9,14 +9,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from datetime import date
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import visible
 from ldpkit.cli.output import AS_JSON, keep_quiet
-from schemas.disk import refuse_unwritten
+from schemas.disk import refuse_existing
+
+if TYPE_CHECKING:
+    from ldpkit.cli.client import Client
+    from schemas import Study
 
 F = TypeVar("F", bound=Callable[..., Any])
 WIDTH = 100
@@ -57,11 +61,6 @@ class Command(click.Command):
         if ctx.args:
             raise click.UsageError("there is a word too many; quote values that have spaces", ctx)
         return rest
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, unless its output has the name of a format that no command writes."""
-        refuse_unwritten(str(ctx.params.get("out") or ""))
-        return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the example."""
@@ -121,6 +120,49 @@ DAY = Day()
 COUNT = click.IntRange(1)
 
 
+class StudyFile(click.ParamType["Study"]):
+    """The path of a study, - for standard input. The command gets the study."""
+
+    name = "STUDY.json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Study:  # noqa: ARG002
+        """Read a study. Raises InputError."""
+        from schemas.study import load_study
+
+        return load_study(value) if isinstance(value, str) else value
+
+
+class Collector(click.ParamType["Client"]):
+    """A server's address. The command gets its client, with the key in LDPKIT_TOKEN."""
+
+    name = "URL"
+
+    def __init__(self, needs_key: bool) -> None:
+        self._needs_key = needs_key
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Client:  # noqa: ARG002
+        """Make a client. Raises UsageError for a wrong address, and without a key if one is needed."""
+        from ldpkit.cli.client import client_of
+
+        command = ctx.command_path if ctx and self._needs_key else ""
+        return client_of(value, command) if isinstance(value, str) else value
+
+
+class NewPath(click.ParamType[str]):
+    """The name of a new file or folder, an address, or - for standard output."""
+
+    name = "FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        """Check the name. Raises InputError if it is taken, or has a format that no command writes."""
+        refuse_existing(value)
+        return str(value)
+
+
+study_argument = click.argument("study", type=StudyFile(), metavar="STUDY.json")
+id_argument = click.argument("study", metavar="STUDY_ID")
+
+
 def json_option(function: F) -> F:
     """Add --json: `output.show` then prints its document."""
 
@@ -134,7 +176,7 @@ def json_option(function: F) -> F:
 
 def out_option(text: str, metavar: str = "FILE", required: bool = True) -> Callable[[F], F]:
     """Add --out, as `out: str` (None if it is optional and missing). text: its help."""
-    return click.option("--out", metavar=metavar, required=required, help=text)
+    return click.option("--out", type=NewPath(), metavar=metavar, required=required, help=text)
 
 
 def yes_option(function: F) -> F:
@@ -163,7 +205,15 @@ def require_yes(yes: bool, what: str) -> None:
 
 
 def collector_option(function: F) -> F:
-    """Add --collector, as `collector: str`: see `client_of`."""
+    """Add --collector, as `collector: Client`, with an operator's key."""
+    return _collector_option(function, needs_key=True)
+
+
+def keyless_collector_option(function: F) -> F:
+    """Add --collector, as `collector: Client`, with the operator's key if there is one."""
+    return _collector_option(function, needs_key=False)
+
+
+def _collector_option(function: F, needs_key: bool) -> F:
     text = f"the collector's address (default {DEFAULT_URL}); {TOKEN_VARIABLE} has the key"
-    decorate = click.option("--collector", metavar="URL", default=DEFAULT_URL, help=text)
-    return decorate(function)
+    return click.option("--collector", type=Collector(needs_key), default=DEFAULT_URL, help=text)(function)

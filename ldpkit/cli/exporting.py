@@ -11,12 +11,12 @@ from urllib.parse import urlencode
 
 import click
 
-from ldp_client.documents.errors import DocumentError, InputError, StudyError, TransferError, UsageError
+from ldp_client.documents.errors import DocumentError, StudyError, TransferError, UsageError
 from ldp_client.words.text import counted
-from ldpkit.cli.client import Attempts, Client, PassingError, client_of, study_path
-from ldpkit.cli.commands import collector_option, command, out_option
+from ldpkit.cli.client import Attempts, Client, PassingError, study_path
+from ldpkit.cli.commands import collector_option, command, id_argument, out_option
 from ldpkit.cli.output import progress, show, warn
-from schemas.disk import STREAM, refuse_table, replacing
+from schemas.disk import refuse_table, replacing
 
 if TYPE_CHECKING:
     from ldpkit.cli.dated import DatedReport
@@ -31,33 +31,25 @@ MOST_SUMMARY_BYTES = 256 << 20
 
 
 @command("export", "export habits --out reports.ndjson")
-@click.argument("study", metavar="STUDY_ID")
+@id_argument
 @out_option(
     "a new file: NDJSON, or for people a table, *.csv or *.parquet; or for a dataset of many files an empty "
     "folder, whose name ends in /, or an address such as s3://bucket/x"
 )
 @click.option("--summary", is_flag=True, help="only what a posterior needs, for `ldpkit fit`; some kilobytes")
 @collector_option
-def export(study: str, out: str, summary: bool, collector: str) -> None:
+def export(study: str, out: str, summary: bool, collector: Client) -> None:
     """Fetch a study's reports from a collector; needs a key that may read.
 
     A table has columns of what each report says, and the day on which it came.
     """
-    # 1. Check what goes where, before anything is fetched.
+    # 1. Fetch a summary.
     is_place = "://" in out or out.endswith("/") or os.path.isdir(out)
-    if is_place and summary:
-        raise UsageError(f"--summary makes one file: name it, not {out}", code="export.file_name_needed")
-    if not is_place and out != STREAM and os.path.lexists(out):
-        raise InputError(
-            f"{out} is there already: an export is a new file; name another one, or delete that one",
-            code="export.file_exists",
-        )
     if summary:
+        if is_place:
+            raise UsageError(f"--summary makes one file: name it, not {out}", code="export.file_name_needed")
         refuse_table(out)
-    client = client_of(collector, "an export")
-    # 2. Fetch a summary, or reports.
-    if summary:
-        text = fetch_summary(client, study)
+        text = fetch_summary(collector, study)
         with replacing(out, is_new=True) as file:
             file.write(text + "\n")
         version = json.loads(text).get("version")
@@ -66,9 +58,9 @@ def export(study: str, out: str, summary: bool, collector: str) -> None:
             lines.append("it has no report of earlier versions: without --summary, they are exported too")
         show(lines)
         return
+    # 2. Or reports.
     start = Start()
-    count, where = _write(client, study, out, is_place, start)
-    # 3. Print what was written.
+    count, where = _write(collector, study, out, is_place, start)
     lines = [f"{counted(count, 'report')} in {where}"]
     if start.withdrawn:
         were = "report was" if start.withdrawn == 1 else "reports were"
@@ -119,14 +111,14 @@ class Start:
         deletions: the count of deletions, to be sent when the export is resumed.
     """
 
-    deletions: str | None = None
+    deletions = ""
     withdrawn = 0
 
     def note(self, headers: Message) -> None:
         """Read them from an answer's headers."""
         from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER
 
-        self.deletions = headers.get(DELETIONS_HEADER)
+        self.deletions = headers.get(DELETIONS_HEADER, "")
         withdrawn = headers.get(WITHDRAWN_HEADER, "0")
         self.withdrawn = max(self.withdrawn, int(withdrawn) if withdrawn.isdecimal() else 0)
 
@@ -157,10 +149,19 @@ def fetch_dated(client: Client, study_id: str, start: Start) -> Iterator[DatedRe
 def _fetch(
     client: Client, study_id: str, form: str, parse: Callable[[bytes], Read], start: Start
 ) -> Iterator[Read]:
+    from ldp_client.documents.report import MAX_BYTES
+    from ldpkit.cli.dated import MOST_AROUND
+
     after, attempts = "", Attempts()
     while True:
+        query = {"format": form}
+        if after:
+            query |= {"after": after, "deletions": start.deletions}
+        lines = client.lines(
+            f"{study_path(study_id)}/export?{urlencode(query)}", MAX_BYTES + MOST_AROUND, start.note
+        )
         try:
-            for report in _fetch_once(client, study_id, form, parse, start, after):
+            for report in whole_export(lines, parse):
                 if report.id <= after:
                     raise TransferError(
                         f"report {report.id} came again: is the query lost on the way?",
@@ -172,20 +173,6 @@ def _fetch(
             return
         except PassingError as error:
             attempts.fail(error)
-
-
-def _fetch_once(
-    client: Client, study_id: str, form: str, parse: Callable[[bytes], Read], start: Start, after: str
-) -> Iterator[Read]:
-    """Yield the reports after an id. Raises PassingError if the end line is missing."""
-    from ldp_client.documents.report import MAX_BYTES
-    from ldpkit.cli.dated import MOST_AROUND
-
-    query = {"format": form, "after": after, "deletions": start.deletions if after else None}
-    path = (
-        f"{study_path(study_id)}/export?{urlencode({name: value for name, value in query.items() if value})}"
-    )
-    return whole_export(client.lines(path, MAX_BYTES + MOST_AROUND, start.note), parse)
 
 
 def whole_export(lines: Iterable[bytes], parse: Callable[[bytes], Read]) -> Iterator[Read]:

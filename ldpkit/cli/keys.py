@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import quote
 
 import click
 
-from ldp_client.documents.errors import UsageError
 from ldp_client.words.text import visible
-from ldpkit.cli.client import client_of
+from ldpkit.cli.client import Client
 from ldpkit.cli.commands import DAY, collector_option, command, json_option, require_yes, yes_option
 from ldpkit.cli.output import show, warn
-from ldpkit.cli.studies import listed, show_answer
+from ldpkit.cli.studies import show_answer
 
 ROLES = ("publish", "read", "operate")
 
@@ -36,7 +34,7 @@ def keys(
     expires: date | None,
     revoke: bool,
     yes: bool,
-    collector: str,
+    collector: Client,
 ) -> None:
     """List a collector's keys, or make or revoke one. Needs the operator's token.
 
@@ -48,30 +46,22 @@ def keys(
     if role is None and (study or expires):
         raise click.UsageError("--study and --expires go with --role")
     if expires is not None and expires < datetime.now(UTC).date():
-        raise UsageError(f"--expires {expires}: is over", code="ticket.expired")
-    client = client_of(collector, "work with keys")
+        raise click.UsageError(f"--expires {expires}: is over")
     # 2. List, revoke or make.
     if name is None:
-        show_answer(client, "/v1/keys", lambda body: listed(body["keys"], _in_one_line))
-    elif role is None:
-        require_yes(yes, f"revoking the key {name} at {client.url}")
-        client.send("DELETE", f"/v1/keys/{quote(name, safe='')}", again=False)
+        show_answer(collector, "/v1/keys", lambda body: body["keys"], _key_lines)
+    elif revoke:
+        require_yes(yes, f"revoking the key {name} at {collector.url}")
+        collector.send("DELETE", f"/v1/keys/{quote(name, safe='')}", again=False)
         show([f"{name} is revoked"], {"name": name})
     else:
         last_day = None if expires is None else expires.isoformat()
         asked = {"name": name, "role": role, "studies": list(study) or None, "expires": last_day}
         document = {member: value for member, value in asked.items() if value is not None}
-        key, warnings = client.ask("POST", "/v1/keys", _made, document, again=False)
+        key, warnings = collector.ask("POST", "/v1/keys", _made, document, again=False)
         for line in warnings:
             warn(visible(line))
-        try:
-            show([key], {**asked, "key": key})
-            sys.stdout.flush()
-        except OSError:
-            # The key is shown only once.
-            client.send("DELETE", f"/v1/keys/{name}", again=False)
-            warn(f"the key {visible(name)} could not be printed: it was revoked")
-            raise
+        show([key], {**asked, "key": key})
 
 
 def _made(body: Any) -> tuple[str, list[str]]:
@@ -82,8 +72,11 @@ def _made(body: Any) -> tuple[str, list[str]]:
     return key, [str(line) for line in body["warnings"]]
 
 
-def _in_one_line(key: Mapping[str, Any]) -> str:
-    studies = "all studies" if key["studies"] is None else ", ".join(key["studies"])
-    until = "no last day" if key["expires"] is None else f"until {key['expires']}"
-    used = "never used" if key["used"] is None else f"used on {key['used']}"
-    return "\t".join([key["name"], key["role"], studies, until, used])
+def _key_lines(keys: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = []
+    for key in keys:
+        studies = "all studies" if key["studies"] is None else ", ".join(key["studies"])
+        until = "no last day" if key["expires"] is None else f"until {key['expires']}"
+        used = "never used" if key["used"] is None else f"used on {key['used']}"
+        lines.append("\t".join([key["name"], key["role"], studies, until, used]))
+    return lines

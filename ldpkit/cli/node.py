@@ -10,8 +10,16 @@ import click
 
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
 from ldpkit.cli.client import Client
-from ldpkit.cli.commands import TOKEN_VARIABLE, group, out_option, require_yes, yes_option
-from ldpkit.cli.output import warn
+from ldpkit.cli.commands import (
+    TOKEN_VARIABLE,
+    group,
+    out_option,
+    require_yes,
+    study_argument,
+    yes_option,
+)
+from ldpkit.cli.output import show, warn
+from schemas.disk import STREAM, read_bytes, refuse_existing, replacing
 
 if TYPE_CHECKING:
     from collector.nodes.aggregator import Send
@@ -24,65 +32,59 @@ def node() -> None:
 
 
 @node.command("close", example="node close study.json --out total.json")
-@click.argument("study", metavar="STUDY.json")
+@study_argument
 @out_option("a summary for ldpkit fit; what the nodes signed goes into *.transcript.json", "TOTAL.json")
 @yes_option
-def close(study: str, out: str, yes: bool) -> None:
+def close(study: Study, out: str, yes: bool) -> None:
     """Close a study at its nodes permanently, and get the total.
 
     LDPKIT_TOKEN has a key of each node, in the study's order, with spaces between.
     """
     from collector.nodes.aggregator import collect
-    from collector.nodes.transcript import BEGINNING
     from collector.settings import refuse_unknown_variables
-    from schemas.disk import (
-        STREAM,
-        refuse_replacing,
-        refuse_replacing_other,
-        refuse_unwritable,
-        replacing,
-    )
-    from summaries.summary import FORMAT as SUMMARY
 
-    # 1. Check everything that could fail after the nodes have closed, which is permanent.
-    summed = _read_study(study)
+    # 1. Check what could fail after the nodes have closed, which is permanent.
     if out == STREAM:
         raise UsageError(
             "--out -: closing writes two files, the total and what the nodes signed: name one",
             code="node.close_to_standard_output",
         )
     path = f"{out.removesuffix('.json')}.transcript.json"
-    for written, kinds in ((out, (SUMMARY,)), (path, (BEGINNING,))):
-        refuse_replacing(written, [study])
-        refuse_replacing_other(written, *kinds)
-        refuse_unwritable(written)
+    refuse_existing(path)
     refuse_unknown_variables()
-    senders = senders_of(summed, os.environ.get(TOKEN_VARIABLE, "").split())
-    hours = 2 * summed.channel.hours if summed.channel else 0
+    senders = senders_of(study, os.environ.get(TOKEN_VARIABLE, "").split())
+    hours = 2 * study.channel.hours if study.channel else 0
     warn(
-        f"shares to {summed.id} leave up to {hours} hours after they were made, uncounted until then: "
+        f"shares to {study.id} leave up to {hours} hours after they were made, uncounted until then: "
         "after closing, late ones are refused permanently. Close that much later than the last answers"
     )
-    require_yes(yes, f"closing {summed.id} at its nodes")
-    # 2. Close, draw and sum. The transcript is written also if a node or a device was wrong: it is evidence.
-    transcript = collect(summed, senders, warn)
-    with replacing(path) as file:
-        file.write(transcript.to_json())
-    try:
-        total = transcript.total(summed)
-    except SummaryError as error:
-        raise InputError(f"{error}; what each node signed is in {path}", code="node.closing_failed") from None
-    with replacing(out) as file:
+    require_yes(yes, f"closing {study.id} at its nodes")
+    # 2. Close, draw and sum, with both files open. The transcript is kept also if a node or a device was
+    # wrong: it is evidence.
+    with replacing(out, is_new=True) as file:
+        with replacing(path, is_new=True) as evidence:
+            transcript = collect(study, senders, warn)
+            evidence.write(transcript.to_json())
+        try:
+            total = transcript.total(study)
+        except SummaryError as error:
+            raise InputError(
+                f"{error}; what each node signed is in {path}", code="node.closing_failed"
+            ) from None
         file.write(total.to_json())
-    click.echo(f"total in {out}, what the nodes signed in {path}")
+    show([f"total in {out}, what the nodes signed in {path}"])
 
 
 def senders_of(study: Study, tokens: Sequence[str]) -> list[Send]:
     """Return what sends requests to each node. tokens: the nodes' operator keys, in the study's order.
 
-    Raises UsageError for another number of keys.
+    Raises InputError for a study without nodes, and UsageError for another number of keys.
     """
-    assert study.protocol is not None
+    if study.protocol is None:
+        raise InputError(
+            f"study {study.id} has no protocol 'secure_sum': its reports go to a collector",
+            code="study.not_secure_sum",
+        )
     urls = [one.url for one in study.protocol.nodes]
     if len(tokens) != len(urls):
         raise UsageError(
@@ -106,28 +108,19 @@ def sender_of(url: str, token: str) -> Send:
 
 
 @node.command("verify", example="node verify study.json total.transcript.json")
-@click.argument("study", metavar="STUDY.json")
+@study_argument
 @click.argument("transcript", metavar="TRANSCRIPT.json")
-def verify(study: str, transcript: str) -> None:
+def verify(study: Study, transcript: str) -> None:
     """Check a transcript against its study."""
     from collector.nodes.transcript import Transcript
-    from schemas.disk import read_bytes
 
-    found = Transcript.from_json(read_bytes(transcript))
-    total = found.total(_read_study(study))
+    signed = Transcript.from_json(read_bytes(transcript))
+    total = signed.total(study)
     devices = next(iter(total.questions.values())).n
-    held = ", ".join(str(each.devices) for each in found.drawing.commitments)
-    click.echo(f"{len(found.sums)} nodes signed the same set of {devices} devices, and these sums")
-    click.echo(f"they drew it together after the close, when they held the shares of {held} devices")
-
-
-def _read_study(path: str) -> Study:
-    from schemas.study import load_study
-
-    study = load_study(path)
-    if study.protocol is None:
-        raise InputError(
-            f"study {study.id} has no protocol 'secure_sum': its reports go to a collector",
-            code="study.not_secure_sum",
-        )
-    return study
+    held = ", ".join(str(each.devices) for each in signed.drawing.commitments)
+    show(
+        [
+            f"{len(signed.sums)} nodes signed the same set of {devices} devices, and these sums",
+            f"they drew it together after the close, when they held the shares of {held} devices",
+        ]
+    )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ldp_client.documents.errors import InputError, UsageError
+import click
+
+from ldp_client.documents.errors import InputError
 from ldp_client.words.text import visible
+from schemas.disk import read_bytes
 
 # The column of people's names, and columns that the list of tickets adds.
 NAME, ADDED = "name", ("ticket", "link")
@@ -25,24 +29,29 @@ def public_document(public: dict[str, str]) -> list[dict[str, str]]:
     return [{"field": field, "value": public[field]} for field in sorted(public)]
 
 
-def public_of(settings: tuple[str, ...]) -> dict[str, str]:
-    """Return the values that --public states, by field. Raises UsageError."""
+def public_of(_ctx: click.Context, _option: click.Parameter, settings: Sequence[str]) -> dict[str, str]:
+    """Return the values that --public states, by field."""
     public: dict[str, str] = {}
     for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals or not name or not value or name in public:
-            raise UsageError(
-                f"--public {visible(setting[:64])}: must be FIELD=VALUE, once for each field",
-                code="ticket.wrong_public",
-            )
+        name, _, value = setting.partition("=")
+        if not name or not value or name in public:
+            raise click.BadParameter(f"{visible(setting[:64])}: must be FIELD=VALUE, once for each field")
         public[name] = value
     return public
+
+
+public_option = click.option(
+    "--public",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    callback=public_of,
+    help="the value of a public field that the tickets carry; repeat it",
+)
 
 
 def read_people(path: str) -> list[Person]:
     """Return the people whom a file names. Raises InputError."""
     from collector.tickets.issue import looks
-    from schemas.disk import read_bytes
 
     # 1. Read the table.
     try:

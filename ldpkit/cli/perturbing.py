@@ -9,83 +9,66 @@ import click
 
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError
 from ldp_client.words.text import counted
-from ldpkit.cli.commands import command, out_option
+from ldpkit.cli.commands import command, out_option, study_argument
 from ldpkit.cli.output import progress, show, warn
-from schemas.disk import (
-    chosen_questions,
-    count_lines,
-    refuse_replacing,
-    refuse_replacing_other,
-    refuse_table,
-    replacing,
-)
+from schemas.disk import chosen_questions, count_lines, refuse_table, replacing
 
 if TYPE_CHECKING:
     from schemas import Study
     from summaries import Summary
 
 FEWEST_SAMPLES, SAMPLES = 1000, 40_000
-# The first bytes of a file of findings.
-FINDINGS = '[\n {\n  "study_digest"'
 
 
 @command("perturb", "perturb study.json answers.csv --out reports.ndjson")
-@click.argument("study", metavar="STUDY.json")
+@study_argument
 @click.argument("answers", metavar="ANSWERS")
-@out_option("write the reports to this file (NDJSON)", "REPORTS")
+@click.option("--out", metavar="REPORTS", required=True, help="write the reports to this file (NDJSON)")
 @click.option("--missing-as-refusal", is_flag=True, help="read a blank, or null, as a refusal")
-def perturb(study: str, answers: str, out: str, missing_as_refusal: bool) -> None:
+def perturb(study: Study, answers: str, out: str, missing_as_refusal: bool) -> None:
     """Add device-side noise to a file of answers, or to a data holder's table.
 
     ANSWERS has one person a line: NDJSON, or CSV with a header. A data holder's table is CSV or Parquet.
     """
     from ldpkit.perturbing import perturb_file
-    from schemas.study import load_study
     from summaries.progress import Step
 
     refuse_table(out)
-    document = load_study(study)
-    if document.public:
-        warn(f"SENT AS IT IS, without noise: {', '.join(field.id for field in document.public)}")
+    if study.public:
+        warn(f"SENT AS IT IS, without noise: {', '.join(field.id for field in study.public)}")
     tell, people = progress(), count_lines(answers)
 
     def told(count: int) -> None:
         tell(Step(f"  {count} answers perturbed", count, max(count, people)))
 
-    count = perturb_file(document, answers, out, told, warn, missing_as_refusal)
+    count = perturb_file(study, answers, out, told, warn, missing_as_refusal)
     show([f"{counted(count, 'report')} in {out}"])
     warn("Each run draws new noise and spends epsilon again: keep these reports, run once.")
 
 
 @command("summarize", "summarize study.json reports.ndjson --out summary.json")
-@click.argument("study", metavar="STUDY.json")
+@study_argument
 @click.argument("reports", nargs=-1, required=True, metavar="REPORTS...")
 @out_option("the summary, for `ldpkit fit`")
-def summarize(study: str, reports: tuple[str, ...], out: str) -> None:
+def summarize(study: Study, reports: tuple[str, ...], out: str) -> None:
     """Reduce reports to a fixed-size, mergeable summary.
 
     REPORTS are files (NDJSON, CSV or Parquet), or the folder or address of a dataset of very many reports.
     """
     from ldp_client import mechanisms_of
-    from schemas.study import load_study
     from summaries.influence import FALSE_SHARE, influence_in_words
-    from summaries.summary import FORMAT
 
-    document = load_study(study)
-    # 1. Refuse to replace an input, or another file.
-    refuse_replacing(out, (study, *reports))
+    # 1. Read, and write.
     refuse_table(out)
-    refuse_replacing_other(out, FORMAT)
-    # 2. Read, and write.
-    summary = _summary_of(document, reports)
-    with replacing(out, read=(study, *reports)) as file:
+    summary = _summary_of(study, reports)
+    with replacing(out, is_new=True) as file:
         file.write(summary.to_json() + "\n")
-    # 3. Tell how far false reports could move an average.
-    lines = [_cells_in_words(document, summary)] if document.public else []
+    # 2. Tell how far false reports could move an average.
+    lines = [_cells_in_words(study, summary)] if study.public else []
     counts = {name: part.n for name, part in summary.questions.items()}
-    for name, mechanism in mechanisms_of(document).items():
+    for name, mechanism in mechanisms_of(study).items():
         n = counts[name]
-        share = n / sum(counts.values()) if document.sample_one_question and n else 1.0
+        share = n / sum(counts.values()) if study.sample_one_question and n else 1.0
         lines.append(f"{name}: {n} reports. {influence_in_words(mechanism, FALSE_SHARE, share)}")
     show(lines)
 
@@ -115,7 +98,7 @@ def _cells_in_words(study: Study, summary: Summary) -> str:
 
 
 @command("audit", "audit study.json --question ever")
-@click.argument("study", metavar="STUDY.json")
+@study_argument
 @click.option("--question", metavar="ID", help="audit this question only")
 @click.option(
     "--samples",
@@ -125,33 +108,26 @@ def _cells_in_words(study: Study, summary: Summary) -> str:
     help=f"draw this many reports of each answer (default {SAMPLES})",
 )
 @out_option("also write the findings as JSON", "FILE.json", required=False)
-def audit(study: str, question: str | None, samples: int, out: str | None) -> int:
+def audit(study: Study, question: str | None, samples: int, out: str | None) -> int:
     """Try to refute a study's stated privacy. Exit with 0 if every question passed, else with 4."""
     from ldpkit.auditing import auditing
     from ldpkit.auditing.findings import table
-    from schemas.study import load_study
     from summaries.progress import Step
 
-    document = load_study(study)
-    if out:
-        refuse_replacing(out, [study])
-        refuse_replacing_other(out, FINDINGS)
-    if document.protocol is not None:
+    if study.protocol is not None:
         raise InputError(
-            f"study {document.id} is a secure sum: it sends no single report to audit",
-            code="audit.secure_sum",
+            f"study {study.id} is a secure sum: it sends no single report to audit", code="audit.secure_sum"
         )
     audits, tell = [], progress()
-    questions = chosen_questions(document.questions, question)
+    questions = chosen_questions(study.questions, question)
     tell(f"auditing {len(questions)} questions …")
-    for one in auditing.audit(document, questions, samples):
-        audits.append(one)
-        tell(Step(f"audited {one.question}", len(audits), len(questions) + 1))
-    passed = all(one.passed for one in audits)
+    for each in auditing.audit(study, questions, samples):
+        audits.append(each)
+        tell(Step(f"audited {each.question}", len(audits), len(questions) + 1))
     show(table(audits))
     if out:
-        findings = [{"study_digest": document.digest, **audit.to_dict()} for audit in audits]
-        with replacing(out) as file:
+        findings = [{"study_digest": study.digest, **each.to_dict()} for each in audits]
+        with replacing(out, is_new=True) as file:
             json.dump(findings, file, indent=1, ensure_ascii=False)
             file.write("\n")
-    return 0 if passed else EXIT_NOT_TRUSTED
+    return 0 if all(each.passed for each in audits) else EXIT_NOT_TRUSTED

@@ -6,18 +6,14 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from ldp_client.documents.errors import InputError
 from ldpkit.cli.commands import command
 from schemas.disk import write_new
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 COLLECTOR, NODE, ISSUER = "collector", "node", "issuer"
 DATABASE_NAME = "ldpkit.sqlite3"
@@ -84,19 +80,20 @@ def init(folder: str, kind: str, database: str | None) -> None:
         print(f"https://NODE#{NodeKeys.load(place / KEY_FILE).fragment}")
 
 
-def make_place(folder: Path, database: str | None, kind: str = COLLECTOR) -> str:
-    """Make a place with its database; return where the database is, in words. Raises InputError."""
+def make_place(folder: Path, database: str | None, kind: str) -> str:
+    """Make a place with its database; return where the database is, in words.
+
+    Raises InputError; then what was made is gone again.
+    """
     from collector.db import Database, sqlite_url
+    from collector.keys import new_word
     from collector.migrations import make
     from collector.nodes.keys import NodeKeys
+    from collector.oblivious import GatewayKeys
     from collector.settings import FILE_NAME, Settings, refuse_unknown_variables
 
     # 1. Refuse a folder that cannot be made, or is a place already.
     refuse_unknown_variables()
-    if not folder.parent.is_dir():
-        raise InputError(
-            f"cannot make {folder}: there is no folder {folder.parent}", code="files.parent_missing"
-        )
     settings = folder / FILE_NAME
     if settings.exists():
         raise InputError(
@@ -104,49 +101,32 @@ def make_place(folder: Path, database: str | None, kind: str = COLLECTOR) -> str
             "what the file says",
             code="settings.place_exists",
         )
-    with _made(folder), ExitStack() as undo:
-        # 2. Make keys. Existing ones stay: studies state them, and an earlier start may have been stopped.
+    with _all_or_nothing(folder):
+        # 2. Make keys. Existing ones stay: studies state them.
         if kind == NODE and not (folder / KEY_FILE).exists():
             NodeKeys.generate().save(folder / KEY_FILE)
-        # 3. Make the database, and write the settings in the transaction that makes the tables: if the disk
-        # is full, both fail and init can run again.
-        url = database or sqlite_url(folder / DATABASE_NAME)
-
-        def write(_connection: Connection) -> None:
-            _write_settings(folder, url, kind == COLLECTOR)
-            undo.callback(settings.unlink)
-
-        made = Database(url, Settings.lock_timeout)
-        make(made, fill=write)
-        undo.pop_all()
+        if kind == COLLECTOR and not (folder / GATEWAY_KEYS_NAME).exists():
+            GatewayKeys.generate().save(folder / GATEWAY_KEYS_NAME)
+        # 3. Make the database, and write the settings. A copy of the folder uses its own copy of a database
+        # inside, so its path is relative.
+        made = Database(database or sqlite_url(folder / DATABASE_NAME), Settings.lock_timeout)
+        make(made)
+        stored = database
+        if made.file is not None:
+            file = Path(os.path.abspath(made.file))
+            stored = sqlite_url(file.relative_to(folder) if file.is_relative_to(folder) else file)
+        values = {"database": stored, "token": new_word(TOKEN_BYTES), "ticket_key": new_word(TOKEN_BYTES)}
+        text = SETTINGS.format(**{name: json.dumps(value) for name, value in values.items()})
+        if kind == COLLECTOR:
+            text += f'ohttp_keys = "{GATEWAY_KEYS_NAME}"\n'
+        write_new(settings, text, OWNER_ONLY)
     return made.shown
 
 
-def _write_settings(folder: Path, database: str, has_gateway: bool) -> None:
-    from collector.keys import new_word
-    from collector.oblivious import GatewayKeys
-    from collector.settings import FILE_NAME
-
-    values = {
-        "database": _from_inside(database, folder),
-        "token": new_word(TOKEN_BYTES),
-        "ticket_key": new_word(TOKEN_BYTES),
-    }
-    text = SETTINGS.format(**{name: json.dumps(value) for name, value in values.items()})
-    if has_gateway:
-        keys = folder / GATEWAY_KEYS_NAME
-        if keys.exists():
-            GatewayKeys.load(keys)
-        else:
-            GatewayKeys.generate().save(keys)
-        text += f'ohttp_keys = "{GATEWAY_KEYS_NAME}"\n'
-    write_new(folder / FILE_NAME, text, OWNER_ONLY)
-
-
 @contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """Make the folder if it is missing. If the block raises, remove a folder that was made and is empty."""
-    is_there = folder.exists()
+def _all_or_nothing(folder: Path) -> Iterator[None]:
+    """Make the folder if it is missing. If the block raises, remove what it made. Raises InputError."""
+    before = set(folder.iterdir()) if folder.is_dir() else None
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
@@ -154,22 +134,8 @@ def _made(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if not is_there:
-            with suppress(OSError):
-                folder.rmdir()
+        for path in set(folder.iterdir()) - (before or set()):
+            path.unlink()
+        if before is None:
+            folder.rmdir()
         raise
-
-
-def _from_inside(database: str, folder: Path) -> str:
-    """Return a database's URL for the settings in a folder: a path relative to it if the file is inside.
-
-    Then a copy of the folder uses its own copy of the database, and a moved folder still finds its database.
-    """
-    from sqlalchemy import make_url
-
-    url = make_url(database)
-    if not url.drivername.startswith("sqlite") or not url.database or url.database.startswith("file:"):
-        return database
-    path = Path(os.path.abspath(url.database))
-    inside = path.relative_to(folder) if path.is_relative_to(folder) else path
-    return url.set(database=str(inside)).render_as_string(hide_password=False)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,19 +14,17 @@ import click
 from ldp_client.documents.errors import InputError
 from ldpkit.cli.commands import COUNT, command
 from ldpkit.cli.output import warn
-from ldpkit.cli.places import ISSUER, KEY_FILE, NODE, TOKEN_BYTES, kind_option
-from schemas.disk import refuse_replacing_other, replacing
+from ldpkit.cli.places import ISSUER, KEY_FILE, NODE, kind_option
+from schemas.disk import replacing
 
 if TYPE_CHECKING:
     from flask import Flask
 
     from collector.settings import Settings
 
-# How long `serve` waits for PostgreSQL.
-START_SECONDS = 60.0
-SEVERAL = (
-    "{} processes on one SQLite file wait for each other's commits: one alone is faster, or take PostgreSQL"
-)
+# How long `serve` waits for PostgreSQL, and how long between two attempts.
+START_SECONDS, PAUSE_SECONDS = 60.0, 5.0
+FILE = click.Path(path_type=Path)
 
 
 @command("serve", "serve --port 8000")
@@ -38,11 +34,11 @@ SEVERAL = (
 @click.option("--workers", type=COUNT, default=1, show_default=True, help="processes")
 @click.option(
     "--tls-certificate",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="for https without a proxy: a PEM file, the server's own certificate first",
 )
-@click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="its private key in PEM")
+@click.option("--tls-key", type=FILE, metavar="FILE", help="its private key in PEM")
 @click.option("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
 def serve(
     kind: str,
@@ -53,12 +49,10 @@ def serve(
     tls_key: Path | None,
     ready_file: str | None,
 ) -> None:
-    """Run a server in the folder that `ldpkit init` made. Its settings are in ldpkit.toml.
-
-    A collector without a token in the settings and without keys makes a token.
-    """
+    """Run a server in the folder that `ldpkit init` made. Its settings are in ldpkit.toml."""
     from collector.db import sqlite_file
     from collector.server import Endpoint, serve_collector
+    from collector.settings import server_settings
     from collector.wal import served_alone
     from ldp_client.device.arguments import LOOPBACK
 
@@ -75,10 +69,13 @@ def serve(
             "to another folder",
             code="serve.place_of_a_node",
         )
-    refuse_ready(ready_file)
+    if ready_file is not None and not os.path.isdir(os.path.dirname(os.path.abspath(ready_file))):
+        raise click.BadParameter("there is no such folder", param_hint="--ready-file")
     endpoint = Endpoint(host, port, workers, certificate=tls_certificate, key=tls_key)
-    settings = serve_settings()
-    _warn_of_postgresql(settings)
+    settings = server_settings()
+    wait_for_database(settings)
+    if settings.token is None:
+        warn("no token is set: keys that were made before are good; set one to make or revoke keys")
     if tls_certificate is None and host not in LOOPBACK:
         warn(
             f"--host {host} without https: tokens and reports can be read on the network. Put a proxy with "
@@ -86,7 +83,7 @@ def serve(
         )
     file = sqlite_file(settings.database)
     if file is not None and workers > 1:
-        warn(SEVERAL.format(workers))
+        warn(f"{workers} processes on one SQLite file wait for each other: one is faster, or take PostgreSQL")
     # 2. Serve.
     with served_alone(file):
         announce = partial(_announce, ready_file=ready_file)
@@ -107,86 +104,30 @@ def _issuer(settings: Settings) -> Flask:
     return create_issuer_app(settings)
 
 
-def serve_settings() -> Settings:
-    """Return a server's settings, once its database answers."""
-    from collector.keys import Role, list_keys, new_word
-    from collector.migrations import opened
-    from collector.settings import server_settings
-
-    settings = server_settings()
-    wait_for_database(settings)
-    if settings.token is not None:
-        return settings
-    with opened(settings.database, settings.lock_timeout) as database, database.read() as session:
-        has_operator = any(key.role is Role.OPERATE for key in list_keys(session))
-    if has_operator:
-        warn("no token is set: keys that were made before are good; set one to make or revoke keys")
-        return settings
-    # No operator could act otherwise. A made token is printed, so it may stay in a log.
-    made = replace(settings, token=new_word(TOKEN_BYTES))
-    print(f"operator's token: {made.token}", file=sys.stderr, flush=True)
-    return made
-
-
-def wait_for_database(
-    settings: Settings,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> None:
-    """Wait until PostgreSQL answers, which may start later than this server when a machine starts.
+def wait_for_database(settings: Settings) -> None:
+    """Wait until the database answers: PostgreSQL may start later when a machine starts. Print its warnings.
 
     Raises InputError after START_SECONDS.
     """
+    from collector.db import postgresql_warnings
     from collector.migrations import UnreachedError, opened
 
-    if settings.database.startswith("sqlite"):
-        return
-    deadline, is_told = clock() + START_SECONDS, False
+    deadline = time.monotonic() + START_SECONDS
     while True:
         try:
-            with opened(settings.database, settings.lock_timeout):
-                return
-        except UnreachedError as error:
-            if clock() > deadline:
-                raise
-            if not is_told:
-                warn(f"waiting {START_SECONDS:.0f} s for the database: {error}")
-            is_told = True
-            sleep(1)
-        except InputError:
-            # It answers: what is wrong with it is told where it is used.
+            with opened(settings.database, settings.lock_timeout) as database:
+                for line in [] if database.file else postgresql_warnings(database):
+                    warn(line)
             return
-
-
-def _warn_of_postgresql(settings: Settings) -> None:
-    from collector.db import postgresql_warnings
-    from collector.migrations import opened
-
-    if not settings.database.startswith("sqlite"):
-        with opened(settings.database, settings.lock_timeout) as database:
-            for line in postgresql_warnings(database):
-                warn(line)
+        except UnreachedError as error:
+            if time.monotonic() > deadline:
+                raise
+            warn(f"waiting for the database: {error}")
+            time.sleep(PAUSE_SECONDS)
 
 
 def _announce(url: str, ready_file: str | None) -> None:
     print(f"ldpkit collector listens on {url}", file=sys.stderr, flush=True)
-    write_ready(ready_file, url)
-
-
-def refuse_ready(path: str | None) -> None:
-    """Raise InputError if --ready-file cannot be written: another file exists, or the folder is missing."""
-    if path is not None:
-        refuse_replacing_other(path, "http")
-        folder = os.path.dirname(os.path.abspath(path))
-        if not os.path.isdir(folder):
-            raise InputError(
-                f"--ready-file: there is no folder {folder}", code="server.ready_file_folder_missing"
-            )
-
-
-def write_ready(path: str | None, url: str) -> None:
-    """Write a base URL to --ready-file, if it is given. Raises InputError if another file exists there."""
-    if path is not None:
-        refuse_replacing_other(path, "http")
-        with replacing(path) as file:
+    if ready_file is not None:
+        with replacing(ready_file) as file:
             file.write(url + "\n")

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import click
 
-from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError, UsageError
+from ldp_client.documents.errors import InputError, StudyError, TransferError, UsageError
 from ldp_client.words.text import counted, visible
-from ldpkit.cli.client import Client, RefusalError, client_of, study_path
-from ldpkit.cli.commands import DAY, collector_option, command, json_option, require_yes, yes_option
+from ldpkit.cli.client import Client, study_path
+from ldpkit.cli.commands import (
+    DAY,
+    collector_option,
+    command,
+    id_argument,
+    json_option,
+    keyless_collector_option,
+    require_yes,
+    yes_option,
+)
 from ldpkit.cli.output import show, warn
 
-if TYPE_CHECKING:
-    from schemas import Study
-
-FORBIDDEN = 403
 # Each request deletes a hundred thousand reports.
 MOST_REQUESTS = 10_000
 ENDS_SUM = (
@@ -29,66 +34,50 @@ ENDS_SUM = (
 
 @command("publish", "publish study.json --collector https://ask.example.org")
 @click.argument("study", metavar="STUDY.json")
-@collector_option
+@keyless_collector_option
 @json_option
-def publish(study: str, collector: str) -> None:
+def publish(study: str, collector: Client) -> None:
     """Publish a study, or a new version of one, at a collector.
 
     A study that a key signed which the collector trusts needs no operator's key.
     """
+    from ldp_client.documents.signed import FORMAT
     from schemas.disk import read_bytes
+    from schemas.study import SignedStudy, Study
     from schemas.warnings import require_keys, unstated_in_words, warnings_of
 
     # 1. Read the study, and check whether it could be answered and analysed.
     document = read_bytes(study)
-    read, is_signed = _study_in(document, study)
-    client = client_of(collector, "" if is_signed else "publishing a study that is not signed")
-    for line in [*warnings_of(read), *unstated_in_words(read)]:
-        warn(line)
     try:
-        require_keys(read)
+        is_signed = FORMAT.encode() in document
+        published = SignedStudy.from_json(document).study if is_signed else Study.from_json(document)
+        require_keys(published)
     except StudyError as error:
-        raise InputError(f"{study}: {error}", code="publish.ticket_keys_missing") from None
+        raise InputError(f"{study}: {error}", code="publish.study_invalid") from None
+    for line in [*warnings_of(published), *unstated_in_words(published)]:
+        warn(line)
     # 2. Publish it, and compare what the collector says that it published.
-    answer = client.send("POST", "/v1/studies", document)
-    names = {"id": read.id, "version": read.version, "digest": read.digest}
-    if not names.items() <= _document(answer.body).items():
+    names = {"id": published.id, "version": published.version, "digest": published.digest}
+    answer = collector.send("POST", "/v1/studies", document)
+    if not names.items() <= answer.document.items():
         raise TransferError(
-            f"{client.url} did not confirm {read.id}: is that a collector?", code="server.answer_not_json"
+            f"{collector.url} did not confirm {published.id}: is that a collector?",
+            code="server.answer_not_json",
         )
     # 3. Print the addresses.
-    address, is_new = client.url + study_path(read.id), answer.status == 201
-    has_page = read.protocol is None and read.respondent != "holder"
-    page = f"{client.url}/s/{read.id}" if has_page else None
+    is_new = answer.status == 201
+    has_page = published.protocol is None and published.respondent != "holder"
+    page = f"{collector.url}/s/{published.id}" if has_page else None
+    address = collector.url + study_path(published.id)
     again = "is published" if is_new else "was published before"
-    lines = [f"{read.id}, version {read.version}, {again}; digest {read.digest}"]
-    if page:
-        lines.append(f"people answer at  {page}")
-    lines.append(f"devices fetch     {address}")
-    lines.append(f"how it goes       ldpkit status {read.id} --collector {client.url}")
-    study_names = {"study": read.id, "version": read.version, "digest": read.digest}
-    show(lines, {**study_names, "new": is_new, "people": page, "devices": address})
-
-
-def _study_in(document: bytes, path: str) -> tuple[Study, bool]:
-    """Read the study in a file; return it, and True if it is signed. Raises InputError."""
-    from ldp_client.documents.signed import FORMAT
-    from schemas import Study
-    from schemas.study import SignedStudy
-
-    is_signed = _document(document).get("format") == FORMAT
-    try:
-        return SignedStudy.from_json(document).study if is_signed else Study.from_json(document), is_signed
-    except StudyError as error:
-        raise InputError(f"{path}: {error}", code="publish.study_invalid") from None
-
-
-def _document(text: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
+    lines = [
+        f"{published.id}, version {published.version}, {again}; digest {published.digest}",
+        *([f"people answer at  {page}"] if page else []),
+        f"devices fetch     {address}",
+        f"how it goes       ldpkit status {published.id} --collector {collector.url}",
+    ]
+    named = {"study": published.id, "version": published.version, "digest": published.digest}
+    show(lines, {**named, "new": is_new, "people": page, "devices": address})
 
 
 @command("status", "status habits")
@@ -96,43 +85,40 @@ def _document(text: bytes) -> dict[str, Any]:
 @click.option("--log", is_flag=True, help="instead, the last actions of operators, each with its key and day")
 @collector_option
 @json_option
-def status(study: str | None, log: bool, collector: str) -> None:
+def status(study: str | None, log: bool, collector: Client) -> None:
     """List a collector's studies, or print one's status: reports by day, refusals and warnings."""
     if study is not None and log:
         raise click.UsageError("STUDY_ID and --log exclude each other")
-    client = client_of(collector, "a collector's status")
     if study is not None:
-        show_answer(client, f"{study_path(study)}/status", lambda body: (body, _status_lines(body)))
+        show_answer(collector, f"{study_path(study)}/status", lambda body: body, _status_lines)
     elif log:
-        show_answer(client, "/v1/audit-log", lambda body: listed(body["entries"], _entry_line))
+        show_answer(collector, "/v1/audit-log", lambda body: body["entries"], _entry_lines)
     else:
-        show_answer(client, "/v1/studies", lambda body: listed(body["studies"], _study_line))
+        show_answer(collector, "/v1/studies", lambda body: body["studies"], _study_lines)
 
 
-def show_answer(client: Client, path: str, read: Any) -> None:
-    """Print what a server answers. read: returns the document, and its lines in columns."""
-    document, lines = client.ask("GET", path, read)
-    show((columns(line) for line in lines), document)
+def show_answer(
+    collector: Client, path: str, part: Callable[[Any], Any], lines: Callable[[Any], list[str]]
+) -> None:
+    """Print what a server answers. part: of its document. lines: returns the part's lines, with tabs."""
+    document, told = collector.ask("GET", path, lambda body: (part(body), lines(part(body))))
+    # Another collector's words may have control sequences.
+    show(("\t".join(map(visible, line.split("\t"))) for line in told), document)
 
 
-def columns(line: str) -> str:
-    """Return a line in columns, without control sequences that another collector's words may have."""
-    return "\t".join(map(visible, line.split("\t")))
+def _study_lines(studies: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = []
+    for study in studies:
+        is_open = study["state"] in ("open", "not open yet")
+        state = f"{study['opens'] or '…'} to {study['closes'] or '…'}" if is_open else study["state"]
+        reports = counted(study["reports"], "report")
+        lines.append(f"{study['id']}\tversion {study['version']}\t{state}\t{reports}")
+    return lines
 
 
-def listed(entries: Any, line: Any) -> tuple[Any, list[str]]:
-    """Return entries, and a line for each."""
-    return entries, [line(entry) for entry in entries]
-
-
-def _study_line(study: Mapping[str, Any]) -> str:
-    is_open = study["state"] in ("open", "not open yet")
-    state = f"{study['opens'] or '…'} to {study['closes'] or '…'}" if is_open else study["state"]
-    return f"{study['id']}\tversion {study['version']}\t{state}\t{counted(study['reports'], 'report')}"
-
-
-def _entry_line(entry: Mapping[str, Any]) -> str:
-    return "\t".join([entry["at"], entry["key"], entry["action"], entry["study"] or "", entry["detail"]])
+def _entry_lines(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    names = ("at", "key", "action", "study", "detail")
+    return ["\t".join([entry[name] or "" for name in names]) for entry in entries]
 
 
 def _status_lines(status: Mapping[str, Any]) -> list[str]:
@@ -161,32 +147,20 @@ def _status_lines(status: Mapping[str, Any]) -> list[str]:
     return [*lines, *(f"look after: {line}" for line in status["attention"])]
 
 
-def _status_of(client: Client, study_id: str) -> dict[str, Any]:
-    """Return a study's status, whose lines can be made. Raises TransferError."""
-
-    def read(body: Any) -> dict[str, Any]:
-        _status_lines(body)
-        return dict(body)
-
-    return client.ask("GET", f"{study_path(study_id)}/status", read)
-
-
 @command("close", "close habits --yes")
-@click.argument("study", metavar="STUDY_ID")
+@id_argument
 @yes_option
 @collector_option
-def close(study: str, yes: bool, collector: str) -> None:
+def close(study: str, yes: bool, collector: Client) -> None:
     """Close a study, so that it takes no reports until `ldpkit open` reopens it."""
-    client = client_of(collector, "closing a study")
-    hours = client.ask("GET", study_path(study), _hours_of_batches)
+    hours = collector.ask("GET", study_path(study), _hours_of_batches)
     if hours:
         warn(
-            f"reports to {study} leave up to {2 * hours} hours after they were made, uncounted until "
-            "then: those under way are refused once it is closed, and lost where it stays so; publish a "
-            "version with `closes` instead, or close it that much later"
+            f"reports to {study} leave up to {2 * hours} hours after they were made. Reports under way are "
+            "refused once it is closed. Close it that much later, or publish a version with `closes`"
         )
-    require_yes(yes, f"closing {study} at {client.url}")
-    _change(client, study, "close", "is closed")
+    require_yes(yes, f"closing {study} at {collector.url}")
+    _change(collector, study, "close", "is closed")
 
 
 def _hours_of_batches(study: Any) -> int:
@@ -194,47 +168,41 @@ def _hours_of_batches(study: Any) -> int:
 
 
 @command("open", "open habits")
-@click.argument("study", metavar="STUDY_ID")
+@id_argument
 @collector_option
-def reopen(study: str, collector: str) -> None:
+def reopen(study: str, collector: Client) -> None:
     """Reopen a study that was closed."""
-    _change(client_of(collector, "opening a study"), study, "open", "takes reports if its days are not over")
+    _change(collector, study, "open", "takes reports if its days are not over")
 
 
-def _change(client: Client, study: str, action: str, done: str) -> None:
-    version = client.ask("POST", f"{study_path(study)}/{action}", lambda body: int(body["version"]), {})
+def _change(collector: Client, study: str, action: str, done: str) -> None:
+    version = collector.ask("POST", f"{study_path(study)}/{action}", lambda body: int(body["version"]), {})
     show([f"{study}, version {version}, {done}"])
 
 
 @command("delete", "delete habits --yes")
-@click.argument("study", metavar="STUDY_ID")
+@id_argument
 @yes_option
 @collector_option
-def delete(study: str, yes: bool, collector: str) -> None:
+def delete(study: str, yes: bool, collector: Client) -> None:
     """Close a study permanently and delete its reports."""
-    client = client_of(collector, "deleting a study")
-    try:
-        status = _status_of(client, study)
-    except RefusalError as error:
-        if error.status == FORBIDDEN:
-            # This request needs less than the next one.
-            what = "deleting a study needs a key for it with the role operate"
-            raise RefusalError(what, FORBIDDEN) from None
-        raise
-    if status["summed"]:
+    reports, is_summed = collector.ask(
+        "GET", f"{study_path(study)}/status", lambda body: (int(body["reports"]), body["summed"])
+    )
+    if is_summed:
         warn(f"{study} is a secure sum: {ENDS_SUM}")
-    what = f"{counted(status['reports'], 'report')} of {study} at {client.url}"
+    what = f"{counted(reports, 'report')} of {study} at {collector.url}"
     require_yes(yes, f"deleting {what}, and closing it permanently")
-    deleted = _delete(client, "DELETE", study_path(study), None)
+    deleted = _delete(collector, "DELETE", study_path(study), None)
     show([f"{counted(deleted, 'report')} of {study} deleted, and the study closed permanently"])
 
 
-def _delete(client: Client, method: str, path: str, body: Any) -> int:
+def _delete(collector: Client, method: str, path: str, body: Any) -> int:
     """Delete reports, in as many requests as it takes; return how many. Raises TransferError."""
     total = 0
     for _ in range(MOST_REQUESTS):
         try:
-            deleted, is_complete = client.ask(method, path, _deleted, body)
+            deleted, is_complete = collector.ask(method, path, _deleted, body)
         except TransferError as error:
             if not total:
                 raise
@@ -245,7 +213,7 @@ def _delete(client: Client, method: str, path: str, body: Any) -> int:
         total += deleted
         if is_complete:
             return total
-    raise TransferError(f"{client.url} goes on deleting without end", code="server.deletes_without_end")
+    raise TransferError(f"{collector.url} goes on deleting without end", code="server.deletes_without_end")
 
 
 def _deleted(body: Any) -> tuple[int, bool]:
@@ -261,63 +229,66 @@ def _deleted(body: Any) -> tuple[int, bool]:
 @click.option("--before", type=DAY, help="those from before this day (UTC), whatever the study states")
 @yes_option
 @collector_option
-def expire(study: str | None, before: date | None, yes: bool, collector: str) -> None:
+def expire(study: str | None, before: date | None, yes: bool, collector: Client) -> None:
     """Delete reports that were kept for as long as their study states, or that came before a day.
 
     Without STUDY_ID: the overdue reports of each study that states how long.
     """
     # 1. Find the reports.
     if before is not None and study is None:
-        raise UsageError("--before needs a STUDY_ID", code="admin.expire_without_study")
+        raise click.UsageError("--before needs a STUDY_ID")
     if before is not None and before > datetime.now(UTC).date():
         raise UsageError(
             f"--before {before} is still to come: today's reports would go too; see ldpkit delete",
             code="admin.expire_in_future",
         )
-    client = client_of(collector, "deleting reports")
     if study is not None and before is not None:
-        days = _status_of(client, study)["by_day"]
-        reports = {study: sum(day["reports"] for day in days if str(day["day"]) < before.isoformat())}
-        asked = {"before": before.isoformat()}
+        reports = {study: collector.ask("GET", f"{study_path(study)}/status", partial(_before, day=before))}
     else:
-        reports, asked = client.ask("GET", "/v1/retention", lambda body: _overdue(body, study)), {}
-        if study is not None and not reports:
-            raise InputError(
-                f"{study[:64]!r} is no study there that states how long its reports are kept: name --before",
-                code="admin.no_stated_retention",
-            )
-        reports = {name: number for name, number in reports.items() if number}
+        reports = collector.ask("GET", "/v1/retention", partial(_overdue, study=study))
     if not reports:
-        show([f"nothing is overdue at {client.url}"])
+        show([f"nothing is overdue at {collector.url}"])
         return
     # 2. Ask.
-    for summed in client.ask(
-        "GET", "/v1/studies", lambda body: [each["id"] for each in body["studies"] if each["summed"]]
-    ):
-        if summed in reports:
-            warn(visible(f"{summed} is a secure sum: {ENDS_SUM}"))
+    summed = collector.ask("GET", "/v1/studies", _summed)
+    for name in sorted(summed & reports.keys()):
+        warn(visible(f"{name} is a secure sum: {ENDS_SUM}"))
     what = ", ".join(f"{counted(number, 'report')} of {name}" for name, number in reports.items())
     since = "" if before is None else f" from before {before}"
-    require_yes(yes, f"deleting {what}{since} at {client.url}, with their part of the summaries,")
+    require_yes(yes, f"deleting {what}{since} at {collector.url}, with their part of the summaries,")
     # 3. Delete them, of each study.
-    failed: dict[str, TransferError] = {}
+    asked = {} if before is None else {"before": before.isoformat()}
+    failures: list[TransferError] = []
     for name in reports:
         try:
-            deleted = _delete(client, "POST", f"{study_path(name)}/expire", asked)
+            deleted = _delete(collector, "POST", f"{study_path(name)}/expire", asked)
             show([visible(f"{counted(deleted, 'report')} of {name} deleted")])
         except TransferError as error:
-            failed[name] = error
-    if failed:
-        why = "; ".join(f"{name}: {error}" for name, error in failed.items())
-        is_refused = any(isinstance(error, RefusalError) for error in failed.values())
-        kind = RefusedError if is_refused else TransferError
-        raise kind(f"not all was deleted at {client.url}: {why}", code="admin.not_all_deleted")
+            warn(visible(f"reports of {name} are left"))
+            failures.append(error)
+    if failures:
+        raise failures[0]
+
+
+def _before(status: Any, day: date) -> int:
+    """Return how many reports arrived before a day."""
+    return sum(int(each["reports"]) for each in status["by_day"] if str(each["day"]) < day.isoformat())
 
 
 def _overdue(body: Any, study: str | None) -> dict[str, int]:
-    """Return the number of overdue reports by study, of those that state how long they keep reports."""
+    """Return the number of overdue reports by study. Raises InputError if the study states no retention."""
     overdue: dict[str, int] = {}
     for kept in body["retention"]:
         if study in (None, kept["study"]):
             overdue[str(kept["study"])] = overdue.get(kept["study"], 0) + int(kept["overdue"])
-    return overdue
+    if study is not None and not overdue:
+        raise InputError(
+            f"{study[:64]!r} is no study there that states how long its reports are kept: name --before",
+            code="admin.no_stated_retention",
+        )
+    return {name: number for name, number in overdue.items() if number}
+
+
+def _summed(body: Any) -> set[str]:
+    """Return the ids of the studies that are secure sums."""
+    return {each["id"] for each in body["studies"] if each["summed"]}

@@ -11,11 +11,19 @@ import click
 
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError, UsageError
 from ldp_client.words.text import counted, visible
-from ldpkit.cli.client import Client, RefusalError, check_form, client_of, study_path
-from ldpkit.cli.commands import collector_option, command, group, json_option, out_option
-from ldpkit.cli.links import new_place, room_for, writer
+from ldpkit.cli.client import Client, RefusalError, check_address, study_path
+from ldpkit.cli.commands import (
+    collector_option,
+    command,
+    group,
+    id_argument,
+    json_option,
+    out_option,
+)
+from ldpkit.cli.links import new_links
 from ldpkit.cli.output import show, warn
-from ldpkit.cli.people import NAME, Person, public_document, public_of, read_people
+from ldpkit.cli.people import NAME, Person, public_document, public_option, read_people
+from schemas.disk import STREAM
 
 MOST, AT_ONCE, NAMES_AT_ONCE = 1_000_000, 10_000, 1000
 DIRECTORY = "/.well-known/private-token-issuer-directory"
@@ -31,16 +39,10 @@ ENDED = (
     "ldpkit invite STUDY_ID --names FILE --again --second-token"
 )
 HAS_TOKEN = {True: "has a token", False: "no token yet", None: "may have a token"}
-public_option = click.option(
-    "--public",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="the value of a public field that the tickets carry; repeat it",
-)
 
 
 @command("invite", "invite habits --count 500 --out links.csv")
-@click.argument("study", metavar="STUDY_ID")
+@id_argument
 @click.option("--count", type=click.IntRange(1, MOST), metavar="N", help="make so many")
 @click.option("--names", metavar="FILE.csv", help=f"one for each: a column {NAME!r}, and public fields")
 @click.option("--disable", is_flag=True, help="instead, revoke all and admit reports without tickets")
@@ -58,13 +60,13 @@ def invite(
     names: str | None,
     disable: bool,
     revoke_all: bool,
-    public: tuple[str, ...],
+    public: dict[str, str],
     again: bool,
     second_token: bool,
     out: str | None,
     qr: str | None,
     address: str | None,
-    collector: str,
+    collector: Client,
 ) -> None:
     """Make tickets to a study, as links and QR codes; from then on only they let a report in.
 
@@ -75,59 +77,54 @@ def invite(
         raise click.UsageError("give --count, --names, --disable or --revoke-all")
     is_making = not disable and not revoke_all
     if not is_making and (public or again or out or qr or address):
-        raise UsageError(
-            "--public, --again, --out, --qr and --address go with --count or --names",
-            code="ticket.needs_count",
-        )
+        raise click.UsageError("--public, --again, --out, --qr and --address go with --count or --names")
     if second_token and not again:
-        raise UsageError("--second-token goes with --again", code="ticket.second_token_needs_again")
+        raise click.UsageError("--second-token goes with --again")
     if names and public:
-        raise UsageError("--names: the file has the public values", code="ticket.names_alone")
-    values = public_of(public)
-    people = read_people(names) if names else [Person("", values)] * (count or 0)
-    client = client_of(collector, "inviting")
+        raise click.UsageError("--names: the file has the public values")
+    people = read_people(names) if names else [Person("", public)] * (count or 0)
     path = f"{study_path(study)}/tickets"
     # 2. Revoke tickets.
     if not is_making:
-        client.ask("POST", f"{path}/{'disable' if disable else 'revoke'}", lambda body: body["id"], {})
-        everybody, holders = (
-            f"everybody's reports to {study} are",
-            f"only new tickets let a report to {study}",
+        collector.ask("POST", f"{path}/{'disable' if disable else 'revoke'}", lambda body: body["id"], {})
+        show(
+            [
+                f"everybody's reports to {study} are let in"
+                if disable
+                else f"only new tickets to {study} count"
+            ]
         )
-        show([f"{everybody} let in" if disable else f"{holders} in"])
         return
-    # 3. Or make them, and write each where only its owner reads it.
-    link, is_issuer = _link_of(client, study, address, again)
+    # 3. Or make them. A collector gets no names: with them its database could join people and reports.
+    link, is_issuer = _link_of(collector, study, address, again)
     if qr and not link:
         raise UsageError("--qr: give the collector's --address, for the links", code="ticket.needs_address")
     if qr:
         # Import it first: without it, the tickets would be made but not drawn.
         import segno  # noqa: F401
-    # A collector gets no names: with them its database could join people and reports.
     more = {"again": True, "second": second_token} if again else {}
     batches = _batches(people, by_name=is_issuer and bool(names), more=more)
     head = [NAME, *people[0].public] if names else ["number"]
     done = 0
-    with new_place(out, qr, room_for(link, head, people)) as file:
-        write = writer(file, out or "", qr, link, head)
+    with new_links(out or STREAM, qr, link, head) as write:
         try:
             for invited, asked in batches:
-                tickets, warnings = client.ask("POST", path, _made, asked, again=False)
+                tickets, warnings = collector.ask("POST", path, _made, asked, again=False)
                 if len(tickets) != len(invited):
                     raise TransferError(
-                        f"{client.url} made {len(tickets)} tickets instead of {len(invited)}",
+                        f"{collector.url} made {len(tickets)} tickets instead of {len(invited)}",
                         code="server.answer_not_json",
                     )
                 for line in warnings if not done or "people" in asked else ():
                     warn(visible(line))
                 write(invited, tickets)
                 done += len(tickets)
-        except (LdpkitError, OSError) as error:
+        except LdpkitError as error:
             lost = LOST.format(study=study)
             others = "the others were not made" if isinstance(error, RefusalError) else lost
             warn(f"{counted(done, 'ticket')} written; {others}")
             raise
-    warn(f"made {counted(done, 'ticket')} to {study} at {client.url}; they are kept nowhere else")
+    warn(f"made {counted(done, 'ticket')} to {study} at {collector.url}; they are kept nowhere else")
 
 
 def _link_of(client: Client, study: str, address: str | None, again: bool) -> tuple[str, bool]:
@@ -164,7 +161,9 @@ def _batches(
         for start in range(0, len(stratum), size):
             invited = stratum[start : start + size]
             if by_name:
-                named = [{"name": one.name, "public": public_document(one.public)} for one in invited]
+                named = [
+                    {"name": person.name, "public": public_document(person.public)} for person in invited
+                ]
                 yield invited, {"people": named, **more}
             else:
                 # Only the first request ends earlier tickets, or it would end those of the one before.
@@ -177,10 +176,10 @@ def _base_of_links(address: str, study_id: str) -> str:
     """Return the base URL of links, checked before tickets are made. Raises UsageError."""
     from ldp_client.device.arguments import LOOPBACK
 
-    check_form(address)
+    check_address(address, has_key=False)
     page, parts = address.rstrip("/"), urlsplit(address)
     # The path may belong to the collector: a proxy can serve it below a path such as /s/panel.
-    if page.endswith(tuple(place + study_id for place in OF_A_STUDY)):
+    if page.endswith(tuple(path + study_id for path in OF_A_STUDY)):
         # `ldpkit publish` prints this address; links based on it would be broken.
         raise UsageError(
             f"{page} is a study's address: name the collector's own, without /s/ID",
@@ -207,32 +206,28 @@ def tickets() -> None:
 
 
 @tickets.command("key", example="tickets key habits --public region=north")
-@click.argument("study", metavar="STUDY_ID")
+@id_argument
 @public_option
 @collector_option
-def key(study: str, public: tuple[str, ...], collector: str) -> None:
+def key(study: str, public: dict[str, str], collector: Client) -> None:
     """Make a key for a study or a stratum unless there is one; print the study's channel.tickets.
 
     --collector is the issuer's address: devices use it too.
     """
-    from schemas.disk import standard_output
-
-    asked = {"public": public_document(public_of(public))}
-    client = client_of(collector, "making a key")
-    keys = client.ask("POST", f"{study_path(study)}/tickets/keys", lambda body: list(body["keys"]), asked)
+    asked = {"public": public_document(public)}
+    keys = collector.ask("POST", f"{study_path(study)}/tickets/keys", lambda body: list(body["keys"]), asked)
     stated = [{"key": each["key"], **({"public": each["public"]} if each["public"] else {})} for each in keys]
-    block = {"tickets": {"issuer": client.url, "keys": stated}}
-    print(json.dumps(block, indent=2, ensure_ascii=False), file=standard_output())
+    print(json.dumps({"tickets": {"issuer": collector.url, "keys": stated}}, indent=2))
 
 
 @tickets.command("status", example="tickets status habits")
-@click.argument("study", metavar="STUDY_ID")
+@id_argument
 @collector_option
 @json_option
-def status(study: str, collector: str) -> None:
+def status(study: str, collector: Client) -> None:
     """Show how many tickets and tokens there are, and who got a token."""
     path = f"{study_path(study)}/tickets"
-    document, lines = client_of(collector, "reading tickets").ask("GET", path, _status)
+    document, lines = collector.ask("GET", path, _status)
     if not document["keys"]:
         raise InputError(f"study {study[:64]} has no key here", code="issuer.unknown_study")
     show(lines, document)
@@ -263,7 +258,7 @@ def resume(unused: str) -> None:
     from collector.tickets.issue import accept_copy
 
     settings = Settings.load()
-    with opened(settings.database, settings.lock_timeout) as found, found.write() as session:
+    with opened(settings.database, settings.lock_timeout) as database, database.write() as session:
         ended = accept_copy(session, unused == "end")
     if unused == "end":
         warn(ENDED.format(count=counted(ended, "unused ticket")))

@@ -79,7 +79,7 @@ def test_backup_does_not_overwrite_an_existing_file(links, habits, tmp_path, mon
     run_on(f"sqlite:///{habits.path}", *command)
     assert copy.stat().st_mode & 0o077 == 0
     before = copy.read_bytes()
-    with raises(InputError, "backup.file_exists"):
+    with raises(InputError, "files.exists"):
         run_on(f"sqlite:///{habits.path}", *command)
     assert copy.read_bytes() == before
     assert sorted(file.name for file in tmp_path.glob(".ldpkit*")) == []

@@ -23,7 +23,6 @@ from collector.server import METRICS_PREFIX, Endpoint, base_url, listen
 from ldp_client.documents.errors import InputError
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
-from ldpkit.cli.serving import refuse_ready, write_ready
 from tests.collector.conftest import START_SECONDS, build_report, build_study, wait_for
 from tests.kit.errors import raises
 
@@ -221,23 +220,6 @@ def test_url_has_the_scheme_and_the_port():
         port = listener.getsockname()[1]
         assert base_url(listener, Endpoint()) == f"http://127.0.0.1:{port}"
         assert base_url(listener, Endpoint(certificate=Path("own.pem"))) == f"https://127.0.0.1:{port}"
-
-
-def test_unwritable_ready_file_is_rejected_before_listening(tmp_path):
-    """The server used to run on after a traceback, and a program that waited for the file waited forever."""
-    settings = tmp_path / "ldpkit.toml"
-    settings.write_text("# of the collector\n")
-    absent = tmp_path / "absent"
-    for path, code in (
-        (settings, ("files.is_other", str(settings))),
-        (absent / "ready", ("server.ready_file_folder_missing", str(absent))),
-    ):
-        with raises(InputError, code):
-            refuse_ready(str(path))
-    for path in (None, str(tmp_path / "ready"), "ready"):
-        refuse_ready(path)
-    write_ready(str(tmp_path / "ready"), "http://127.0.0.1:1")
-    refuse_ready(str(tmp_path / "ready"))
 
 
 def head(method, path, length, *fields):

@@ -15,7 +15,6 @@ from collector.settings import Settings, server_settings
 from collector.studies import publish
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
-from ldpkit.cli.serving import serve_settings
 from tests.collector.commands import operate
 from tests.collector.conftest import REPOSITORY
 from tests.kit.errors import raises
@@ -158,11 +157,11 @@ def test_server_does_not_start_with_a_client_key_as_token(monkeypatch, capsys):
         monkeypatch.setenv("LDPKIT_TOKEN", found)
         assert main(["token"]) == 0
         assert printed() == token
-    for start in (create_app, serve_settings):
+    for start in (create_app, server_settings):
         with raises(InputError, "settings.token_variable_differs", "LDPKIT_TOKEN", "ldpkit.toml"):
             start()
     monkeypatch.setenv("LDPKIT_TOKEN", token)
-    assert serve_settings().token == token
+    assert server_settings().token == token
 
 
 @pytest.mark.attack(14)

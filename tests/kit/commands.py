@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
+from unittest.mock import patch
 
 import click
 
 from ldpkit.cli import cli, main
+from ldpkit.cli.commands import Collector, NewPath, StudyFile
 
 
 def run(*words: str) -> None:
@@ -38,7 +41,10 @@ def leaves(
 
 
 def parsed(words: list[str]) -> dict[str, Any]:
-    """Return what a command makes of its words, without running it. Raises what a wrong call raises."""
+    """Return what a command makes of its words, without running it. Raises what a wrong call raises.
+
+    No file is opened, so studies stay paths, and collectors addresses.
+    """
     ctx = click.Context(cli, info_name="ldpkit")
     command: click.Command = cli
     while isinstance(command, click.Group):
@@ -46,5 +52,8 @@ def parsed(words: list[str]) -> dict[str, Any]:
         assert inner is not None
         command = inner
         ctx = click.Context(command, parent=ctx, info_name=name, **command.context_settings)
-    command.parse_args(ctx, words)
+    with ExitStack() as stack:
+        for kind in (StudyFile, Collector, NewPath):
+            stack.enter_context(patch.object(kind, "convert", lambda _kind, value, *_: value))
+        command.parse_args(ctx, words)
     return ctx.params

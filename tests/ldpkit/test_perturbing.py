@@ -72,7 +72,7 @@ def test_perturb_file_works_without_numpy(tmp_path, pytestconfig):
 def test_noise_that_another_run_wrote_meanwhile_is_not_replaced(tmp_path):
     out = tmp_path / "reports.ndjson"
     study = Study(studies.document(studies.YES_NO))
-    with raises(InputError, "files.cannot_write", "File exists"):
+    with raises(InputError, "files.exists"):
         perturbing.perturb_file(
             study, write_answers(tmp_path, [{"ever": True}]), str(out), lambda _: out.write_text("first")
         )

@@ -328,7 +328,7 @@ def test_the_command_line_closes_and_verifies(answered, tmp_path, capsys, monkey
     said = capsys.readouterr().out
     assert f"3 nodes signed the same set of {FEWEST} devices" in said
     assert f"held the shares of {FEWEST}, {FEWEST}, {FEWEST} devices" in said
-    for tokens, code in ((f"{TOKEN} {TOKEN} {TOKEN}", 0), (f"{TOKEN} {TOKEN}", 2), (TOKEN, 2), ("", 2)):
+    for tokens, code in ((f"{TOKEN} {TOKEN}", 2), (TOKEN, 2), ("", 2), (f"{TOKEN} {TOKEN} {TOKEN}", 0)):
         monkeypatch.setenv("LDPKIT_TOKEN", tokens)
         assert main(["node", "close", "study.json", "--out", "again.json", "--yes"]) == code
 

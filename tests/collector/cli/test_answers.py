@@ -72,7 +72,9 @@ def says(monkeypatch):
 
     def answer(said):
         body = said if isinstance(said, bytes) else json.dumps(said).encode()
-        monkeypatch.setattr(client, "exchange", lambda *_asked: Answer(200, Message(), body))
+        headers = Message()
+        headers["Content-Type"] = "application/json"
+        monkeypatch.setattr(client, "exchange", lambda *_asked: Answer(200, headers, body))
 
     return answer
 

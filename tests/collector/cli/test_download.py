@@ -169,12 +169,3 @@ def test_export_prints_withdrawals(filled, tmp_path, capsys, token):
         said = export("two.ndjson")
         assert "38 reports in " in said
         assert "2 reports were withdrawn up to now: delete older copies" in said
-
-
-@pytest.mark.parametrize(("name", "options"), [("a.csv", ()), ("a.json", ()), ("a.json", ("--summary",))])
-def test_existing_file_is_not_replaced(filled, tmp_path, token, name, options):
-    out = tmp_path / name
-    out.write_text("mine")
-    with serving(filled.app) as url, raises(InputError, "export.file_exists"):
-        run_export(url, out, token, *options)
-    assert out.read_text() == "mine"

@@ -44,8 +44,9 @@ def given(monkeypatch, content):
         ("backup --out b.sqlite3.gz", "does not write this format"),
     ],
 )
-def test_other_format_is_rejected_before_anything_is_read_or_written(words, said, capsys):
+def test_other_format_is_rejected_before_anything_is_read_or_written(words, said, capsys, monkeypatch):
     """Plain text was written under a name that a decompressor or a spreadsheet opens."""
+    monkeypatch.setenv("LDPKIT_TOKEN", "key")
     Path("book.xlsx").write_bytes(b"PK\x03\x04")
     before = sorted(Path().iterdir())
     assert main(words.split()) == 3
