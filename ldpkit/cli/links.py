@@ -87,7 +87,7 @@ def _naming(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         name = "standard output" if path == STREAM else path
-        raise InputError.say("files.cannot_write", path=name, reason=error.strerror) from None
+        raise InputError(f"cannot write {name}: {error.strerror}", code="files.cannot_write") from None
 
 
 def draw(link: str, path: str) -> None:
