@@ -258,11 +258,6 @@ def notes_of(analysis: Assembled) -> tuple[str, ...]:
     empty = [name for part in analysis.linears for name in part.empty]
     if empty:
         found.append(f"no report has {listed(empty)}: these estimates are the prior")
-    if analysis.law.far:
-        found.append(
-            f"default priors are stated where the number in {listed(analysis.law.far)} is 0, far from all "
-            "people: write center() around it in the formula"
-        )
     for group in analysis.groups:
         unseen = [level for place, level in enumerate(group.levels) if place not in group.codes]
         if unseen:
@@ -287,7 +282,9 @@ def _one_spread(analysis: Assembled) -> str:
     """Return the note on a numeric outcome's constant spread, which may imitate an effect of a predictor."""
     name, law = analysis.formula.outcome, analysis.outcome
     whose = " and ".join(one.name for one in analysis.predictors)
-    taken = f"one {law.own[0].name} is assumed" if law.own else f"the spread of a {law.name} law is assumed"
+    taken = (
+        f"one {next(iter(law.own))} is assumed" if law.own else f"the spread of a {law.name} law is assumed"
+    )
     return (
         f"{taken} for {name}, regardless of the columns: if its spread depends on a column, the "
         f"coefficient of {whose} may be an artefact"

@@ -9,7 +9,6 @@ import pandas as pd
 
 from inference.analyses.cells import Cells, cells_of
 from inference.analyses.families import (
-    FAMILIES,
     Outcome,
     OwnParameters,
     choice_outcome,
@@ -28,9 +27,10 @@ from inference.analyses.matrices import (
 from inference.analyses.open_shares import OpenShares
 from inference.analyses.parameter_names import refuse_clashes
 from inference.analyses.program import Assembled
-from inference.analyses.stated_priors import LOGIT_SCALE, Given
+from inference.analyses.stated_priors import Given
 from inference.analyses.table import Private, Table, Values
 from inference.analyses.varying import Group, groups_of, levels_of
+from inference.laws import LAWS, LOGIT_SCALE
 from ldp_client.documents.errors import InputError
 
 # The most numbers that a likelihood holds at a time: 2.4 GB.
@@ -43,8 +43,8 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
 
     priors: "flat", or {parameter: distribution}. Raises InputError, with the reason, if it cannot be fitted.
     """
-    if family is not None and family not in FAMILIES:
-        raise InputError(f"{family!r} is no family: {', '.join(FAMILIES)} are", code="fit.unknown_family")
+    if family is not None and family not in LAWS:
+        raise InputError(f"{family!r} is no family: {', '.join(LAWS)} are", code="fit.unknown_family")
     formula, given = parse(text, table.names), Given(priors)
     predictors, public = _right_side(formula, table)
     response = table.private.get(formula.outcome)

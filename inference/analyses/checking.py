@@ -133,10 +133,10 @@ def _outcome(analysis: Assembled, middles: Values) -> _Outcome:
         side = _behind(response.choices, cells.reports[response.name], slice(None))
         return _Outcome(side, lambda predicted, eta, _cells: predicted.expected(eta))
     if response is not None and response.number is not None:
-        channel, law_of = response.number, analysis.outcome.law_of
+        channel, law = response.number, analysis.outcome.law
         reports = channel.reports[cells.reports[response.name]]
         cuts = cuts_of(reports, cells.counts)
-        parts = jax.jit(lambda eta, own: channel.shares(law_of(eta, own), cuts))
+        parts = jax.jit(lambda eta, own: channel.shares(law.at(eta[..., 0], own), cuts))
         side = _seen(np.searchsorted(cuts, reports), len(cuts) + 1, np.eye(len(cuts) + 1))
         longer = LONGER[channel.noise]
         return _Outcome(side, lambda predicted, eta, _cells: predicted.reported(eta, parts), longer, HELD)
@@ -148,12 +148,12 @@ def _outcome(analysis: Assembled, middles: Values) -> _Outcome:
     away = values - middles[cells.cell]
     cuts = cuts_of(away, cells.counts)
 
-    def law(predicted: Predicted, eta: Values, some: Codes) -> Values:
+    def parts_of(predicted: Predicted, eta: Values, some: Codes) -> Values:
         below = predicted.below(eta, middles[some][:, None, None] + cuts)
         ends = np.zeros((*below.shape[:-1], 1))
         return np.diff(np.concatenate([ends, below, ends + 1], axis=-1), axis=-1)
 
-    return _Outcome(_seen(np.searchsorted(cuts, away), len(cuts) + 1, np.eye(len(cuts) + 1)), law)
+    return _Outcome(_seen(np.searchsorted(cuts, away), len(cuts) + 1, np.eye(len(cuts) + 1)), parts_of)
 
 
 def _pairs(analysis: Assembled, middles: Values) -> list[tuple[_Outcome, _Side]]:

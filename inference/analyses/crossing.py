@@ -28,7 +28,6 @@ from inference.models.base import Draws as Sites
 from inference.models.base import Fit, Model
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
-from inference.results.tree import Axis
 from inference.results.verdict import INFORMATIVENESS, PARTIAL, Finding
 from inference.samplers import CHAINS
 from inference.sampling import KEPT
@@ -36,6 +35,7 @@ from ldp_client.documents.errors import InputError, UsageError
 
 MOST_SHARES = 2000
 NO_OTHER_PRIOR = "take more people or a larger epsilon"
+NO_LAW = "a joint table has no law to check: only whether the noise can give such reports was checked"
 
 
 def cross_table(
@@ -54,12 +54,27 @@ def cross_table(
     A priori each question's shares are uniform, and log odds ratios are normal around 0. Raises InputError
     for columns that cannot be crossed.
     """
+    # 1. Count the reports by cell.
     check_sampling(seed, draws, chains, method)
     columns = _columns(table, names, by)
     use_compile_cache()
-    cells, codes, levels, answers = _laid_out(table, columns, by)
-    among, axes = _among(by, levels), _axes(names, by, levels, answers)
-    asked = _announced(names, by, cells, progress)
+    cells = cells_of(table, [by] if by else [], names)
+    codes, levels = levels_of(cells.frame[by]) if by else (np.zeros(1, np.int64), ("",))
+    answers = list(product(*(one.answers for one in columns)))
+    if len(levels) * len(answers) > MOST_SHARES:
+        raise InputError(
+            f"the table has {len(levels) * len(answers):,} shares: at most {MOST_SHARES:,} can be estimated",
+            code="table.cross_too_many_shares",
+        )
+    asked = " × ".join(names) + (f" by {by}" if by else "")
+    if progress:
+        progress(f"crossing {asked}: {cells.form}")
+    # 2. Fit. Each share has a place: its level, and its answer to each question.
+    among = [f", {by} = {level}" if by else "" for level in levels]
+    labels = [
+        {f"{by}_dim": level, **{f"{name}_dim": answer for name, answer in zip(names, case, strict=True)}}
+        for level, case in product(levels, answers)
+    ]
     return fit_model(
         joint_model(table, columns, cells, codes, levels, among),
         asked,
@@ -78,32 +93,9 @@ def cross_table(
         prior=STATED,
         formula=asked,
         form=cells.form,
-        axes=axes,
+        axes=united(*({one.name: one.axis} for one in (Parameter("p", each) for each in labels))),
         stated=table.noise,
     )
-
-
-def _announced(
-    names: Sequence[str], by: str | None, cells: Cells, progress: Callable[[str], None] | None
-) -> str:
-    asked = " × ".join(names) + (f" by {by}" if by else "")
-    if progress:
-        progress(f"crossing {asked}: {cells.form}")
-    return asked
-
-
-def _laid_out(
-    table: Table, columns: Sequence[Private], by: str | None
-) -> tuple[Cells, Codes, Sequence[str], list[tuple[str, ...]]]:
-    """Return cells, each cell's level, the levels, and all combinations of answers.
-
-    Raises InputError if there are too many.
-    """
-    cells = cells_of(table, [by] if by else [], [one.name for one in columns])
-    codes, levels = levels_of(cells.frame[by]) if by else (np.zeros(1, np.int64), ("",))
-    answers = list(product(*(one.answers for one in columns)))
-    _refuse_large(len(levels) * len(answers))
-    return cells, codes, levels, answers
 
 
 def _one_sided(compared: Callable[[Sites], Mapping[str, Values]], fit: Fit) -> tuple[Finding, ...]:
@@ -116,44 +108,6 @@ def _one_sided(compared: Callable[[Sites], Mapping[str, Values]], fit: Fit) -> t
         "ratios and conditional shares with it. Use more devices or a larger epsilon"
     )
     return (Finding(INFORMATIVENESS, reason, PARTIAL),)
-
-
-def _law(columns: Sequence[Private]) -> JointLaw:
-    return JointLaw(tuple(len(one.answers) for one in columns))
-
-
-def _among(by: str | None, levels: Sequence[str]) -> list[str]:
-    """Return, for each level, the suffix of quantities' names."""
-    return [f", {by} = {level}" if by else "" for level in levels]
-
-
-def _refuse_large(size: int) -> None:
-    if size > MOST_SHARES:
-        raise InputError(
-            f"the table has {size:,} shares: at most {MOST_SHARES:,} can be estimated",
-            code="table.cross_too_many_shares",
-        )
-
-
-def _notes(table: Table, cells: Cells, columns: Sequence[Private]) -> tuple[str, ...]:
-    missing = [f"{one.missing:,} rows have no report of {one.name}" for one in columns if one.missing]
-    return (
-        *table.notes,
-        cells.form,
-        "a joint table has no law to check: only whether the noise can give such reports was checked",
-        *missing,
-    )
-
-
-def _axes(
-    names: Sequence[str], by: str | None, levels: Sequence[str], answers: Sequence[tuple[str, ...]]
-) -> dict[str, Axis]:
-    """Return each share's position: its level, and its answer to each question."""
-    found = []
-    for level, case in product(levels, answers):
-        labels = {f"{name}_dim": answer for name, answer in zip(names, case, strict=True)}
-        found.append(Parameter("p", {f"{by}_dim": level, **labels}))
-    return united(*({one.name: one.axis} for one in found))
 
 
 def joint_model(
@@ -169,7 +123,8 @@ def joint_model(
     The law's site is `effects`. codes: (cells,) each cell's level. among: each level's suffix of names.
     """
     vectors = joint_vectors(columns, [cells.reports[one.name] for one in columns])
-    law, answers = _law(columns), list(product(*(one.answers for one in columns)))
+    law, answers = JointLaw(tuple(len(one.answers) for one in columns)), [one.answers for one in columns]
+    missing = [f"{one.missing:,} rows have no report of {one.name}" for one in columns if one.missing]
 
     def program(vectors: Array, level: Array, counts: Array) -> None:
         effects = numpyro.sample("effects", JointEffects(law, len(levels)))
@@ -178,11 +133,9 @@ def joint_model(
 
     def parameters(sites: Sites) -> dict[str, Draws]:
         shares = law.shares(sites)
-        return {
-            named("p", level, *case): shares[..., g, k]
-            for g, level in enumerate(levels)
-            for k, case in enumerate(answers)
-        }
+        shares = shares.reshape(*shares.shape[:-2], -1)
+        cases = product(levels, *answers)
+        return {named("p", *case): shares[..., place] for place, case in enumerate(cases)}
 
     def compared(sites: Sites) -> dict[str, Values]:
         # All quoted measures of dependence follow from the log odds ratios.
@@ -195,9 +148,9 @@ def joint_model(
     return Model(
         program,
         {"vectors": vectors, "level": codes[cells.cell], "counts": cells.counts.astype(np.float64)},
-        {"effects": np.zeros((len(levels), len(answers) - 1))},
+        {"effects": np.zeros((len(levels), law.basis.shape[1]))},
         parameters,
-        _notes(table, cells, columns),
+        (*table.notes, cells.form, NO_LAW, *missing),
         (partial(_one_sided, compared),),
         derived,
         compared=compared,

@@ -24,8 +24,6 @@ from ldp_client.documents.errors import InputError
 # Relative to the largest pivot: a column that adds less to the others is redundant.
 DEPENDENT = 1e-9
 MOST_COLUMNS = 500
-# In a number's own sds: a mean farther from 0 makes a prior at 0 a prior about nobody.
-FAR = 2.0
 # Of a product's or power's variance by other columns: 100 where a number's mean is some ten sds from 0.
 MOST_INFLATION = 100.0
 
@@ -49,9 +47,8 @@ class Linear:
     site: the name in the program. matrix: as built. standard: centred columns divided by their sds (cells,
     combinations, columns). middles, spreads: of the columns. outputs: their labels, ("",) for one. lead: the
     prefix of names. dimension: of the outputs. priors: of each coefficient and output. intercept_priors: of
-    each output's intercept, at the middle unless stated. empty: columns that are zero everywhere. far:
-    products of a level with a number that is far from 0. overruled: products and powers so nearly collinear
-    with other columns that default priors decide their coefficients.
+    each output's intercept, at the middle unless stated. empty: columns that are zero everywhere. overruled:
+    products and powers so nearly collinear with other columns that default priors decide their coefficients.
     """
 
     site: str
@@ -67,7 +64,6 @@ class Linear:
     priors: tuple[tuple[Stated, ...], ...]
     intercept_priors: tuple[tuple[Stated, bool], ...]
     empty: tuple[str, ...]
-    far: tuple[str, ...] = ()
     overruled: tuple[str, ...] = ()
 
     def data(self) -> dict[str, Values]:
@@ -204,7 +200,7 @@ def linear_of(
     full = [place for place in range(len(names)) if place not in empty]
     triangle = _triangle((centred / spreads)[:, :, full], weights)
     _refuse_collinear(triangle, [names[place] for place in full])
-    units, far = _units(matrix, columns, weights, spreads)
+    units = _units(matrix, columns, weights, spreads)
     overruled = [
         full[place]
         for place in np.flatnonzero(_inflation(triangle) > MOST_INFLATION)
@@ -238,20 +234,18 @@ def linear_of(
         tuple(priors),
         tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs if intercept),
         tuple(names[place] for place in empty),
-        tuple(names[place] for place in far if defaults[place] and place not in overruled),
         tuple(names[place] for place in overruled if defaults[place]),
     )
 
 
-def _units(matrix: Matrix, columns: Codes, weights: Values, spreads: Values) -> tuple[Values, list[int]]:
+def _units(matrix: Matrix, columns: Codes, weights: Values, spreads: Values) -> Values:
     """Return the divisors of default priors' sds: a column's sd or, for two values, their distance.
 
     So a level's prior does not depend on how many people have the level. Divided by its column's sd, a rare
     level's prior would be so wide that nearly all its mass is on shares 0 and 1; if the noise allowed it, the
     posterior would be too. A column multiplied with a level has its sd among the people with that level.
-    Also return the indices of columns whose numbers there are all more than two sds from 0 on average.
     """
-    found, far = spreads.copy(), []
+    found = spreads.copy()
     for place, column in enumerate(columns):
         values = matrix.values[:, :, column]
         low, high = values.min(), values.max()
@@ -263,9 +257,7 @@ def _units(matrix: Matrix, columns: Codes, weights: Values, spreads: Values) -> 
             have = values != 0
             middle = np.average(values[have], weights=weights[have])
             found[place] = np.sqrt(np.average((values[have] - middle) ** 2, weights=weights[have]))
-            if ":" in matrix.terms[column] and abs(middle) > FAR * found[place]:
-                far.append(place)
-    return found, far
+    return found
 
 
 def _inflation(triangle: Values) -> Values:

@@ -1,7 +1,7 @@
 """Check that reports are possible under their noise, whatever people answered.
 
-The expected shares of reports are in the convex hull of the channel's rows. Reports farther outside than by
-chance show that people did not follow the dice, or that the design is wrong.
+The expected share of each kind of report is between its least and greatest chance in the channel's rows.
+Reports farther outside than by chance show that people did not follow the dice, or that the design is wrong.
 """
 
 from __future__ import annotations
@@ -21,11 +21,8 @@ Mask = NDArray[np.bool_]
 
 # The highest rate at which valid reports of an analysis are called impossible.
 FALSE_ALARM = 1e-4
-# With fewer reports the likelihood ratio is too far from its asymptotic law.
 FEWEST = 30
 MOST_LEVELS = 60
-# Up to this many kinds the hull itself is used, otherwise the range of each kind's share.
-MOST_KINDS, STEPS = 100, 300
 
 
 def impossible(columns: Sequence[Private], cells: Cells) -> tuple[Finding, ...]:
@@ -60,36 +57,12 @@ def _p_values(column: Private, cells: Cells, group: Mask) -> Iterator[float]:
     channel, codes = column.choices, cells.reports[column.name]
     inside = group[cells.cell] & (codes >= 0)
     codes, counts = codes[inside], cells.counts[inside].astype(np.float64)
-    for part, exclusive in enumerate(channel.exclusive):
+    for part in range(len(channel.exclusive)):
         own = channel.part[codes] == part
         n = float(counts[own].sum())
         if n < FEWEST:
             continue
-        seen, corners = counts[own] @ channel.shows[codes[own]], channel.corners(part)
-        if exclusive and 2 < len(seen) <= MOST_KINDS:
-            yield _outside(seen, corners)
-        else:
-            yield _beyond(seen, n, corners)
-
-
-def _outside(seen: Values, corners: Values) -> float:
-    """Return the likelihood-ratio p-value against the hull, for kinds of which each report is exactly one.
-
-    EM approximates the hull's best point. The gain that it may still miss is subtracted, so the p-value is
-    never too small.
-    """
-    n = seen.sum()
-    weights = np.full(len(corners), 1 / len(corners))
-    for _ in range(STEPS):
-        chances = np.maximum(weights @ corners, 1e-300)
-        gains = corners @ (seen / chances) / n
-        weights = weights * gains
-    chances = np.maximum(weights @ corners, 1e-300)
-    gains = corners @ (seen / chances) / n
-    some = seen > 0
-    ratio = float(np.sum(seen[some] * np.log(seen[some] / n / chances[some])))
-    ratio -= n * float(np.log(max(gains.max(), 1.0)))
-    return float(stats.chi2.sf(max(2 * ratio, 0.0), len(seen) - 1))
+        yield _beyond(counts[own] @ channel.shows[codes[own]], n, channel.corners(part))
 
 
 def _beyond(seen: Values, n: float, corners: Values) -> float:

@@ -47,7 +47,7 @@ class Predicted:
             cuts = [named[f"threshold[{one}]"] for one in analysis.outcome.answers[:-1]]
             self._own = {"threshold": np.stack(cuts, axis=-1)[:, None, None, :]}
         else:
-            self._own = {one.name: named[one.name][:, None, None] for one in analysis.outcome.own}
+            self._own = {name: named[name][:, None, None] for name in analysis.outcome.own}
 
     def each(self, frame: pd.DataFrame) -> Values:
         """Return each row's (draws, rows, answers). The frame must be small."""
@@ -110,18 +110,19 @@ class Predicted:
         """Return (draws, rows, combinations, answers) from linear predictors; for a number, its mean."""
         outcome = self.analysis.outcome
         if not outcome.answers:
-            return np.exp(eta) if outcome.log_link else eta
+            return np.exp(eta) if outcome.law.log_link else eta
         with jax.enable_x64(True):
             own = {name: jnp.asarray(values) for name, values in self._own.items()}
-            return np.exp(np.asarray(outcome.log_law(jnp.asarray(eta), own)))
+            return np.exp(np.asarray(outcome.law.at(jnp.asarray(eta), own)))
 
     def below(self, eta: Values, cuts: Values) -> Values:
         """Return P(a number ≤ cut), (draws, rows, combinations, cuts)."""
         own = {name: values[..., None] for name, values in self._own.items()}
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.analysis.outcome.below(cuts, eta[..., :1], own)
+            law = self.analysis.outcome.law
+            found = law.below(cuts, eta[..., :1], own) if law.below else np.zeros_like(eta[..., :1])
         # Very wide priors overflow floating point.
-        return np.nan_to_num(found)
+        return np.nan_to_num(np.asarray(found, np.float64))
 
     def beyond(self, frame: pd.DataFrame, weights: Values, low: float, high: float) -> float:
         """Return the share of people whose number the law puts below low or above high, over the draws."""

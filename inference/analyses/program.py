@@ -142,8 +142,8 @@ class Assembled:
         log_shares = self._log_shares(data)
         shares = self.opened.draw()
         if self.outcome.answers:
-            return self.outcome.log_law(eta, own), log_shares, shares
-        law_of_number = self.outcome.law_of(self._of_patterns(eta, data), own)
+            return self.outcome.law.at(eta, own), log_shares, shares
+        law_of_number = self.outcome.law.at(self._of_patterns(eta, data)[..., 0], own)
         number = self.response.number if self.response is not None else None
         if number is not None:
             return number.log_density(law_of_number, data["numbers"][:, None]), log_shares, shares

@@ -19,11 +19,7 @@ from ldp_client.documents.errors import InputError
 
 FLAT = "flat"
 FLAT_PRIOR: Stated = state(FLAT)
-# The prior sd of a coefficient times its column's sd, and of the intercept at the columns' means, on the
-# logit scale: shares from 0.7 % to 99.3 % are within two sds.
-LOGIT_SCALE = 2.5
-# The same on the probit scale: divided by the ratio of the two densities at the middle.
-PROBIT_SCALE = 1.6
+# The prior sd of effects by group, on the logit scale.
 VARYING_SCALE = 1.0
 
 # A logistic prior of loc 0 and scale 1 on a log odds makes the share itself uniform.

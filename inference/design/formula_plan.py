@@ -22,12 +22,12 @@ from scipy.special import ndtr
 from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.program import Assembled
-from inference.analyses.stated_priors import LOGIT_SCALE
 from inference.analyses.table import Values
 from inference.design.at_once import HALF, MOST_PEOPLE
 from inference.design.formula_truth import FormulaTruth
 from inference.design.possible_reports import Possible
 from inference.design.sample_size import check_wishes
+from inference.laws import LOGIT_SCALE
 from inference.models.base import Draws
 from inference.results.diagnostics import listed
 from inference.sampling import sample_prior
@@ -277,7 +277,7 @@ def _fewest(enough: Callable[[float], bool]) -> int | None:
 
 def _limits(analysis: Assembled, truth: Mapping[str, float]) -> dict[str, float]:
     """{parameter: the half width up to which a posterior is nearly normal}."""
-    found = {one.name: ROUGH_OWN * truth[one.name] for one in analysis.outcome.own if one.name in truth}
+    found = {name: ROUGH_OWN * truth[name] for name in analysis.outcome.own if name in truth}
     choices = (analysis.law,) if analysis.outcome.answers else ()
     for law in (*choices, *([analysis.shares] if analysis.shares else [])):
         scale = analysis.outcome.scales.coefficient if law is analysis.law else LOGIT_SCALE

@@ -77,9 +77,8 @@ class FormulaTruth:
         return value
 
     def _add_own(self) -> None:
-        for one in self._analysis.outcome.own:
-            if not self._analysis.outcome.cutpoints:
-                self.sites[one.name] = np.asarray(self._positive(one.name))
+        if not self._analysis.outcome.cutpoints:
+            self.sites |= {name: np.asarray(self._positive(name)) for name in self._analysis.outcome.own}
         for weights in self._analysis.opened.weights:
             values = [self._stated(name) for name in weights.names]
             if min(values) <= 0 or max(values) >= 1 or (weights.labels and abs(sum(values) - 1) > 1e-6):
@@ -122,7 +121,7 @@ class FormulaTruth:
 
         def shares(linear: Values) -> Values:
             with jax.enable_x64(True):
-                return np.exp(np.asarray(analysis.outcome.log_law(jnp.asarray(linear), own)))
+                return np.exp(np.asarray(analysis.outcome.law.at(jnp.asarray(linear), own)))
 
         answers = analysis.outcome.answers
         if analysis.outcome.cutpoints:

@@ -13,8 +13,8 @@ import pytest
 from inference.analyses.assembling import assemble
 from inference.analyses.design_file import read_design
 from inference.analyses.dice import BEHAVIOURS, NAMED
-from inference.analyses.families import FAMILIES
 from inference.analyses.survey import survey_of
+from inference.laws import LAWS
 from ldpkit.cli import main
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "surveys.md").read_text(encoding="utf-8")
@@ -79,5 +79,5 @@ def test_design_with_unknown_shares_in_guide_can_be_fitted():
 
 
 def test_the_guide_names_every_design_and_family():
-    for name in (*NAMED, *BEHAVIOURS, *FAMILIES):
+    for name in (*NAMED, *BEHAVIOURS, *LAWS):
         assert name in GUIDE, name

@@ -171,7 +171,7 @@ def test_probability_of_interval_is_integral_of_density(document, family):
         cuts = np.asarray([-3.0, 1.0, 9.0, 14.0])
     with jax.enable_x64(True):
         eta = np.asarray([[5.0 if family == "normal" else 1.3]])
-        law = found.outcome.law_of(eta, {"sigma": np.asarray([2.0])})
+        law = found.outcome.law.at(eta[..., 0], {"sigma": np.asarray([2.0])})
         shares = np.asarray(jax.jit(lambda law: channel.shares(law, cuts))(law))[0]
         log_density = jax.jit(channel.log_density)
         for place, (low, high) in enumerate(itertools.pairwise(cuts)):
