@@ -28,7 +28,7 @@ from tests.collector.commands import main_on, said_at_start
 from tests.collector.conftest import TOKEN, build_study
 from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import tokened_study as summed_study
+from tests.kit.secure_sum import tokened_study as summed_study
 
 
 def test_study_lifecycle(either, study, make_study, make_report):

@@ -17,7 +17,7 @@ from ldp_client.core.strips import normal
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import QUESTIONS, build_study
+from tests.kit.secure_sum import QUESTIONS, build_study
 
 PEOPLE = 200
 NORMAL_95 = 1.6449

@@ -14,8 +14,8 @@ from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
+from tests.kit.secure_sum import build_study
 from tests.ldp_client.devices import consenting
-from tests.secure_sum.conftest import build_study
 
 NUMBER = Study(studies.document(studies.NUMBER))
 BOTH = Study(studies.document(studies.NUMBER, studies.LINEAR))

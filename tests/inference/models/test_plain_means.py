@@ -15,7 +15,7 @@ from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from tests import studies
-from tests.secure_sum.conftest import ADDRESSES
+from tests.kit.secure_sum import ADDRESSES
 from tests.statistics import share_is
 
 BOUNDS = ["0", "50"]

@@ -9,7 +9,7 @@ import pytest
 from inference.projection import second_study as projecting
 from ldpkit.cli import main
 from schemas import Study
-from tests.secure_sum.conftest import build_study
+from tests.kit.secure_sum import build_study
 
 SPREADS = {"age": (1.0, 0.5), "rate": (5.0, 3.0)}
 

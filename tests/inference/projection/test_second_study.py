@@ -7,7 +7,7 @@ import pytest
 
 from inference.projection.second_study import second_study
 from schemas import Study
-from tests.secure_sum.conftest import QUESTIONS, build_study
+from tests.kit.secure_sum import QUESTIONS, build_study
 
 WORDS = {"en": "Hours a week", "de": "Stunden je Woche"}
 UNIT = {"en": "hours", "de": "Stunden"}

@@ -11,7 +11,7 @@ from ldp_client.documents.errors import RefusedError
 from ldpkit.perturbing import perturb_file, perturb_people
 from schemas import Study
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import ANSWERS, QUESTIONS, build_study
+from tests.kit.secure_sum import ANSWERS, QUESTIONS, build_study
 
 OF_STUDY = {
     "perturb_answers": lambda study, mechanisms, answers: perturb_answers(study, mechanisms, answers),

@@ -24,9 +24,9 @@ from ldpkit.cli import main
 from schemas import Study
 from summaries import Summary
 from tests.kit.commands import parsed
+from tests.kit.secure_sum import CODE, flush
 from tests.ldp_client.issuers import Issuer, channel_of
 from tests.ports import held_port
-from tests.secure_sum.conftest import CODE, flush
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "docs" / "secure-sum.md").read_text("utf-8")

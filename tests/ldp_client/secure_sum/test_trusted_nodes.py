@@ -11,7 +11,7 @@ from ldp_client.device.outbox import MOST_BYTES, Queued, enqueue
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.explain import describe, odds_of
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import CODE, build_study, flush, tokened_study
+from tests.kit.secure_sum import CODE, build_study, flush, tokened_study
 
 HONEST = [f"https://{name}.example#{NodeKeys.generate().fragment}" for name in ("university", "charity")]
 FOREIGN = NodeKeys.generate().fragment

@@ -10,7 +10,7 @@ from ldp_client.documents.errors import StudyError
 from ldpkit.cli import main
 from schemas import Study
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import ANSWERS, CODE, tokened_study
+from tests.kit.secure_sum import ANSWERS, CODE, tokened_study
 
 
 def of_choices(count, questions, nodes):

@@ -27,8 +27,8 @@ from ldp_client.documents.errors import InputError, UsageError
 from ldpkit.cli import main
 from schemas import Study
 from tests.kit.errors import raises
+from tests.kit.secure_sum import CODE, TOKEN, build_study, flush
 from tests.ldp_client.issuers import Key, channel_of, keys, other_key
-from tests.secure_sum.conftest import CODE, TOKEN, build_study, flush
 
 FEATURES, RESPONSE = {"age": ("-10", "10"), "weight": ("0", "200")}, ("-80", "80")
 DEVICES = 12

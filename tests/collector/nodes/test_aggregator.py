@@ -27,7 +27,7 @@ from ldpkit.cli import main
 from schemas import Study
 from summaries import Summary
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import ANSWERS, FEWEST, MOST, TOKEN, close_study, delete_at, kind
+from tests.kit.secure_sum import ANSWERS, FEWEST, MOST, TOKEN, close_study, delete_at, kind
 from tests.statistics import seed_the_system
 
 

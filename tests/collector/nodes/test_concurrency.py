@@ -6,7 +6,7 @@ import pytest
 
 from collector.nodes import store as node_store
 from tests.collector.answered import problem
-from tests.secure_sum.conftest import shares_of
+from tests.kit.secure_sum import shares_of
 
 
 def test_concurrent_closers_get_the_same_commitment(network, monkeypatch):

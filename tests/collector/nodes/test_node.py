@@ -18,8 +18,8 @@ from ldp_client.documents.errors import InputError, StatementError
 from schemas import Study
 from tests.collector.conftest import ensure_database
 from tests.kit.errors import raises
+from tests.kit.secure_sum import FEWEST, TOKEN, build_study, close_study, delete_at, kind, tokened_study
 from tests.ldp_client.issuers import channel_of, keys
-from tests.secure_sum.conftest import FEWEST, TOKEN, build_study, close_study, delete_at, kind, tokened_study
 
 
 def closed(network, devices=FEWEST):

@@ -10,8 +10,8 @@ from ldp_client.device import outbox
 from ldp_client.documents.errors import RefusedError
 from ldp_client.secure_sum import SHARES, context, seal, shares_nonce
 from tests.kit.errors import raises
+from tests.kit.secure_sum import ANSWERS, TOKEN, Share, build_study, close_study, kind
 from tests.ldp_client.issuers import token_of
-from tests.secure_sum.conftest import ANSWERS, TOKEN, Share, build_study, close_study, kind
 
 
 @pytest.fixture

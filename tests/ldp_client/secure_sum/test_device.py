@@ -18,8 +18,8 @@ from ldp_client.device.requests import GRACE_DAYS, Outcome
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from ldpkit.perturbing import perturb_file
 from tests.kit.errors import raises
+from tests.kit.secure_sum import ANSWERS, CODE, TOKEN, build_study, close_study, flush, tokened_study
 from tests.ldp_client.devices import problem
-from tests.secure_sum.conftest import ANSWERS, CODE, TOKEN, build_study, close_study, flush, tokened_study
 
 YES = {"ever": True}
 pytestmark = pytest.mark.usefixtures("hurried")

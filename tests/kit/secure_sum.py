@@ -30,12 +30,10 @@ from ldp_client.secure_sum import SHARES, TrustedNodes, share_messages, shares_n
 from ldpkit.cli.node import senders_of
 from schemas import Report, Study
 from summaries import Summary
-from tests.collector.conftest import ensure_database, postgresql
+from tests.collector.conftest import ensure_database
 from tests.kit.deleting import delete_study
 from tests.ldp_client.issuers import Issuer, channel_of, token_of
 from tests.ports import held_port
-
-__all__ = ["postgresql"]
 
 TOKEN = "token-of-the-operators"
 NODES = 3

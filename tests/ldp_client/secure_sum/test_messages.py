@@ -15,7 +15,7 @@ from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.secure_sum import context, expand, seal, split
 from schemas import Study
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import STATED, shares_of, tokened_study
+from tests.kit.secure_sum import STATED, shares_of, tokened_study
 from tests.statistics import follows, seeded
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "secure-sum.md").read_text()

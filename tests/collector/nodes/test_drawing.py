@@ -20,7 +20,7 @@ from collector.problems import SET_CONFLICT, ProblemError
 from collector.studies import close
 from ldp_client.documents.errors import StatementError
 from tests.collector.conftest import ensure_database
-from tests.secure_sum.conftest import FEWEST, TOKEN, close_study, kind, tokened_study
+from tests.kit.secure_sum import FEWEST, TOKEN, close_study, kind, tokened_study
 from tests.statistics import seed_the_system
 
 KEYS = [NodeKeys.generate() for _ in range(3)]

@@ -15,7 +15,7 @@ from ldp_client.documents.errors import ReportError, StudyError
 from ldp_client.mechanisms.summed_gaussian import summed_distance
 from schemas import Study
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import ANSWERS, QUESTIONS, build_study
+from tests.kit.secure_sum import ANSWERS, QUESTIONS, build_study
 from tests.statistics import seeded
 
 WORST_ANSWERS = {
