@@ -27,9 +27,9 @@ from ldp_client.oblivious.encapsulation import REQUEST_TYPE
 from schemas import Study
 from tests import studies
 from tests.collector.conftest import REPOSITORY, log_everything, make_harness  # noqa: F401
+from tests.kit.oblivious import Relay
 from tests.ldp_client.devices import Server
 from tests.ldp_client.issuers import Issuer, channel_of
-from tests.oblivious.conftest import Relay
 from tests.portable import npm
 from tests.statistics import seed_the_system
 

@@ -28,7 +28,7 @@ from tests.kit.secure_sum import CODE, flush
 from tests.ldp_client.issuers import Issuer, channel_of
 from tests.ports import held_port
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 GUIDE = (REPOSITORY / "docs" / "secure-sum.md").read_text("utf-8")
 SECTION = GUIDE.partition("## Run one")[2].partition("\n## ")[0]
 FENCED = re.findall(r"^```(\w*)\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)

@@ -145,7 +145,7 @@ class TestSecondStudy:
             second_study(build_study("rating"), tmp_path, "again")
 
 
-GUIDE = Path(__file__).parents[2] / "docs" / "secure-sum.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "secure-sum.md"
 
 
 def guide_blocks(language):

@@ -18,7 +18,7 @@ from tests.kit.errors import raises
 from tests.kit.secure_sum import STATED, shares_of, tokened_study
 from tests.statistics import follows, seeded
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "secure-sum.md").read_text()
+GUIDE = (Path(__file__).parents[3] / "docs" / "secure-sum.md").read_text()
 VECTOR = np.array([0, 1, -1, 2**63 - 1, -(2**63), 12345678901234], dtype="<i8").tobytes()
 
 

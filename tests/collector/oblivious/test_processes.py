@@ -20,11 +20,11 @@ from collector.settings import Settings
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
 from ldpkit.cli import main
 from tests.collector.conftest import REPOSITORY
+from tests.kit.oblivious import Relay as Recorder
+from tests.kit.oblivious import batched_study, through
 from tests.kit.programs import need, which
+from tests.kit.relay_example import relaying
 from tests.ldp_client.devices import consenting
-from tests.oblivious.conftest import Relay as Recorder
-from tests.oblivious.conftest import batched_study, through
-from tests.oblivious.relay_example import relaying
 from tests.ports import held_port
 
 YES = {"ever": True}

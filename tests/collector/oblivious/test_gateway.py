@@ -24,7 +24,7 @@ from ldp_client.oblivious.encapsulation import (
     ANSWER_OVERHEAD_BYTES,
 )
 from tests.kit.errors import raises
-from tests.oblivious.conftest import JSON, SIZE
+from tests.kit.oblivious import JSON, SIZE
 
 SERVED = "/v1/studies/habits?version=1"
 REPORT = "/v1/studies/habits/reports/" + "0" * 32

@@ -17,10 +17,10 @@ from ldp_client.oblivious.encapsulation import decapsulate
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
+from tests.kit.oblivious import batched_study, through
 from tests.ldp_client.devices import Server as Recorder
 from tests.ldp_client.devices import consenting
 from tests.ldp_client.issuers import channel_of
-from tests.oblivious.conftest import batched_study, through
 from tests.portable import npm
 
 YES = {"ever": True}

@@ -15,18 +15,7 @@ from ldp_client.oblivious.binary_http import Answer, Request, padded
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
 from schemas import Study
 from tests import studies
-from tests.collector.conftest import (
-    log_everything,
-    make_harness,
-    make_report,
-    make_study,
-    start_server,
-    study,
-    token,
-)
-from tests.oblivious.relay_example import relaying
-
-__all__ = ["log_everything", "make_harness", "make_report", "make_study", "start_server", "study", "token"]
+from tests.kit.relay_example import relaying
 
 JSON = ("content-type", "application/json")
 SIZE = 4096

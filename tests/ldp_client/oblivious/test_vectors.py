@@ -19,7 +19,7 @@ from ldp_client.oblivious.encapsulation import (
 )
 from tests.kit.errors import raises
 
-FOLDER = Path(__file__).parents[1] / "golden" / "rfc"
+FOLDER = Path(__file__).parents[2] / "golden" / "rfc"
 
 
 def read(name):
