@@ -22,7 +22,7 @@ from ldpkit.cli.output import show, warn
 from schemas.disk import STREAM, read_bytes, refuse_existing, replacing
 
 if TYPE_CHECKING:
-    from collector.nodes.aggregator import Send
+    from ldpkit.cli.aggregator import Send
     from schemas import Study
 
 
@@ -40,8 +40,8 @@ def close(study: Study, out: str, yes: bool) -> None:
 
     LDPKIT_TOKEN has a key of each node, in the study's order, with spaces between.
     """
-    from collector.nodes.aggregator import collect
     from collector.settings import refuse_unknown_variables
+    from ldpkit.cli.aggregator import collect
 
     # 1. Check what could fail after the nodes have closed, which is permanent.
     if out == STREAM:
@@ -97,7 +97,7 @@ def senders_of(study: Study, tokens: Sequence[str]) -> list[Send]:
 
 def sender_of(url: str, token: str) -> Send:
     """Return what sends requests to a node. token: its operator's key."""
-    from collector.nodes.aggregator import DEADLINE_SECONDS, MAX_ANSWER_BYTES
+    from ldpkit.cli.aggregator import DEADLINE_SECONDS, MAX_ANSWER_BYTES
 
     client = Client(url, token, f"node {url}")
 

@@ -16,7 +16,6 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 from werkzeug.serving import BaseWSGIServer, make_server
 
-from collector.nodes.aggregator import collect
 from collector.nodes.app import create_node_app
 from collector.nodes.drawing import Drawing
 from collector.nodes.keys import NodeKeys
@@ -27,6 +26,7 @@ from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
 from ldp_client.device.sending import Flushed
 from ldp_client.secure_sum import SHARES, TrustedNodes, share_messages, shares_nonce
+from ldpkit.cli.aggregator import collect
 from ldpkit.cli.node import senders_of
 from schemas import Report, Study
 from summaries import Summary

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from collector.nodes import aggregator as nodes
 from ldp_client.device import http
 from ldp_client.documents import report
 from ldp_client.documents.errors import TransferError
+from ldpkit.cli import aggregator as nodes
 from ldpkit.cli import client, exporting, main
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports, fetch_summary
