@@ -191,8 +191,7 @@ def server_settings() -> Settings:
     """Return `Settings.load` for a server.
 
     Raises:
-        InputError: as `load`; if LDPKIT_TOKEN is not the server's token; and if the file's ticket_key, to
-            which a server binds its database permanently, is for another database.
+        InputError: as `load`, and if LDPKIT_TOKEN is not the server's token.
     """
     settings = Settings.load()
     if os.environ.get(TOKEN_VARIABLE) not in (None, settings.token):
@@ -200,15 +199,6 @@ def server_settings() -> Settings:
             f"{TOKEN_VARIABLE} is not the token of {settings_file(os.environ)}: clients send it as well, so "
             "unset it here, or take the token out of the file",
             code="settings.token_variable_differs",
-        )
-    file = settings_file(os.environ)
-    values = {} if file is None or PREFIX + "TICKET_KEY" in os.environ else _read_file(file)
-    database = _absolute(settings.database, Path())
-    if "ticket_key" in values and values.get("database", database) != database:
-        raise InputError(
-            f"the ticket_key of {file} is for the database that it names, and you named another: start "
-            f"in the folder of that one, or set {PREFIX}TICKET_KEY to its servers' key",
-            code="settings.ticket_key_of_other_database",
         )
     return settings
 
@@ -237,12 +227,6 @@ def settings_file(environment: Mapping[str, str]) -> Path | None:
     return Path(named) if named else None
 
 
-def _absolute(database: str, folder: Path) -> str:
-    """Return a database's URL, with a relative path of an SQLite file in the folder made absolute."""
-    match = RELATIVE.fullmatch(database)
-    return f"{match[1]}{os.path.abspath(folder / match[2])}" if match else database
-
-
 def _read_file(path: Path) -> dict[str, object]:
     """Return a file's settings. Its relative paths are in its folder, which may be moved or copied."""
     try:
@@ -250,8 +234,9 @@ def _read_file(path: Path) -> dict[str, object]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}", code="settings.not_toml") from None
     # Values that are not texts are refused later by name, like other settings.
-    if isinstance(database := values.get("database"), str):
-        values["database"] = _absolute(database, path.parent)
+    database = values.get("database")
+    if isinstance(database, str) and (match := RELATIVE.fullmatch(database)):
+        values["database"] = f"{match[1]}{os.path.abspath(path.parent / match[2])}"
     if isinstance(keys := values.get("ohttp_keys"), str):
         values["ohttp_keys"] = str(path.parent / keys)
     return values

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
 
-from collector import create_app, store
-from collector.db import Database
+from collector import create_app
 from collector.keys import Role, add_key, remove_key
-from collector.settings import Settings, server_settings
-from collector.studies import publish
+from collector.settings import Settings
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from tests.collector.commands import operate
@@ -112,32 +109,6 @@ def test_variables_of_tests_and_analysts_are_accepted(monkeypatch, capsys):
         monkeypatch.setenv(name, "off-and-long-enough")
     assert main(["backup", "--out", "copy"]) == 3
     assert "there is no database" in capsys.readouterr().err
-
-
-@pytest.mark.attack(14)
-def test_ticket_key_of_other_database_is_rejected(elsewhere, capsys, monkeypatch, study):
-    """Serve the database of folder b from folder a, with the ticket key of a."""
-    for folder in ("a", "b"):
-        assert main(["init", folder]) == 0
-    other = f"sqlite:///{elsewhere}/b/ldpkit.sqlite3"
-    database = Database(other, 1)
-    with database.write() as session:
-        publish(session, study)
-    monkeypatch.chdir(elsewhere / "a")
-    monkeypatch.setenv("LDPKIT_DATABASE", other)
-    with raises(InputError, "settings.ticket_key_of_other_database"):
-        create_app()
-    assert main(["serve", "--port", "0"]) == 3
-    assert "the ticket_key of ldpkit.toml is for the database" in capsys.readouterr().err
-    with database.read() as session:
-        assert store.study_state(session, study.id).spending is None
-    database.engine.dispose()
-    with monkeypatch.context() as named:
-        named.setenv("LDPKIT_TICKET_KEY", "the key of the servers of b")
-        assert server_settings().database == other
-    monkeypatch.chdir(elsewhere / "b")
-    monkeypatch.setenv("LDPKIT_DATABASE", "sqlite:///../b/ldpkit.sqlite3")
-    assert os.path.samefile(server_settings().database.removeprefix("sqlite:///"), "ldpkit.sqlite3")
 
 
 @pytest.mark.attack(14)
