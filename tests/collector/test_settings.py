@@ -9,7 +9,7 @@ import pytest
 
 from collector import create_app
 from collector.keys import Role, add_key, remove_key
-from collector.settings import Settings
+from collector.settings import Settings, server_settings
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from tests.collector.commands import operate
