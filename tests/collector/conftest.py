@@ -157,7 +157,7 @@ class Harness:
 
     def __init__(self, database: str, **settings: Any) -> None:
         self.day = TODAY
-        config = {"database": ensure_database(database), "token": TOKEN, "lock_timeout": 0.2, **settings}
+        config = {"database": ensure_database(database), "token": TOKEN, "lock_timeout": 5, **settings}
         self.app = create_app(config, today=lambda: self.day)
         self.collector = self.app.extensions["ldpkit"]
         self.client = self.app.test_client()

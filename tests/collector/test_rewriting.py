@@ -13,7 +13,8 @@ from collector.daily import UnfinishedError, rewrite_files
 from tests.kit.errors import raises
 
 
-def test_locked_database_is_not_reported_as_full_disk(habits):
+def test_locked_database_is_not_reported_as_full_disk(make_harness):
+    habits = make_harness(lock_timeout=0.2)
     with closing(sqlite3.connect(habits.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with raises(UnfinishedError, "database.order_in_files", "database is locked"):

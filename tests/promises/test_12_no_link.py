@@ -119,7 +119,7 @@ def problems(harness: Harness, log: Log, count: int) -> list[str]:
 
 
 def test_collector_stores_no_address_time_or_order(make_harness: Any, caplog: Log) -> None:
-    assert problems(make_harness(), caplog, REPORTS) == []
+    assert problems(make_harness(lock_timeout=0.2), caplog, REPORTS) == []
 
 
 def anew(old: str, new: str) -> Callable[[Harness, Patch], None]:

@@ -124,7 +124,7 @@ def test_actions_keep_their_order_among_uploads(make_writer, gate):
         assert (first.result(20), action.result(20), after.result(20)) == (1, 1, 1)
 
 
-# Of a harness, whose lock_timeout is 0.2 s, by the clocks of these tests; for readers also of a busy machine.
+# By the clocks of these tests; for readers also of a busy machine.
 PATIENCE = 3.2
 # Ends a test that hangs.
 LONGEST_SECONDS = 60
