@@ -11,7 +11,7 @@ from ldp_client.core.randomness import Source
 from ldp_client.core.types import Optional
 
 EXPONENT = 65537
-# Of a SHA-384.
+# The length of a SHA-384 digest.
 SIZE = 48
 SALT_BYTES = SIZE
 # Extra random bytes beyond the modulus' length, so that the remainder is nearly uniform.

@@ -74,7 +74,7 @@ class Terms:
     def refuse_outside_days(self, today: date) -> None:
         """Raise RefusedError before the study opens and after it closes."""
         study = self.study
-        # Days are counted as numbers: a clock may stand on the last day that `date` has.
+        # Days are counted as numbers: a clock may show the last day that `date` has.
         if study.opens and today.toordinal() + EARLY_DAYS < date.fromisoformat(study.opens).toordinal():
             raise RefusedError.say("device.opens", study=study.id, opens=study.opens, today=today)
         if study.closes and today > date.fromisoformat(study.closes):
@@ -133,7 +133,7 @@ def remember(
     remembering: dict[str, Remembering],
     fresh: list[str],
 ) -> None:
-    """Store the permanent answers that were drawn now: those of `fresh` questions, if they were answered."""
+    """Store the permanent answers that were drawn now, for the `fresh` questions that were answered."""
     for question, mechanism in remembering.items():
         if question in fresh and mechanism.answer is not None:
             row = (origin, terms.study.id, question, terms.noise[question], mechanism.answer)

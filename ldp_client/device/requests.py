@@ -66,7 +66,7 @@ def fetch_document(
     """Return the study of that id, and whether it is closed.
 
     is_signed: return the study with its signatures, which are unverified. Raises TransferError, StudyError,
-    InputError for an unknown study, and RefusedError for one that needs a newer ldpkit.
+    InputError for an unknown study, and RefusedError for a study of a newer ldpkit.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}" + ("/signed" if is_signed else "")
     # 1. Fetch it.

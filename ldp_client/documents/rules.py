@@ -129,7 +129,7 @@ def _check_question(parsed: "Parsed", question: "Parsed", path: str) -> None:
         is_wrong = ask == "yes_no" and mechanism["of"] != "randomized_response"
         problem = "must be 'randomized_response' for a question that asks 'yes_no'"
         refuse_study(is_wrong, f"{at}.of", problem, "study.memoized_yes_no")
-    # A sum counts every device, a permanent refusal would be for good, and a number has no place for it.
+    # A sum counts every device, a permanent refusal could not end, and a number has no place for it.
     is_wrong = question.get("refusal") and (protocol is not None or is_memoized or is_numbered)
     problem = "does not go with a secure sum, with 'memoized' or with numbered choices"
     refuse_study(is_wrong, f"{path}.refusal", problem, "study.refusal_invalid")

@@ -1,4 +1,4 @@
-"""Lists and objects that documents are made of: tables of fields, each of a shape of its own."""
+"""Lists and objects that documents are made of: tables of fields, each with its shape."""
 
 from ldp_client.documents.fields import Identifier, printable
 

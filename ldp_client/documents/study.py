@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ldp_client.documents.fields import Error
 
 _MAIL = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._+"
-# Without @, which would name another host than the one that people see first.
+# Without @: the host after it would differ from the host that people see first.
 _WEB = _MAIL + "~:/?#[]!$&'()*,;=%"
 HTTPS = "https://"
 LONGEST_CONTACT = 200

@@ -1,6 +1,6 @@
-"""What the mechanisms for a holder's table share: exact sums of products, one rounding, integer noise.
+"""The base of mechanisms for a holder's table: exact sums of products, one rounding, integer noise.
 
-The count is public, or released with noise of its own under add/remove; the sums are private under
+The count is public, or released with separate noise under add/remove; the sums are private under
 replace-one and, without averaging, under add/remove as well (sensitivities.py), so ε and δ add up.
 """
 
@@ -30,7 +30,7 @@ ONE = Rational(1)
 class TableSums:
     """count: the records that were summed. sums: of each released coordinate, in units of UNIT⁻² (× k).
 
-    After those of pairs come those of products of k features, in units of UNIT⁻ᵏ.
+    The sums of products of k features follow the sums of pairs, in units of UNIT⁻ᵏ.
     """
 
     def __init__(self, count: int, sums: list[int]) -> None:
@@ -143,7 +143,7 @@ class TableMechanism(Mechanism):
         return TableSums(gram.groups * self.average, sums)
 
     def randomise(self, quantised: TableSums, random: Source) -> bytes:
-        """The count, with noise where it has some, and the rounded sums with noise."""
+        """Return the count, with any noise, and the rounded sums with noise."""
         noise = self._noise(len(self.multipliers) + (self.count_step > 0), random)
         half = 1 << (MULTIPLIER_BITS - 1)
         words = [quantised.count]
@@ -155,7 +155,7 @@ class TableMechanism(Mechanism):
         return struct.pack(f">{len(words)}q", *words)
 
     def words(self, payload: bytes) -> list[int]:
-        """The integers with noise: the count's, where it has some, the coordinates', the products'."""
+        """Return the integers of the count, the coordinates and the products, with their noise."""
         return self._all_words(payload)[self.count_step == 0 :]
 
     def _all_words(self, payload: bytes) -> list[int]:

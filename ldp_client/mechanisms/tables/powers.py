@@ -1,8 +1,9 @@
 """Exact sums of products over a table's records, or over groups of k of them, in bounded memory.
 
-Of two entries of u they are the sum of uuᵀ. Of three and four features (DPBLR II-B5) a product is a tuple
-of features, counted from 1, in ascending order; beside an intercept those of three are wanted too, those of
-two and one are among the second moments. How far apart two tables' sums can be is said here as well.
+The sums of products of two entries of u make Σ uuᵀ. A product of three or four features (DPBLR II-B5) is a
+tuple of features, counted from 1, in ascending order. With an intercept, products of three are needed too;
+products of one and two are among the second moments. This module also bounds how far apart two tables' sums
+can be.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Gram:
 
 
 def products_of(features: int, intercept: bool) -> list[tuple[int, ...]]:
-    """All products of three (beside an intercept) and of four features."""
+    """Return all products of four features, and of three with an intercept."""
     orders = (3, 4) if intercept else (4,)
     return [one for order in orders for one in combinations_with_replacement(range(1, features + 1), order)]
 

@@ -1,10 +1,10 @@
 """How far apart the statistics of two tables that differ in one record can be: integers, rounded up.
 
-A record is (x, y) with ‖x‖ ≤ R and |y| ≤ T, here `radius` and `unit` (the integer that stands for 1). Its
+A record is (x, y) with ‖x‖ ≤ R and |y| ≤ T, here `radius` and `unit` (the integer for 1). Its
 vector is v = (κ, z), z of x and y. With averaging (DDPLR B.1) u = Σ v over a group of k records and the
 statistic is Σ uuᵀ over groups (k times the published one). Replacing a record moves u by at most 2‖z‖
-*and multiplies that by the other k − 1 records*: so its sensitivity is not that of single records, as
-DDPLR B.1 says, but up to 2√2 times as large. Proofs, with D = u − u′, M = u + u′ and
+*and multiplies that by the other k − 1 records*: so the sensitivity is not as for single records (DDPLR
+B.1), but up to 2√2 times as large. Proofs, with D = u − u′, M = u + u′ and
 uuᵀ − u′u′ᵀ = (DMᵀ + MDᵀ)/2: ‖uuᵀ − u′u′ᵀ‖² = (‖D‖²‖M‖² + (D·M)²)/2.
 
 Removing a record changes the released sums of k = 1 as replacing it by (0, 0) does: every bound for

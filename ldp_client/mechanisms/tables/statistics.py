@@ -46,9 +46,9 @@ class TableStatistics(TableMechanism):
 class TableStatisticsDdplr(TableMechanism):
     """The upper triangle of XᵀX and Xᵀy; X has a constant column where there is an intercept, without n.
 
-    The statistics of DDPLR (eq. 2 and 3, B.2). The paper's sensitivity √(X⁴ + X²Y²) is that of adding or
-    removing a record. The one here is of its own Definition 2.1, in which a record is replaced (METHODS 1.1),
-    and with averaging the one that is true.
+    The statistics of DDPLR (eq. 2 and 3, B.2). The paper's sensitivity √(X⁴ + X²Y²) is for adding or
+    removing a record. This sensitivity follows the paper's Definition 2.1, in which a record is replaced
+    (METHODS 1.1), and is the true one with averaging.
     """
 
     name = "table_normal_equations"
