@@ -1,14 +1,15 @@
 """The law of features with levels: a number cut into bins, one of a few choices, or a yes/no.
 
-Crossing the levels gives cells. The cells' shares are log-linear with all pairs of effects; bins have linear
-and quadratic trends in pairs. A transform along each field maps the cells to the exact means of all products
-of two entries (Cormode, Kulkarni & Srivastava 2018 for yes/no fields).
+The levels of all features give cells. The cells' shares are log-linear with all pairs of effects; bins have
+linear and quadratic trends in pairs. A transform along each field maps the cells to the exact means of all
+products of two entries (Cormode, Kulkarni & Srivastava 2018 for yes/no fields).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
+from math import prod
 from typing import Any
 
 import jax
@@ -21,19 +22,18 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
-from inference.models import product_cells
 from inference.models.base import Draws
 from inference.models.regression import Features, Regression
 from inference.results.diagnostics import listed
-from inference.units import YES_NO_UNITS, field_units, has_levels
+from inference.units import YES_NO_UNITS, field_units
 from ldp_client.documents.question import Field
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
 
 Values = NDArray[np.float64]
-# Prior of effects on log shares of cells: factors of the effects' scales for main effects and for pairs, and
-# the degrees of freedom of Student's t for both.
-MAIN, PAIR, TAILS = 1.0, 0.5, 4.0
+# Prior of effects on log shares of cells: Student's t with these degrees of freedom, and a scale for pairs as
+# a part of the effects' scales. If all features are yes/no, main effects are normal and pairs half as large.
+TAILS, PAIR, YES_NO_PAIR = 4.0, 0.5, 0.25
 # Number of a bin's trends that depend on other fields.
 TRENDS = 2
 # Within a bin the density is modelled as exponential; its log changes at most this much from middle to end.
@@ -44,20 +44,23 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 class Levels:
     """One feature with k levels.
 
-    codes (k, m): each level's entries. effects (k, k − 1): directions of the log shares; scales (k − 1,):
-    their prior scales. paired: number of effects that depend on other fields. columns (k, s): scaled columns
+    yes_no: whether the levels are no and yes. codes (k, m): each level's entries. effects (k, k − 1):
+    directions of the log shares; scales (k − 1,): their prior scales. paired: number of effects that depend on other fields. columns (k, s): scaled columns
     of the line, for a choice or yes/no. ends (k + 1,), middle, half: the bins' edges, middles and half
     widths, scaled; empty unless the feature is a number.
     """
 
     def __init__(self, field: Field, codes: Sequence[Sequence[int]]) -> None:
-        yes_no = not (field.cuts or field.choices)
-        self.codes = np.asarray([[-1], [1]] if yes_no else codes, np.float64)
+        self.yes_no = not (field.cuts or field.choices)
+        self.codes = np.asarray([[-1], [1]] if self.yes_no else codes, np.float64)
         self.size = len(self.codes)
         self.ends = _ends(field) if field.cuts else np.zeros(0)
         self.middle, self.half = (self.ends[:-1] + self.ends[1:]) / 2, np.diff(self.ends) / 2
         self.log_width = np.log(2 * self.half) if field.cuts else np.zeros(self.size)
-        self.effects = _trends(self.middle) if field.cuts else np.sqrt(self.size) * helmert(self.size).T
+        if field.cuts:
+            self.effects = _trends(self.middle)
+        else:
+            self.effects = self.codes if self.yes_no else np.sqrt(self.size) * helmert(self.size).T
         self.scales = 1 / np.arange(1.0, self.size) if field.cuts else np.ones(self.size - 1)
         self.paired = min(TRENDS, self.size - 1) if field.cuts else self.size - 1
         # 0 and 1 in own units; scaled as in RecordUnits.
@@ -146,31 +149,50 @@ def law_of_features(question: Question, mechanism: SampledProducts) -> Features:
 def _effects(fields: Sequence[Levels]) -> tuple[Array, Any]:
     """Draw the main effects of fields and the effects of pairs on log shares."""
     alone, pairs = scales(fields)
-    main = numpyro.sample("main", dist.StudentT(TAILS, 0, MAIN * alone).to_event(1))
+    yes_no = all(field.yes_no for field in fields)
+    law = dist.Normal(0, alone) if yes_no else dist.StudentT(TAILS, 0, alone)
+    main = numpyro.sample("main", law.to_event(1))
     # One field has no pairs.
-    pair = numpyro.sample("pair", dist.StudentT(TAILS, 0, PAIR * pairs).to_event(1)) if len(pairs) else pairs
-    return main, pair
+    if not len(pairs):
+        return main, pairs
+    spread = (YES_NO_PAIR if yes_no else PAIR) * pairs
+    return main, numpyro.sample("pair", dist.StudentT(TAILS, 0, spread).to_event(1))
 
 
 def shares_of_cells(fields: Sequence[Levels], main: Any, pair: Any) -> Array:
     """Return the shares of the cells, with one axis for each field."""
-    d, logs, start = len(fields), jnp.zeros(()), 0
+    places = _places([field.size for field in fields])
+    paired = [place[1 : 1 + field.paired] for place, field in zip(places, fields, strict=True)]
+    where = [place[1:] for place in places]
+    where += [np.add.outer(one, other).ravel() for one, other in combinations(paired, 2)]
+    effects = jnp.concatenate([jnp.asarray(main), jnp.asarray(pair)])
+    table = jnp.zeros(prod(field.size for field in fields)).at[np.concatenate(where)].set(effects)
+    # An effect is the product of a constant along all fields but its own one or two.
+    logs = _transformed(table[None], [_with_constant(field.effects).T for field in fields])
+    logs = logs.reshape([field.size for field in fields])
     for axis, field in enumerate(fields):
-        effect = jnp.asarray(field.effects) @ main[start : start + field.size - 1] + jnp.asarray(
-            field.log_width
-        )
-        logs, start = logs + _along(effect, (axis,), d), start + field.size - 1
-    start = 0
-    for (first, one), (second, other) in combinations(enumerate(fields), 2):
-        count = one.paired * other.paired
-        table = pair[start : start + count].reshape(one.paired, other.paired)
-        both = (
-            jnp.asarray(one.effects[:, : one.paired])
-            @ table
-            @ jnp.asarray(other.effects[:, : other.paired].T)
-        )
-        logs, start = logs + _along(both, (first, second), d), start + count
+        logs = logs + _along(jnp.asarray(field.log_width), (axis,), len(fields))
     return jnp.exp(logs - jax.nn.logsumexp(logs))
+
+
+def _places(widths: Sequence[int]) -> list[NDArray[np.int64]]:
+    """Return for each field the places of its entries in a table of these widths, flat, 0 for the others."""
+    strides = [prod(widths[axis + 1 :]) for axis in range(len(widths))]
+    return [stride * np.arange(width) for stride, width in zip(strides, widths, strict=True)]
+
+
+def _with_constant(columns: Values) -> Values:
+    return np.column_stack([np.ones(len(columns)), columns])
+
+
+def _transformed(tables: Array, matrices: Sequence[Values]) -> Array:
+    """Multiply tables (b, entries) by a matrix (k, m) along each field, of k entries."""
+    length = 1
+    for matrix in reversed(matrices):
+        cells = tables.reshape(len(tables), -1, len(matrix), length)
+        tables = jnp.einsum("km,blkr->blmr", jnp.asarray(matrix), cells, precision=jax.lax.Precision.HIGHEST)
+        length *= matrix.shape[1]
+    return tables.reshape(len(tables), -1)
 
 
 def _along(values: Any, axes: tuple[int, ...], d: int) -> Array:
@@ -214,31 +236,17 @@ def second_moments(fields: Sequence[Levels], law: Array, response: Array, square
 
     response: its mean in each cell. square: the mean of its square over all people.
     """
-    both = jnp.stack([law, law * response])
-    length = 1
-    for field in reversed(fields):
-        signs = np.column_stack([np.ones(field.size), field.codes])
-        cells = both.reshape(2, -1, field.size, length)
-        both = jnp.einsum("km,blkr->blmr", jnp.asarray(signs), cells, precision=jax.lax.Precision.HIGHEST)
-        length *= signs.shape[1]
-    among, with_response = both.reshape(2, -1)
-    places, owners = _places(fields)
+    both = jnp.stack([law, law * response]).reshape(2, -1)
+    among, with_response = _transformed(both, [_with_constant(field.codes) for field in fields])
+    widths = [field.codes.shape[1] for field in fields]
+    each = _places([1 + width for width in widths])
+    places = np.concatenate([[0], *(place[1:] for place in each)])
+    owners = np.repeat(np.arange(len(fields) + 1), [1, *widths])
     sent = owners[:, None] != owners
     pairs = np.where(sent, places[:, None] + places, 0)
     cross = with_response[places]
     corner = jnp.reshape(jnp.asarray(square), (1, 1))
     return jnp.block([[among[pairs], cross[:, None]], [cross[None], corner]])
-
-
-def _places(fields: Sequence[Levels]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the index of each entry's mean after the transform, the constant's first, and its field."""
-    places, owners, stride = [[0]], [[0]], 1
-    for owner, field in zip(range(len(fields), 0, -1), reversed(fields), strict=True):
-        width = field.codes.shape[1]
-        places.insert(1, [stride * entry for entry in range(1, width + 1)])
-        owners.insert(1, [owner] * width)
-        stride *= 1 + width
-    return np.concatenate(places), np.concatenate(owners)
 
 
 def _notes_of_bins(question: Question) -> tuple[str, ...]:
@@ -265,10 +273,7 @@ def random_people(
     fields = levels_of(mechanism)
     main, pair = np.asarray(sites["main"]), np.asarray(sites.get("pair", ()))
     with jax.enable_x64(True):
-        if has_levels(question):
-            law = np.asarray(shares_of_cells(fields, main, pair))
-        else:
-            law = product_cells.shares_of_cells(main, pair)
+        law = np.asarray(shares_of_cells(fields, main, pair))
     cells = np.unravel_index(random.choice(law.size, size=n, p=law.ravel() / law.sum()), law.shape)
     answers, columns = {}, []
     for axis, (asked, field, levels) in enumerate(zip(question.features, fields, cells, strict=True)):

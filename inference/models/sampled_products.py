@@ -4,9 +4,8 @@ The reports' law depends on the records only through the second moments M = E[uu
 response), exactly. A linear regression of numbers and yes/no therefore needs no assumption on the features:
 the line is the best linear prediction, and the residual sd is the root mean square of its error. Its M has
 the coordinates of the other linear models: means, sds, correlations, line. A logistic regression models
-features that are all yes/no by cells (product_cells). If any feature is a number, all features are modelled
-as jointly normal, and M is exact by Stein's lemma (METHODS 4.3). Features with levels have cells
-(leveled_cells).
+features that are all yes/no, or have levels, by cells (leveled_cells). If any other feature is a number, all
+features are modelled as jointly normal, and M is exact by Stein's lemma (METHODS 4.3).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 from inference.likelihoods import ProductSigns, SignPatterns
 from inference.likelihoods.regression.products import correlations, sign_table
 from inference.likelihoods.regression.sigmoid import response_moments
-from inference.models import leveled_cells, product_cells
+from inference.models import leveled_cells
 from inference.models.base import Draws, Model, Replicates, Summaries
 from inference.models.clipping import Moments, warnings
 from inference.models.family import priors_of
@@ -91,10 +90,7 @@ def _law_of_features(question: Question, mechanism: SampledProducts, summary: Qu
         return leveled_cells.law_of_features(question, mechanism)
     parameters = partial(_feature_parameters, question)
     if mechanism.binary and not any(field.bounds for field in question.features):
-        d = len(question.features)
-        return Features(
-            partial(product_cells.effects, d), product_cells.moments, product_cells.start(d), parameters
-        )
+        return leveled_cells.law_of_features(question, mechanism)._replace(parameters=parameters)
     notes, checks = warnings(question, moments_seen(mechanism, summary))
     return Features(partial(_draw_features, question), _moments, _start(question), parameters, notes, checks)
 
