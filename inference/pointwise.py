@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import NDArray
 from numpyro import handlers
@@ -62,11 +60,9 @@ def _each(model: Model, first: Draws) -> Callable[[Mapping[str, Any]], tuple[Arr
         law, value = law_at(sites)
         if isinstance(law, CellCounts):
             return law.log_cell_probs, value
-        if isinstance(law, SupportPatterns):
-            return law.log_pattern_probs, value
-        return jnp.log(jnp.stack([1 - law.probs, law.probs])), jnp.stack([law.total_count - value, value])
+        return law.log_pattern_probs, value
 
     with jax.enable_x64(True):
         law, _ = law_at(as_arrays(first))
-    known = isinstance(law, CellCounts | SupportPatterns | dist.BinomialProbs)
+    known = isinstance(law, CellCounts | SupportPatterns)
     return each if known else None

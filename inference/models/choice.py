@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from inference.likelihoods.numbers.totals import NoisyCounts
 from inference.models.base import Draws, Model, Sampling, Summaries, Truth
-from inference.models.choice_forms import Form, form_of, rows_form
+from inference.models.choice_forms import form_of, rows_form
 from inference.models.family import Family, Priors, Sets, draw, register
 from inference.models.pulled_shares import pulled
 from inference.models.refusals import (
@@ -41,10 +41,8 @@ from inference.results.intervals import REFUSED
 from ldp_client import Mechanism
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import InputError
-from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question
 from summaries import QuestionSummary
-from summaries.reductions import REDUCTIONS
 
 # A posterior draws every share, and its page shows them all.
 MOST_SHARES = 10_000
@@ -71,20 +69,23 @@ class Bernoulli(Family):
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
     ) -> Model:
-        """Model yes/no reports as a binomial count, and other reports by the law of their sets."""
-        choice = cast(ChoiceMechanism, mechanism)
-        if question.refusal or REDUCTIONS[mechanism.name].counts(mechanism) != "choices":
-            return _bernoulli_of_sets(question, form_of(mechanism, summary))
         del sets
-        p, q = float(choice.p), float(choice.q)
-        yes = int(summary.values[1])
+        form = form_of(mechanism, summary)
 
-        def program(n: int, yes: int) -> None:
+        def program(**data: Array) -> None:
             share = draw(question, "p")
-            numpyro.sample("reports", dist.Binomial(n, q + (p - q) * share), obs=yes)
+            law, values = form.law(of_all(question, jnp.stack([1 - share, share])), data)
+            numpyro.sample("reports", law, obs=jnp.asarray(values))
 
-        start = float(np.clip((yes / max(summary.n, 1) - q) / (p - q), 0.01, 0.99))
-        return Model(program, {"n": summary.n, "yes": yes}, {"p": start}, lambda draws: {"p": draws["p"]})
+        yes = float(np.clip(of_answers(question, form.estimate)[1], 0.01, 0.99))
+        return Model(
+            program,
+            form.data,
+            {"p": yes, **refusal_start(question, form.estimate)},
+            lambda draws: {"p": draws["p"], **refusal_draws(question, draws)},
+            (*form.notes, *refusal_notes(question)),
+            summaries=Summaries(replicates=form.replicates),
+        )
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         n, noise_sd, values = total_of(mechanism, summary)
@@ -99,24 +100,6 @@ class Bernoulli(Family):
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         return with_refusals(question, truth, random.random(n) < truth.parameters["p"], random)
-
-
-def _bernoulli_of_sets(question: Question, form: Form) -> Model:
-    def program(**data: Array) -> None:
-        share = draw(question, "p")
-        law, values = form.law(of_all(question, jnp.stack([1 - share, share])), data)
-        numpyro.sample("reports", law, obs=jnp.asarray(values))
-
-    yes = float(np.clip(of_answers(question, form.estimate)[1], 0.01, 0.99))
-    start: dict[str, object] = {"p": yes, **refusal_start(question, form.estimate)}
-    parameters, notes = partial(_bernoulli_parameters, question), (*form.notes, *refusal_notes(question))
-    return Model(
-        program, form.data, start, parameters, notes, summaries=Summaries(replicates=form.replicates)
-    )
-
-
-def _bernoulli_parameters(question: Question, draws: Draws) -> dict[str, NDArray[np.float64]]:
-    return {"p": draws["p"], **refusal_draws(question, draws)}
 
 
 @register

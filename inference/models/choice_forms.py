@@ -41,7 +41,6 @@ Values = NDArray[np.float64]
 FEWEST_VARIANCE = 10.0
 # `olh` hashes this many choices independently; hashes of four choices depend on one another.
 MOST_INDEPENDENT = COEFFICIENTS
-EXACT = "the likelihood is exact"
 TOO_FEW = (
     "the reports are too few for this many choices at this epsilon: their sums are modelled as normal, which "
     "is inaccurate, and the intervals are approximate"
@@ -52,14 +51,14 @@ TOO_FEW = (
 class Form:
     """law: (shares, data) -> (law of the reports, observed value). data: arrays of the reports.
 
-    estimate: unbiased shares, shape (k,), as a starting value. notes: the form's name, and its warnings.
-    replicates: sums of reports to check, if the law is of each report.
+    estimate: unbiased shares, shape (k,), as a starting value. notes: on approximations. replicates: sums of
+    reports to check, if the law is of each report.
     """
 
     law: Callable[[Array, Mapping[str, Array]], tuple[Distribution, Array]]
     data: Mapping[str, object]
     estimate: Values
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     replicates: Replicates | None = None
 
 
@@ -127,31 +126,27 @@ def _randomized_response(choice: ChoiceMechanism, summary: QuestionSummary) -> F
     p = float(choice.p)
     q = (1 - p) / (choice.choices - 1)
     law = _observed(lambda shares, n: RandomizedResponseCounts(shares, p, q, n))
-    note = f"{EXACT}, in the counts of the reported choices"
-    return Form(law, _data(summary), unbiased_shares(choice, summary), (note,))
+    return Form(law, _data(summary), unbiased_shares(choice, summary))
 
 
 def _hadamard(choice: Hadamard, summary: QuestionSummary) -> Form:
     p, blocks, width = float(choice.p), choice.blocks, choice.width
     law = _observed(lambda shares, n: HadamardCounts(shares, p, blocks, width, n))
-    note = f"{EXACT}, in the counts of the reported columns"
-    return Form(law, _data(summary), unbiased_shares(choice, summary), (note,))
+    return Form(law, _data(summary), unbiased_shares(choice, summary))
 
 
 def _patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
     bits = pattern_bits(choice.choices)
     possible, law = _pattern_law(choice, bits)
     data = {"n": summary.n, "values": summary.values[possible]}
-    note = f"{EXACT}, in the counts of the reported sets of choices"
-    return Form(_observed(law), data, unbiased_shares(choice, summary), (note,))
+    return Form(_observed(law), data, unbiased_shares(choice, summary))
 
 
 def _any_patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
     """Return the form in counts of sets, exact for any law of the sets: only the counts depend on shares."""
     bits = pattern_bits(choice.choices)
     rows = np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")
-    note = f"{EXACT}, in the counts of the reported sets of choices"
-    return _sets_form(choice, PackedSets(rows[None], summary.values[None]), summary.n, note)
+    return _sets_form(choice, PackedSets(rows[None], summary.values[None]), summary.n)
 
 
 def _pattern_law(
@@ -194,11 +189,10 @@ def _counts(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
 
 def rows_form(mechanism: Mechanism, rows: NDArray[np.uint8]) -> Form:
     """Return the exact form of individual reports: packed sets (n, ceil(k / 8)), lowest bit first."""
-    note = f"{EXACT}, in each of the {len(rows)} reports"
-    return _sets_form(cast(ChoiceMechanism, mechanism), pack_sets(rows), len(rows), note)
+    return _sets_form(cast(ChoiceMechanism, mechanism), pack_sets(rows), len(rows))
 
 
-def _sets_form(choice: ChoiceMechanism, sets: PackedSets, n: int, note: str) -> Form:
+def _sets_form(choice: ChoiceMechanism, sets: PackedSets, n: int) -> Form:
     odds = log_odds(choice)
 
     def law(shares: Array, data: Mapping[str, Array]) -> tuple[Distribution, Array]:
@@ -210,5 +204,5 @@ def _sets_form(choice: ChoiceMechanism, sets: PackedSets, n: int, note: str) -> 
     data = {"sets": sets.rows, "counts": sets.counts}
     estimate = _unbiased(choice, observed, n)
     if REDUCTIONS[choice.name].counts(choice) == "sets":
-        return Form(law, data, estimate, (note,), correlated_supports(choice, rows, counts))
-    return Form(law, data, estimate, (note,), supports(choice, observed, n))
+        return Form(law, data, estimate, replicates=correlated_supports(choice, rows, counts))
+    return Form(law, data, estimate, replicates=supports(choice, observed, n))

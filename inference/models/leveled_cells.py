@@ -45,9 +45,9 @@ class Levels:
     """One feature with k levels.
 
     yes_no: whether the levels are no and yes. codes (k, m): each level's entries. effects (k, k − 1):
-    directions of the log shares; scales (k − 1,): their prior scales. paired: number of effects that depend on other fields. columns (k, s): scaled columns
-    of the line, for a choice or yes/no. ends (k + 1,), middle, half: the bins' edges, middles and half
-    widths, scaled; empty unless the feature is a number.
+    directions of the log shares; scales (k − 1,): their prior scales. paired: number of effects that depend
+    on other fields. columns (k, s): scaled columns of the line, for a choice or yes/no. ends (k + 1,),
+    middle, half: the bins' edges, middles and half widths, scaled; empty unless the feature is a number.
     """
 
     def __init__(self, field: Field, codes: Sequence[Sequence[int]]) -> None:

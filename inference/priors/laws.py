@@ -54,7 +54,8 @@ _LAWS: dict[str, Callable[..., Distribution]] = {
     "gamma": lambda shape, rate: dist.Gamma(shape, rate),
     "inverse_gamma": lambda shape, scale: dist.InverseGamma(shape, scale),
     "uniform": dist.Uniform,
-    "beta": lambda a, b: dist.Beta(a, b),
+    # A uniform law is drawn by a much smaller program.
+    "beta": lambda a, b: dist.Uniform() if a == b == 1 else dist.Beta(a, b),
 }
 
 

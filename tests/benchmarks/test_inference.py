@@ -78,7 +78,7 @@ def test_many_posteriors_match_data():
     models = [model_for(case.question, case.summary(2000, seed)) for seed in range(3)]
     found = posterior_draws(models, seed=0, draws=400)["p"]
     for model, draws in zip(models, found, strict=True):
-        share = (model.data["yes"] / 2000 - 0.2689) / 0.4621
+        share = (model.data["values"][1] / 2000 - 0.2689) / 0.4621
         assert draws.mean() == pytest.approx(share, abs=0.02)
         assert draws.std() == pytest.approx(np.sqrt(0.2689 * 0.7311 / 2000) / 0.4621, rel=0.5)
 
