@@ -28,7 +28,7 @@ from schemas import Study
 question = {
     "id": "flood", "ask": "number", "bounds": ["0", "10"],
     "mechanism": {"name": "laplace", "epsilon": "8"},
-    "model": {"name": "gumbel", "prior": {"loc": {"distribution": "normal", "loc": "4", "scale": "1"}}},
+    "model": {"name": "logistic", "prior": {"loc": {"distribution": "normal", "loc": "4", "scale": "1"}}},
 }
 head = {"format": "ldpkit.study/1", "id": "survey", "version": 1, "title": "A survey"}
 question = Study({**head, "questions": [question]}).questions[0]

@@ -10,7 +10,14 @@ import numpy as np
 from jax import Array
 from jax.scipy.special import logsumexp
 from jax.typing import ArrayLike
-from numpyro.distributions import Beta, Delta, Distribution, constraints
+from numpyro.distributions import (
+    Beta,
+    Delta,
+    Distribution,
+    MixtureGeneral,
+    MixtureSameFamily,
+    constraints,
+)
 from numpyro.distributions.util import not_jax_tracer
 
 from inference.likelihoods.numbers.base import ClippedLaw, log_normal
@@ -47,20 +54,19 @@ class ClippedContinuous(ClippedLaw):
 
     Errors of densities and of cell probabilities stay below 1e-8 of the largest under two conditions. The
     base's narrowest feature between the bounds has an sd of at least 1/256 of their distance (1/128 under
-    Gaussian noise). Its density, or the density of each component of a NumPyro mixture, has at most one peak
-    beyond each bound, however narrow and far. `mass_error` tells how much probability the rule misses; the
-    mass that it finds is taken as all. A density that is singular at an end of its support other than zero
+    Gaussian noise). Its density has at most one peak beyond each bound, however narrow and far. The mass that
+    quadrature finds is taken as all. A density that is singular at an end of its support other than zero
     should be shifted there: floats near that end are too coarse.
 
     Args:
-        base: any univariate NumPyro law whose log_prob is smooth inside its support (mixtures too); it may be
-            singular, or end, at the ends of its support.
+        base: any univariate NumPyro law whose log_prob is smooth inside its support; it may be singular, or
+            end, at the ends of its support.
         low: lower bound, in the unit of the base.
         high: upper bound.
         validate_args: whether NumPyro checks arguments and values.
 
     Raises:
-        ValueError: the law is discrete, has a mass at a point, or is not of one dimension.
+        ValueError: the law is discrete, a mixture, or not of one number.
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {}
@@ -74,12 +80,10 @@ class ClippedContinuous(ClippedLaw):
         *,
         validate_args: bool | None = None,
     ) -> None:
-        if base.event_shape or base.is_discrete:
-            raise ValueError(f"{type(base).__name__} is not a continuous law of one number")
-        if _has_point_mass(base):
-            raise ValueError(
-                f"{type(base).__name__} has a mass at a point, and no density there: a narrow Normal has one"
-            )
+        # Quadrature misses a mass at a point, and the second of two peaks beyond a bound.
+        wrong = isinstance(base, (Delta, MixtureGeneral, MixtureSameFamily))
+        if wrong or base.event_shape or base.is_discrete:
+            raise ValueError(f"{type(base).__name__} is not a continuous law of one number with one peak")
         self.base, self.low, self.high = base, _known(low), _known(high)
         super().__init__(base.batch_shape, validate_args=validate_args)
 
@@ -87,14 +91,6 @@ class ClippedContinuous(ClippedLaw):
     def support(self) -> constraints.Constraint:
         """The interval [low, high]."""
         return constraints.interval(self.low, self.high)
-
-    @property
-    def mass_error(self) -> Array:
-        """One minus the probability that quadrature finds, tails included, before it is corrected."""
-        log_low, log_high = self.log_atoms()
-        edges = jnp.asarray(self._panels(FEWEST_PANELS))
-        inside = self.tilted_masses(edges, 0.0, edges[:-1]).sum(-1)
-        return 1 - jnp.exp(log_low) - jnp.exp(log_high) - inside
 
     def log_density(self, x: Array) -> Array:
         return self.base.log_prob(x)
@@ -223,13 +219,6 @@ class ClippedContinuous(ClippedLaw):
         inside = [self._log_masses(panels), *map(self._log_end_masses, some)]
         log_found = jnp.concatenate([log_low[..., None], *inside, log_high[..., None]], axis=-1)
         return points, log_found - logsumexp(log_found, axis=-1, keepdims=True)
-
-
-def _has_point_mass(base: Distribution) -> bool:
-    """Return True if a law or its component is a Delta: quadrature of a density misses that mass."""
-    parts = [getattr(base, name, None) for name in ("base_dist", "component_distribution")]
-    parts += getattr(base, "component_distributions", [])
-    return isinstance(base, Delta) or any(_has_point_mass(part) for part in parts if part is not None)
 
 
 def _known(bound: ArrayLike) -> Any:

@@ -1,4 +1,4 @@
-"""Probabilities of a law beyond two bounds: in closed form, by its components, else by quadrature.
+"""Probabilities of a law beyond two bounds: in closed form, else by quadrature.
 
 The quadrature searches for the mass beyond a bound.
 """
@@ -14,17 +14,7 @@ import numpy as np
 from jax import Array
 from jax.scipy.special import log_ndtr, logsumexp
 from jax.typing import ArrayLike
-from numpyro.distributions import (
-    Beta,
-    Distribution,
-    Gumbel,
-    Laplace,
-    LogNormal,
-    MixtureGeneral,
-    MixtureSameFamily,
-    Normal,
-    Weibull,
-)
+from numpyro.distributions import Beta, Distribution, LogNormal, Normal, Weibull
 from numpyro.distributions.util import not_jax_tracer
 
 from inference.likelihoods.numbers.quadrature import Nodes, end_nodes, log_masses, panel_nodes, tail_nodes
@@ -131,11 +121,9 @@ Tails = tuple[Array, Array]
 def log_tails(base: Distribution, low: ArrayLike, high: ArrayLike) -> Tails:
     """Return log P(X <= low) and log P(X >= high) of a continuous law of one number, each (batch…).
 
-    low, high: scalars. Each component of a NumPyro mixture is treated separately. Laws without a closed form
-    here are integrated, to 1e-9 if the density has one peak beyond each bound, however narrow and far.
+    low, high: scalars. Laws without a closed form here are integrated, to 1e-9 if the density has one peak
+    beyond each bound, however narrow and far.
     """
-    if isinstance(base, (MixtureSameFamily, MixtureGeneral)):
-        return _of_mixture(base, low, high)
     known = _KNOWN.get(type(base))
     if known is not None:
         return known(base, jnp.asarray(low, float))[0], known(base, jnp.asarray(high, float))[1]
@@ -182,24 +170,6 @@ def _integrated(base: Distribution, bound: ArrayLike, outwards: int, span: Array
     return Beyond(density, base.batch_shape, bound, outwards, span, end, room).log_mass()
 
 
-def _of_mixture(base: MixtureSameFamily | MixtureGeneral, low: ArrayLike, high: ArrayLike) -> Tails:
-    """Combine the components: each has its own peak, which may be anywhere."""
-    if isinstance(base, MixtureSameFamily):
-        below, above = log_tails(base.component_distribution, low, high)
-    else:
-        each = [log_tails(part, low, high) for part in base.component_distributions]
-        shape = base.batch_shape
-        below, above = (jnp.stack([jnp.broadcast_to(t, shape) for t in side], -1) for side in zip(*each))
-    weights = jax.nn.log_softmax(base.mixing_distribution.logits)
-    return _log_sum(weights + below), _log_sum(weights + above)
-
-
-def _log_sum(logs: Array) -> Array:
-    """Compute log sum exp over the last axis, whose derivative is zero, not NaN, if all are -inf."""
-    some = jnp.any(logs > -jnp.inf, -1)
-    return jnp.where(some, logsumexp(jnp.where(some[..., None], logs, 0.0), -1), -jnp.inf)
-
-
 def _normal(base: Normal, x: Array) -> Tails:
     return _gaussian((x - base.loc) / base.scale)
 
@@ -220,18 +190,6 @@ def _weibull(base: Weibull, x: Array) -> Tails:
     return jnp.where(some, _log_of_rest(-until), -jnp.inf), jnp.where(some, -until, 0.0)
 
 
-def _gumbel(base: Gumbel, x: Array) -> Tails:
-    # Beyond this the law has no mass left, and its exponential overflows.
-    until = jnp.exp(jnp.minimum((base.loc - x) / base.scale, 80.0))
-    return -until, _log_of_rest(-until)
-
-
-def _laplace(base: Laplace, x: Array) -> Tails:
-    u = (x - base.loc) / base.scale
-    near = -jnp.abs(u) - jnp.log(2.0)
-    return jnp.where(u < 0, near, _log_of_rest(near)), jnp.where(u < 0, _log_of_rest(near), near)
-
-
 def _log_of_rest(log_share: Array) -> Array:
     """Compute log(1 - exp(log_share)), -inf with a derivative of zero if that is zero."""
     rest = -jnp.expm1(log_share)
@@ -244,7 +202,4 @@ _KNOWN: dict[type, Callable[..., Tails]] = {
     Normal: _normal,
     LogNormal: _log_normal,
     Weibull: _weibull,
-    # Quadrature has no finite gradient of these far beyond a bound.
-    Gumbel: _gumbel,
-    Laplace: _laplace,
 }
