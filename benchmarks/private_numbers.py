@@ -27,7 +27,7 @@ from inference.analyses.checking import checked
 from inference.analyses.private_numbers import private_number_of
 from inference.analyses.program import Assembled
 from inference.analyses.table import Private, Table, table_of
-from inference.results.verdict import BAD, Verdict
+from inference.results.verdict import Verdict
 from inference.sampling.space import Space, as_arrays, space_of
 from ldp_client import mechanism_for
 from ldp_client.bulk import randomise_many
@@ -160,7 +160,7 @@ def measured(case: Case, studies: int, people: int, seed: int = 0) -> tuple[dict
                 low, high = np.quantile(found[name], [0.05, 0.95])
                 held[name] += bool(low <= truth <= high)
             expected = checked(analysis, None, sites, place)
-            wrong += Verdict.of(expected.findings()).fit.state == BAD
+            wrong += Verdict.of_findings(expected.findings()).bad
     return {name: count / studies for name, count in held.items()}, wrong / studies
 
 

@@ -2,7 +2,7 @@
 #
 # Run: Rscript examples/read_results.R POSTERIOR [REPORTS.csv], with the folder that `ldpkit fit --out` wrote and
 # the file of `ldpkit export STUDY_ID --out REPORTS.csv`. Needs the packages jsonlite and ncdf4.
-# Ends with 4 where a verdict is not good, as `ldpkit fit` does.
+# Ends with 4 if a headline is not usable, as `ldpkit fit` does.
 
 for (package in c("jsonlite", "ncdf4")) {
   if (!requireNamespace(package, quietly = TRUE)) {
@@ -37,10 +37,10 @@ for (said in results$earlier$says$says) cat("done before: ", said, "\n", sep = "
 if (identical(results$earlier$ok, FALSE)) good <- FALSE
 for (question in names(results$questions)) {
   found <- results$questions[[question]]
-  cat(question, " (", found$model, ", ", found$n, " reports): ", if (found$ok) "ok" else "NOT OK", "\n", sep = "")
+  cat(question, " (", found$model, ", ", found$n, " reports): ", found$verdict$word, "\n", sep = "")
   # What should not be believed is said before the numbers.
-  for (reason in unlist(found$reasons)) cat("  ", reason, "\n", sep = "")
-  good <- good && found$ok
+  for (reason in unlist(found$verdict$reasons)) cat("  ", reason, "\n", sep = "")
+  good <- good && found$verdict$word != "not usable"
   draws <- draws_of(question)
   quantiles <- t(apply(draws, 2, quantile, probs = c(0.05, 0.5, 0.95)))
   print(round(quantiles, 4))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -10,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.models.base import Fit, Model
+from inference.models.plain_means import Clipped
 from inference.pointwise import log_likelihood
 from inference.predicting import predict
 from inference.results.diagnostics import diagnose, is_fixed, listed
-from inference.results.posterior import Posterior
+from inference.results.intervals import REFUSED
+from inference.results.posterior import CLIPPED_MEAN, MEAN, Posterior
 from inference.results.predictive import Predictive, Unchecked
 from inference.results.prior_notes import WIDER, disagreements, informativeness, leaning_notes
-from inference.results.verdict import CONVERGENCE, INFORMATIVENESS, NOTE, Finding, findings
+from inference.results.verdict import CARE, CONVERGENCE, FIT, INFORMATIVENESS, NOTE, Finding, findings
 from inference.samplers import CHAINS, OTHER_REMEDY, SAMPLERS
 from inference.sampling import KEPT, PriorDraws, Sampled
 from inference.seeds import seed_of
@@ -76,12 +79,27 @@ def fit_model(
     every = [finding for check in model.checks for finding in check(fit)]
     expected = predictive(model, fit)
     every += expected.findings() if expected is not None else ()
-    # 3. Build the posterior.
-    before = model.parameters(fit.prior_sites)
+    # 3. Add a number's mean, and the mean as clipped where much of the law lies beyond the bounds.
+    derived = dict(model.derived(fit.sites))
+    clipped: Clipped | None = derived.pop("clipped", None)
+    after = dict(fit.parameters)
+    before = {
+        name: values
+        for name, values in model.parameters(fit.prior_sites).items()
+        if name not in model.improper
+    }
+    if derived.get("implied") is not None and MEAN not in after:
+        after[MEAN] = derived["implied"].mean()
+        before[MEAN] = np.ravel(model.derived(fit.prior_sites)["implied"].mean())
+    if clipped is not None and clipped.decides:
+        every += findings(FIT, (clipped.in_words(),), CARE, [name for name in after if name != REFUSED])
+        after[CLIPPED_MEAN] = clipped.draws(after[MEAN].shape, own_seed)
+        before[CLIPPED_MEAN] = clipped.before(own_seed)
+    # 4. Build the posterior.
     return posterior_of(
         drawn,
-        fit.parameters,
-        {name: values for name, values in before.items() if name not in model.improper},
+        after,
+        before,
         (*every, *more),
         notes=model.notes,
         kind=kind,
@@ -92,7 +110,7 @@ def fit_model(
         compared=model.compared and (model.compared(fit.sites), model.compared(fit.prior_sites)),
         log_likelihood=partial(log_likelihood, model, fit.sites),
         predictive=expected if isinstance(expected, Predictive) else None,
-        **model.derived(fit.sites),
+        **derived,
         **about,
     )
 
@@ -136,9 +154,9 @@ def posterior_of(
     learnt = informativeness({**after, **of_priors[0]}, {**before, **of_priors[1]}, prior)
     found = (
         *findings(NOTE, notes),
-        *disagreements(*of_priors, remedy),
+        *_named(after, disagreements(*of_priors, remedy)),
         *leaning_notes(after, prior),
-        *(learnt if n else (Finding(INFORMATIVENESS, NO_REPORTS),)),
+        *(_named(after, learnt) if n else (Finding(INFORMATIVENESS, NO_REPORTS),)),
         *more,
         *findings(CONVERGENCE, _stuck(method, after, before)),
     )
@@ -151,6 +169,9 @@ def posterior_of(
         remedy=SAMPLERS[method].remedy if method in SAMPLERS else OTHER_REMEDY,
         chained=drawn.chained,
         may_diverge=drawn.may_diverge,
+        sites=drawn.sites,
+        log_density=drawn.log_density,
+        energy=drawn.energy,
     )
     return kind(
         n=n,
@@ -165,6 +186,16 @@ def posterior_of(
     )
 
 
+def _named(parameters: Parameters, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings on parameters; a finding on anything else is a doubt about all of them."""
+    for finding in found:
+        known = finding.quantities & parameters.keys()
+        if known:
+            yield replace(finding, quantities=known)
+        if finding.quantities - known:
+            yield replace(finding, quantities=frozenset(), state=CARE)
+
+
 def fields_of(study: Study, question: Question) -> dict[str, Any]:
     """Return the fields of a posterior that name its question."""
     return {
@@ -172,6 +203,8 @@ def fields_of(study: Study, question: Question) -> dict[str, Any]:
         "model": question.model.name,
         "study_digest": study.digest,
         "questions": len(study.questions) if study.sample_one_question else 1,
+        "unit": question.unit or "",
+        "log_odds": question.response is not None and question.response.bounds is None,
     }
 
 
@@ -191,4 +224,4 @@ def _stuck(method: str, after: Parameters, before: Parameters) -> tuple[str, ...
     ]
     if not names:
         return ()
-    return (f"{listed(names)}: the sampler returned one value in every draw; try another seed",)
+    return (f"{listed(names)}: the sampler returned one value in every draw: use another method",)

@@ -197,13 +197,7 @@ def fit_question(
 
     more: findings about its reports. sets: from the parameters' draws, what false reports leave possible.
     """
-    if sets is not None:
-        derived = model.derived
-        model = replace(
-            model,
-            derived=lambda sites: {**derived(sites), "identified": sets(model.parameters(sites))},
-        )
-    return fit_model(
+    found = fit_model(
         model,
         question.id,
         n,
@@ -215,6 +209,7 @@ def fit_question(
         prior=priors_of(question),
         **fields_of(study, question),
     )
+    return found if sets is None else replace(found, identified=sets(found.draws))
 
 
 def part_of(study: Study, summary: Summary, question: str) -> float | None:

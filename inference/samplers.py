@@ -36,8 +36,8 @@ class Sampler(NamedTuple):
 
 
 # The remedy for poor chains of NUTS, and for poor draws of any other method.
-KEEP_MORE = "keep more draws (--draws, or draws= in Python) or try another seed"
-OTHER_REMEDY = "use marginal, or try another seed"
+KEEP_MORE = "keep more draws (--draws, or draws= in Python)"
+OTHER_REMEDY = "use the method marginal"
 _NUTS, _APPROXIMATION = "inference.sampling.nuts", "inference.sampling.gaussian_approximation"
 SAMPLERS = {
     one.name: one
@@ -46,7 +46,7 @@ SAMPLERS = {
         Sampler(
             "gaussian_approx",
             "Gaussian approximation at the mode, importance-resampled",
-            OTHER_REMEDY,
+            "use --method nuts",
             _APPROXIMATION,
         ),
         Sampler("marginal", "NUTS", KEEP_MORE, _NUTS, tables_alone=True),

@@ -34,10 +34,10 @@ from inference.compiling import use_compile_cache
 from inference.fit_model import fit_model
 from inference.limits import check_sampling
 from inference.models.base import Draws, Fit, Model, Sampling
-from inference.models.plain_means import beyond_notes
+from inference.models.plain_means import BEYOND, beyond_words
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
-from inference.results.verdict import INFORMATIVENESS, NOTE, PARTIAL, Finding, findings
+from inference.results.verdict import CARE, FIT, INFORMATIVENESS, Finding, findings
 from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, Sampled
 from inference.sampling.nuts import draw as draw_nuts
@@ -107,7 +107,7 @@ def analyse_table(
         ),
         more=(
             *table.doubts,
-            *findings(INFORMATIVENESS, left_out_of(analysis, people, over), PARTIAL),
+            *findings(INFORMATIVENESS, left_out_of(analysis, people, over), CARE),
         ),
         prior=analysis.priors(),
         question=analysis.formula.outcome,
@@ -155,11 +155,11 @@ def _learnt_alone(analysis: Assembled, peak: Peak | None, fit: Fit) -> tuple[Fin
         ),
         *overruled_by_priors(analysis),
     )
-    return findings(INFORMATIVENESS, reasons, PARTIAL)
+    return findings(INFORMATIVENESS, reasons, CARE)
 
 
 def _far_beyond(analysis: Assembled, fit: Fit) -> tuple[Finding, ...]:
-    """Return a note if the law of a private number lies beyond the number's bounds."""
+    """Return a doubt if the law of a private number lies beyond the number's bounds."""
     channel = analysis.response.number if analysis.response is not None else None
     if channel is None or channel.plain is None or not channel.plain.error > 0:
         return ()
@@ -168,7 +168,7 @@ def _far_beyond(analysis: Assembled, fit: Fit) -> tuple[Finding, ...]:
     predicted = Predicted(analysis, fit.sites, len(some))
     frame, weights = frame.iloc[some].reset_index(drop=True), sizes[some].astype(np.float64)
     beyond = predicted.beyond(frame, weights, channel.low, channel.high)
-    return findings(NOTE, beyond_notes(channel.plain, beyond))
+    return findings(FIT, [beyond_words(channel.plain, beyond)] if beyond > BEYOND else [], CARE)
 
 
 def model_of(analysis: Assembled) -> Model:
@@ -254,7 +254,7 @@ def _unbounded(peak: Peak) -> list[str]:
 
 def notes_of(analysis: Assembled) -> tuple[str, ...]:
     """Return the notes on how reports were counted, and on levels without reports."""
-    found = [analysis.cells.form]
+    found: list[str] = []
     empty = [name for part in analysis.linears for name in part.empty]
     if empty:
         found.append(f"no report has {listed(empty)}: these estimates are the prior")

@@ -28,7 +28,7 @@ from inference.models.base import Draws as Sites
 from inference.models.base import Fit, Model
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
-from inference.results.verdict import INFORMATIVENESS, PARTIAL, Finding
+from inference.results.verdict import CARE, INFORMATIVENESS, Finding
 from inference.samplers import CHAINS
 from inference.sampling import KEPT
 from ldp_client.documents.errors import InputError, UsageError
@@ -107,7 +107,7 @@ def _one_sided(compared: Callable[[Sites], Mapping[str, Values]], fit: Fit) -> t
         f"reports bound {listed(names)} on one side at most: the prior decides the other side, and V, odds "
         "ratios and conditional shares with it. Use more devices or a larger epsilon"
     )
-    return (Finding(INFORMATIVENESS, reason, PARTIAL),)
+    return (Finding(INFORMATIVENESS, reason, CARE),)
 
 
 def joint_model(

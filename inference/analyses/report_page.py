@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from inference.analyses.result import AnalysisPosterior
+from inference.results.chain_plots import CHAINS_IN_WORDS
 from inference.results.citation import defence_of_analysis
 from inference.results.earlier_steps import NOTHING
 from inference.results.figures import to_png, to_svg
 from inference.results.headline import judged_line
-from inference.results.intervals import MANY, USUAL, Interval, named_share, written
+from inference.results.intervals import USUAL, Interval
 from inference.results.page import files_of, item_of
 from inference.results.plot_parameters import MOST_ROWS
 from inference.results.plots import Pictures, Row, pictures_of, rows_plot
@@ -71,7 +71,6 @@ def _shown(
         **item_of(posterior, pictures, interval),
         "text": asked,
         "about": f"{posterior.model}, {posterior.form}, {size}",
-        "notes": [note for note in posterior.diagnostics.notes if note != posterior.form],
         "sentences": _sentences([one for one in posterior.quantities if not one.contrast], interval),
         "contrasts": _sentences([one for one in posterior.quantities if one.contrast], interval),
         "shares": to_svg(interval_plot(scaled, interval)) if scaled else "",
@@ -83,52 +82,20 @@ def _shown(
         "lead": f"From {size} with the noise that is stated, which the reports do not prove.",
         "headlines": [judged_line(asked, quoted, posterior)],
         "lists": [],
-        "all_ok": posterior.verdict.ok,
         "earlier": NOTHING,
         "items": [item],
         "unit": "reports",
         "compared": False,
         "interval": interval.name,
+        "chains_words": CHAINS_IN_WORDS,
         **defence_of_analysis(posterior, posterior.formula, posterior.stated, made),
     }
 
 
 def _sentences(quantities: Sequence[Quantity], interval: Interval) -> list[str]:
-    found = [sentence(one, interval) for one in quantities[:MOST_SENTENCES]]
+    found = [one.sentence(interval) for one in quantities[:MOST_SENTENCES]]
     more = len(quantities) - len(found)
     return [*found, f"… and {more} more in posterior.json."] if more else found
-
-
-def sentence(quantity: Quantity, interval: Interval = USUAL) -> str:
-    """Return a quantity as a sentence, with its interval: a share in per cent, a difference in points."""
-    low, high = interval.of(quantity.draws)
-    begin = f"{quantity.words[0].upper()}{quantity.words[1:]}"
-    share = named_share(quantity.name)
-    unit = (" points" if quantity.contrast else " %") if share else ""
-    middle, between = _number(quantity.median, share, high - low), _between((low, high), share)
-    return f"{begin}: {middle}{unit} ({interval.name} {between}){_direction(quantity)}."
-
-
-def _between(ends: tuple[float, float], share: bool) -> str:
-    low, high = ends
-    return f"{_number(low, share, high - low)} to {_number(high, share, high - low)}"
-
-
-def _number(value: float, share: bool, width: float) -> str:
-    """Format a number as elsewhere for an interval of that width, but with all digits from a thousand on."""
-    if not share and 1000 <= abs(value) < MANY and width >= 1:
-        return f"{value:,.0f}".replace("-", "−")
-    return written(value, share, width)
-
-
-def _direction(quantity: Quantity) -> str:
-    """Return the side of zero of a difference, and its probability."""
-    if not quantity.contrast:
-        return ""
-    above = quantity.above()
-    side, sure = ("above", above) if above >= 0.5 else ("below", float(np.mean(quantity.draws < 0)))
-    how = f"{sure:.2f}" if sure < 0.995 else "more than 0.99"
-    return f"; {side} 0 with probability {how}"
 
 
 def forest_plot(posterior: AnalysisPosterior, interval: Interval = USUAL) -> Figure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,6 @@ class AnalysisPosterior(Posterior):
         formula: as given.
         form: whether reports were counted together or one by one.
         axes: for each parameter with brackets in its name, its place in ArviZ's groups.
-        quantities: odds ratios, shares, differences and totals.
         mode: of the posterior density; under flat priors it is the maximum likelihood estimate.
         stated: how the design or the study describes the noise.
         spreads: each coefficient's column's sd.
@@ -36,7 +36,6 @@ class AnalysisPosterior(Posterior):
     formula: str = ""
     form: str = ""
     axes: Mapping[str, Axis] = field(default_factory=dict)
-    quantities: tuple[Quantity, ...] = ()
     mode: Peak | None = None
     stated: tuple[str, ...] = ()
     spreads: Mapping[str, float] = field(default_factory=dict)
@@ -57,6 +56,11 @@ class AnalysisPosterior(Posterior):
     def _origin(self, found: Quantity) -> Any:
         """Return what its draws belong to: the coefficients, if their number is the same."""
         return self.draws if found.draws.shape == next(iter(self.draws.values())).shape else found.draws
+
+    @cached_property
+    def headlines(self) -> tuple[str, ...]:
+        """Return the coefficients; of a crossed table, the shares."""
+        return tuple(name for name in self.draws if name in self.spreads) or super().headlines
 
     def is_share(self, name: str) -> bool:
         """Return True if a parameter is a share. Coefficients are not, whatever their columns are called."""

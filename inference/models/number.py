@@ -36,7 +36,7 @@ from inference.models.base import (
     notes_of,
 )
 from inference.models.family import priors_of
-from inference.models.plain_means import PlainMean, beyond_notes, of_two_sums, two_sums_notes
+from inference.models.plain_means import Clipped, PlainMean, of_two_sums, two_sums_notes
 from inference.models.refusals import (
     refusal_draws,
     refusal_notes,
@@ -153,8 +153,11 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
         start,
         lambda draws: {**law.own(draws, place.units), **refusal_draws(question, draws)},
         refusal_notes(question),
-        (notes_of(partial(_too_narrow, law, place)), notes_of(partial(_far_beyond, law, place, plain))),
-        lambda sites: {"implied": law.implied(question, sites)},
+        (notes_of(partial(_too_narrow, law, place)),),
+        lambda sites: {
+            "implied": law.implied(question, sites),
+            "clipped": plain and Clipped(plain, _beyond(law, place, sites), low, low + width),
+        },
         summaries=Summaries(channel, bounds=(low, low + width)),
     )
     error = math.sqrt(variance / max(summary.n, 1))
@@ -271,15 +274,15 @@ def _too_narrow(law: NumberLaw, place: Place, draws: Draws) -> tuple[str, ...]:
     )
 
 
-def _far_beyond(law: NumberLaw, place: Place, plain: PlainMean | None, draws: Draws) -> tuple[str, ...]:
-    """Return a note if the law rests on its mass beyond the bounds; not for whole numbers."""
-    if plain is None or law.whole:
-        return ()
+def _beyond(law: NumberLaw, place: Place, draws: Draws) -> float:
+    """Return the share of people that the law puts beyond the bounds; none of whole numbers."""
+    if law.whole:
+        return 0.0
     # In double precision, like the draws: JAX would reuse programs compiled for single precision.
     with jax.enable_x64(True):
         base = clipped(law.law(**{name: draws[name] for name in law.measures}), *place.bounds)
         low, high = base.log_atoms()
-    return beyond_notes(plain, float(np.mean(np.exp(low) + np.exp(high))))
+    return float(np.mean(np.exp(low) + np.exp(high)))
 
 
 def plain_mean(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> PlainMean | None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from inference.models.totals import SQUARE_WEIGHT
 
@@ -68,13 +69,43 @@ def two_sums_notes(means: dict[str, PlainMean]) -> tuple[str, ...]:
     return (f"{TWO_SUMS}. The answers as clipped to the bounds have, whatever their law, {listed}",)
 
 
-def beyond_notes(plain: PlainMean, beyond: float) -> tuple[str, ...]:
-    """Return a note if the fitted law has too much mass, `beyond`, outside the bounds."""
-    if beyond <= BEYOND:
-        return ()
+class Clipped(NamedTuple):
+    """The answers as clipped to their bounds, beside a fitted law.
+
+    plain: their mean. beyond: the share of people that the law puts beyond the bounds. low, high: the bounds.
+    """
+
+    plain: PlainMean
+    beyond: float
+    low: float
+    high: float
+
+    @property
+    def decides(self) -> bool:
+        """Return True if the law's own mean rests on answers that nobody can give."""
+        return self.beyond > BEYOND
+
+    def in_words(self) -> str:
+        """Return the doubt about the law's parameters."""
+        return beyond_words(self.plain, self.beyond)
+
+    def draws(self, shape: tuple[int, ...], seed: int) -> NDArray[np.float64]:
+        """Return draws of the mean as clipped: normal, as of many reports, and between the bounds."""
+        ends = [(end - self.plain.mean) / self.plain.error for end in (self.low, self.high)]
+        least, most = ndtr(ends)
+        inside = least + (most - least) * np.random.default_rng(seed).random(shape)
+        return np.asarray(np.clip(self.plain.mean + self.plain.error * ndtri(inside), self.low, self.high))
+
+    def before(self, seed: int) -> NDArray[np.float64]:
+        """Return what was known of it before: that it lies between the bounds."""
+        return np.random.default_rng(seed).uniform(self.low, self.high, 1000)
+
+
+def beyond_words(plain: PlainMean, beyond: float) -> str:
+    """Say that a fitted law has too much mass, `beyond`, outside the bounds."""
     return (
         f"the fitted law puts {100 * beyond:.0f} % of people beyond the bounds, which no answer can confirm: "
         "its parameters rest on its shape there, and are wrong if many people answer the bound itself, often "
         f"zero. The answers as clipped to the bounds have, whatever their law, {plain.in_words()}; "
-        "the model `nonparametric` needs no law",
+        "the model `nonparametric` needs no law"
     )

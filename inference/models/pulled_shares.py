@@ -18,7 +18,7 @@ from inference.models.family import priors_of
 from inference.models.scales import scale_draws
 from inference.models.shares import prior_weight
 from inference.results.diagnostics import is_fixed, listed
-from inference.results.verdict import INFORMATIVENESS, PARTIAL, Finding
+from inference.results.verdict import CARE, INFORMATIVENESS, Finding
 from schemas import Question
 
 # In the posterior's own sds.
@@ -50,7 +50,7 @@ def pulled(question: Question, answers: float, fit: Fit) -> Iterable[Finding]:
         f"{100 * weight:.0f} %: a truth far from it lies outside these intervals too often; "
         "more devices or a larger epsilon are needed, or a prior that states existing knowledge"
     )
-    return (Finding(INFORMATIVENESS, reason, PARTIAL),)
+    return (Finding(INFORMATIVENESS, reason, CARE),)
 
 
 def _pull(draws: NDArray[np.float64], mean: float, is_share: bool) -> float:

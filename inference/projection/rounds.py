@@ -16,6 +16,7 @@ from inference.models.clipping import cuts_records
 from inference.models.from_reports import holder_statistics
 from inference.models.holders import rows_of
 from inference.results.saving import RESULT
+from inference.results.verdict import USABLE
 from inference.units import field_units
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
@@ -82,7 +83,12 @@ def doubts_of(study: Study, path: Path) -> list[str]:
     if study.respondent == "holder":
         return []
     found = json.loads(read_bytes(path / RESULT))["questions"]
-    return [f"{name}: {'; '.join(one['reasons'])}" for name, one in found.items() if not one.get("ok")]
+    judged = {name: one.get("verdict", {}) for name, one in found.items()}
+    return [
+        f"{name}: {one.get('word')}: {'; '.join(one.get('reasons', []))}"
+        for name, one in judged.items()
+        if one.get("word") != USABLE
+    ]
 
 
 def _of_holders(study: Study, path: Path) -> list[FirstRound]:

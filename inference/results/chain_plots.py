@@ -60,20 +60,12 @@ def worst_first(posterior: Posterior) -> list[str]:
     return moving[:MOST_SHOWN]
 
 
-def chains_in_words(posterior: Posterior) -> str:
-    """State which parameters the picture shows, and how to read it."""
-    names, several = worst_first(posterior), len(posterior.draws)
-    if not names:
-        return "No parameter varies: there are no chains to show."
-    which = "Every parameter" if len(names) == several else f"{len(names)} of {several} parameters"
-    return (
-        f"{which}, the worst mixing first. Left, every chain's draws in order: all should look like one "
-        "band. Right, the ranks of every chain's draws among all draws: flat where the chains agree. Of "
-        f"independent draws {100 * INSIDE:.0f} % of the bars end in the grey band, of draws that resemble "
-        "the one before fewer; a slope or a hump is a chain that was elsewhere."
-    )
-
-
+CHAINS_IN_WORDS = (
+    "Pictures of chains show the six parameters that mix worst. Left, every chain's draws in order: all "
+    "should look like one band. Right, their ranks among all draws: flat where chains agree. Of "
+    f"independent draws {100 * INSIDE:.0f} % of the bars end in the grey band; a slope or a hump is a chain "
+    "that was elsewhere."
+)
 # The height in points of a parameter's row.
 ROW = 78.0
 

@@ -1,7 +1,6 @@
 """The headline of a report: one sentence for each question, and how far to trust it.
 
-It gives a number only if the draws are good, the reports do not contradict the model, and the number was
-learnt from the reports.
+It gives no number that is not usable.
 """
 
 from __future__ import annotations
@@ -11,22 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inference.results.intervals import PLACE, REFUSED, USUAL, Interval, in_words
-from inference.results.posterior import Posterior
-from inference.results.prior_notes import DROWNED
-from inference.results.verdict import BAD
+from inference.results.intervals import PLACE, REFUSED, USUAL, Interval
+from inference.results.posterior import CLIPPED_MEAN, MEAN, Posterior
+from inference.results.verdict import CARE, NOT_USABLE, USABLE
 from ldp_client.documents.rational import Rational
 from schemas import Question, Study
 
 # A headline gives at most this many choices or coefficients; the question's table has all.
 MOST_SAID = 4
-NO_NUMBER = {
-    "convergence": "No number: the draws do not represent the posterior.",
-    "fit": "No number: the reports do not fit the model.",
-    "informativeness": "Nothing was learnt: the reports do not say more than the prior.",
-}
-# Styles of a verdict: "ok" only if every part is good.
-OK, NOTE, WRONG = "ok", "note", "bad"
+# Styles of a verdict.
+STYLES = {USABLE: "ok", CARE: "note", NOT_USABLE: "bad"}
 
 
 class Headline(NamedTuple):
@@ -64,34 +57,30 @@ def lists_in_words(study: Study, fitted: Collection[str]) -> list[str]:
 
 def headline(question: Question, posterior: Posterior, interval: Interval = USUAL) -> Headline:
     """Return the line of one question's posterior."""
-    said = _numbers(question, posterior, interval)
+    wanted = _wanted(question, posterior)
+    usable = [name for name in wanted if posterior.verdict.of(name).word != NOT_USABLE]
+    said: list[str] = []
+    for name in usable[:MOST_SAID]:
+        _, median, ends = posterior.in_words(name, interval)
+        said.append(f"{wanted[name]} is {median} ({'' if said else f'{interval.name} '}{ends})")
+    if question.ordered and any(name != REFUSED for name in usable):
+        said += [_middle(question, posterior)]
+    more = len(usable) - MOST_SAID
+    said += [f"and {more:,} more below"] if more > 0 else []
+    unusable = [wanted[name] for name in wanted if name not in usable]
+    says = "; ".join([*said, *([f"not usable: {_listed(unusable)}"] if said and unusable else [])])
     # A label or a feature's name stays as it is.
-    says = f"{said[0].upper()}{said[1:]}." if said.startswith(("the ", "of ")) else f"{said}."
-    return judged_line(question.full_text or question.id, says, posterior)
+    says = f"{says[0].upper()}{says[1:]}." if says.startswith("the ") else f"{says}."
+    return judged_line(question.full_text or question.id, says if said else "No number.", posterior)
 
 
 def judged_line(text: str, says: str, posterior: Posterior) -> Headline:
-    """Return a line with its verdict. says: the numbers; a reason replaces them if the verdict is bad."""
-    verdict = posterior.verdict
-    shown = OK if verdict.ok else WRONG if verdict.bad else NOTE
-    words = verdict.headline()
-    why = [said for name, said in NO_NUMBER.items() if verdict.parts[name].state == BAD]
-    return Headline(posterior.question, text, (why or [says])[0], f"{words[0].upper()}{words[1:]}", shown)
-
-
-def _numbers(question: Question, posterior: Posterior, interval: Interval) -> str:
-    found = _wanted(question, posterior)
-    known = [name for name in found if _learnt(posterior, name)]
-    if not known:
-        return f"of {_listed(list(found.values()))} the reports do not say more than the prior"
-    said = [_one(question, posterior, name, found[name], interval) for name in known[:MOST_SAID]]
-    said[0] = said[0].replace(" (", f" ({interval.name} ", 1)
-    if question.ordered and any(name != REFUSED for name in known):
-        said += [_middle(question, posterior)]
-    more = len(known[MOST_SAID:])
-    line = "; ".join([*said, *([f"and {more:,} more below"] if more else [])])
-    unknown = [found[name] for name in found if name not in known]
-    return f"{line}; of {_listed(unknown)} the reports do not say more than the prior" if unknown else line
+    """Return a line with its verdict. says: the numbers, which are left out if none is usable."""
+    judged = posterior.verdict.overall
+    usable = any(posterior.verdict.of(name).word != NOT_USABLE for name in posterior.headlines)
+    return Headline(
+        posterior.question, text, says if usable else "No number.", str(judged), STYLES[judged.word]
+    )
 
 
 def _listed(words: list[str]) -> str:
@@ -102,7 +91,7 @@ def _listed(words: list[str]) -> str:
 
 def _wanted(question: Question, posterior: Posterior) -> dict[str, str]:
     """Return {parameter: its name in words}: shares, the largest first; slopes; a number's mean; else all."""
-    draws = posterior.draws
+    draws, names = posterior.draws, posterior.headlines
     refused = {REFUSED: "the share who prefer not to say"} if REFUSED in draws else {}
     among = " among those who say" if refused else ""
     if posterior.model == "bernoulli":
@@ -110,17 +99,15 @@ def _wanted(question: Question, posterior: Posterior) -> dict[str, str]:
     if posterior.model == "multinomial":
         if question.ordered:
             return _of_scale(question, among, refused)
-        shares = sorted(set(draws) - set(refused), key=lambda name: -float(np.median(draws[name])))
-        named = {name: f"“{name.removeprefix('p[').removesuffix(']')}”{among}" for name in shares}
-        return {**refused, **named}
-    slopes = [name for name in draws if name.startswith("coefficient[")]
-    if slopes:
-        kind = "log-odds of" if question.response is not None and question.response.bounds is None else ""
-        response = question.response.id if question.response is not None else "the response"
-        return {name: f"{kind} {response} by {name[12:-1]}".strip() for name in slopes}
-    if question.ask == "number" and "mean" in draws:
-        return {"mean": f"the mean{among}", **refused}
-    return {name: name for name in draws}
+        shares = sorted(set(names) - set(refused), key=lambda name: -float(np.median(draws[name])))
+        return {**refused, **{name: f"“{name[2:-1]}”{among}" for name in shares}}
+    response = question.response.id if question.response is not None else "the response"
+    kind = "the odds ratio of" if posterior.log_odds else "the slope of"
+    means = {MEAN: f"the mean{among}", CLIPPED_MEAN: f"the mean of the answers as clipped{among}"}
+    of_slopes = {
+        name: f"{kind} {response} by {name[12:-1]}" for name in names if name.startswith("coefficient[")
+    }
+    return {name: {**means, **of_slopes, **refused}.get(name, name) for name in names}
 
 
 def _of_scale(question: Question, among: str, refused: dict[str, str]) -> dict[str, str]:
@@ -138,14 +125,3 @@ def _middle(question: Question, posterior: Posterior) -> str:
     likely = int(counts.argmax())
     sure = 100 * counts[likely] / counts.sum()
     return f"the median answer is “{question.choices[likely]}” with {sure:.0f} % probability"
-
-
-def _learnt(posterior: Posterior, name: str) -> bool:
-    """Return True if the reports made a parameter sufficiently narrower than its prior."""
-    return posterior.narrowing(name) <= DROWNED
-
-
-def _one(question: Question, posterior: Posterior, name: str, called: str, interval: Interval) -> str:
-    unit = f" {question.unit}" if name == "mean" and question.unit else ""
-    said = in_words(posterior.draws[name], posterior.is_share(name), interval)
-    return f"{called} is {said['median']}{unit} ({said['interval']})"

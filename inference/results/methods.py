@@ -138,9 +138,8 @@ def _question(study: Study, question: Question, posterior: Posterior) -> str:
 
 
 def _found(posterior: Posterior) -> str:
-    """Return the checks' findings on convergence, fit and informativeness."""
-    said = [f"{meaning}" for _, _, meaning in posterior.verdict.lines()]
-    found = f"Checks: {'; '.join(said)}."
+    """Return the verdict."""
+    found = f"Verdict: {posterior.verdict.overall}."
     if posterior.identified is not None and posterior.identified.sets:
         found += f" Possible values {posterior.identified.condition} are given next to the intervals."
     return found

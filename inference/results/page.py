@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from inference.results.chain_plots import chains_in_words
+from inference.results.chain_plots import CHAINS_IN_WORDS
 from inference.results.citation import citation_of
 from inference.results.earlier_steps import NOTHING, Earlier
-from inference.results.headline import headlines, lists_in_words
+from inference.results.headline import STYLES, headlines, lists_in_words
 from inference.results.identified import set_of
 from inference.results.intervals import USUAL, Interval, between, in_words, rounded_up, written
 from inference.results.plots import Draws, Pictures, pictures_of
@@ -25,11 +25,6 @@ from schemas import Study
 from schemas.priors import prior_lines
 
 PAGE = "report.html"
-PART_QUESTIONS = {
-    "convergence": "Do the draws represent the posterior?",
-    "fit": "Do the reports fit the model?",
-    "informativeness": "Is it narrower than the prior?",
-}
 
 
 def report_files(
@@ -90,7 +85,6 @@ def _shown(
         "lead": f"From {size} with the noise that the study states, which the reports do not prove.",
         "headlines": headlines(study, posteriors, interval),
         "lists": lists_in_words(study, names),
-        "all_ok": earlier.ok and all(found.verdict.ok for found in posteriors.values()),
         "earlier": earlier,
         "items": [_item(study, posteriors[name], known.get(name), drawn[name], interval) for name in names],
         "size": size,
@@ -99,6 +93,7 @@ def _shown(
         "delta": float(study.delta),
         "compared": raw is not None,
         "interval": interval.name,
+        "chains_words": CHAINS_IN_WORDS,
         "raw_interval": f"raw {interval.percent} %",
         **citation_of(study, posteriors, made, earlier),
     }
@@ -130,10 +125,9 @@ def item_of(
     verdict = posterior.verdict
     return {
         "id": posterior.question,
-        "verdict": verdict_in_words(posterior),
-        "ok": verdict.ok,
-        "parts": [(name, PART_QUESTIONS[name], state, meaning) for name, state, meaning in verdict.lines()],
-        "reasons": verdict.reasons,
+        "verdict": verdict.overall.word,
+        "style": STYLES[verdict.overall.word],
+        "reasons": verdict.overall.reasons,
         "notes": posterior.diagnostics.notes,
         "rows": rows_of(posterior, raw, interval),
         "sentences": (),
@@ -141,10 +135,10 @@ def item_of(
         "false_heading": "",
         "false_words": "",
         "law": "",
-        "intervals": pictures.intervals,
+        # A single bar says no more than its line of the table.
+        "intervals": pictures.intervals if len(posterior.draws) > 1 else "",
         "densities": pictures.densities,
         "chains": base64.b64encode(pictures.chains_png).decode(),
-        "chains_words": chains_in_words(posterior),
         "method": SAMPLERS[posterior.method].label if posterior.method in SAMPLERS else posterior.method,
         "priors": [line.replace("flat()", "flat") for line in prior_lines(dict(posterior.prior))],
         "expected": pictures.expected,
@@ -152,22 +146,19 @@ def item_of(
     }
 
 
-def verdict_in_words(posterior: Posterior) -> str:
-    """Return the verdict as a sentence."""
-    words = posterior.verdict.headline()
-    if posterior.verdict.ok:
-        return f"{words[0].upper()}{words[1:]}."
-    return f"Do not use these numbers as they stand: {words}."
-
-
-def rows_of(posterior: Posterior, raw: Draws | None, interval: Interval = USUAL) -> list[dict[str, str]]:
+def rows_of(posterior: Posterior, raw: Draws | None, interval: Interval = USUAL) -> list[dict[str, Any]]:
     """Return a row of the page's tables for each parameter, with shares in per cent."""
     devices = posterior.devices_to_halve()
     rows = []
     for name, found in posterior.rows().items():
-        row = {
-            "name": name,
-            **in_words(posterior.draws[name], posterior.is_share(name), interval),
+        words, median, ends = posterior.in_words(name, interval)
+        row: dict[str, Any] = {
+            "name": words,
+            "parameter": name,
+            "median": median,
+            "interval": ends,
+            "leads": name in posterior.headlines,
+            "verdict": posterior.verdict.of(name).word,
             "devices": f"{rounded_up(devices[name]):,}" if isfinite(devices[name]) else "–",
             "prior_sd": written(posterior.prior_sd[name]),
             "r_hat": f"{found['r_hat']:.3f}",
@@ -177,12 +168,11 @@ def rows_of(posterior: Posterior, raw: Draws | None, interval: Interval = USUAL)
         row |= {"mean": written(found["mean"], width=high - low), "sd": written(found["sd"])}
         row |= {key: f"{found[key]:.0f}" for key in ("ess_bulk", "ess_tail")}
         if raw is not None:
-            row |= {"raw_median": "–", "raw_interval": "–"}
-        if raw is not None and name in raw:
-            said = in_words(raw[name], posterior.is_share(name), interval)
-            row |= {f"raw_{what}": text for what, text in said.items()}
+            known = in_words(raw[name], posterior.is_share(name), interval) if name in raw else {}
+            row |= {f"raw_{what}": known.get(what, "–") for what in ("median", "interval")}
         rows.append(row)
-    return rows
+    # What answers the question leads.
+    return sorted(rows, key=lambda row: not row["leads"])
 
 
 def false_heading(posterior: Posterior, interval: Interval = USUAL) -> str:

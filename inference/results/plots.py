@@ -84,7 +84,7 @@ def interval_axes(posterior: Posterior, interval: Interval) -> Axes:
     from matplotlib import pyplot
 
     figure = interval_plot(posterior, None, interval, pyplot.figure(layout="constrained"))
-    words = f"{posterior.question}: {posterior.verdict.headline()}"
+    words = f"{posterior.question}: {posterior.verdict.overall.word}"
     figure.supxlabel(words, fontsize=6, parse_math=False)
     return figure.axes[0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,15 +14,15 @@ from numpy.typing import NDArray
 from inference.results.answer_law import AnswerLaw, Implied
 from inference.results.diagnostics import Diagnostics, is_fixed, listed
 from inference.results.identified import IdentifiedSets
-from inference.results.intervals import AT_MOST, REFUSED, USUAL, interval_of
+from inference.results.intervals import AT_MOST, REFUSED, USUAL, Interval, in_words, interval_of
 from inference.results.predictive import Predictive
 from inference.results.printed import frame_of, html_of, text_of
-from inference.results.prior_notes import is_log_normal
+from inference.results.prior_notes import in_logs
 from inference.results.quantity import QUANTILES, Quantity
 from inference.results.tree import Axis, Layout, axes_of, layout_of, tree_of
-from inference.results.verdict import Finding, Verdict
+from inference.results.verdict import USABLE, Finding, Verdict
 from ldp_client.documents.errors import InputError
-from ldp_client.words.text import counted, nearest
+from ldp_client.words.text import counted, nearest, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 # Each model's parameter names for shares of people.
 SHARES = {"bernoulli": "p", "multinomial": "p", "joint table": "p", "nonparametric": "above"}
+# A number's mean by its law, and the mean of the answers as clipped to the bounds.
+MEAN, CLIPPED_MEAN = "mean", "clipped_mean"
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,6 +61,9 @@ class Posterior:
         log_likelihood: computes the log-likelihood of each report, (chains, draws, reports), or None if the
             model describes sums of reports.
         questions: the number of questions from which each device draws one; 1 if it answers all.
+        unit: of a number, as the study states it.
+        log_odds: whether slopes are log-odds of a yes.
+        quantities: of a formula, what answers the question: odds ratios, shares, differences and totals.
     """
 
     question: str
@@ -78,12 +84,45 @@ class Posterior:
     implied: Implied | None = field(default=None, compare=False)
     diverging: NDArray[np.bool_] | None = None
     questions: int = 1
+    unit: str = ""
+    log_odds: bool = False
+    quantities: tuple[Quantity, ...] = ()
     log_likelihood: Callable[[], NDArray[np.float64] | None] | None = field(default=None, compare=False)
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict on convergence, fit and informativeness; read it before the numbers."""
-        return self.diagnostics.verdict
+        """Return the verdict on each quantity; read it before the numbers."""
+        return Verdict.of_findings(self.diagnostics.findings, self.headlines)
+
+    @cached_property
+    def headlines(self) -> tuple[str, ...]:
+        """Return the parameters that answer the question: shares, slopes, a number's mean, or else all."""
+        refused = [REFUSED] if REFUSED in self.draws else []
+        if self.model in ("bernoulli", "multinomial", "joint table"):
+            return (*(name for name in self.draws if name == "p" or name.startswith("p[")), *refused)
+        slopes = [name for name in self.draws if name.startswith("coefficient[")]
+        means = [name for name in (CLIPPED_MEAN, MEAN) if name in self.draws]
+        return tuple(slopes) or tuple([*means[:1], *refused] if means else self.draws)
+
+    def in_words(self, name: str, interval: Interval = USUAL) -> tuple[str, str, str]:
+        """Put a parameter in the reader's terms.
+
+        Args:
+            name: the parameter's name.
+            interval: the kind of interval.
+
+        Returns:
+            What it is, its median with the unit, and its interval. A slope of log-odds becomes an odds ratio.
+        """
+        draws, words = self.draws[name], name.removeprefix("coefficient[").removesuffix("]")
+        if self.log_odds and name.startswith("coefficient["):
+            draws, words = np.exp(draws), f"odds ratio of {words}"
+        elif self.is_share(name) and name.startswith("p"):
+            words = "yes" if name == "p" else name[2:-1]
+        words = {REFUSED: "prefer not to say", CLIPPED_MEAN: "mean of answers as clipped"}.get(name, words)
+        said = in_words(draws, self.is_share(name), interval)
+        unit = f" {self.unit}" if self.unit and name in (MEAN, CLIPPED_MEAN, "sd") else ""
+        return visible(words), f"{said['median']}{unit}", said["interval"]
 
     def __getitem__(self, name: str) -> Quantity:
         """Return a parameter, or a number derived from parameters, as a quantity to calculate with.
@@ -98,7 +137,7 @@ class Posterior:
                 f"{self.question} has no parameter {name!r}: {hint}", code="result.unknown_parameter"
             )
         found = self.quantity(name, f"{name} of {self.question}", self.draws[name])
-        return replace(found, share=self.is_share(name))
+        return replace(found, share=self.is_share(name), doubts=self._doubts(name))
 
     def is_share(self, name: str) -> bool:
         """Return True if a parameter is a share of people, which is shown in per cent.
@@ -127,7 +166,6 @@ class Posterior:
         Returns:
             The quantity, with the doubts of this posterior's verdict.
         """
-        doubts = () if self.verdict.ok else (f"{self.question}: {self.verdict.headline()}",)
         people = frozenset({(self.study_digest, self.question if self.questions > 1 else "")})
         return Quantity(
             name,
@@ -136,8 +174,12 @@ class Posterior:
             origin=self.draws,
             study_digest=self.study_digest,
             people=people,
-            doubts=doubts,
+            doubts=self._doubts(*self.headlines),
         )
+
+    def _doubts(self, *names: str) -> tuple[str, ...]:
+        judged = self.verdict.of(*names)
+        return () if judged.word == USABLE else (f"{self.question}: {judged}",)
 
     def share_above(self, value: float) -> Quantity:
         """Return the share of people whose answers are above a value.
@@ -192,7 +234,7 @@ class Posterior:
 
         Returns:
             A row for each parameter: mean, sd, median (q50), the interval, sd over the prior's, R-hat, both
-            ESS, and the overall verdict; the frame's attrs have the verdict's parts.
+            ESS, and its verdict; the frame's attrs have the findings.
 
         Raises:
             InputError: level is no probability, or the kind is unknown.
@@ -240,8 +282,9 @@ class Posterior:
             The ratio; 0 without a prior.
         """
         draws = self.draws[name]
-        if name in self.prior_draws and is_log_normal(self.prior.get(name)):
-            return float(np.log(draws).std() / np.log(self.prior_draws[name]).std())
+        if name in self.prior_draws and in_logs(name, self.prior_draws[name], self.prior):
+            before = self.prior_draws[name]
+            return float(np.log(draws).std() / np.log(before[np.isfinite(before)]).std())
         return float(draws.std() / self.prior_sd.get(name, np.inf))
 
     def _row(self, name: str, draws: NDArray[np.float64]) -> dict[str, float]:
@@ -327,7 +370,7 @@ class Posterior:
     def _attributes(self) -> dict[str, Any]:
         return {
             "study_digest": self.study_digest, "question": self.question, "model": self.model,
-            "seed": self.seed, "ok": int(self.verdict.ok), "verdict": self.verdict.headline(),
+            "seed": self.seed, "verdict": str(self.verdict.overall),
         }  # fmt: skip
 
     def _axes(self) -> Mapping[str, Axis]:
@@ -352,7 +395,8 @@ class Posterior:
 
     def to_document(self) -> dict[str, Any]:
         """Return this question's entry in posterior.json; `draws` is the number of draws per chain."""
-        found = self.diagnostics
+        verdict = self.verdict
+        words = {name: verdict.of(name).word for name in self.draws}
         return {
             "model": self.model,
             "method": self.method,
@@ -360,11 +404,9 @@ class Posterior:
             "prior": self.prior,
             "n": self.n,
             **({} if self.holders is None else {"holders": self.holders}),
-            "ok": found.ok,
-            "verdict": found.verdict.to_document(),
-            "reasons": list(found.reasons),
-            "notes": list(found.notes),
-            "parameters": self.rows(),
+            "verdict": verdict.to_document(),
+            "notes": list(self.diagnostics.notes),
+            "parameters": {name: {**row, "verdict": words[name]} for name, row in self.rows().items()},
             **({} if self.law is None else {"law": self.law.to_document()}),
             **({} if self.identified is None else {"contamination": self.identified.to_document()}),
         }

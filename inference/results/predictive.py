@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc
 
-from inference.results.verdict import FIT, NOT_CHECKED, NOTE, Finding
+from inference.results.verdict import CARE, FIT, NOTE, Finding
 from inference.tail_probabilities import squares_beyond
 
 Vector = NDArray[np.float64]
@@ -264,7 +264,7 @@ class Unchecked:
 
     def findings(self) -> tuple[Finding, ...]:
         """Return the findings: the law counts as not checked."""
-        return (Finding(FIT, self.why, NOT_CHECKED), *self.against)
+        return (Finding(FIT, self.why, CARE), *self.against)
 
 
 def share_inside(simulated: Shares, observed: Shares) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.results.diagnostics import is_fixed, listed
-from inference.results.verdict import BAD, FIT, INFORMATIVENESS, NOTE, PARTIAL, Finding
+from inference.results.verdict import CARE, FIT, INFORMATIVENESS, Finding
 
 Parameters = Mapping[str, NDArray[np.float64]]
 
@@ -32,9 +32,11 @@ LEANING = 0.36
 WIDER = "state a wider prior"
 
 
-def is_log_normal(stated: Any) -> bool:
-    """Return True if a stated prior is log-normal; its sd rests on few draws, so logs are compared."""
-    return isinstance(stated, Mapping) and stated.get("distribution") == "log_normal"
+def in_logs(name: str, before: NDArray[np.float64], stated: Mapping[str, Any]) -> bool:
+    """Return True if logs are compared: the sd of a log-normal prior, or of a mean's, rests on few draws."""
+    prior = stated.get(name)
+    is_log_normal = isinstance(prior, Mapping) and prior.get("distribution") == "log_normal"
+    return is_log_normal or (name == "mean" and prior is None and float(before.min()) > 0)
 
 
 def informativeness(
@@ -49,8 +51,8 @@ def informativeness(
     held: list[str] = []
     for name in [name for name in moving if name in prior]:
         after, before = moving[name], prior[name]
-        if is_log_normal((stated or {}).get(name)):
-            after, before = np.log(after), np.log(before)
+        if in_logs(name, before, stated or {}):
+            after, before = np.log(after), np.log(before[np.isfinite(before)])
         if after.std() > DROWNED * before.std():
             near = abs(after.mean() - before.mean()) < NEAR * before.std()
             (drowned if near else held).append(name)
@@ -59,18 +61,18 @@ def informativeness(
             f"the noise drowns the signal of {listed(drowned)}: the posterior is hardly narrower than the "
             "prior; more devices or a larger epsilon are needed"
         )
-        yield Finding(INFORMATIVENESS, reason, BAD if len(drowned) == len(moving) else PARTIAL)
+        yield Finding(INFORMATIVENESS, reason, quantities=frozenset(drowned))
     if held:
         reason = (
             f"the prior holds {listed(held)} back: the reports move the posterior away from it, but hardly "
             f"narrow it, so that the prior counts as much as they do; {WIDER} if the prior is wrong, or use "
             "more devices or a larger epsilon"
         )
-        yield Finding(INFORMATIVENESS, reason, PARTIAL)
+        yield Finding(INFORMATIVENESS, reason, CARE, frozenset(held))
 
 
 def disagreements(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> Iterator[Finding]:
-    """Yield a reason against the model if the posterior is beyond all prior draws, a note if it is far out.
+    """Yield a reason against the model if the posterior is beyond all prior draws, a doubt if it is far out.
 
     remedy: advice if the prior is wrong. Of truths from a normal prior, one in 10⁵ gives a false reason; from
     an exponential prior, one in 10⁴.
@@ -93,7 +95,7 @@ def disagreements(parameters: Parameters, prior: Parameters, remedy: str = WIDER
             f"prior and reports disagree about {listed(far)}: the posterior lies far out in the prior, as a "
             f"compromise; {remedy} if the prior is wrong, or look for effects that the model ignores"
         )
-        yield Finding(NOTE, note)
+        yield Finding(FIT, note, CARE, frozenset(far))
     if contradicted:
         reason = (
             f"the prior contradicts the reports: for {listed(contradicted)} it has no mass near the reports' "
@@ -104,7 +106,7 @@ def disagreements(parameters: Parameters, prior: Parameters, remedy: str = WIDER
 
 
 def leaning_notes(parameters: Parameters, stated: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield a note if a posterior is pressed against an end of its uniform prior, as stated."""
+    """Yield a doubt if a posterior is pressed against an end of its uniform prior, as stated."""
     ends = _uniform_ends(stated)
     leaning = [
         name for name, draws in _moving(parameters).items() if name in ends and _leans(draws, *ends[name])
@@ -114,7 +116,7 @@ def leaning_notes(parameters: Parameters, stated: Mapping[str, Any]) -> Iterator
             f"the posterior of {listed(leaning)} is pressed against an end of its uniform prior: the reports "
             "speak for values that the prior rules out; look at the prior's units, and state a wider one"
         )
-        yield Finding(NOTE, note)
+        yield Finding(FIT, note, CARE, frozenset(leaning))
 
 
 def _uniform_ends(stated: Mapping[str, Any]) -> dict[str, tuple[float, float]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.intervals import USUAL, in_words, interval_of, named_share
+from inference.results.intervals import MANY, USUAL, Interval, in_words, interval_of, named_share, written
 from ldp_client.documents.errors import InputError
 
 Draws = NDArray[np.float64]
@@ -194,6 +194,31 @@ class Quantity:
         """Return True if it is shown in per cent: a share of people, or a difference of two shares."""
         return named_share(self.name) if self.share is None else self.share
 
+    def sentence(self, interval: Interval = USUAL) -> str:
+        """Return it as a sentence: a share in per cent, a difference of shares in points.
+
+        Args:
+            interval: the kind of interval.
+
+        Returns:
+            The words, the median and the interval; for a difference also the side of zero.
+        """
+        low, high = interval.of(self.draws)
+        share = named_share(self.name)
+        unit = (" points" if self.contrast else " %") if share else ""
+        middle, *ends = (_exact(value, share, high - low) for value in (self.median, low, high))
+        begin = f"{self.words[0].upper()}{self.words[1:]}"
+        return f"{begin}: {middle}{unit} ({interval.name} {' to '.join(ends)}){self._direction()}."
+
+    def _direction(self) -> str:
+        """Return the side of zero of a difference, and its probability."""
+        if not self.contrast:
+            return ""
+        above = self.above()
+        side, sure = ("above", above) if above >= 0.5 else ("below", float(np.mean(self.draws < 0)))
+        how = f"{sure:.2f}" if sure < 0.995 else "more than 0.99"
+        return f"; {side} 0 with probability {how}"
+
     def to_document(self) -> dict[str, Any]:
         """Return its entry in posterior.json."""
         quantiles = {label: float(np.quantile(self.draws, level)) for label, level in QUANTILES.items()}
@@ -209,5 +234,12 @@ class Quantity:
         if self.contrast and self.is_share:
             said = {name: text.replace("%", "points") for name, text in said.items()}
         whole = f"{self.name}: {said['median']} ({USUAL.name} {said['interval']})"
-        lines = [*(f"NOT OK: {doubt}" for doubt in self.doubts), *self.notes]
+        lines = [*self.doubts, *self.notes]
         return "\n  ".join([whole, *lines])
+
+
+def _exact(value: float, share: bool, width: float) -> str:
+    """Format a number as elsewhere for an interval of that width, but with all digits from a thousand on."""
+    if not share and 1000 <= abs(value) < MANY and width >= 1:
+        return f"{value:,.0f}".replace("-", "−")
+    return written(value, share, width)

@@ -119,8 +119,7 @@ def _differences(question: str, before: Any, now: Document) -> Iterator[str]:
 
 def _states(entry: Any) -> str:
     verdict = entry.get("verdict") if isinstance(entry, dict) else None
-    parts = verdict.items() if isinstance(verdict, dict) else ()
-    return ", ".join(f"{name} {part.get('state')}" for name, part in parts if isinstance(part, dict))
+    return str(verdict.get("word")) if isinstance(verdict, dict) else ""
 
 
 def _far(before: Any, now: Document) -> Iterator[tuple[str, str]]:

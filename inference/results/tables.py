@@ -36,16 +36,16 @@ def csv_of(posteriors: Mapping[str, Posterior], interval: Interval = USUAL) -> s
     low, high = interval.columns
     writer.writerow([
         "question", "model", "n", "parameter", "mean", "sd", "median", low, high, "if_false_low",
-        "if_false_high", "prior_sd", "r_hat", "ess_bulk", "ess_tail", "ok", "verdict",
+        "if_false_high", "prior_sd", "r_hat", "ess_bulk", "ess_tail", "verdict", "reasons",
     ])  # fmt: skip
     for name, posterior in posteriors.items():
-        found = posterior.verdict
-        verdict = (str(found.ok).lower(), "; ".join(found.before) or found.headline())
         for parameter, row in posterior.rows().items():
             ends = interval.of(posterior.draws[parameter])
             possible = set_of(posterior.identified, parameter) or ("", "")
             measured = (row["mean"], row["sd"], row["q50"], *ends, *possible, posterior.prior_sd[parameter])
             mixed = (row["r_hat"], row["ess_bulk"], row["ess_tail"])
+            judged = posterior.verdict.of(parameter)
+            verdict = (judged.word, "; ".join(judged.reasons))
             head = (_cell(name), posterior.model, posterior.n, _cell(parameter))
             writer.writerow([*head, *measured, *mixed, *verdict])
     return text.getvalue()

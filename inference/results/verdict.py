@@ -1,130 +1,117 @@
-"""The verdict on a posterior: three answers that are never merged into one word.
+"""The verdict on every quantity of a posterior: usable, use with care, or not usable, and why.
 
-convergence: do the draws represent the posterior? fit: do the reports fit it? informativeness: is the
-posterior narrower than the prior? Sound chains do not make a wrong model right, and a model that fits may
-have learnt nothing.
+A check's finding names the quantities that it concerns. Bad chains or a wrong law concern all of them; a
+quantity that was not learnt, or whose own draws are too few, concerns no other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-GOOD, PARTIAL, BAD = "good", "partial", "bad"
-NOT_CHECKED = "not checked"
-_WORST_FIRST = (BAD, NOT_CHECKED, PARTIAL, GOOD)
-# If two parts are equally bad, the first decides. Without sound draws no other part is readable, and the
-# width of a wrong model's posterior does not matter.
-CONVERGENCE, FIT, INFORMATIVENESS = PARTS = ("convergence", "fit", "informativeness")
-# Other findings: reasons from steps before the fit, and notes, which change no part.
-EARLIER, NOTE = "earlier", "note"
-_HEADLINES = {
-    ("convergence", BAD): "the draws do not represent the posterior",
-    ("fit", BAD): "the reports do not fit the model",
-    ("fit", NOT_CHECKED): "nothing could be checked of the model",
-    ("informativeness", BAD): "nothing was learnt: this is the prior",
-    ("informativeness", PARTIAL): "some parameters rest on more than the reports",
-}
-MEANINGS = {
-    ("convergence", GOOD): "the draws represent the posterior",
-    ("fit", GOOD): "nothing in the reports speaks against the model",
-    ("informativeness", GOOD): "the posterior is narrower than the prior",
-} | _HEADLINES
-ALL_GOOD = "no check speaks against these numbers"
-BEFORE = "what was done before speaks against these numbers"
+USABLE, CARE, NOT_USABLE = "usable", "use with care", "not usable"
+_WORST_FIRST = (NOT_USABLE, CARE, USABLE)
+# What a finding speaks about. Without sound draws no other finding is readable, and the width of a wrong
+# model's posterior does not matter. Earlier steps come last. A note changes no word.
+CONVERGENCE, FIT, INFORMATIVENESS, EARLIER = PARTS = ("convergence", "fit", "informativeness", "earlier")
+NOTE = "note"
 
 
 @dataclass(frozen=True)
 class Finding:
     """One result of a check.
 
-    part: the part of the verdict that it changes, EARLIER or NOTE. text: a sentence for the reader. state: of
-    that part.
+    Attributes:
+        part: a name of PARTS, or NOTE.
+        text: a sentence for the reader.
+        state: what the quantities then are: CARE or NOT_USABLE.
+        quantities: the names of the quantities that it concerns; empty for all.
     """
 
     part: str
     text: str
-    state: str = BAD
+    state: str = NOT_USABLE
+    quantities: frozenset[str] = frozenset()
+
+    def to_document(self) -> dict[str, Any]:
+        """Return its entry in posterior.json."""
+        return {
+            "part": self.part,
+            "state": self.state,
+            "text": self.text,
+            "quantities": sorted(self.quantities),
+        }
 
 
-def findings(part: str, texts: Iterable[str], state: str = BAD) -> tuple[Finding, ...]:
-    """Return a finding on one part of the verdict for each text."""
-    return tuple(Finding(part, text, state) for text in texts)
+def findings(
+    part: str, texts: Iterable[str], state: str = NOT_USABLE, quantities: Iterable[str] = ()
+) -> tuple[Finding, ...]:
+    """Return a finding for each text."""
+    return tuple(Finding(part, text, state, frozenset(quantities)) for text in texts)
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of the verdict. reasons: why it has its state.
+class Judgement(NamedTuple):
+    """What a quantity is: a word, and the reasons if it is not usable as it stands."""
 
-    state: "good", "bad", "partial" (informative on some parameters only) or "not checked" (fit).
-    """
-
-    state: str = GOOD
+    word: str
     reasons: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.reasons[0]}" if self.reasons else self.word
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The three parts. before: reasons against the numbers from steps before the fit."""
+    """The findings against a posterior's quantities, and which of these answer the question.
 
-    convergence: Part = Part()
-    fit: Part = Part()
-    informativeness: Part = Part()
-    before: tuple[str, ...] = ()
+    Attributes:
+        against: all findings but notes, the gravest first.
+        headlines: the quantities that decide on the whole; empty for all.
+    """
+
+    against: tuple[Finding, ...] = ()
+    headlines: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, found: Iterable[Finding]) -> Verdict:
-        """Collect findings: the worst state of each part, with the reasons in order."""
-        found = tuple(found)
-        parts = []
-        for name in PARTS:
-            own = [finding for finding in found if finding.part == name]
-            state = min((finding.state for finding in own), key=_WORST_FIRST.index, default=GOOD)
-            parts.append(Part(state, tuple(finding.text for finding in own)))
-        convergence, fit, informativeness = parts
-        earlier = tuple(finding.text for finding in found if finding.part == EARLIER)
-        return cls(convergence, fit, informativeness, earlier)
+    def of_findings(cls, found: Iterable[Finding], headlines: Iterable[str] = ()) -> Verdict:
+        """Order the findings of all checks, without notes."""
+        against = [finding for finding in found if finding.part != NOTE]
+        against.sort(key=lambda one: (_WORST_FIRST.index(one.state), PARTS.index(one.part)))
+        return cls(tuple(against), tuple(headlines))
+
+    def of(self, *names: str) -> Judgement:
+        """Judge quantities together: the worst word, with every reason. Without names, judge them all."""
+        wanted = set(names)
+        why = [one for one in self.against if not wanted or not one.quantities or one.quantities & wanted]
+        word = min((one.state for one in why), key=_WORST_FIRST.index, default=USABLE)
+        return Judgement(word, tuple(dict.fromkeys(one.text for one in why)))
 
     @property
-    def parts(self) -> dict[str, Part]:
-        """Return {name: part}."""
-        return {"convergence": self.convergence, "fit": self.fit, "informativeness": self.informativeness}
+    def overall(self) -> Judgement:
+        """Return the judgement of the quantities that answer the question."""
+        return self.of(*self.headlines)
 
     @property
     def ok(self) -> bool:
-        """Return True if all three parts are good, and no earlier step contradicts the result."""
-        return not self.before and all(part.state == GOOD for part in self.parts.values())
+        """Return True if every headline is usable as it stands."""
+        return self.overall.word == USABLE
 
     @property
     def bad(self) -> bool:
-        """Return True if the numbers are unusable, rather than usable with care."""
-        return bool(self.before) or self.parts[self.worst].state == BAD
-
-    @property
-    def worst(self) -> str:
-        """Return the name of the worst part, which leads the verdict."""
-        return min(PARTS, key=lambda name: _WORST_FIRST.index(self.parts[name].state))
+        """Return True if a headline is not usable."""
+        return self.overall.word == NOT_USABLE
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Return the parts' reasons, the worst part's first, then the reasons from earlier steps."""
-        ordered = sorted(self.parts.values(), key=lambda part: _WORST_FIRST.index(part.state))
-        return (*(reason for part in ordered for reason in part.reasons), *self.before)
-
-    def headline(self) -> str:
-        """Return the leading finding in a few words."""
-        state = self.parts[self.worst].state
-        if self.before and state != BAD:
-            return BEFORE
-        return _HEADLINES.get((self.worst, state), ALL_GOOD)
-
-    def lines(self) -> list[tuple[str, str, str]]:
-        """Return the name, state and meaning of each part."""
-        return [(name, part.state, MEANINGS[name, part.state]) for name, part in self.parts.items()]
+        """Return the reasons against any quantity, the gravest first."""
+        return self.of().reasons
 
     def to_document(self) -> Mapping[str, Any]:
-        """Return the member `verdict` of posterior.json."""
+        """Return the member `verdict` of a question in posterior.json."""
         return {
-            name: {"state": part.state, "reasons": list(part.reasons)} for name, part in self.parts.items()
+            "word": self.overall.word,
+            "reasons": list(self.overall.reasons),
+            "headlines": list(self.headlines),
+            "findings": [finding.to_document() for finding in self.against],
         }

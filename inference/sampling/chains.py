@@ -56,11 +56,16 @@ class State(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """The transitions of one chain: vectors (length, d), diverging (length,), gradients (length,)."""
+    """The transitions of one chain.
+
+    vectors: (length, d). diverging, gradients, potentials, energies: (length,).
+    """
 
     vectors: Any
     diverging: Any
     gradients: Any
+    potentials: Any
+    energies: Any
 
 
 class Chains:
@@ -161,7 +166,9 @@ class Chains:
         averaging = jax.tree.map(lambda new, old: jnp.where(adapt, new, old), adapted, state.averaging)
         log_step = jnp.where(adapt, adapted[0], state.log_step)
         place = (tree.z_proposal, tree.z_proposal_pe, tree.z_proposal_grad)
-        moved = Moved(tree.z_proposal, tree.diverging, tree.num_proposals)
+        moved = Moved(
+            tree.z_proposal, tree.diverging, tree.num_proposals, tree.z_proposal_pe, tree.z_proposal_energy
+        )
         return State(*place, key, log_step, averaging), moved
 
     def _redrawn(self, state: State, factor: Array, data: Arrays) -> State:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inference.compiling import Program, raw_key
 from inference.models.base import Draws, Model
-from inference.results.diagnostics import Mixing, is_fixed, mixing
+from inference.results.diagnostics import Mixing, mixing, mixing_findings
 from inference.samplers import CHAINS
 from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, frozen, starts
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
@@ -24,7 +24,8 @@ WARMUP = (100, 100, 200)
 KEPT = 1000
 # Draws of one call of the compiled program: it divides every phase.
 LENGTH = 100
-MOST_ROUNDS = 4
+# Chains that do not mix yet continue, until they have once, twice, four times the draws.
+SCHEDULE = (1, 1, 2)
 AGAIN = "drawing again with shorter steps, as chains diverged"
 ON = "drawing on, as the chains do not mix yet"
 
@@ -37,6 +38,7 @@ class Sampled:
 
     mixing: of the parameters, if it was measured already. chained: whether each draw follows from the
     previous draw; independent draws do not mix, and their method judges them. may_diverge: as of the model.
+    log_density, energy: (chains, draws), of the posterior and of the transitions, if they are known.
     """
 
     sites: Draws
@@ -45,6 +47,8 @@ class Sampled:
     mixing: Mixing | None = None
     chained: bool = True
     may_diverge: float = 0.0
+    log_density: NDArray[np.float64] | None = None
+    energy: NDArray[np.float64] | None = None
 
 
 def sample(
@@ -52,14 +56,14 @@ def sample(
     seed: int,
     warmup: tuple[int, ...] = WARMUP,
     kept: int = KEPT,
-    enough: Callable[[Draws], bool] = lambda _sites: True,
+    enough: Callable[[Sampled], bool] = lambda _drawn: True,
     count: int = CHAINS,
     progress: Progress = lambda _line: None,
 ) -> Sampled:
     """Draw NUTS chains in float64, `count` of them; the same seed on the same machine gives the same draws.
 
     warmup: draws of each phase, multiples of 100 as `kept` is. While the draws are not `enough`, the chains
-    continue for `kept` more, three times at most. Chains that diverge more often than the model may start
+    continue as SCHEDULE says. Chains that diverge more often than the model may start
     again, with shorter steps. progress: is called with their progress.
     """
     with jax.enable_x64(True):
@@ -74,14 +78,17 @@ def sample(
             stretch.begin("drawing" if not place else AGAIN, sum(warmup) + kept)
             state, shape = _warmed(chains, np.asarray(start), data, seed, warmup, target, keys)
             rounds: list[Sampled] = []
-            for another in range(MOST_ROUNDS):
-                if another:
-                    stretch.begin(ON, kept)
-                state, moved = chains.run(state, shape.factor, data, kept)
-                rounds.append(Sampled(as_draws(sites_of(moved.vectors, data)), moved.diverging))
-                if enough(_joined(rounds).sites):
+            for times in SCHEDULE:
+                if rounds:
+                    stretch.begin(ON, times * kept)
+                for _ in range(times):
+                    state, moved = chains.run(state, shape.factor, data, kept)
+                    sites = as_draws(sites_of(moved.vectors, data))
+                    measured = {"log_density": -moved.potentials, "energy": moved.energies}
+                    rounds.append(Sampled(sites, moved.diverging, **measured))
+                drawn = _joined(rounds)
+                if enough(drawn):
                     break
-            drawn = _joined(rounds)
             if drawn.diverging.mean() <= model.sampling.may_diverge:
                 break
     return drawn
@@ -155,7 +162,11 @@ def _sites_of(space: Space) -> Callable[[Array, Arrays], dict[str, Array]]:
 
 def _joined(rounds: list[Sampled]) -> Sampled:
     sites = {name: np.concatenate([part.sites[name] for part in rounds], axis=1) for name in rounds[0].sites}
-    return Sampled(sites, np.concatenate([part.diverging for part in rounds], axis=1))
+    diverging, log_density, energy = (
+        np.concatenate([getattr(part, name) for part in rounds], axis=1)
+        for name in ("diverging", "log_density", "energy")
+    )
+    return Sampled(sites, diverging, log_density=log_density, energy=energy)
 
 
 def draw(
@@ -169,12 +180,10 @@ def draw(
     """Draw until the chains mix, at most four times as long; warmup, progress: as `sample` takes them."""
     measured: list[Mixing] = []
 
-    def enough(sites: Draws) -> bool:
-        parameters = model.parameters(sites)
+    def enough(drawn: Sampled) -> bool:
+        parameters = model.parameters(drawn.sites)
         measured.append(mixing(parameters))
-        moving = {name: draws for name, draws in parameters.items() if not is_fixed(draws)}
-        found = measured[-1] if len(moving) == len(parameters) else mixing(moving)
-        return not found.reasons()
+        return not mixing_findings(parameters, drawn.sites, drawn.log_density, known=measured[-1])
 
     drawn = sample(model, seed, warmup, kept=draws, enough=enough, count=chains, progress=progress)
     return replace(drawn, mixing=measured[-1], may_diverge=model.sampling.may_diverge)

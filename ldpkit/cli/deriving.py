@@ -45,5 +45,5 @@ def derive(study: Study, results: str, out: str, tickets: str | None, seed: int)
     lines = [line for each in projected for line in in_words(each)]
     lines.append(f"second study in {out}: look at its bounds, and set its days")
     doubts = doubts_of(study, Path(results))
-    show([*lines, *(f"it rests on a fit that is NOT OK: {doubt}" for doubt in doubts)])
+    show([*lines, *(f"it rests on {doubt}" for doubt in doubts)])
     return EXIT_NOT_TRUSTED if doubts else 0

@@ -24,7 +24,7 @@ SEED = click.option(
 
 
 def sampling_options(function: F) -> F:
-    """Add --seed, --method, --draws, --level and --check."""
+    """Add --seed, --method, --draws, --level, --check and --strict."""
     for option in (
         SEED,
         click.option(
@@ -37,6 +37,7 @@ def sampling_options(function: F) -> F:
             "--level", type=float, default=0.9, metavar="P", help="level of intervals (default 0.9)"
         ),
         click.option("--check", metavar="POSTERIOR.json", help="compare with an earlier result of this call"),
+        click.option("--strict", is_flag=True, help="exit with 4 unless every quantity is usable"),
     )[::-1]:
         function = option(function)
     return function
@@ -70,6 +71,7 @@ def fit(
     draws: int,
     level: float,
     check: str | None,
+    strict: bool,
 ) -> int:
     """Fit a posterior to each question.
 
@@ -120,7 +122,8 @@ def fit(
         for line in steps.lines
     ]
     is_good = steps.ok and comparison.same
-    return show_posteriors(steps.on(posteriors), out, interval, [*more, *comparison.lines], is_good)
+    lines = [*more, *comparison.lines]
+    return show_posteriors(steps.on(posteriors), out, interval, lines, is_good, strict)
 
 
 def show_posteriors(
@@ -129,16 +132,19 @@ def show_posteriors(
     interval: Interval,
     more: Iterable[str] = (),
     is_good: bool = True,
+    strict: bool = False,
 ) -> int:
-    """Print the results and where the report is. Return the exit code, 0 only if all verdicts are good.
+    """Print the results and where the report is. Return the exit code.
 
-    more: further lines. is_good: whether nothing else speaks against the results.
+    It is 0 if every headline may be used, at least with care. more: further lines. is_good: whether nothing
+    else speaks against the results. strict: demand that every quantity is usable.
     """
     from inference.results.printed import text_of
 
     texts = [text_of(posterior, interval) for posterior in posteriors.values()]
-    is_good &= all(posterior.diagnostics.ok for posterior in posteriors.values())
     show([*texts, f"report: {Path(out) / 'report.html'}", *more])
+    verdicts = [posterior.verdict for posterior in posteriors.values()]
+    is_good &= not any(verdict.against if strict else verdict.bad for verdict in verdicts)
     return 0 if is_good else EXIT_NOT_TRUSTED
 
 

@@ -10,18 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.words.text import visible
 from ldpkit.cli.commands import command, out_option
 from ldpkit.cli.fitting import sampling_options, show_posteriors
 from ldpkit.cli.output import progress
 
 if TYPE_CHECKING:
-    from inference.analyses.result import AnalysisPosterior
     from inference.analyses.table import Table
-    from inference.results.intervals import Interval
     from inference.results.provenance import Word
-
-MOST_PRINTED = 40
 
 
 class Source(NamedTuple):
@@ -69,7 +64,7 @@ class Source(NamedTuple):
 @click.option("--poststratify", metavar="CENSUS.csv", help="totals over its rows, `count` people each")
 @sampling_options
 def survey(
-    out: str, seed: int, method: str, draws: int, level: float, check: str | None, **given: Any
+    out: str, seed: int, method: str, draws: int, level: float, check: str | None, strict: bool, **given: Any
 ) -> int:
     """Fit a formula, or cross columns: regressions of private answers on public columns.
 
@@ -110,8 +105,8 @@ def survey(
             posterior = analyse_table(source.table, formula, progress=tell, **options, **sampling)
         save_analysis(posterior, folder, source.title, interval, made)
         comparison = compare(folder)
-    lines = [*source.words, *_quantities(posterior, interval), *comparison.lines]
-    return show_posteriors({posterior.question: posterior}, out, interval, lines, comparison.same)
+    lines = [*source.words, *comparison.lines]
+    return show_posteriors({posterior.question: posterior}, out, interval, lines, comparison.same, strict)
 
 
 def _refuse_combinations(given: dict[str, Any]) -> None:
@@ -227,12 +222,3 @@ def _priors_in(path: str) -> dict[str, Any]:
     except ValueError as error:
         why = f"it is not JSON: {error}"
     raise InputError(f"--prior must be flat, NAME=flat or a file; {path}: {why}", code="survey.prior_file")
-
-
-def _quantities(posterior: AnalysisPosterior, interval: Interval) -> list[str]:
-    """Return the quoted quantities as sentences, at most MOST_PRINTED of them."""
-    from inference.analyses.report_page import sentence
-
-    lines = [f"  {visible(sentence(each, interval))}" for each in posterior.quantities[:MOST_PRINTED]]
-    more = len(posterior.quantities) - MOST_PRINTED
-    return [*lines, f"  … and {more} more in posterior.json"] if more > 0 else lines

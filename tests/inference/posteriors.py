@@ -12,6 +12,11 @@ SHAPE = (4, 1000)
 NOTHING = (Finding(INFORMATIVENESS, "the noise drowns the signal"),)
 
 
+def reasons(posterior, part):
+    """What the checks of a part found against any quantity."""
+    return [one.text for one in posterior.verdict.against if one.part == part]
+
+
 def made(
     question="colour",
     names=("p[<b>red</b>]", "p[blue/green]"),

@@ -8,7 +8,7 @@ from inference import fit, summarize
 from inference.fit_model import NO_REPORTS, posterior_of
 from inference.results.diagnostics import diagnose
 from inference.results.predictive import Predictive
-from inference.results.verdict import Part
+from inference.results.verdict import NOT_USABLE
 from inference.sampling import Sampled
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
@@ -37,8 +37,8 @@ def test_bad_draws_are_not_ok_and_say_why(draws, diverging, reason):
     flags = np.zeros((4, 1000), dtype=bool)
     flags[0, :diverging] = True
     found = diagnose({"x": draws(np.random.default_rng(1))}, flags)
-    assert not found.ok
-    assert any(reason in line for line in found.reasons)
+    assert found.verdict.bad
+    assert any(reason in line for line in found.verdict.reasons)
 
 
 def test_predictive_check_reports_surprise_and_misfit():
@@ -58,7 +58,7 @@ def test_posterior_without_reports_is_not_ok():
     found = posterior_of(
         sampled, draws, {}, n=0, method="nuts", prior={}, question="q", model="m", study_digest="", seed=0
     )
-    assert found.verdict.informativeness == Part("bad", (NO_REPORTS,))
+    assert found.verdict.overall == (NOT_USABLE, (NO_REPORTS,))
 
 
 ONE = Study(studies.document(studies.YES_NO))
@@ -128,11 +128,10 @@ def test_fit_that_learnt_nothing_exits_with_4(files, capsys):
     """Fit one report, from which nothing can be learnt."""
     assert run_fit(files, "study.json", reports(ONE, 1)) == 4
     document = json.loads((files / "out" / "posterior.json").read_text())["questions"]["ever"]
-    assert document["ok"] is False
-    assert document["verdict"]["informativeness"]["state"] == "bad"
-    assert document["verdict"]["fit"]["state"] == "good"
-    assert "NOT OK: nothing was learnt" in capsys.readouterr().out
-    assert "nothing was learnt" in (files / "out" / "report.html").read_text()
+    assert document["verdict"]["word"] == document["parameters"]["p"]["verdict"] == NOT_USABLE
+    assert [one["part"] for one in document["verdict"]["findings"]] == ["informativeness"]
+    assert "): not usable\n  the noise drowns the signal of p" in capsys.readouterr().out
+    assert "The noise drowns the signal of p" in (files / "out" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,12 @@ from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_cha
 from inference.models import model_for
 from inference.results.page import render_page
 from inference.results.predictive import Predictive, mean_without_law
-from inference.results.verdict import BAD, GOOD, Verdict
+from inference.results.verdict import CONVERGENCE, Verdict
 from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
 from summaries import QuestionSummary
 from tests import studies
+from tests.inference.posteriors import reasons
 from tests.kit.errors import raises
 from tests.statistics import share_is
 
@@ -95,7 +96,7 @@ def test_answers_all_at_a_bound_are_fitted_and_drawn_on_page():
     rows = found.rows()
     assert rows["mean"]["q05"] <= 1e-6 < rows["mean"]["q95"] < 0.05
     assert rows["above[0.5]"]["q05"] <= 1e-6
-    assert found.verdict.convergence.state == "good", found.verdict.reasons
+    assert not reasons(found, CONVERGENCE)
     document = found.to_document()["law"]
     assert len(document["edges"]) == len(document["density"]["q50"]) + 1 == 65
     assert document["at_bounds"]["q05"][0] > 0.8
@@ -140,4 +141,4 @@ def test_law_is_compared_with_mean_found_without_law(law, fits):
     assert found.error < 0.002
     assert (found.p > 1e-3) == fits
     predictive = Predictive(np.ones((2, 2)), np.ones((2, 2)), np.ones(2), mean=found, bounds=(10.0, 15.0))
-    assert Verdict.of(predictive.findings()).fit.state == (GOOD if fits else BAD)
+    assert Verdict.of_findings(predictive.findings()).ok == fits

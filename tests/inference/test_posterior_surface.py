@@ -18,7 +18,7 @@ from inference.results.page import render_page
 from inference.results.posterior import Posterior
 from inference.results.predictive import Predictive
 from inference.results.saving import save_posteriors
-from inference.results.verdict import Finding
+from inference.results.verdict import CARE, NOT_USABLE, USABLE, Finding
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
@@ -28,17 +28,14 @@ from tests.kit.errors import raises
 mpl.use("Agg")
 
 
-@pytest.mark.parametrize(
-    "findings", [(), NOTHING, (Finding("informativeness", "of some nothing", "partial"),)]
-)
+@pytest.mark.parametrize("findings", [(), NOTHING, (Finding("informativeness", "of some nothing", CARE),)])
 def test_page_shows_no_green_if_nothing_was_learnt(findings):
     """Good chains and a fitting model do not mean that anything was learnt."""
     study = Study(studies.document({**studies.ONE_OF, "choices": ["a", "b"]}))
     page = render_page(
         study, {"colour": made(names=("p[a]", "p[b]"), findings=findings, study_digest=study.digest)}
     )
-    assert page.count('<strong class="ok">good') == (0 if findings else 3)
-    assert ("Do not use these numbers as they stand" in page) == bool(findings)
+    assert page.count('class="ok"') == (0 if findings else 1)
 
 
 def test_summary_is_data_frame_with_chosen_interval(tmp_path):
@@ -52,10 +49,10 @@ def test_summary_is_data_frame_with_chosen_interval(tmp_path):
     assert stats.gamma.cdf(high, 2) - stats.gamma.cdf(low, 2) == pytest.approx(0.8, abs=0.01)
     # Of highest density: as dense at one end as at the other.
     assert stats.gamma.pdf(low, 2) == pytest.approx(stats.gamma.pdf(high, 2), rel=0.1)
-    assert set(table["verdict"]) == {"no check speaks against these numbers"}
+    assert set(table["verdict"]) == {USABLE}
     bad = made(findings=NOTHING).summary()
-    assert not bad.attrs["ok"]
-    assert set(bad["verdict"]) == {"nothing was learnt: this is the prior"}
+    assert bad.attrs["word"] == NOT_USABLE
+    assert set(bad["verdict"]) == {"not usable: the noise drowns the signal"}
     bad.to_parquet(tmp_path / "table.parquet")
     assert list(found.rows()["rate"])[:2] == ["mean", "sd"]
 
@@ -92,7 +89,10 @@ def test_arviz_tree_has_all_groups_by_choice(tmp_path):
     np.testing.assert_array_equal(tree["observed_data"]["reports"], simulated[0])
     assert tree["sample_stats"]["diverging"].shape == SHAPE
     save_posteriors({"colour": found}, tmp_path)
-    assert json.loads((tmp_path / "posterior.json").read_text())["questions"]["colour"]["ok"]
+    assert (
+        json.loads((tmp_path / "posterior.json").read_text())["questions"]["colour"]["verdict"]["word"]
+        == USABLE
+    )
     with xarray.open_datatree(tmp_path / "colour.nc", engine="h5netcdf") as saved:
         assert saved.equals(tree)
         assert saved.attrs == tree.attrs
@@ -117,11 +117,11 @@ def test_quantities_of_one_fit_are_calculated_draw_by_draw():
     assert (rate / red).median == 2
 
 
-def test_derived_quantity_inherits_not_ok():
+def test_derived_quantity_inherits_doubts():
     sound, silent = made(), made("other", findings=NOTHING)
     gap = sound["p[blue/green]"] - silent["p[blue/green]"]
-    assert "NOT OK: other: nothing was learnt: this is the prior" in repr(gap)
-    assert "NOT OK" not in repr(sound["p[blue/green]"])
+    assert "other: not usable: the noise drowns the signal" in repr(gap)
+    assert "not usable" not in repr(sound["p[blue/green]"])
 
 
 LAWS = {
@@ -160,8 +160,8 @@ def test_reasons_and_notes_do_not_name_all_of_many_parameters():
     random = np.random.default_rng(1)
     draws = {f"p[{i}]": random.normal(size=(4, 20)) for i in range(100)}
     found = diagnose(draws, np.zeros((4, 20), bool))
-    assert not found.ok
-    for line in (*found.reasons, *found.notes):
+    assert found.verdict.bad
+    for line in (*found.verdict.reasons, *found.notes):
         assert "more" in line
         assert len(line) < 300
 

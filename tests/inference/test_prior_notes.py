@@ -9,7 +9,7 @@ from inference.design.simulation import simulate
 from inference.models.base import Truth
 from inference.results.posterior import Posterior
 from inference.results.prior_notes import disagreements, informativeness, leaning_notes
-from inference.results.verdict import FIT
+from inference.results.verdict import CARE, NOT_USABLE
 from ldp_client import mechanism_for
 from schemas import Study
 from summaries import Summary
@@ -49,7 +49,7 @@ def test_truths_from_the_prior_rarely_contradict_it(law):
     alarms = 0
     for truth in sample(size=4000):
         draws = {"x": truth + 1e-3 * random.normal(size=(4, 20))}
-        alarms += any(one.part == FIT for one in disagreements(draws, {"x": sample(size=1000)}))
+        alarms += any(one.state == NOT_USABLE for one in disagreements(draws, {"x": sample(size=1000)}))
     assert alarms < 15
 
 
@@ -89,9 +89,8 @@ def test_parameter_dominated_by_the_prior_is_not_called_learnt():
     found = fitted("gamma", {"shape": 25, "mean": 50}, "3", 3)
     assert is_far(found, "shape", 25)
     assert found.draws["shape"].std() > 0.8 * found.prior_sd["shape"]
-    assert found.verdict.informativeness.state == "partial"
-    assert "the prior holds shape back" in found.verdict.reasons[0]
-    assert not found.verdict.ok
+    assert found.verdict.of("shape").word == CARE
+    assert "the prior holds shape back" in found.verdict.of("shape").reasons[0]
 
 
 UNIFORM = {"distribution": "uniform", "low": "20", "high": "30"}

@@ -27,7 +27,7 @@ STUDY = Study(studies.document(studies.YES_NO))
 ANSWERS = "".join('{"ever": "yes"}\n' if place % 3 else '{"ever": "no"}\n' for place in range(600))
 QUICK = ["--method", "gaussian_approx", "--draws", "400", "--question", "ever"]
 ROW = {"mean": 0.5, "sd": 0.1, "ess_bulk": 1000.0}
-VERDICT = {"convergence": {"state": "good", "reasons": []}}
+VERDICT = {"word": "usable"}
 WHOLE = {"study_digest": "x", "questions": {"ever": {"verdict": VERDICT, "parameters": {"p": ROW}}}}
 Document = dict[str, Any]
 
@@ -101,7 +101,7 @@ def compared(before: Document, now: Document, folder: Path) -> Comparison:
         (lambda entry: entry["parameters"]["p"].update(sd=0.11), True),
         (lambda entry: entry["parameters"]["p"].update(sd=0.12), False),
         (lambda entry: entry["parameters"]["p"].update(mean=0.9, ess_bulk=1e-6), False),
-        (lambda entry: entry["verdict"]["convergence"].update(state="bad"), False),
+        (lambda entry: entry["verdict"].update(word="not usable"), False),
         (lambda entry: entry.update(parameters={"p": 3}), False),
     ],
 )
@@ -137,7 +137,7 @@ def test_stored_call_names_files_by_their_names(tmp_path: Path) -> None:
 
 
 # Options of `fit` and `survey` that change no number of posterior.json.
-SHOWN = {"--out", "--check", "--earlier", "-q"}
+SHOWN = {"--out", "--check", "--earlier", "--strict", "-q"}
 
 
 def options_of(name: str) -> dict[str, str]:

@@ -9,10 +9,12 @@ from inference import fit
 from inference.analyses.assembling import choice_outcome
 from inference.analyses.reports import private_of_sets
 from inference.results.headline import headline
+from inference.results.verdict import INFORMATIVENESS
 from ldpkit import ask, study
 from schemas import Study, StudyError
 from summaries import QuestionSummary, Summary
 from tests import studies
+from tests.inference.posteriors import reasons
 from tests.kit.errors import raises
 
 LEVELS = ["never", "seldom", "often", "always"]
@@ -103,7 +105,6 @@ def test_prior_of_a_fine_scale_does_not_pull_to_the_middle():
 def test_prior_that_moved_shares_is_reported(build):
     """Give each of ten levels a prior answer of its own, which moves the first share to a third."""
     prior = {"p": {"distribution": "dirichlet", "concentration": "1"}}
-    informativeness = fitted_ten(build, 500, prior=prior).verdict.informativeness
-    assert informativeness.state == "partial"
-    assert "the prior has moved p[level 1]" in informativeness.reasons[-1]
-    assert ("at_most[level 1]" in informativeness.reasons[-1]) is (build is ask.scale)
+    found = reasons(fitted_ten(build, 500, prior=prior), INFORMATIVENESS)
+    assert "the prior has moved p[level 1]" in found[-1]
+    assert ("at_most[level 1]" in found[-1]) is (build is ask.scale)

@@ -21,7 +21,7 @@ from inference.results.plots import pictures_of
 from inference.results.posterior import Posterior
 from inference.results.printed import text_of
 from inference.results.prior_notes import informativeness
-from inference.results.verdict import Finding, Verdict
+from inference.results.verdict import CARE, Finding
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
@@ -65,15 +65,11 @@ def test_headline_of_bad_result_shows_no_numbers(name):
 
 def test_only_fully_good_results_are_green(pictures):
     question = STUDY.question("ever")
-    partial = headline(
-        question, POSTERIORS["ever"].with_findings([Finding("informativeness", "why", "partial")])
-    )
-    unchecked = headline(question, POSTERIORS["ever"].with_findings([Finding("fit", "why", "not checked")]))
-    assert {partial.shown, unchecked.shown} == {"note"}
+    partial = headline(question, POSTERIORS["ever"].with_findings([Finding("informativeness", "why", CARE)]))
+    assert partial.shown == "note"
     bad = {"ever": POSTERIORS["ever"].with_findings([Finding("convergence", "why")])}
     page = render_page(STUDY, bad, pictures=pictures)
     assert 'class="ok"' not in page
-    assert Verdict().ok
 
 
 @pytest.fixture(scope="module")
@@ -148,9 +144,8 @@ def test_result_shows_plan_calibration_and_audit(tmp_path, pictures):
 def test_failed_earlier_check_makes_result_not_ok(wrong, tmp_path, pictures):
     found = read_earlier(STUDY, earlier(tmp_path, **wrong))(POSTERIORS)
     assert not found.ok
-    assert "Not all of this may be believed" in render_page(
-        STUDY, POSTERIORS, pictures=pictures, earlier=found
-    )
+    page = render_page(STUDY, POSTERIORS, pictures=pictures, earlier=found)
+    assert re.search(r'class="bad">not usable: (calibration|audit): ', page)
 
 
 @pytest.mark.slow
@@ -166,21 +161,14 @@ def test_failed_earlier_check_is_in_json_and_csv(tmp_path):
     rows = list(csv.DictReader((tmp_path / "tables.csv").read_text().splitlines()))
     of_ever = [row for row in rows if row["question"] == "ever"]
     told = f"calibration: {bad['says']}"
-    assert {(row["ok"], row["verdict"]) for row in of_ever} == {("false", told)}
-    assert all(row["verdict"] != told for row in rows if row["question"] != "ever")
+    assert {(row["verdict"], row["reasons"]) for row in of_ever} == {("not usable", told)}
+    assert all(row["reasons"] != told for row in rows if row["question"] != "ever")
     # Where people look first, too: beside the number.
     page = (tmp_path / "report.md").read_text()
-    (line,) = [
-        one
-        for one in page.splitlines()
-        if one.endswith("What was done before speaks against these numbers |")
-    ]
-    assert line.startswith("| Ever")
-    assert (
-        "Do not use these numbers as they stand: what was done before speaks against these numbers." in page
-    )
+    (line,) = [one for one in page.splitlines() if one.startswith("| Ever")]
+    assert line.endswith("| not usable: calibration: " + bad["says"].replace("|", "\\|") + " |")
     printed = "\n".join(text_of(each, USUAL) for each in found.on(POSTERIORS).values())
-    assert "NOT OK: what was done before speaks against these numbers\n" in printed
+    assert "): not usable\n" in printed
     assert printed.count(told) == 1
 
 

@@ -44,7 +44,7 @@ class Case:
 
     told: the question that their devices read, where it is another one. arrives: what becomes of payloads.
     spoils: what becomes of the sampler's draws. version: of the study that reports say they answer.
-    truth: of a secure sum, where no report arrives. open: why a fit does not end with its code yet.
+    truth: of a secure sum, where no report arrives.
     """
 
     question: dict[str, Any]
@@ -55,7 +55,6 @@ class Case:
     version: int = 1
     truth: dict[str, float] = field(default_factory=dict)
     slow: bool = False
-    open: str = ""
 
     def study(self, version: int = 1) -> Study:
         protocol = {"protocol": SUM} if self.truth else {}

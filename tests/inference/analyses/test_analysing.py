@@ -13,9 +13,11 @@ import pytest
 from inference.analyses.analysing import analyse_table
 from inference.analyses.table import table_of
 from inference.results.saving import save_posteriors
+from inference.results.verdict import CARE, FIT
 from ldp_client.documents.errors import InputError
 from summaries.progress import Step
 from tests.inference.analyses.simulated import YES_NO, forced
+from tests.inference.posteriors import reasons
 from tests.kit.channels import known_channel
 from tests.kit.errors import raises
 
@@ -88,8 +90,8 @@ def test_separation_is_partial_and_rejected_under_flat_priors():
     with raises(InputError, "prior.flat_leaves_unbounded", "region[west]"):
         analyse_table(table, "armed ~ region", priors="flat")
     found = analyse_table(table, "armed ~ region", draws=300)
-    assert found.verdict.informativeness.state == "partial"
-    assert "region[west] on one side at most" in found.verdict.informativeness.reasons[0]
+    assert found.verdict.overall.word == CARE
+    assert "region[west] on one side at most" in found.verdict.reasons[0]
 
 
 @pytest.mark.attack(18)
@@ -97,8 +99,8 @@ def test_reports_that_dice_cannot_give_are_a_misfit():
     """All say yes, although the dice force one in six to say no: the fit must not be called good."""
     table = forced({"region": ["east", "west"] * 50}, [1] * 100)
     found = analyse_table(table, "armed ~ region", method="gaussian_approx", draws=100, chains=2)
-    assert found.verdict.fit.state == "bad"
-    assert any("reports of armed are implausible" in reason for reason in found.verdict.fit.reasons)
+    assert found.verdict.bad
+    assert any("reports of armed are implausible" in reason for reason in reasons(found, FIT))
 
 
 @pytest.mark.parametrize(

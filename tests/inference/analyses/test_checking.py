@@ -17,7 +17,7 @@ from inference.analyses.checking import FEW, checked
 from inference.analyses.subgroups import levels_or_bands
 from inference.analyses.table import table_of
 from inference.results.predictive import Unchecked
-from inference.results.verdict import Verdict
+from inference.results.verdict import CARE, Verdict
 from tests.inference.analyses.simulated import YES_NO, any_draws, forced, rolled, sites_at, workers
 from tests.kit.channels import known_channel, open_share
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.programs
 
 def reasons_of(check):
     """Reasons against the model."""
-    return Verdict.of(check.findings()).fit.reasons
+    return Verdict.of_findings(check.findings()).reasons
 
 
 NO_YES = ("no", "yes")
@@ -173,9 +173,7 @@ def test_model_of_too_few_reports_is_not_called_good():
     found = checked(analysis, None, any_draws(analysis), 1)
     assert isinstance(found, Unchecked)
     assert found.why == FEW
-    verdict = Verdict.of(found.findings())
-    assert not verdict.ok
-    assert verdict.to_document()["fit"]["state"] == "not checked"
+    assert Verdict.of_findings(found.findings()).overall == (CARE, (FEW,))
 
 
 def test_groups_of_the_check_are_named_and_share_simulated_reports():

@@ -9,6 +9,7 @@ from scipy.stats.contingency import association
 
 from inference.analyses.crossing import cramers_v, cross_table
 from inference.analyses.table import Table, table_of
+from inference.results.verdict import CARE
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import JOBS, SHARP, YES_NO, reported
 from tests.kit.channels import known_channel, open_share
@@ -78,8 +79,8 @@ def test_rare_independent_answers_are_not_called_dependent():
     """With shares of 2 % among 4,000 people, a prior of uniform cells would put the odds ratio above 1."""
     found, (low, high) = crossed([0.9604, 0.0196, 0.0196, 0.0004], 4_000, 1.0)
     assert low < 1 < high
-    assert found.verdict.informativeness.state == "partial"
-    assert "log odds ratio a and b" in found.verdict.informativeness.reasons[0]
+    assert found.verdict.overall.word == CARE
+    assert "log odds ratio a and b" in found.verdict.reasons[0]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from inference.analyses import analysing
 from inference.analyses.analysing import analyse_table
-from inference.analyses.report_page import save_analysis, sentence
+from inference.analyses.report_page import save_analysis
 from inference.results.quantity import Quantity
 from inference.sampling import Sampled
 from tests.inference.analyses.simulated import any_draws, table
@@ -19,10 +19,10 @@ def test_contrast_is_printed_with_its_direction():
     draws = np.asarray([[-0.1, 0.2, 0.3, 0.4]])
     quantity = Quantity("share q = yes, wave: b − a", "difference of the share", draws, contrast=True)
     assert quantity.to_document()["probability_of_direction"] == 0.75
-    assert sentence(quantity).endswith("above 0 with probability 0.75.")
+    assert quantity.sentence().endswith("above 0 with probability 0.75.")
     below = Quantity("share q = yes, wave: b − a", "difference of the share", -draws, contrast=True)
     assert below.to_document()["direction"] == "below 0"
-    assert "probability" not in sentence(Quantity("share q = yes", "share", draws))
+    assert "probability" not in Quantity("share q = yes", "share", draws).sentence()
 
 
 @pytest.mark.slow

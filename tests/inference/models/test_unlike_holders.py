@@ -8,11 +8,13 @@ import pytest
 from inference import fit
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.models.unlike_holders import Lines, p_value
+from inference.results.verdict import FIT
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from tests import studies
+from tests.inference.posteriors import reasons
 from tests.statistics import share_is
 
 LINE, SD, LEVEL = np.array([0.1, 0.5, -0.3]), 0.2, 0.05
@@ -76,7 +78,7 @@ def test_hospitals_with_different_baselines_are_detected(baseline_sd):
     """Let hospitals' baselines go with their patients' age, so that one line has twice the slope."""
     study, random = Study(studies.document(STAY, respondent="holder")), np.random.default_rng(3)
     found = fit(study, holders_reports(study, random, baseline_sd), method="gaussian_approx")["stay"]
-    differ = any("holders differ" in reason for reason in found.verdict.fit.reasons)
+    differ = any("holders differ" in reason for reason in reasons(found, FIT))
     assert differ == (baseline_sd > 0)
 
 
