@@ -16,8 +16,8 @@ from benchmarks.collector import CONNECTIONS, GRANIAN, serving
 from benchmarks.collector_load.bodies import fresh_reports, load_study, put_request
 from benchmarks.collector_load.generator import run_load
 from benchmarks.collector_load.servers import TICKS, TOKEN, Server
+from collector.issuer.signing import load_key, new_pair, sign
 from collector.reports.rules import Rules
-from collector.tickets.signing import load_key, new_pair, sign
 from ldp_client.core.tokens import Asking, challenge_of, draw, header_of
 from ldp_client.documents.canonical import to_base64
 from schemas import Study

@@ -40,7 +40,7 @@ from collector.reports.rules import RuleBook, Rules
 from collector.reports.writer import Change, Work, Writer
 from collector.settings import TOKEN_VARIABLE, Settings, server_settings
 from collector.studies import CurrentStudies
-from collector.tickets.issue import refuse_issuers
+from collector.tickets.codes import refuse_issuers
 from ldp_client.documents.errors import InputError
 from schemas import Study
 

@@ -30,8 +30,7 @@ from collector.models import Base, UpkeepRow
 from collector.problems import UNAVAILABLE, ProblemError
 from collector.retention import delete_overdue, kept_of
 from collector.store import PARENT, insert_new, partition_names
-from collector.tickets import issue
-from collector.tickets.codes import delete_used_tickets
+from collector.tickets import codes
 from ldp_client.documents.errors import InputError, LdpkitError
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ class Upkeep:
             # Uploads and withdrawals wait: they must not look for a row while it is moved.
             store.locked_study(session, study_id)
             try:
-                delete_used_tickets(session, number, self._secret)
+                codes.delete_used_tickets(session, number, self._secret)
             except InputError as error:
                 left_out[study_id] = str(error)
         # 3. Write the reports in the order of their ids.
@@ -168,7 +167,7 @@ class Upkeep:
             store.date_back(session, today + A_DAY, today)
         # SQLite keeps tickets and reports in the order of their keys.
         if self._database.file is None:
-            issue.write_again(session)
+            codes.write_again(session)
             session.execute(text(WRITE_AGAIN), {"since": since, "today": today, "all": with_today})
         return left_out
 

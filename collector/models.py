@@ -45,7 +45,7 @@ class StudyRow(Base):
 class CollectorRow(Base):
     """The only row.
 
-    is_copy: whether the database is a backup, which lacks later tokens: see tickets/issue.py.
+    is_copy: whether the database is a backup, which lacks later tokens: see issuer/issue.py.
     """
 
     __tablename__ = "collector"

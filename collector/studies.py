@@ -27,8 +27,7 @@ from collector.problems import (
     deleted_study,
     unknown_study,
 )
-from collector.tickets.codes import has_tickets
-from collector.tickets.issue import is_issuers
+from collector.tickets.codes import has_tickets, is_issuers
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.signed import Signature, signed_json
 from schemas import Study

@@ -17,12 +17,12 @@ from datetime import date, timedelta
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Table, delete, exists, func, insert, select, update
+from sqlalchemy import Table, delete, exists, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from collector import audit_log, store
 from collector.keys import hash_key, new_word
-from collector.models import SpentRow, StudyRow, TicketRow
+from collector.models import SpentRow, StudyRow, TicketKeyRow, TicketRow
 from collector.store import IDS_PER_STATEMENT, STUDIES, insert_new
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AnswerError, InputError
@@ -288,3 +288,31 @@ def delete_used_tickets(session: Session, study: int, secret: bytes) -> int:
     spend(session, study, map(fresh.mark, carried.keys() - set(used)))
     session.execute(update(STUDIES).where(STUDIES.c.number == study).values(spending=fresh.stored))
     return len(used)
+
+
+def is_issuers(session: Session) -> bool:
+    """Return True for an issuer's database: with reports it could join them with people."""
+    return session.scalars(select(TicketKeyRow.study).limit(1)).first() is not None
+
+
+def refuse_issuers(session: Session) -> None:
+    """Raise InputError for an issuer's database."""
+    if is_issuers(session):
+        raise InputError(
+            "this database is an issuer's: start it with `ldpkit serve --as issuer`; a collector needs "
+            "another one, from `ldpkit init`",
+            code="database.is_issuers",
+        )
+
+
+def write_again(session: Session) -> None:
+    """Rewrite used tickets in PostgreSQL: their place, and the transaction, show when each was used."""
+    if session.scalars(select(TicketRow.hash).where(TicketRow.request.is_not(None)).limit(1)).first():
+        # A concurrent request would not find a row that is being moved.
+        session.execute(text("LOCK TABLE tickets IN ACCESS EXCLUSIVE MODE"))
+        session.execute(
+            text(
+                "WITH moved AS (DELETE FROM tickets WHERE request IS NOT NULL RETURNING *) "
+                "INSERT INTO tickets SELECT * FROM moved ORDER BY study, hash"
+            )
+        )

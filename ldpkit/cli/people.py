@@ -51,7 +51,7 @@ public_option = click.option(
 
 def read_people(path: str) -> list[Person]:
     """Return the people whom a file names. Raises InputError."""
-    from collector.tickets.issue import looks
+    from collector.issuer.issue import looks
 
     # 1. Read the table.
     try:

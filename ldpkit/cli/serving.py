@@ -99,7 +99,7 @@ def _node(settings: Settings) -> Flask:
 
 def _issuer(settings: Settings) -> Flask:
     # As in `_node`.
-    from collector.tickets.app import create_issuer_app
+    from collector.issuer.app import create_issuer_app
 
     return create_issuer_app(settings)
 

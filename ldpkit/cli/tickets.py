@@ -253,9 +253,9 @@ def _status(body: Any) -> tuple[dict[str, Any], list[str]]:
 )
 def resume(unused: str) -> None:
     """Let a database that was restored from a backup give tokens again."""
+    from collector.issuer.issue import accept_copy
     from collector.migrations import opened
     from collector.settings import Settings
-    from collector.tickets.issue import accept_copy
 
     settings = Settings.load()
     with opened(settings.database, settings.lock_timeout) as database, database.write() as session:

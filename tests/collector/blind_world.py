@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from collector.app import create_app
 from collector.db import Database
+from collector.issuer import issue
+from collector.issuer.issue import Person
 from collector.migrations import make
-from collector.tickets import issue
-from collector.tickets.issue import Person
 from ldp_client import Direct
 from ldp_client.device import outbox
 from ldp_client.device.http import Answer

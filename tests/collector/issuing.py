@@ -10,11 +10,11 @@ from functools import cache
 import pytest
 
 from collector.db import Database
+from collector.issuer import issue
+from collector.issuer.app import create_issuer_app
+from collector.issuer.issue import Person
+from collector.issuer.signing import new_pair
 from collector.migrations import make
-from collector.tickets import issue
-from collector.tickets.app import create_issuer_app
-from collector.tickets.issue import Person
-from collector.tickets.signing import new_pair
 from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.channel import TokenKey

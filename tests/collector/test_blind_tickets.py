@@ -11,8 +11,8 @@ import random
 
 import pytest
 
-from collector.tickets import issue
-from collector.tickets.issue import Person
+from collector.issuer import issue
+from collector.issuer.issue import Person
 from ldp_client.core.tokens import token_in
 from ldp_client.device import sending
 from schemas import Study

@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateNumbers
 from sqlalchemy import delete
 
 from collector import create_app
+from collector.issuer import app as issuer_app
+from collector.issuer import issue, signing
 from collector.models import TicketKeyRow
-from collector.tickets import app as issuer_app
-from collector.tickets import issue, signing
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.errors import InputError

@@ -16,9 +16,9 @@ from sqlalchemy import text
 from collector import server, wal
 from collector.daily import Days
 from collector.db import Database, sqlite_file
+from collector.issuer import issue
+from collector.issuer.issue import Person
 from collector.migrations import check, make
-from collector.tickets import issue
-from collector.tickets.issue import Person
 from ldp_client.core.tokens import REQUEST_BYTES, TYPE
 from ldp_client.documents.errors import InputError
 from tests.collector.commands import main_on, operate, run

@@ -12,13 +12,13 @@ from sqlalchemy import event
 
 from collector import store
 from collector.db import Database
+from collector.issuer.app import answer
+from collector.issuer.issue import Person
 from collector.problems import ProblemError
 from collector.reports import intake
 from collector.reports.rules import RuleBook
 from collector.reports.writer import Upload
-from collector.tickets.app import answer
 from collector.tickets.codes import SPENT
-from collector.tickets.issue import Person
 from ldp_client.core.tokens import header_of
 from tests.collector.conftest import TODAY, ensure_database
 from tests.collector.issuing import Office, invited

@@ -10,10 +10,10 @@ from jsonschema import Draft202012Validator
 
 from collector.api.health import OPERATIONS
 from collector.api.openapi import SCHEMAS
+from collector.issuer.app import OPERATIONS as ISSUER_OPERATIONS
 from collector.nodes.app import OPERATIONS as NODE_OPERATIONS
 from collector.oblivious import GatewayKeys
 from collector.reports.uploads import MOST_REPORTS
-from collector.tickets.app import OPERATIONS as ISSUER_OPERATIONS
 from tests.kit.programs import need
 
 

@@ -12,14 +12,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 from unicodedata import category, normalize
 
-from sqlalchemy import CursorResult, Delete, Update, delete, func, or_, select, text, update
+from sqlalchemy import CursorResult, Delete, Update, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from collector import audit_log, store
+from collector.issuer.signing import new_pair
 from collector.models import CollectorRow, DocumentRow, TicketKeyRow, TicketRow
 from collector.store import IDS_PER_STATEMENT
 from collector.tickets.codes import new_tickets
-from collector.tickets.signing import new_pair
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import InputError
@@ -94,21 +94,6 @@ def _changed(session: Session, statement: Update | Delete) -> int:
     """Execute a statement, and return how many rows it changed."""
     statement = statement.execution_options(synchronize_session=False)
     return int(cast("CursorResult[Any]", session.execute(statement)).rowcount)
-
-
-def is_issuers(session: Session) -> bool:
-    """Return True for an issuer's database: with reports it could join them with people."""
-    return session.scalars(select(TicketKeyRow.study).limit(1)).first() is not None
-
-
-def refuse_issuers(session: Session) -> None:
-    """Raise InputError for an issuer's database."""
-    if is_issuers(session):
-        raise InputError(
-            "this database is an issuer's: start it with `ldpkit serve --as issuer`; a collector needs "
-            "another one, from `ldpkit init`",
-            code="database.is_issuers",
-        )
 
 
 def refuse_reports(session: Session) -> None:
@@ -294,16 +279,3 @@ def names_of(session: Session, study_id: str) -> list[Named]:
 def shown(public: Mapping[str, str]) -> str:
     """Return a stratum in words."""
     return ", ".join(f"{name}={value}" for name, value in public.items()) or "everybody"
-
-
-def write_again(session: Session) -> None:
-    """Rewrite used tickets in PostgreSQL: their place, and the transaction, show when each was used."""
-    if session.scalars(select(TicketRow.hash).where(TicketRow.request.is_not(None)).limit(1)).first():
-        # A concurrent request would not find a row that is being moved.
-        session.execute(text("LOCK TABLE tickets IN ACCESS EXCLUSIVE MODE"))
-        session.execute(
-            text(
-                "WITH moved AS (DELETE FROM tickets WHERE request IS NOT NULL RETURNING *) "
-                "INSERT INTO tickets SELECT * FROM moved ORDER BY study, hash"
-            )
-        )

@@ -25,6 +25,9 @@ from collector.api.parameters import TICKET_HEADER
 from collector.app import open_collector, settings_of
 from collector.clock import utc_today
 from collector.context import EXTENSION, current_collector
+from collector.issuer import issue
+from collector.issuer.issue import Person
+from collector.issuer.signing import FaultError, load_key, sign
 from collector.keys import Role, hash_key
 from collector.limiter import log_throttled
 from collector.models import TicketKeyRow, TicketRow
@@ -40,9 +43,6 @@ from collector.problems import (
     ProblemError,
 )
 from collector.settings import Settings
-from collector.tickets import issue
-from collector.tickets.issue import Person
-from collector.tickets.signing import FaultError, load_key, sign
 from ldp_client.core.tokens import REQUEST_BYTES, REQUEST_TYPE, RESPONSE_TYPE, TYPE, short_id_of, to_base64url
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.errors import InputError
