@@ -6,8 +6,6 @@ import sqlite3
 import stat
 from contextlib import suppress
 
-from ldp_client.words.text import say
-
 LAYOUT = 10
 LEDGER_NAME = "ledger.sqlite3"
 LOCK_NAME = "lock.sqlite3"
@@ -15,7 +13,7 @@ LOCK_NAME = "lock.sqlite3"
 UNFINISHED = ".ldpkit-"
 # The tables whose rows belong to an origin.
 TABLES = ("reports", "spent", "permanent", "answered", "consents")
-OWNER_ONLY = 0o700
+OWNER_ONLY = 0o600
 OTHERS = 0o077
 
 _making = _thread.allocate_lock()
@@ -89,7 +87,7 @@ def make_private_file(path: str) -> None:
     the same reason no other thread locks the file while it is created.
     """
     with _making, suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY & ~0o111))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
 
 
 def holds_device(folder: str) -> bool:
@@ -105,21 +103,7 @@ def holds_others(folder: str) -> bool:
 
 
 def keep_private(path: str) -> None:
-    """Restrict a device's file or folder to its owner, and warn (logger "ldpkit") if others had access.
-
-    A folder that is shared on purpose (sticky, such as /tmp) stays shared, and so does a folder with other
-    files.
-    """
-    if os.name != "posix" or not os.path.exists(path):
-        return
-    before = stat.S_IMODE(os.stat(path).st_mode)
-    if not before & OTHERS:
-        return
-    with suppress(OSError):
-        if not before & stat.S_ISVTX and not (os.path.isdir(path) and holds_others(path)):
-            os.chmod(path, before & OWNER_ONLY)
-    is_open = stat.S_IMODE(os.stat(path).st_mode) & OTHERS
-    import logging  # only when needed: it costs more than all else that a device loads
-
-    key = "device.others_can_read" if is_open else "device.others_could_read"
-    logging.getLogger("ldpkit").warning("%s", say(key, path=path))
+    """Restrict a device's file to its owner, whatever a copy or an installer made of its mode."""
+    if os.name == "posix" and os.path.exists(path) and stat.S_IMODE(os.stat(path).st_mode) & OTHERS:
+        with suppress(OSError):
+            os.chmod(path, OWNER_ONLY)

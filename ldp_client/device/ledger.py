@@ -183,7 +183,7 @@ class Ledger:
         for path in (self.path, os.path.join(folder, LOCK_NAME)):
             if os.path.islink(path):  # planted there, it would lead writes and a new mode to another file
                 raise LedgerError.say("device.ledger_link", path=path)
-        for path in (folder, self.path, os.path.join(folder, LOCK_NAME)):
+        for path in (self.path, os.path.join(folder, LOCK_NAME)):
             keep_private(path)
         if not os.path.exists(self.path):
             self._create()
