@@ -33,7 +33,11 @@ typedef enum ldp_result {
     LDP_ERROR_RANDOM_SHORT = -2,  /**< The source gave fewer or more bytes than asked. */
     LDP_ERROR_RANDOM_BROKEN = -3, /**< The source repeats itself. Do not use this device for private answers. */
     LDP_ERROR_MEMORY = -4,        /**< A memoized question needs its permanent answer: see ldp_draw_memoized. */
-    LDP_ERROR_QUESTION = -5,      /**< A table was not written by `ldpkit compile` for this version of the core. */
+    LDP_ERROR_ANSWERED = -5,      /**< A question was answered before, or a memoized one in this version. */
+    LDP_ERROR_BUDGET = -6,        /**< The answers would exceed the lifetime budget of epsilon or delta. */
+    LDP_ERROR_JOURNAL = -7,       /**< The journal is damaged, or of another layout. Do not answer with it. */
+    LDP_ERROR_STORAGE = -8,       /**< A callback failed. Open the ledger again before its next use. */
+    LDP_NOTHING = 1,              /**< No report waits. */
 } ldp_result;
 
 /* ---- Random bytes ------------------------------------------------------------------------------------------- */
@@ -194,7 +198,10 @@ typedef struct ldp_question {
     const uint32_t *ends;        /**< The weights of the blocks, added up. */
     uint32_t blocks;
     uint8_t signs;         /**< k, the products in a report. */
-    const unsigned char *memory_key; /**< Of a memoized question: 32 bytes that name its words and its noise. */
+    const unsigned char *key;    /**< 16 bytes that name the collector, the study and the question. */
+    const unsigned char *memory; /**< Of a memoized question: 16 bytes that name its words and its noise. */
+    uint64_t epsilon;            /**< Its cost in units of 2^-32 nats, rounded up. */
+    uint64_t delta;              /**< Its cost in units of 2^-63, rounded up. */
 } ldp_question;
 
 /* ---- Payloads ------------------------------------------------------------------------------------------------ */
@@ -220,8 +227,8 @@ ldp_result ldp_check(const ldp_question *question, const ldp_value *values, uint
  * @param random   a started source.
  * @param work     scratch memory of `work_words` words, wiped afterwards; may be null if `work_words` is 0.
  * @param payload  receives `payload_size` bytes.
- * @return LDP_OK; LDP_ERROR_ANSWER, before the first byte is read; LDP_ERROR_MEMORY for a memoized question; an error of
- *         the source, after which `payload` holds zeros.
+ * @return LDP_OK; LDP_ERROR_ANSWER, before the first byte is read; LDP_ERROR_MEMORY for a memoized question; an error
+ *         of the source, after which `payload` holds zeros.
  */
 ldp_result ldp_draw(const ldp_question *question, const ldp_value *values, ldp_random *random, uint64_t *work,
                     unsigned char *payload);
@@ -250,7 +257,7 @@ ldp_result ldp_draw_permanent(const ldp_question *question, const ldp_value *val
 ldp_result ldp_draw_memoized(const ldp_question *question, const unsigned char *permanent, ldp_random *random,
                              unsigned char *payload);
 
-/* ---- Reports ------------------------------------------------------------------------------------------------- */
+/* ---- Encodings ------------------------------------------------------------------------------------------------ */
 
 /** Bytes of a report's secret, and of its id. */
 #define LDP_SECRET_BYTES 16
@@ -289,6 +296,165 @@ size_t ldp_base64_size(size_t size);
  * @param id     receives 32 hexadecimal digits and a zero.
  */
 void ldp_report_id(const unsigned char secret[LDP_SECRET_BYTES], char id[LDP_ID_CHARACTERS]);
+
+/* ---- Reports ------------------------------------------------------------------------------------------------- */
+
+/** A public field, which leaves without noise. */
+typedef struct ldp_public {
+    const char *id;
+    const char *const *values; /**< Each value as JSON. */
+    uint32_t count;
+} ldp_public;
+
+/** One version of a study, as `ldpkit compile` writes it. */
+typedef struct ldp_study {
+    const char *id;
+    uint32_t version;
+    const char *digest;       /**< 64 hexadecimal digits. */
+    const unsigned char *key; /**< 16 bytes that name the collector and the study. */
+    const ldp_question *questions;
+    uint16_t question_count;
+    uint8_t sample_one_question;     /**< Whether a report answers one question, drawn at random. */
+    const ldp_public *public_fields; /**< By id; without those that a ticket carries. */
+    uint16_t public_count;
+    const char *head; /**< The report's text before its id. */
+    const char *tail; /**< Its text after payloads and public fields. */
+    uint32_t report_size;    /**< The bytes of every report, with the spaces behind it. */
+    uint32_t permanent_size; /**< The bytes of the permanent answers, each behind one byte. */
+    uint32_t work_words;     /**< The words that ldp_draw_report needs. */
+    uint32_t record_size;    /**< The bytes of a record that ldp_answer needs. */
+} ldp_study;
+
+/**
+ * Draws the report of one person's answers. Use ldp_answer unless the app has its own ledger.
+ *
+ * @param study     the study.
+ * @param values    the values of all questions, one question's fields after the other's.
+ * @param chosen    the index of each public field's value; may be null without public fields.
+ * @param random    a started source.
+ * @param work      `work_words` words, wiped afterwards.
+ * @param permanent `permanent_size` bytes: for each memoized question 1 and its permanent answer, or 0, and then this
+ *                  function draws it. Store them durably before the report leaves. May be null without such questions.
+ * @param secret    receives the right to delete the report. It must not leave the device.
+ * @param report    receives `report_size` bytes of JSON, without a zero at the end.
+ * @return as ldp_draw.
+ */
+ldp_result ldp_draw_report(const ldp_study *study, const ldp_value *values, const uint32_t *chosen, ldp_random *random,
+                           uint64_t *work, unsigned char *permanent, unsigned char secret[LDP_SECRET_BYTES],
+                           char *report);
+
+/* ---- The ledger: a device's memory, in an append-only journal ------------------------------------------------- */
+
+/**
+ * The app's storage: a file, or a region of flash. It holds one journal, which only grows.
+ *
+ * One process uses a journal at a time: the app holds a lock. The journal has secrets: keep it private, out of backups,
+ * and through updates. A deleted journal has forgotten its answers.
+ */
+typedef struct ldp_journal {
+    void *context; /**< Passed to the callbacks; may be null. */
+    /** Reads up to `size` bytes from `offset`. Returns how many; fewer only at the end; -1 for an error. */
+    int32_t (*read)(void *context, uint32_t offset, unsigned char *out, uint32_t size);
+    /** Appends bytes. Returns 0, or another number for an error; a part may then be written. */
+    int32_t (*append)(void *context, const unsigned char *bytes, uint32_t size);
+    /** Makes all that was appended durable: it survives a loss of power. Returns 0, or another number for an error. */
+    int32_t (*sync)(void *context);
+} ldp_journal;
+
+/** An open ledger. Its members are private, except the sums. */
+typedef struct ldp_ledger {
+    const ldp_journal *journal;
+    uint64_t epsilon, delta;           /**< What all answers of this device's life cost so far. */
+    uint64_t most_epsilon, most_delta; /**< The lifetime budget. */
+    uint32_t end, first;
+    uint8_t is_open;
+} ldp_ledger;
+
+/** What to send next: see ldp_next. */
+typedef struct ldp_parcel {
+    char id[LDP_ID_CHARACTERS];                /**< The report's id. */
+    uint8_t withdrawn;                         /**< 0: PUT the report. 1: DELETE it, with the secret. */
+    unsigned char secret[LDP_SECRET_BYTES];    /**< For LDPKit-Withdrawal, in hexadecimal digits. */
+    unsigned char study[16];                   /**< The study's key. */
+    uint32_t size;                             /**< The bytes of the report. */
+    uint32_t offset, next;                     /* private */
+} ldp_parcel;
+
+/**
+ * Opens a ledger: reads the journal, checks every record, and makes it durable.
+ *
+ * A record that was cut off by a loss of power is skipped: its report never left. The ledger keeps the smallest budget
+ * that was ever stated, unless `raise` is set.
+ *
+ * @param ledger  the ledger to open.
+ * @param journal the storage; it must outlive the ledger.
+ * @param epsilon the most that all answers of the device's life may cost, in units of 2^-32 nats.
+ * @param delta   the same of delta, in units of 2^-63.
+ * @param raise   1 only if the device's owner asked for a larger budget.
+ * @return LDP_OK, LDP_ERROR_JOURNAL or LDP_ERROR_STORAGE.
+ */
+ldp_result ldp_ledger_open(ldp_ledger *ledger, const ldp_journal *journal, uint64_t epsilon, uint64_t delta,
+                           int raise);
+
+/**
+ * Answers a study once: draws the report, and makes spend, report and permanent answers durable together.
+ *
+ * Ask for consent to this version before. The report waits until ldp_next returns it. Nothing was spent after an error,
+ * except perhaps after LDP_ERROR_STORAGE: open the ledger again, which tells.
+ *
+ * @param ledger the ledger.
+ * @param study  the study.
+ * @param values as in ldp_draw_report.
+ * @param chosen as in ldp_draw_report.
+ * @param random a started source.
+ * @param work   `work_words` words, wiped afterwards.
+ * @param record `record_size` bytes, wiped afterwards.
+ * @return LDP_OK; LDP_ERROR_ANSWER, LDP_ERROR_ANSWERED or LDP_ERROR_BUDGET before any noise is drawn;
+ *         LDP_ERROR_JOURNAL; LDP_ERROR_STORAGE; an error of the source.
+ */
+ldp_result ldp_answer(ldp_ledger *ledger, const ldp_study *study, const ldp_value *values, const uint32_t *chosen,
+                      ldp_random *random, uint64_t *work, unsigned char *record);
+
+/**
+ * Finds the next report that must be sent or deleted. A loop over all begins with a zeroed parcel:
+ * `for (ldp_parcel parcel = {.next = 0}; ldp_next(&ledger, &parcel) == LDP_OK;) …`
+ *
+ * @param ledger the ledger.
+ * @param parcel zeroed for the oldest report, or as the last call left it; receives what to send.
+ * @return LDP_OK; LDP_NOTHING if nothing waits; LDP_ERROR_STORAGE or LDP_ERROR_JOURNAL.
+ */
+ldp_result ldp_next(ldp_ledger *ledger, ldp_parcel *parcel);
+
+/**
+ * Reads a part of a report's bytes. They are the same at each attempt.
+ *
+ * @param ledger the ledger.
+ * @param parcel of ldp_next.
+ * @param start  the first byte.
+ * @param out    receives the bytes.
+ * @param size   how many; start + size is at most parcel->size.
+ * @return LDP_OK or LDP_ERROR_STORAGE.
+ */
+ldp_result ldp_report_bytes(ldp_ledger *ledger, const ldp_parcel *parcel, uint32_t start, unsigned char *out,
+                            uint32_t size);
+
+/**
+ * Notes durably that a parcel is done: the collector has stored, deleted or permanently refused the report.
+ *
+ * @param ledger the ledger.
+ * @param parcel of ldp_next.
+ * @return LDP_OK or LDP_ERROR_STORAGE.
+ */
+ldp_result ldp_done(ldp_ledger *ledger, const ldp_parcel *parcel);
+
+/**
+ * Withdraws all reports of a study, sent or not. The budget is not refunded, and no question is answered again.
+ *
+ * @param ledger the ledger.
+ * @param study  the study, in any version.
+ * @return LDP_OK or LDP_ERROR_STORAGE.
+ */
+ldp_result ldp_withdraw(ldp_ledger *ledger, const ldp_study *study);
 
 #ifdef __cplusplus
 }

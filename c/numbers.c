@@ -148,8 +148,9 @@ void ldp_draw_record(const ldp_question *question, const ldp_value *values, ldp_
     for (unsigned draw = 0; draw < draws; draw++, words += 8, points += 4) {
         int64_t exact = vector[i];
         if (statistics) exact = multiplied(exact * vector[j], i == j ? question->diagonal : question->off_diagonal);
-        uint64_t word = ldp_from_little(words, 8);
-        pack(exact + ldp_noise(&ldp_normal_law, word, (uint32_t)ldp_from_little(points, 4), random), payload + 4 * draw);
+        uint32_t point = (uint32_t)ldp_from_little(points, 4);
+        exact += ldp_noise(&ldp_normal_law, ldp_from_little(words, 8), point, random);
+        pack(exact, payload + 4 * draw);
         /* The next pair i ≤ j of statistics, the next entry of a record. */
         if (!statistics || j == last) j = ++i;
         else j++;

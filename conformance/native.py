@@ -76,7 +76,10 @@ class Table(ctypes.Structure):
         ("ends", ctypes.POINTER(ctypes.c_uint32)),
         ("blocks", ctypes.c_uint32),
         ("signs", ctypes.c_uint8),
-        ("memory_key", ctypes.POINTER(ctypes.c_ubyte)),
+        ("key", ctypes.POINTER(ctypes.c_ubyte)),
+        ("memory", ctypes.POINTER(ctypes.c_ubyte)),
+        ("epsilon", ctypes.c_uint64),
+        ("delta", ctypes.c_uint64),
     )
 
 
@@ -102,7 +105,7 @@ def table_of(question: Question) -> Table:
         ("entries", Pair),
         ("products", Pair),
         ("ends", ctypes.c_uint32),
-        ("memory_key", ctypes.c_ubyte),
+        ("memory", ctypes.c_ubyte),
     ):
         if name in stated:
             stated[name] = _array(kind, stated[name])
@@ -166,7 +169,7 @@ class Port:
         ):
             # An array of values has one for each field.
             return {"refused": question.id, "bytes": 0}
-        values = self._values(question, answer)
+        values = self.values_of(question, answer)
         wrong = ctypes.c_uint16()
         if self.core.ldp_check(ctypes.byref(table), values, ctypes.byref(wrong)):
             field = (
@@ -218,7 +221,8 @@ class Port:
         return self.tables[key]
 
     @staticmethod
-    def _values(question: Question, answer: Any) -> Any:
+    def values_of(question: Question, answer: Any) -> Any:
+        """Return an array of the `ldp_value`s of an answer, or of a record's fields."""
         if question.ask != "record":
             return (Value * 1)(value_of(answer, question.choices, question.refusal))
         values = []

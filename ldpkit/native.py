@@ -15,6 +15,7 @@ from ldp_client.documents.rules import power_of_two
 # The core adds squares of 128 fields in 64 bits.
 LARGEST_UNIT = 1 << 28
 CONSTANT = 0xFFFF
+KEY_BYTES = 16
 SIMPLE = {
     "randomized_response": "LDP_RANDOMIZED_RESPONSE",
     "oue": "LDP_OUE",
@@ -64,11 +65,10 @@ def question_table(question: Question) -> dict[str, Any]:
         table["fields"] = [{"id": question.id, "choices": len(question.choices)}]
         table |= _choices(mechanism)
     if question.repeats:
-        table["memory_key"] = _memory_key(question, table)
-    too_large = max(table.get(key, 0) for key in ("unit", "response_unit", "radius")) >= LARGEST_UNIT
-    if too_large or table.get("off_diagonal", 0) >> 64:
+        table["memory"] = _memory_of(question, table)
+    if table.get("unit", 0) >= LARGEST_UNIT or table.get("off_diagonal", 0) >> 64:
         raise InputError(
-            f"{question.id}: the norm does not fit into 64 bits. State bounds that give a norm near 1",
+            f"{question.id}: the norm is too small for integers of 64 bits: state a larger norm",
             code="compile.norm_unfit",
         )
     return {key: value for key, value in table.items() if value}
@@ -139,12 +139,12 @@ def _words(size: int) -> int:
     return (size + 7) // 8
 
 
-def _memory_key(question: Question, table: dict[str, Any]) -> list[int]:
-    """Return 32 bytes that name a memoized question's words and its permanent noise."""
+def _memory_of(question: Question, table: dict[str, Any]) -> list[int]:
+    """Return 16 bytes that name a memoized question's words and its permanent noise."""
     stated = {
         "text": question.full_text,
         "choices": len(question.choices) if question.numbered else list(question.choices),
         "mechanism": table["mechanism"],
         "threshold": table["threshold"],
     }
-    return list(hashlib.sha256(canonical_json(stated).encode()).digest())
+    return list(hashlib.sha256(canonical_json(stated).encode()).digest()[:KEY_BYTES])
