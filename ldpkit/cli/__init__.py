@@ -55,6 +55,7 @@ SECTIONS = {
         "plan": "planning:plan",
         "sign": "making:sign",
         "keygen": "making:keygen",
+        "compile": "compiling:compile_",
     },
     "Collect": {
         "init": "places:init",

@@ -1,0 +1,310 @@
+"""A study as source code for apps: `ldpkit compile study.json --to c|kotlin|swift`.
+
+An app ships one version of a study. Its integers are compiled in, because a device cannot tell whether
+thresholds that a collector sends add noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import string
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from ldp_client import mechanism_for
+from ldp_client.device.arguments import checked_url, origin_of
+from ldp_client.documents.canonical import canonical_json, to_base64
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.public import PublicField
+from ldp_client.documents.question import Question
+from ldp_client.documents.rational import Rational
+from ldp_client.documents.report import FORMAT
+from ldp_client.documents.study import Study
+from ldp_client.explain import describe
+from ldpkit.native import KEY_BYTES, question_table
+
+LANGUAGES = ("c", "kotlin", "swift")
+MOST_PUBLIC_VALUES = 1000
+EPSILON_BITS, DELTA_BITS = 32, 63
+# Of an answer's record in c/ledger.c: head, fixed part and checksum; each question.
+RECORD_BYTES, RECORD_QUESTION_BYTES = 8 + 94 + 8, 36
+ID_DIGITS = 32
+# Without question marks: two of them begin a trigraph.
+PLAIN = (string.ascii_letters + string.digits + " !#$%&'()*+,-./:;<=>@[]^_`{|}~").encode()
+
+
+def compile_study(study: Study, collector: str, language: str) -> dict[str, str]:
+    """Write a study as source code.
+
+    Args:
+        study: one version of a study.
+        collector: the base URL of its collector. Its origin and the study's id name the study in ledgers.
+        language: "c", "kotlin" or "swift".
+
+    Returns:
+        {file name: text}: the tables in C for every language, and a file of words for Kotlin or Swift.
+
+    Raises:
+        InputError: the core in C cannot answer the study; the error says what to use.
+    """
+    _refuse_unsupported(study)
+    base, _, _ = checked_url(collector)
+    name = "study_" + re.sub(r"\W", "_", study.id)
+    files = {f"{name}.h": _header(study, base, name)}
+    if language == "kotlin":
+        files[f"{_camel(name)}.kt"] = _app_words(study, base, f"object {_camel(name)}", KOTLIN)
+    if language == "swift":
+        files[f"{_camel(name)}.swift"] = _app_words(study, base, f"enum {_camel(name)}", SWIFT)
+    return files
+
+
+def _refuse_unsupported(study: Study) -> None:
+    """Raise InputError for what the core does not have."""
+    channel = study.channel
+    kept = any(question.repeats for question in study.questions)
+    if study.protocol is not None:
+        what, instead = "secure sums", "use the Python library"
+    elif channel is not None and channel.tickets is not None:
+        what, instead = "blind tickets", "use direct tickets, or the Python or JavaScript library"
+    elif channel is not None:
+        what, instead = "batches", "use the Python or JavaScript library"
+    elif study.sample_one_question and kept:
+        what, instead = "memoized questions in a study that samples one question", "ask all questions"
+    elif any(field.size > MOST_PUBLIC_VALUES for field in study.public):
+        what, instead = f"public fields with more than {MOST_PUBLIC_VALUES} values", "use a larger step"
+    else:
+        return
+    raise InputError(f"the core in C has no {what}: {instead}", code="compile.unsupported")
+
+
+def _key(*names: str) -> list[int]:
+    """Return 16 bytes that name a study, or a question of it."""
+    return list(hashlib.sha256("\0".join(("ldpkit.ledger/1", *names)).encode()).digest()[:KEY_BYTES])
+
+
+def _units(number: Rational, bits: int) -> int:
+    """Return a cost in units of 2**-bits, rounded up."""
+    return -(-(number.numerator << bits) // number.denominator)
+
+
+def _carried(study: Study) -> list[PublicField]:
+    """Return the public fields that a report states, in the order of its text."""
+    return sorted((field for field in study.public if not field.from_ticket), key=lambda field: field.id)
+
+
+def _header(study: Study, base: str, name: str) -> str:
+    """Return the study's tables in C."""
+    origin = origin_of(base)
+    lines = [f"/* {_comment(study.title)}", " *"]
+    lines += [f" * {_comment(line)}" for line in describe(study)]
+    lines += [" *", " * Written by `ldpkit compile`: do not change. Include it in one source file. */"]
+    lines += [
+        f"#ifndef LDPKIT_{name.upper()}_H",
+        f"#define LDPKIT_{name.upper()}_H",
+        "",
+        '#include "ldpkit.h"',
+        "",
+    ]
+    lines += [f"#define {name.upper()}_URL {_text(_url(study, base))}"]
+    lines += [f"#define {name.upper()}_OPENS {_text(study.opens or '')}"]
+    lines += [f"#define {name.upper()}_CLOSES {_text(study.closes or '')}", ""]
+    tables = []
+    for question in study.questions:
+        declared, table = _question(question, origin, study.id)
+        lines += declared
+        tables.append(table)
+    lines += [f"static const ldp_question {name}_questions[] = {{"]
+    lines += [f"    {{{table}}}," for table in tables] + ["};", ""]
+    carried = _carried(study)
+    for field in carried:
+        values = [json.dumps(field.value(index), ensure_ascii=False) for index in range(field.size)]
+        texts = ", ".join(map(_text, values))
+        lines.append(f"static const char *const {name}_public_{_c(field.id)}[] = {{{texts}}};")
+    if carried:
+        rows = ", ".join(
+            f"{{{_text(field.id)}, {name}_public_{_c(field.id)}, {field.size}}}" for field in carried
+        )
+        lines += [f"static const ldp_public {name}_public[] = {{{rows}}};", ""]
+    lines += _words(study, name)
+    members = _study_members(study, origin, name, carried)
+    lines += [
+        f"static const ldp_study {name} = {{",
+        *(f"    .{key} = {value}," for key, value in members.items()),
+    ]
+    return "\n".join([*lines, "};", "", "#endif", ""])
+
+
+def _study_members(study: Study, origin: str, name: str, carried: list[PublicField]) -> dict[str, Any]:
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    tables = [question_table(question) for question in study.questions]
+    kept = [mechanisms[question.id].payload_size + 1 for question in study.questions if question.repeats]
+    permanent, size = (
+        sum(kept),
+        _report_size(study, {key: mechanisms[key].payload_size for key in mechanisms}, carried),
+    )
+    work = max((table["payload_size"] + 7) // 8 + table.get("work_words", 0) for table in tables)
+    tail = canonical_json({"study": study.id, "version": study.version})
+    members = {
+        "id": _text(study.id),
+        "version": study.version,
+        "digest": _text(study.digest),
+        "key": _bytes(_key(origin, study.id)),
+        "questions": f"{name}_questions",
+        "question_count": len(tables),
+        "sample_one_question": int(study.sample_one_question),
+        "head": _text(f'{{"digest":"{study.digest}","format":"{FORMAT}","id":"'),
+        "tail": _text("," + tail[1:]),
+        "report_size": size,
+        "permanent_size": permanent,
+        "work_words": work,
+        "record_size": RECORD_BYTES + RECORD_QUESTION_BYTES * len(tables) + permanent + size,
+    }
+    if carried:
+        members |= {"public_fields": f"{name}_public", "public_count": len(carried)}
+    return members
+
+
+def _report_size(study: Study, sizes: dict[str, int], carried: list[PublicField]) -> int:
+    """Return the bytes of every report of the study."""
+    payloads = {key: to_base64(bytes(size)) for key, size in sizes.items()}
+    if study.sample_one_question:
+        longest = max(payloads, key=lambda key: len(key) + len(payloads[key]))
+        payloads = {longest: payloads[longest]}
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "id": "0" * ID_DIGITS,
+        "study": study.id,
+        "version": study.version,
+        "digest": study.digest,
+        "payloads": payloads,
+    }
+    if carried:
+        document["public"] = {field.id: "" for field in carried}
+    # An empty value has its two quotes.
+    return len(canonical_json(document)) + sum(field.longest - 2 for field in carried)
+
+
+def _question(question: Question, origin: str, study: str) -> tuple[list[str], str]:
+    """Return a question's arrays, and the members of its `ldp_question`."""
+    table, name = question_table(question), f"question_{_c(question.id)}"
+    lines, fields = [], []
+    for field in table.pop("fields"):
+        if field.get("cuts"):
+            cuts = ", ".join(value.hex() for value in field["cuts"])
+            lines.append(f"static const double {name}_{_c(field['id'])}_cuts[] = {{{cuts}}};")
+        numbers = f"{field.get('choices', 0)}, {field.get('low', 0.0).hex()}, {field.get('high', 0.0).hex()}"
+        cuts = f"{name}_{_c(field['id'])}_cuts" if field.get("cuts") else "0"
+        fields.append(f"{{{_text(field['id'])}, {numbers}, {cuts}}}")
+    lines.append(f"static const ldp_field {name}_fields[] = {{{', '.join(fields)}}};")
+    table |= {"id": _text(question.id), "fields": f"{name}_fields", "field_count": len(fields)}
+    for key, kind in (("entries", "ldp_entry"), ("products", "ldp_product"), ("ends", "uint32_t")):
+        if key in table:
+            values = [f"{{{value[0]}, {value[1]}}}" if key != "ends" else str(value) for value in table[key]]
+            lines.append(f"static const {kind} {name}_{key}[] = {{{', '.join(values)}}};")
+            table[key] = f"{name}_{key}"
+    privacy, stated = mechanism_for(question).privacy, question.mechanism
+    costs = {"epsilon": EPSILON_BITS, "delta": DELTA_BITS}
+    for cost, bits in costs.items():
+        table[cost] = max(_units(getattr(privacy, cost), bits), _units(getattr(stated, cost), bits))
+    table["key"] = _bytes(_key(origin, study, question.id))
+    if question.repeats:
+        table["memory"] = _bytes(table["memory"])
+    for key, value in table.items():
+        if isinstance(value, int) and value >> 31:
+            table[key] = f"UINT64_C({value})"
+    return lines, ", ".join(f".{key} = {value}" for key, value in table.items() if value)
+
+
+def _words(study: Study, name: str) -> list[str]:
+    """Return the words to show: what the study says of itself, and each question's text and labels."""
+    lines = [f"static const char *const {name}_about[] = {{{', '.join(map(_text, describe(study)))}, 0}};"]
+    texts = ", ".join(_text(question.full_text or question.id) for question in study.questions)
+    lines.append(f"static const char *const {name}_texts[] = {{{texts}, 0}};")
+    for question in study.questions:
+        labels = _labels(question)
+        if labels:
+            shown = ", ".join(map(_text, labels))
+            lines.append(f"static const char *const {name}_labels_{_c(question.id)}[] = {{{shown}, 0}};")
+    return [*lines, ""]
+
+
+def _app_words(study: Study, base: str, opening: str, members: Members) -> str:
+    """Return the study's words in an app's language; its tables are in the header."""
+    text, listed = members.text, members.listed
+    labels = [listed.format(_joined(text, _labels(question))) for question in study.questions]
+    shown = {
+        "about": _joined(text, describe(study)),
+        "questions": _joined(text, [question.id for question in study.questions]),
+        "texts": _joined(text, [question.full_text or question.id for question in study.questions]),
+        "labels": ", ".join(labels),
+    }
+    lines = [f"// {_comment(study.title)}. Written by `ldpkit compile`: do not change.", f"{opening} {{"]
+    lines.append(f"    {members.constant} url{members.of_text} = {text(_url(study, base))}")
+    for name, values in shown.items():
+        kind = members.of_lists if name == "labels" else members.of_list
+        lines.append(f"    {members.value} {name}{kind} = {listed.format(values)}")
+    return "\n".join([*lines, "}", ""])
+
+
+def _joined(text: Callable[[str], str], values: Iterable[str]) -> str:
+    return ", ".join(map(text, values))
+
+
+def _labels(question: Question) -> list[str]:
+    return [] if question.numbered else [str(label) for label in question.choices]
+
+
+def _url(study: Study, base: str) -> str:
+    """Return the address of the study's reports: a report's id follows."""
+    return f"{base}/v1/studies/{study.id}/reports/"
+
+
+def _c(identifier: str) -> str:
+    return re.sub(r"\W", "_", identifier)
+
+
+def _camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.replace("*/", "* /").split())
+
+
+def _bytes(values: list[int]) -> str:
+    """Return a C expression for constant bytes."""
+    return f"(const unsigned char[]){{{', '.join(map(str, values))}}}"
+
+
+def _text(text: str) -> str:
+    """Return a C string: UTF-8, in octal what is not plain ASCII, and what would end or escape it."""
+    return '"' + "".join(chr(byte) if byte in PLAIN else f"\\{byte:03o}" for byte in text.encode()) + '"'
+
+
+def _kotlin_text(text: str) -> str:
+    """Return a Kotlin string, whose escapes are those of JSON and of $."""
+    return json.dumps(text).replace("$", "\\$")
+
+
+def _swift_text(text: str) -> str:
+    """Return a Swift string: what JSON escapes by four digits, Swift escapes in braces."""
+    escaped = json.dumps(text, ensure_ascii=False)
+    return re.sub(r"\\u([0-9a-f]{4})", r"\\u{\1}", escaped).replace("\\b", "\\u{8}").replace("\\f", "\\u{c}")
+
+
+class Members(NamedTuple):
+    """How a language writes constants: keywords, types, lists and texts."""
+
+    constant: str
+    value: str
+    of_text: str
+    of_list: str
+    of_lists: str
+    listed: str
+    text: Callable[[str], str]
+
+
+KOTLIN = Members("const val", "val", "", ": List<String>", ": List<List<String>>", "listOf({})", _kotlin_text)
+SWIFT = Members("static let", "static let", "", ": [String]", ": [[String]]", "[{}]", _swift_text)

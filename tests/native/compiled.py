@@ -1,0 +1,206 @@
+"""Compiled studies and the ledger in C, called from Python, over a journal that loses power."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from conformance.native import CHOICE, CORE, FILL, NUMBER, RANDOM_BYTES, Value, compiled
+from ldp_client.documents.study import Study
+from ldpkit.compiling import compile_study
+
+COLLECTOR = "https://study.example.org/base"
+STORAGE = -8
+SYNC_STEPS = 200
+READ = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_ubyte), ctypes.c_uint32
+)
+APPEND = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes.c_ubyte), ctypes.c_uint32)
+SYNC = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+
+
+class Journal(ctypes.Structure):
+    """An `ldp_journal`."""
+
+    _fields_ = (("context", ctypes.c_void_p), ("read", READ), ("append", APPEND), ("sync", SYNC))
+
+
+class Ledger(ctypes.Structure):
+    """An `ldp_ledger`."""
+
+    _fields_ = (
+        ("journal", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("epsilon", "delta", "most_epsilon", "most_delta")),
+        ("end", ctypes.c_uint32),
+        ("first", ctypes.c_uint32),
+        ("is_open", ctypes.c_uint8),
+    )
+
+
+class Parcel(ctypes.Structure):
+    """An `ldp_parcel`."""
+
+    _fields_ = (
+        ("id", ctypes.c_char * 33),
+        ("withdrawn", ctypes.c_uint8),
+        ("secret", ctypes.c_ubyte * 16),
+        ("study", ctypes.c_ubyte * 16),
+        *((name, ctypes.c_uint32) for name in ("size", "offset", "next")),
+    )
+
+
+class CompiledStudy(ctypes.Structure):
+    """The members of an `ldp_study` that callers need."""
+
+    _fields_ = (
+        ("id", ctypes.c_char_p),
+        ("version", ctypes.c_uint32),
+        ("digest", ctypes.c_char_p),
+        ("key", ctypes.c_void_p),
+        ("questions", ctypes.c_void_p),
+        ("question_count", ctypes.c_uint16),
+        ("sample_one_question", ctypes.c_uint8),
+        ("public_fields", ctypes.c_void_p),
+        ("public_count", ctypes.c_uint16),
+        ("head", ctypes.c_char_p),
+        ("tail", ctypes.c_char_p),
+        *((name, ctypes.c_uint32) for name in ("report_size", "permanent_size", "work_words", "record_size")),
+    )
+
+
+def library_of(studies: dict[str, Study], folder: Path, fault: tuple[str, str] = ("", "")) -> ctypes.CDLL:
+    """Compile the core with studies: `name()` of the library returns the address of each.
+
+    fault: a text of ledger.c, and what replaces it.
+    """
+    sources = folder / "sources"
+    sources.mkdir()
+    for file in (*CORE.glob("*.c"), *CORE.glob("*.h")):
+        (sources / file.name).write_text(file.read_text())
+    if fault[0]:
+        ledger = (CORE / "ledger.c").read_text()
+        assert ledger.count(fault[0]) == 1
+        (sources / "ledger.c").write_text(ledger.replace(*fault))
+    for name, study in studies.items():
+        (header,) = compile_study(study, COLLECTOR, "c").items()
+        (sources / f"{name}.h").write_text(header[1])
+        table = header[0].removesuffix(".h")
+        shown = f"(void){table}_about; (void){table}_texts;"
+        (sources / f"study_{name}.c").write_text(
+            f'#include "{name}.h"\nconst ldp_study *{name}(void);\n'
+            f"const ldp_study *{name}(void) {{ {shown} return &{table}; }}\n"
+        )
+    core = ctypes.CDLL(str(compiled(folder, sources, ("-std=c99", "-O2", "-Wall", "-Wno-unused-variable"))))
+    for name in studies:
+        getattr(core, name).restype = ctypes.POINTER(CompiledStudy)
+    return core
+
+
+def source(seed: int) -> Any:
+    """A callback that gives other bytes each time."""
+    stream = Random(seed)
+
+    def fill(_context: int, out: Any, size: int) -> int:
+        ctypes.memmove(out, stream.randbytes(size), size)
+        return size
+
+    return FILL(fill)
+
+
+def values_of(answers: list[Any]) -> Any:
+    """`ldp_value`s: floats are numbers, integers the indices of choices."""
+    made = [Value(NUMBER, 0, part) if isinstance(part, float) else Value(CHOICE, part, 0) for part in answers]
+    return (Value * len(made))(*made)
+
+
+class Storage:
+    """A journal in memory. `fuse`: before how many more steps the device dies, and then does nothing more.
+
+    An append has a step for each byte, a sync has 200: it often dies there. `durable`: how many bytes survive
+    a loss of power.
+    """
+
+    def __init__(self) -> None:
+        self.bytes, self.durable = bytearray(), 0
+        self.fuse: int | None = None
+        self.journal = Journal(None, READ(self._read), APPEND(self._append), SYNC(self._sync))
+
+    def _burn(self, steps: int) -> int:
+        if self.fuse is None:
+            return steps
+        left = min(steps, self.fuse)
+        self.fuse -= left
+        return left
+
+    def _read(self, _context: int, offset: int, out: Any, size: int) -> int:
+        part = bytes(self.bytes[offset : offset + size])
+        ctypes.memmove(out, part, len(part))
+        return len(part)
+
+    def _append(self, _context: int, data: Any, size: int) -> int:
+        written = self._burn(size)
+        self.bytes += ctypes.string_at(data, size)[:written]
+        return int(written < size)
+
+    def _sync(self, _context: int) -> int:
+        if self._burn(SYNC_STEPS) < SYNC_STEPS:
+            return 1
+        self.durable = len(self.bytes)
+        return 0
+
+    def lose_power(self, random: Random) -> None:
+        """Drop a part of what was not synced, and leave other bytes in its place at times."""
+        kept = random.randint(self.durable, len(self.bytes))
+        lost = len(self.bytes) - kept
+        del self.bytes[kept:]
+        if lost and random.random() < 0.3:
+            self.bytes += random.choice((bytes, random.randbytes))(random.randint(1, lost))
+
+
+class Device:
+    """A device that is started on a storage."""
+
+    def __init__(
+        self, core: ctypes.CDLL, storage: Storage, fill: Any, epsilon: float = 100, *, raised: int = 0
+    ) -> None:
+        self.core, self.storage, self.ledger = core, storage, Ledger()
+        self.random = (ctypes.c_ubyte * RANDOM_BYTES)()
+        self.fill = fill
+        core.ldp_random_begin_recorded(self.random, fill, None)
+        budget = (ctypes.c_uint64(int(epsilon * 2**32)), ctypes.c_uint64(1 << 62), raised)
+        self.opened = core.ldp_ledger_open(ctypes.byref(self.ledger), ctypes.byref(storage.journal), *budget)
+
+    def answer(self, name: str, answers: list[Any], chosen: list[int] = []) -> int:  # noqa: B006
+        """Call `ldp_answer`."""
+        study = getattr(self.core, name)()
+        work = (ctypes.c_uint64 * study.contents.work_words)()
+        record = (ctypes.c_ubyte * study.contents.record_size)()
+        public = (ctypes.c_uint32 * len(chosen))(*chosen)
+        call: Callable[..., int] = self.core.ldp_answer
+        result = call(ctypes.byref(self.ledger), study, values_of(answers), public, self.random, work, record)
+        assert not any(record)
+        assert not any(work)
+        return result
+
+    def parcels(self) -> list[tuple[str, int, bytes]]:
+        """Return (id, whether it is withdrawn, bytes) of all that waits."""
+        parcel, found = Parcel(), []
+        while self.core.ldp_next(ctypes.byref(self.ledger), ctypes.byref(parcel)) == 0:
+            body = (ctypes.c_ubyte * parcel.size)()
+            call = self.core.ldp_report_bytes
+            assert call(ctypes.byref(self.ledger), ctypes.byref(parcel), 0, body, parcel.size) == 0
+            found.append((parcel.id.decode(), parcel.withdrawn, bytes(body)))
+        return found
+
+    def done(self) -> int:
+        """Note that the first parcel is done."""
+        parcel = Parcel()
+        assert self.core.ldp_next(ctypes.byref(self.ledger), ctypes.byref(parcel)) == 0
+        return int(self.core.ldp_done(ctypes.byref(self.ledger), ctypes.byref(parcel)))
+
+    def withdraw(self, name: str) -> int:
+        """Call `ldp_withdraw`."""
+        return int(self.core.ldp_withdraw(ctypes.byref(self.ledger), getattr(self.core, name)()))

@@ -1,0 +1,157 @@
+"""`ldpkit compile`: a compiled study's report is Python's, and what the core lacks is refused."""
+
+import ctypes
+
+import pytest
+
+from conformance.native import FILL, RANDOM_BYTES, Port, Value
+from ldp_client import mechanism_for
+from ldp_client.answering import public_values, quantise_answers, report_of
+from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.study import Study
+from ldp_client.mechanisms.memoized import Remembering
+from ldpkit.cli import main
+from ldpkit.compiling import compile_study
+from tests import studies
+from tests.kit.programs import need
+from tests.native.compiled import COLLECTOR, library_of
+from tests.portable.make_vectors import PROTOCOL
+from tests.portable.stream import Stream
+from tests.portable.vector_channels import tokens
+from tests.portable.vector_records import summed_studies
+
+REGION = {"id": "region", "choices": ["north", 'the “south”\n"end"'], "text": "Where?"}
+AGE_GROUP = {"id": "band", "bounds": ["-0.5", "1"], "step": "0.25"}
+FROM_TICKET = {"id": "arm", "choices": ["a", "b"], "source": "ticket"}
+REFUSABLE = {**studies.NUMBER, "id": "income", "refusal": {"share": "0.5"}}
+ODD = 'quotes " and \\ and ??/ and */ and $x and é'
+STUDIES = {
+    "all_kinds": studies.document(*studies.ALL, *studies.NEWER, title=ODD),
+    "public": studies.document(studies.CHOICE, public=[REGION, AGE_GROUP, FROM_TICKET], purpose=ODD),
+    "sampled": studies.document(*studies.ALL, sample_one_question=True, id="a-b"),
+    "norms": studies.document(
+        {**studies.LINEAR, "norm": "1000"},
+        {**studies.LOGISTIC, "norm": "0.0011"},
+        {**studies.RECORD, "norm": "1000"},
+        {**studies.YES_NO_RECORD, "norm": "0.01"},
+    ),
+    "refusable": studies.document(REFUSABLE),
+}
+ANSWERS = {
+    **studies.ANSWERS,
+    **studies.NEWER_ANSWERS,
+    "income": None,
+    "region": REGION["choices"][1],
+    "band": "0.25",
+}
+CHOSEN = {"region": 1, "band": 3}
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory):
+    need("gcc")
+    return library_of(
+        {name: Study(text) for name, text in STUDIES.items()}, tmp_path_factory.mktemp("studies")
+    )
+
+
+def python_report(study, seed):
+    """The text of Python's report, and how many bytes it reads."""
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    for question in study.questions:
+        if question.repeats:
+            mechanisms[question.id] = Remembering(mechanisms[question.id], None)
+    asked = [*mechanisms, *(field.id for field in study.public if not field.from_ticket)]
+    answers = {name: ANSWERS[name] for name in asked}
+    stream = Stream(b"", seed)
+    quantised = quantise_answers(study, mechanisms, answers)
+    source = NotForRealAnswers(stream.read)
+    report = report_of(study, mechanisms, quantised, source, public_values(study, answers))
+    return report.to_json(), stream.taken
+
+
+def native_report(core, name, study, seed):
+    stream = Stream(b"", seed)
+
+    def fill(_context, out, size):
+        ctypes.memmove(out, stream.read(size), size)
+        return size
+
+    callback = FILL(fill)
+    random = (ctypes.c_ubyte * RANDOM_BYTES)()
+    core.ldp_random_begin_recorded(random, callback, None)
+    table = getattr(core, name)()
+    values = [
+        value for question in study.questions for value in Port.values_of(question, ANSWERS[question.id])
+    ]
+    chosen = [CHOSEN[field] for field in sorted(field.id for field in study.public if not field.from_ticket)]
+    work = (ctypes.c_uint64 * table.contents.work_words)()
+    permanent = (ctypes.c_ubyte * table.contents.permanent_size)()
+    secret, text = (ctypes.c_ubyte * 16)(), (ctypes.c_ubyte * table.contents.report_size)()
+    array, fields = (Value * len(values))(*values), (ctypes.c_uint32 * len(chosen))(*chosen)
+    assert core.ldp_draw_report(table, array, fields, random, work, permanent, secret, text) == 0
+    return bytes(text).decode(), stream.taken
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_report_is_the_same_as_in_python(core, name):
+    study = Study(STUDIES[name])
+    for seed in ("a", "b", "c", "d"):
+        assert native_report(core, name, study, seed) == python_report(study, seed)
+
+
+MANY = {"id": "income", "bounds": ["0", "1000"], "step": "0.5"}
+UNSUPPORTED = {
+    "secure sums": studies.document(next(iter(summed_studies().values())), protocol=PROTOCOL),
+    "blind tickets": studies.document(channel=tokens()),
+    "batches": studies.document(channel={"batches": {"hours": 24}}),
+    "samples one question": studies.document(studies.MEMOIZED, studies.NUMBER, sample_one_question=True),
+    "more than 1000 values": studies.document(public=[MANY]),
+}
+
+
+@pytest.mark.parametrize("what", UNSUPPORTED)
+def test_study_beyond_the_core_is_refused(what):
+    with pytest.raises(InputError, match=what):
+        compile_study(Study(UNSUPPORTED[what]), COLLECTOR, "c")
+
+
+def test_norm_that_needs_more_than_64_bits_is_refused():
+    tiny = {**studies.with_epsilon(studies.RECORD, "20"), "norm": "0.0011"}
+    with pytest.raises(InputError, match="norm is too small"):
+        compile_study(Study(studies.document(tiny)), COLLECTOR, "c")
+
+
+@pytest.mark.parametrize(("language", "suffix"), [("kotlin", "kt"), ("swift", "swift")])
+def test_words_are_written_for_the_app(language, suffix):
+    files = compile_study(Study(STUDIES["public"]), COLLECTOR, language)
+    words = files[f"StudySurvey.{suffix}"]
+    assert "https://study.example.org/base/v1/studies/survey/reports/" in words
+    assert "student" in words
+    assert ("\\$x" in words) == (language == "kotlin")
+    assert (
+        files["study_survey.h"] == compile_study(Study(STUDIES["public"]), COLLECTOR, "c")["study_survey.h"]
+    )
+
+
+def test_command_writes_new_files(tmp_path, capsys):
+    study = tmp_path / "study.json"
+    study.write_text(Study(studies.document(studies.NUMBER)).to_json())
+    command = [
+        "compile",
+        str(study),
+        "--to",
+        "swift",
+        "--collector",
+        COLLECTOR,
+        "--out",
+        str(tmp_path / "app"),
+    ]
+    assert main(command) == 0
+    assert sorted(path.name for path in (tmp_path / "app").iterdir()) == [
+        "StudySurvey.swift",
+        "study_survey.h",
+    ]
+    assert main(command) == 3
+    assert "exists" in capsys.readouterr().err
