@@ -54,19 +54,12 @@ def checked(
         return Unchecked(FEW, against)
     after, observed = _together(found, kept)
     people = _people(found)
-    if prior is None:
+    if prior is None or is_public:
+        # The default prior of a public number is scaled to the number itself.
         return Predictive(random.random(after.shape), after, observed, people=people, against=against)
-    if is_public:
-        # A wide prior is far from what a fit expects, so it is compared with the number's own range.
-        pairs = _pairs(analysis, np.zeros_like(middles))
     found = [_compared(analysis, *pair, _one_chain(prior, 1), random, by) for pair in pairs]
-    if is_public:
-        kept = np.concatenate([one.kept for one in found])
-        if not kept.any():
-            return Unchecked(FEW, against)
-    before, came = _together(found, kept)
-    own = came if is_public else None
-    return Predictive(before, after, observed, people=people, before=own, against=against)
+    before, _ = _together(found, kept)
+    return Predictive(before, after, observed, people=people, against=against)
 
 
 def _one_chain(sites: Sites, axes: int) -> dict[str, Values]:

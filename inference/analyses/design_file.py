@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -95,8 +95,6 @@ def read_design(text: str | bytes) -> Design:
     _members(document, "the design", ("format", "columns"), ("prior", "title"))
     if document["format"] != FORMAT:
         raise InputError(f"the design's format must be {FORMAT!r}", code="design.wrong_format")
-    if not isinstance(document.get("title", ""), str):
-        raise InputError("the design's title must be text", code="design.title_not_text")
     columns = document["columns"]
     if not isinstance(columns, dict) or not columns:
         raise InputError("the design's columns must be {column: its design}", code="design.no_columns_stated")
@@ -112,7 +110,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _members(document: Any, where: str, needs: Sequence[str], may: Sequence[str] = ()) -> None:
+def _members(document: Any, where: str, needs: Sequence[str], may: Iterable[str] = ()) -> None:
     if not isinstance(document, dict):
         raise InputError(f"{where} must be an object, {{…}}", code="design.not_object")
     missing = [name for name in needs if name not in document]
@@ -128,8 +126,7 @@ def _members(document: Any, where: str, needs: Sequence[str], may: Sequence[str]
 
 def _column(name: str, document: Any) -> ColumnDesign:
     where = f"the design of {name}"
-    if not isinstance(document, dict):
-        raise InputError(f"{where} must be an object, {{…}}", code="design.column_not_object")
+    _members(document, where, (), document)
     rest = {key: value for key, value in document.items() if key not in ("answers", "reports", "ordered")}
     # 1. The design of all rows, or of each group; shares that are stated beside `matrices` are of all groups.
     stated, common = [{"rows": {}, **rest}], {}
@@ -199,15 +196,14 @@ def _labels(document: Mapping[str, Any], name: str, where: str) -> tuple[str, ..
     if name not in document:
         return ()
     value, where = document[name], f"{where}: {name}"
-    if not isinstance(value, list) or not 2 <= len(value) <= MOST_ANSWERS:
+    texts = [str(one).strip() for one in value] if isinstance(value, list) else []
+    known = all(isinstance(one, str | int) and not isinstance(one, bool) for one in value or ())
+    labels = tuple(dict.fromkeys(text for text in texts if text))
+    if not 2 <= len(labels) <= MOST_ANSWERS or len(labels) < len(texts) or not known:
         raise InputError(
-            f"{where} must be a list of 2 to {MOST_ANSWERS} labels", code="design.labels_not_list"
+            f"{where} must be a list of 2 to {MOST_ANSWERS} different labels, none blank",
+            code="design.labels_invalid",
         )
-    labels = tuple(str(one).strip() for one in value)
-    if not all(isinstance(one, str | int) and not isinstance(one, bool) for one in value) or "" in labels:
-        raise InputError(f"{where} must be non-blank text", code="design.label_blank_or_not_text")
-    if len(set(labels)) < len(labels):
-        raise InputError(f"{where} has a label twice", code="design.duplicate_label")
     return labels
 
 
@@ -223,8 +219,7 @@ def _part(where: str, document: Mapping[str, Any], common: Mapping[str, Any]) ->
 
 def _component(where: str, document: Any) -> tuple[Mixture, str]:
     """Read a matrix, a named design or a mixture, with the people who behave otherwise, and describe it."""
-    if not isinstance(document, dict):
-        raise InputError(f"{where} must be an object, {{…}}", code="design.not_object")
+    _members(document, where, (), document)
     own = {key: value for key, value in document.items() if key not in BEHAVIOURS}
     if "matrix" in own:
         _members(own, where, ("matrix",))
@@ -344,17 +339,17 @@ def _refusing_names(where: str) -> Iterator[None]:
 
 
 def _matrix(where: str, value: Any) -> Rows:
-    if not isinstance(value, list) or not value or not all(isinstance(row, list) for row in value):
+    if (
+        not isinstance(value, list)
+        or not value
+        or not all(isinstance(row, list) and len(row) == len(value[0]) for row in value)
+    ):
         raise InputError(
-            f"{where}: matrix must be a list of lists, one for each answer", code="design.matrix_not_lists"
+            f"{where}: matrix must be a list of equally long lists, one for each answer",
+            code="design.matrix_not_lists",
         )
     rows = tuple(tuple(_probability(f"{where}: matrix", one) for one in row) for row in value)
     for place, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]):
-            raise InputError(
-                f"{where}: row {place} of the matrix has {len(row)} entries, row 1 {len(rows[0])}",
-                code="design.unequal_rows",
-            )
         # Probabilities that only round to 1, such as three times 0.3333, must be stated as fractions.
         if sum(row) != 1:
             raise InputError(
@@ -366,39 +361,32 @@ def _matrix(where: str, value: Any) -> Rows:
 
 def _probability(where: str, value: Any, whole: bool = False) -> Fraction:
     """Read a decimal or a fraction in a string. Raises InputError for a JSON number, because it is binary."""
-    if not isinstance(value, str):
-        raise InputError(
-            f'{where} must be a decimal or a fraction in quotes, such as "0.25" or "1/6"',
-            code="design.number_not_in_quotes",
-        )
+    text = value.strip() if isinstance(value, str) and len(value) <= MOST_DIGITS else ""
     try:
         # A power of ten may be a number that exhausts memory.
-        number = Fraction(value.strip() if len(value) <= MOST_DIGITS and "e" not in value.lower() else "")
+        number = Fraction("" if "e" in text.lower() else text)
     except (ValueError, ZeroDivisionError):
+        number = Fraction(-1)
+    if whole and not (number.denominator == 1 and 1 <= number <= MOST_CARDS):
         raise InputError(
-            f'{where} must be a decimal or a fraction, such as "0.25" or "1/6"',
-            code="design.not_decimal_or_fraction",
-        ) from None
-    if whole and (number.denominator != 1 or not 1 <= number <= MOST_CARDS):
-        raise InputError(
-            f"{where} must be a whole number from 1 to {MOST_CARDS}", code="design.cards_out_of_range"
+            f"{where} must be a whole number from 1 to {MOST_CARDS}, in quotes", code="design.not_cards"
         )
     if not whole and not 0 <= number <= 1:
-        raise InputError(f"{where} must be a probability, from 0 to 1", code="design.not_probability")
+        raise InputError(
+            f'{where} must be a probability in quotes, a decimal or fraction such as "0.25" or "1/6"',
+            code="design.not_probability",
+        )
     return number
 
 
 def _check(where: str, mixture: Mixture, answers: Sequence[str], reports: Sequence[str]) -> None:
     """Raise InputError if a design does not fit its labels, or is uninformative."""
     rows, columns = mixture.shape
-    if rows != len(answers):
+    if (rows, columns) != (len(answers), len(reports)):
         raise InputError(
-            f"{where}: the matrix has {rows} rows for {len(answers)} answers", code="design.wrong_row_count"
-        )
-    if columns != len(reports):
-        raise InputError(
-            f"{where}: the matrix has {columns} columns for {len(reports)} reports",
-            code="design.wrong_row_length",
+            f"{where}: the matrix has {rows} rows and {columns} columns, for {len(answers)} answers and "
+            f"{len(reports)} reports",
+            code="design.wrong_shape",
         )
     if all(len(set(matrix)) == 1 for matrix in mixture.leaves.values()):
         raise InputError(
