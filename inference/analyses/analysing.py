@@ -73,7 +73,12 @@ def analyse_table(
     averaged. The other arguments are as for `fit`.
     Raises InputError, with the reason, if the formula cannot be fitted.
     """
-    _check_sampling(seed, method, draws, chains)
+    # 1. Assemble the analysis, over the people whose shares are asked.
+    if method not in (None, *METHODS):
+        raise UsageError(
+            f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are", code="fit.unknown_method"
+        )
+    check_sampling(seed, draws, chains, method or "nuts")
     use_compile_cache()
     analysis = assemble(table, formula, priors, family)
     over = (population or Population()).checked(table)
@@ -81,10 +86,27 @@ def analyse_table(
     table = replace(table, notes=(*table.notes, *notes_over(analysis, people), *over.notes()))
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
-    _refuse_unidentified(analysis)
+    # 2. Refuse flat priors that leave an improper posterior, whatever is reported or for these reports.
+    names = unidentified(analysis)
+    if names:
+        raise InputError(
+            f"flat priors leave no proper posterior: no reports could tell {listed(names)} apart. State "
+            "other priors, or use two groups with other dice.",
+            code="prior.flat_not_identified",
+        )
     model = model_of(analysis)
     peak = peak_of(analysis, model)
-    _refuse_improper(analysis, peak)
+    if peak and not peak.found and any(map(is_flat, analysis.priors().values())):
+        # The parameters with the widest curvature, relative to their own size.
+        wide = [name for name, sd in peak.sds.items() if not sd < 10 + abs(peak.values[name]) / 3]
+        unbounded = listed(wide or list(peak.values))
+        raise InputError(
+            f"flat priors leave no proper posterior: the reports do not bound {unbounded}, "
+            "for example because all of a level agree, or fewer say yes than under noise alone. Remove the "
+            "flat priors, or state others.",
+            code="prior.flat_leaves_unbounded",
+        )
+    # 3. Draw, check and name the results.
     found = replace(
         model,
         notes=(*table.notes, *notes_of(analysis)),
@@ -120,15 +142,6 @@ def analyse_table(
         spreads={one.name: one.spread for one in analysis.law.entries if one.spread is not None},
         mode=peak if peak and peak.found else None,
     )
-
-
-def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> None:
-    """Raise InputError if the method, draws, chains or seed are invalid for an analysis."""
-    if method not in (None, *METHODS):
-        raise UsageError(
-            f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are", code="fit.unknown_method"
-        )
-    check_sampling(seed, draws, chains, method or "nuts")
 
 
 def _derived(
@@ -221,35 +234,6 @@ def draws_of(
         if method == "gaussian_approx" or not found.reasons:
             return "gaussian_approx", found
     return "nuts", draw_nuts(model, seed, draws, WARMUP_OF_ROWS, chains, tell)
-
-
-def _refuse_unidentified(analysis: Assembled) -> None:
-    """Raise InputError if a parameter with a flat prior cannot be identified, whatever is reported."""
-    names = unidentified(analysis)
-    if names:
-        raise InputError(
-            f"flat priors leave no proper posterior: no reports could tell {listed(names)} apart. State "
-            "other priors, or use two groups with other dice.",
-            code="prior.flat_not_identified",
-        )
-
-
-def _refuse_improper(analysis: Assembled, peak: Peak | None) -> None:
-    """Raise InputError if flat priors leave an improper posterior, because the likelihood has no peak."""
-    flat = [name for name, prior in analysis.priors().items() if is_flat(prior)]
-    if flat and peak and not peak.found:
-        raise InputError(
-            f"flat priors leave no proper posterior: the reports do not bound "
-            f"{listed(_unbounded(peak))}, for example because all of a level agree, or fewer say yes "
-            "than under noise alone. Remove the flat priors, or state others.",
-            code="prior.flat_leaves_unbounded",
-        )
-
-
-def _unbounded(peak: Peak) -> list[str]:
-    """Return the parameters with the widest curvature, relative to their own size."""
-    wide = [name for name, sd in peak.sds.items() if not sd < 10 + abs(peak.values[name]) / 3]
-    return wide or list(peak.values)
 
 
 def notes_of(analysis: Assembled) -> tuple[str, ...]:

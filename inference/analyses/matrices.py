@@ -32,8 +32,7 @@ MOST_ROWS = 20_000_000
 class Matrix:
     """values: (cells, combinations, columns). terms: each column's term; levels: its level, "" for none.
 
-    combinations: of answers of the private predictors. chances: (combinations,), weights of columns' means
-    and spreads. spec: formulaic's, which reads other frames.
+    combinations: of answers of the private predictors. spec: formulaic's, which reads other frames.
     """
 
     values: Values
@@ -41,7 +40,6 @@ class Matrix:
     levels: tuple[str, ...]
     combinations: tuple[tuple[str, ...], ...]
     spec: Any
-    chances: Values
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -147,7 +145,7 @@ def matrix_of(
     _refuse_dropped(found.model_spec, names)
     terms, levels = _labels(found.model_spec, names)
     shaped = values.reshape(len(frame), len(answers), -1)
-    return Matrix(shaped, terms, levels, answers, found.model_spec, evenly(len(answers)))
+    return Matrix(shaped, terms, levels, answers, found.model_spec)
 
 
 def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = ()) -> Values:
@@ -191,14 +189,10 @@ def combinations(predictors: Sequence[Private]) -> tuple[tuple[str, ...], ...]:
     return tuple(product(*(one.answers for one in predictors)))
 
 
-def evenly(count: int) -> Values:
-    """Return equal chances (count,)."""
-    return np.full(count, 1 / count)
-
-
 def weights_of(matrix: Matrix, sizes: Codes) -> Values:
     """Return weights (cells, combinations), proportional to the reports from each cell."""
-    return np.asarray((sizes / sizes.sum())[:, None] * matrix.chances)
+    count = len(matrix.combinations)
+    return np.repeat((sizes / sizes.sum() / count)[:, None], count, axis=1)
 
 
 def over_answers(
