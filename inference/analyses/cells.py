@@ -53,6 +53,11 @@ def cells_of(
     counts = np.bincount(pattern, table.counts, len(rows)).astype(np.int64)
     first = np.zeros(len(rows), np.int64)
     first[pattern[::-1]] = np.arange(len(pattern))[::-1]
+    form = f"{counted(table.n, 'report')} counted as {len(rows):,} patterns: the cost is that of the patterns"
+    if len(rows) > AS_ROWS * table.n:
+        form = (
+            f"{counted(table.n, 'report')} taken one by one: nearly all differ, and the cost grows with them"
+        )
     return Cells(
         frame,
         np.bincount(cell, table.counts, len(frame)).astype(np.int64),
@@ -60,7 +65,7 @@ def cells_of(
         counts,
         {name: rows[name].to_numpy() for name in private},
         table.public[outcome].iloc[first].reset_index(drop=True) if outcome is not None else None,
-        _form(len(rows), table.n),
+        form,
     )
 
 
@@ -84,12 +89,6 @@ def refuse_blanks(column: pd.Series, name: str) -> None:
             "them in, give them a separate level, or remove those rows from the file",
             code="table.blank_cells",
         )
-
-
-def _form(patterns: int, n: int) -> str:
-    if patterns > AS_ROWS * n:
-        return f"{counted(n, 'report')} taken one by one: nearly all differ, and the cost grows with them"
-    return f"{counted(n, 'report')} counted as {patterns:,} patterns: the cost is that of the patterns"
 
 
 def joint_vectors(columns: Sequence[Private], codes: Sequence[Codes]) -> Values:

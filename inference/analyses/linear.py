@@ -11,7 +11,6 @@ import numpy as np
 import numpyro
 from jax import Array
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from inference.analyses.matrices import Matrix, weights_of
 from inference.analyses.parameter_names import INTERCEPT, Parameter, named
@@ -21,7 +20,7 @@ from inference.models.base import Draws
 from inference.priors.laws import Stated, state
 from ldp_client.documents.errors import InputError
 
-# Relative to the largest pivot: a column that adds less to the others is redundant.
+# Of the largest singular value: columns with a smaller one are collinear.
 DEPENDENT = 1e-9
 MOST_COLUMNS = 500
 # Of a product's or power's variance by other columns: 100 where a number's mean is some ten sds from 0.
@@ -186,26 +185,42 @@ def linear_of(
     sizes: reports in each cell. cutpoints: True if the outcome has cutpoints instead of an intercept. Raises
     InputError for columns that are redundant or constant.
     """
+    # 1. Centre and scale the columns with coefficients.
     intercept = INTERCEPT in matrix.terms and not cutpoints
-    columns = _coefficients(matrix)
-    values = matrix.values[:, :, columns]
-    weights = weights_of(matrix, sizes)
+    columns = np.asarray([place for place, term in enumerate(matrix.terms) if term != INTERCEPT], np.int64)
+    if len(columns) > MOST_COLUMNS:
+        raise InputError(
+            f"the formula has {len(columns)} coefficients, but at most {MOST_COLUMNS} are drawn: is a column "
+            "of many values a factor by mistake? For many groups, write (1 | group)",
+            code="formula.too_many_coefficients",
+        )
+    values, weights = matrix.values[:, :, columns], weights_of(matrix, sizes)
+    names, levels = (
+        [matrix.names[column] for column in columns],
+        [matrix.levels[column] for column in columns],
+    )
     middles = np.einsum("ck,ckj->j", weights, values) * (intercept or cutpoints)
     centred = values - middles
     spreads = np.sqrt(np.einsum("ck,ckj->j", weights, centred**2))
-    names = [matrix.names[column] for column in columns]
-    empty = _unseen(matrix, columns, values)
-    _refuse_constant(spreads, names, empty, np.abs(values).max(axis=(0, 1), initial=0.0))
-    spreads[empty] = 1.0
+    # 2. Levels may be without reports. Other constant columns, and collinear columns, are mistakes.
+    largest = np.abs(values).max(axis=(0, 1), initial=0.0)
+    empty = [place for place, level in enumerate(levels) if level and not largest[place]]
     full = [place for place in range(len(names)) if place not in empty]
-    triangle = _triangle((centred / spreads)[:, :, full], weights)
-    _refuse_collinear(triangle, [names[place] for place in full])
-    units = _units(matrix, columns, weights, spreads)
+    for place in full:
+        if spreads[place] <= 1e-12 * largest[place]:
+            raise InputError(
+                f"{names[place]} is the same in every row, so it has no estimable effect: remove it",
+                code="formula.constant_column",
+            )
+    spreads[empty] = 1.0
+    inflation = _inflation((centred / spreads)[:, :, full], weights, [names[place] for place in full])
     overruled = [
-        full[place]
-        for place in np.flatnonzero(_inflation(triangle) > MOST_INFLATION)
-        if set(":(*") & set(matrix.terms[columns[full[place]]])
+        place
+        for place, times in zip(full, inflation, strict=True)
+        if times > MOST_INFLATION and set(":(*") & set(matrix.terms[columns[place]])
     ]
+    # 3. State the priors.
+    units = _units(matrix, columns, weights, spreads)
     priors, defaults = [], []
     for column, sd in zip(columns, scales.coefficient / units, strict=True):
         default = state("normal", loc=0.0, scale=sd)
@@ -260,72 +275,30 @@ def _units(matrix: Matrix, columns: Codes, weights: Values, spreads: Values) -> 
     return found
 
 
-def _inflation(triangle: Values) -> Values:
+def _inflation(standard: Values, weights: Values, names: Sequence[str]) -> Values:
     """Return how much the other columns inflate the variance of each column's coefficient.
 
     If a number is far from 0, its square is nearly a line, and its product with a level nearly the level.
-    Default priors of standardised columns then hold for a difference that no data show.
+    Default priors of standardised columns then hold for a difference that no data show. Raises InputError for
+    collinear columns.
     """
-    inverse = np.linalg.inv(triangle)
-    return np.asarray((inverse**2).sum(axis=1) * (triangle**2).sum(axis=0))
-
-
-def _coefficients(matrix: Matrix) -> Codes:
-    """Return the indices of columns with coefficients. Raises InputError for too many."""
-    columns = np.asarray([place for place, term in enumerate(matrix.terms) if term != INTERCEPT], np.int64)
-    if len(columns) > MOST_COLUMNS:
+    if not names:
+        return np.zeros(0)
+    tall = (standard * np.sqrt(weights)[:, :, None]).reshape(weights.size, len(names))
+    triangle = np.asarray(np.linalg.qr(tall, mode="r"))
+    _, strengths, ways = np.linalg.svd(triangle)
+    if len(strengths) < len(names) or strengths[-1] < DEPENDENT * strengths[0]:
+        both = [name for name, weight in zip(names, ways[-1], strict=True) if abs(weight) > 1e-6]
         raise InputError(
-            f"the formula has {len(columns)} coefficients, but at most {MOST_COLUMNS} are drawn: is a column "
-            "of many values a factor by mistake? For many groups, write (1 | group)",
-            code="formula.too_many_coefficients",
+            f"the columns {', '.join(both)} are collinear, possibly with the intercept, so their "
+            "coefficients are not identified: remove one, or choose a reference level that has reports",
+            code="formula.collinear_columns",
         )
-    return columns
-
-
-def _unseen(matrix: Matrix, columns: Codes, values: Values) -> list[int]:
-    """Return the indices of levels without reports. A number that is always 0 is a mistake instead."""
-    is_level = np.asarray([bool(matrix.levels[column]) for column in columns], bool)
-    return [int(place) for place in np.flatnonzero(~values.any(axis=(0, 1)) & is_level)]
+    return np.asarray(((ways.T / strengths) ** 2).sum(axis=1) * (triangle**2).sum(axis=0))
 
 
 def _keys(lead: str, term: str, level: str, output: str) -> list[str]:
     """Return the names under which a prior may be stated: the parameter's, its level's, its term's."""
     return list(
         dict.fromkeys([named(lead + term, level, output), named(lead + term, level, ""), lead + term])
-    )
-
-
-def _refuse_constant(spreads: Values, names: Sequence[str], empty: Sequence[int], sizes: Values) -> None:
-    for place, name in enumerate(names):
-        if place not in empty and spreads[place] <= 1e-12 * sizes[place]:
-            raise InputError(
-                f"{name} is the same in every row, so it has no estimable effect: remove it",
-                code="formula.constant_column",
-            )
-
-
-def _triangle(standard: Values, weights: Values) -> Values:
-    """Return R of the QR decomposition of weighted columns, (columns, columns)."""
-    tall = (standard * np.sqrt(weights)[:, :, None]).reshape(weights.size, standard.shape[-1])
-    return np.asarray(qr(tall, mode="r", check_finite=False)[0][: standard.shape[-1]])
-
-
-def _refuse_collinear(triangle: Values, names: Sequence[str]) -> None:
-    """Raise InputError if columns are collinear."""
-    if not names:
-        return
-    # The pivots come from the small triangle of the first decomposition.
-    pivots, order = qr(triangle, mode="r", pivoting=True)
-    strengths = np.abs(np.diag(pivots))
-    if len(triangle) < len(names) or strengths[-1] < DEPENDENT * strengths[0]:
-        raise InputError(_collinear(triangle, names, order[-1]), code="formula.collinear_columns")
-
-
-def _collinear(triangle: Values, names: Sequence[str], last: int) -> str:
-    _, _, right = np.linalg.svd(triangle)
-    both = [name for name, weight in zip(names, right[-1], strict=True) if abs(weight) > 1e-6]
-    both = both if len(both) > 1 else [names[last]]
-    return (
-        f"the columns {', '.join(both)} are collinear, possibly with the intercept, so "
-        "their coefficients are not identified: remove one, or choose a reference level that has reports"
     )

@@ -23,24 +23,20 @@ FLAT_PRIOR: Stated = state(FLAT)
 VARYING_SCALE = 1.0
 
 # A logistic prior of loc 0 and scale 1 on a log odds makes the share itself uniform.
-_REAL = {
-    "normal": ("loc", "scale"),
-    "student_t": ("degrees_of_freedom", "loc", "scale"),
-    "logistic": ("loc", "scale"),
-}
-_POSITIVE = {
-    "half_normal": ("scale",),
-    "log_normal": ("loc", "scale"),
-    "gamma": ("shape", "rate"),
-    "inverse_gamma": ("shape", "scale"),
-}
-_SHARE = {"beta": ("a", "b")}
-_WEIGHTS = {"dirichlet": ("concentration",)}
 KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "real": _REAL,
-    "positive": _POSITIVE,
-    "share": _SHARE,
-    "weights": _WEIGHTS,
+    "real": {
+        "normal": ("loc", "scale"),
+        "student_t": ("degrees_of_freedom", "loc", "scale"),
+        "logistic": ("loc", "scale"),
+    },
+    "positive": {
+        "half_normal": ("scale",),
+        "log_normal": ("loc", "scale"),
+        "gamma": ("shape", "rate"),
+        "inverse_gamma": ("shape", "scale"),
+    },
+    "share": {"beta": ("a", "b")},
+    "weights": {"dirichlet": ("concentration",)},
 }
 _MAY_BE_NEGATIVE = ("loc",)
 
