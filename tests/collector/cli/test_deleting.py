@@ -22,20 +22,20 @@ A_DAY = timedelta(1)
 
 @pytest.fixture
 def kept(inviting, make_study):
-    """A collector with two studies whose reports are kept 30 days."""
-    return publish_retained(inviting, make_study, 30)
+    """A collector with two studies whose reports are kept 20 days."""
+    return publish_retained(inviting, make_study, 20)
 
 
 def test_operator_sees_and_deletes_overdue_reports(asked, kept, make_report, capsys):
     asked(kept)
     send_reports(kept, make_report, "closing", 3)
-    last = kept.day + timedelta(32)
+    last = kept.day + timedelta(22)
     kept.day = last
     at("status", "closing")
     assert f"3 reports of version 1 are kept until {last} and no longer" in capsys.readouterr().out
     kept.day += A_DAY
     at("status", "closing")
-    assert f"retention\tversion 1\t30 days, until {last}\t3 kept\t3 overdue" in lines(capsys)
+    assert f"retention\tversion 1\t20 days, until {last}\t3 kept\t3 overdue" in lines(capsys)
     with raises(InputError, "options.needs_yes", "deleting", "closing"):
         at("expire")
     with raises(InputError, "admin.no_stated_retention", "habits"):
@@ -50,7 +50,7 @@ def test_operator_sees_and_deletes_overdue_reports(asked, kept, make_report, cap
 def test_expire_with_a_key_that_may_only_read_is_refused(asked, kept, make_report, monkeypatch, capsys):
     asked(kept)
     send_reports(kept, make_report, "closing")
-    kept.day += timedelta(40)
+    kept.day += timedelta(30)
     at("keys", "ann", "--role", "read")
     monkeypatch.setenv("LDPKIT_TOKEN", capsys.readouterr().out.split()[-1])
     with raises(TransferError, "server.refused", "403"):
@@ -115,7 +115,7 @@ def test_expire_continues_after_a_failing_study(asked, kept, make_report, capsys
     asked(kept)
     for study_id in ("closing", "rolling"):
         send_reports(kept, make_report, study_id)
-    kept.day += timedelta(40)
+    kept.day += timedelta(30)
     with kept.collector.database.write() as session:
         session.execute(text("UPDATE sums SET sums = :one WHERE study = 2"), {"one": bytes(8)})
     with pytest.raises(TransferError):
