@@ -27,7 +27,6 @@ from ldpkit.stating import (
     model_of,
     question_of,
     roughly,
-    sections_of,
     study_of,
 )
 from schemas import Study
@@ -53,8 +52,7 @@ def yes_no(
         id: of the question: a–z, 0–9 and . _ -.
         epsilon: how much a report may reveal, in nats.
         text: what people read.
-        mechanism: its name, or its part of the document if it needs more than epsilon. That part may repeat
-            the other arguments, but not contradict them.
+        mechanism: its name, or its part of the document without epsilon, if it needs more.
         prior: {"p": distribution}, as in a study, instead of the default prior.
         refusal: whether people may prefer not to say, with the same privacy: it is one more choice.
 
@@ -64,12 +62,12 @@ def yes_no(
     Raises:
         InputError: something does not fit; the error names the argument.
     """
-    own = {
+    parts = {
         "mechanism": mechanism_of(f"ask.yes_no({id!r})", mechanism, epsilon),
         "model": model_of("bernoulli", prior),
         **({"refusal": True} if refusal else {}),
     }
-    return question_of("yes_no", id, "yes_no", text, own)
+    return question_of("yes_no", id, "yes_no", text, parts)
 
 
 def any_of(
@@ -115,8 +113,8 @@ def section(
     listed = (
         [] if isinstance(questions, str | Mapping) or not isinstance(questions, Iterable) else list(questions)
     )
-    ids = [one.get("id") if isinstance(one, Mapping) else one for one in listed]
-    if not ids or not all(isinstance(one, str) for one in ids):
+    ids = [question.get("id") if isinstance(question, Mapping) else question for question in listed]
+    if not ids or not all(isinstance(each, str) for each in ids):
         raise InputError(
             f"section({title!r}, …) takes a list of questions, or of their ids",
             code="builder.section_not_a_list",
@@ -162,9 +160,9 @@ def choice(
     stated = mechanism_of(f"ask.choice({id!r})", mechanism or "randomized_response", epsilon)
     if mechanism is None and count > 3 * exp(min(roughly(epsilon), 64)) + 2:
         stated["name"] = "subset_selection"
-    own = {"choices": labels, "mechanism": stated, "model": model_of("multinomial", prior)}
-    own |= {"refusal": True} if refusal else {}
-    return question_of("choice", id, "choice", text, own)
+    parts = {"choices": labels, "mechanism": stated, "model": model_of("multinomial", prior)}
+    parts |= {"refusal": True} if refusal else {}
+    return question_of("choice", id, "choice", text, parts)
 
 
 def scale(
@@ -199,8 +197,8 @@ def scale(
             f"ask.scale({id!r}): levels must be a list of labels, not {levels!r}",
             code="builder.levels_not_a_list",
         )
-    own: Any = {"mechanism": mechanism, "prior": prior, "refusal": refusal}
-    return {**choice(id, levels, epsilon=epsilon, text=text, **own), "ordered": True}
+    asked = choice(id, levels, epsilon=epsilon, text=text, mechanism=mechanism, prior=prior, refusal=refusal)
+    return {**asked, "ordered": True}
 
 
 def number(
@@ -239,15 +237,15 @@ def number(
     Raises:
         InputError: something does not fit; the error names the argument.
     """
-    own: dict[str, Any] = {"bounds": [decimal_of(low), decimal_of(high)]}
-    own["mechanism"] = mechanism_of(f"ask.number({id!r})", mechanism, epsilon, delta)
+    parts: dict[str, Any] = {"bounds": [decimal_of(low), decimal_of(high)]}
+    parts["mechanism"] = mechanism_of(f"ask.number({id!r})", mechanism, epsilon, delta)
     if model or prior:
-        own["model"] = model_of(model or "nonparametric", prior)
+        parts["model"] = model_of(model or "nonparametric", prior)
     if refusal is not None:
-        own["refusal"] = {"share": decimal_of(refusal)}
+        parts["refusal"] = {"share": decimal_of(refusal)}
     if unit:
-        own["unit"] = unit
-    return question_of("number", id, "number", text, own)
+        parts["unit"] = unit
+    return question_of("number", id, "number", text, parts)
 
 
 def public(
@@ -281,12 +279,12 @@ def public(
         raise InputError(
             f"ask.public({id!r}): give choices, or low and high", code="builder.public_choices_or_bounds"
         )
-    found: dict[str, Any] = {"id": id}
+    document: dict[str, Any] = {"id": id}
     if low is not None and high is not None:
-        found |= {"bounds": [decimal_of(low), decimal_of(high)], "step": decimal_of(step)}
+        document |= {"bounds": [decimal_of(low), decimal_of(high)], "step": decimal_of(step)}
     else:
-        found["choices"] = list(choices or ())
-    return found | ({"text": text} if text else {}) | ({"source": "ticket"} if by_ticket else {})
+        document["choices"] = list(choices or ())
+    return document | ({"text": text} if text else {}) | ({"source": "ticket"} if by_ticket else {})
 
 
 def study(
@@ -303,7 +301,7 @@ def study(
     ethics: Spoken = "",
     retention: int | None = None,
     sample_one_question: bool = False,
-    sections: Mapping[str, Iterable[str]] | Iterable[Mapping[str, Any]] = (),
+    sections: Iterable[Mapping[str, Any]] = (),
     public: Iterable[Mapping[str, Any]] = (),
     **fields: Any,
 ) -> Study:
@@ -322,7 +320,7 @@ def study(
         ethics: who approved the study, or why it needs no approval.
         retention: how many days reports are kept after `closes`, or without it after each report's arrival.
         sample_one_question: whether each device answers only one question, which it draws at random.
-        sections: {title: ids of questions that are shown together}, or a list of results of `section`.
+        sections: questions that are shown together, each made by `section`.
         public: fields that are sent without noise, made by `public`.
         **fields: other fields of the document, such as protocol, or languages=["en", "de"].
 
@@ -338,7 +336,7 @@ def study(
             code="builder.arguments_swapped",
         )
     asked = [dict(questions)] if isinstance(questions, Mapping) else list(questions)
-    found = {"format": FORMAT, "id": id, "version": version, "title": title, "questions": asked}
+    document = {"format": FORMAT, "id": id, "version": version, "title": title, "questions": asked}
     stated: dict[str, Any] = {
         "owner": owner,
         "contact": contact,
@@ -348,8 +346,8 @@ def study(
         "opens": day_of(opens),
         "closes": day_of(closes),
         "sample_one_question": sample_one_question,
-        "sections": sections_of(sections),
+        "sections": list(sections),
         "public": list(public),
         **fields,
     }
-    return study_of({**found, **{name: value for name, value in stated.items() if value}})
+    return study_of({**document, **{name: value for name, value in stated.items() if value}})

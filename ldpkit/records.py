@@ -105,10 +105,10 @@ def _record(
     norm: Number | None,
     prior: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    own: dict[str, Any] = {"features": [dict(each) for each in features], "response": dict(response)}
-    own |= {} if norm is None else {"norm": decimal_of(norm)}
-    own |= {"mechanism": mechanism, "model": model_of(f"{kind}_regression", prior)}
-    return question_of(kind, id, "record", text, own)
+    parts: dict[str, Any] = {"features": [dict(each) for each in features], "response": dict(response)}
+    parts |= {} if norm is None else {"norm": decimal_of(norm)}
+    parts |= {"mechanism": mechanism, "model": model_of(f"{kind}_regression", prior)}
+    return question_of(kind, id, "record", text, parts)
 
 
 def feature(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from math import isfinite
@@ -20,11 +20,11 @@ Spoken = str | Mapping[str, str]
 CALLED = {"mechanism.name": "mechanism", "model.name": "model", "bounds[0]": "low", "bounds[1]": "high"}
 
 
-def question_of(builder: str, id: str, ask: str, text: Spoken, own: dict[str, Any]) -> dict[str, Any]:
+def question_of(builder: str, id: str, ask: str, text: Spoken, parts: dict[str, Any]) -> dict[str, Any]:
     """Return a question, checked in a study by itself. Raises InputError."""
-    found = {"id": id, "ask": ask, **({"text": text} if text else {}), **own}
-    unnamed = {"format": FORMAT, "id": "one", "version": 1, "title": "One", "questions": [found]}
-    texts = [one for one in (text, *labels_of(own)) if isinstance(one, Mapping)]
+    question = {"id": id, "ask": ask, **({"text": text} if text else {}), **parts}
+    unnamed = {"format": FORMAT, "id": "one", "version": 1, "title": "One", "questions": [question]}
+    texts = [spoken for spoken in (text, *labels_of(parts)) if isinstance(spoken, Mapping)]
     if texts:
         unnamed["languages"] = sorted(texts[0])
     try:
@@ -35,7 +35,7 @@ def question_of(builder: str, id: str, ask: str, text: Spoken, own: dict[str, An
         raise InputError(
             f"ask.{builder}({id!r}): {where}: {error.problem}", code="builder.question_invalid"
         ) from None
-    return found
+    return question
 
 
 def study_of(document: dict[str, Any]) -> Study:
@@ -44,28 +44,21 @@ def study_of(document: dict[str, Any]) -> Study:
         return Study(document)
     except StudyError as error:
         where = error.field
-        for place, one in enumerate(document["questions"]):
-            name = one.get("id") if isinstance(one, Mapping) else one
-            if where.startswith(f"questions[{place}]"):
-                where = where.replace(f"questions[{place}]", f"question {name!r}")
+        for index, question in enumerate(document["questions"]):
+            name = question.get("id") if isinstance(question, Mapping) else question
+            if where.startswith(f"questions[{index}]"):
+                where = where.replace(f"questions[{index}]", f"question {name!r}")
         raise InputError(
             f"study({document['id']!r}): {where}: {error.problem}", code="builder.study_invalid"
         ) from None
 
 
-def sections_of(stated: Any) -> Any:
-    """Return a document's sections from {title: ids}. Any other value is left for the document's checks."""
-    if not isinstance(stated, Mapping):
-        return stated
-    listed = {title: list(ids) if isinstance(ids, tuple | Iterator) else ids for title, ids in stated.items()}
-    return [{"title": title, "questions": ids} for title, ids in listed.items()]
-
-
 def labels_of(part: Mapping[str, Any]) -> list[Any]:
     """Return all labels of a question, and of the fields of its record."""
-    fields = [one for one in (*part.get("features", ()), part.get("response")) if one]
-    own = part.get("choices", ())
-    return [*(own if isinstance(own, list) else ()), *[label for one in fields for label in labels_of(one)]]
+    fields = [field for field in (*part.get("features", ()), part.get("response")) if field]
+    choices = part.get("choices", ())
+    labels = choices if isinstance(choices, list) else []
+    return [*labels, *[label for field in fields for label in labels_of(field)]]
 
 
 def mechanism_of(
@@ -76,28 +69,18 @@ def mechanism_of(
     weights: Mapping[str, int] | None = None,
     products: int | None = None,
 ) -> dict[str, Any]:
-    """Return a mechanism's part of a document. Raises InputError if it contradicts another argument."""
-    own = {"name": stated} if isinstance(stated, str) else as_text(stated)
-    added = {"epsilon": decimal_of(epsilon)} | ({} if delta is None else {"delta": decimal_of(delta)})
-    added |= ({"weights": dict(weights)} if weights else {}) | (
-        {} if products is None else {"products": products}
-    )
-    for name, value in added.items():
-        if name in own and not _is_same(own[name], value):
-            both = f"the mechanism states {own[name]!r}, but the argument is {value!r}"
-            raise InputError(f"{where}: {name}: {both}. Give it once.", code="builder.mechanism_twice")
-    if products == 1:
-        # 1 is the document's default.
-        del added["products"]
-    return {"name": own.pop("name", ""), **added, **own}
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Return True if both are the same value, or the same number in any spelling."""
-    try:
-        return one == other or Decimal(one) == Decimal(other)
-    except (ArithmeticError, TypeError, ValueError):
-        return False
+    """Return a mechanism's part of a document. Raises InputError if it repeats another argument."""
+    fields = {"name": stated} if isinstance(stated, str) else as_text(stated)
+    added: dict[str, Any] = {"epsilon": decimal_of(epsilon)}
+    added |= {} if delta is None else {"delta": decimal_of(delta)}
+    added |= {"weights": dict(weights)} if weights else {}
+    added |= {} if products is None else {"products": products}
+    if twice := added.keys() & fields.keys():
+        raise InputError(
+            f"{where}: the mechanism states {', '.join(sorted(twice))} too: give it once, as an argument",
+            code="builder.mechanism_twice",
+        )
+    return {"name": fields.pop("name", ""), **added, **fields}
 
 
 def model_of(name: str, prior: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -116,9 +99,9 @@ def decimal_of(value: Any) -> Any:
 def as_text(value: Any) -> Any:
     """Return a part of a document with its numbers as text."""
     if isinstance(value, Mapping):
-        return {name: as_text(one) for name, one in value.items()}
+        return {name: as_text(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [as_text(one) for one in value]
+        return [as_text(part) for part in value]
     return decimal_of(value) if isinstance(value, float | Decimal) else value
 
 

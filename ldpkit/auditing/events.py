@@ -46,7 +46,8 @@ def evidence_of(
     evidence = []
     for family in families(answers, learn, learn_other):
         view, labels = _best_event(family, learn, learn_other)
-        seen = [sum([view.counts(batch).get(label, 0) for label in labels]) for batch in (test, test_other)]
+        counts = [view.counts(batch) for batch in (test, test_other)]
+        seen = [sum([count.get(label, 0) for label in labels]) for count in counts]
         low = lower_share(seen[0], test.count, false_alarm / 2)
         high = upper_share(seen[1], test_other.count, false_alarm / 2)
         value = family.claim.evidence(low, high)

@@ -147,10 +147,9 @@ def test_contradicting_settings_are_rejected(kind):
         CONTRADICTIONS[kind]()
 
 
-def test_settings_may_be_stated_in_the_mechanism_alone_or_alike():
-    for epsilon in (3.0, "3"):
-        assert ask.yes_no("a", epsilon=epsilon, mechanism=COIN) == ask.yes_no("a", epsilon=3)
-    question = ask.linear("a", [AGE], YEARS, epsilon=1, mechanism=PRODUCTS)
+def test_parts_of_a_mechanism_are_stated_in_it_or_as_arguments():
+    stated = {"name": "sampled_products", "products": 4, "weights": {"response": 4}}
+    question = ask.linear("a", [AGE], YEARS, epsilon=1, mechanism=stated)
     assert question == ask.linear("a", [AGE], YEARS, epsilon=1, products=4, weights={"response": 4})
 
 
@@ -192,9 +191,8 @@ def test_checkbox_list_is_built_as_a_section():
 
 def test_sections_are_built_and_described():
     asked = [ask.yes_no("ever", epsilon=1), ask.number("hours", 0, 9, epsilon=1)]
-    built = ask.study("one", "One", asked, sections={"Work": ("hours",), "Life": ["ever"]})
-    stated = [{"title": "Work", "questions": ["hours"]}, {"title": "Life", "questions": ["ever"]}]
-    assert built == ask.study("one", "One", asked, sections=stated)
+    stated = [ask.section("Work", ["hours"]), ask.section("Life", ["ever"])]
+    built = ask.study("one", "One", asked, sections=stated)
     assert [(one.title, one.questions) for one in built.sections] == [
         ("Work", ("hours",)),
         ("Life", ("ever",)),
@@ -203,10 +201,8 @@ def test_sections_are_built_and_described():
         describe(built)
     )
     for wrong, facts in (
-        ({"All": ["hours"]}, ("sections: ", "'ever'")),
-        ({"All": ["hours", "ever", "age"]}, ("sections[0].questions[2]: ", "'age'")),
-        ({"All": ["hours", "ever"], "More": ["ever"]}, ("sections[1].questions[0]: ", "'ever'")),
-        ({"All": "hours"}, ("sections[0].questions: ",)),
+        ([ask.section("All", ["hours"])], ("sections: ", "'ever'")),
+        ([ask.section("All", ["hours", "ever", "age"])], ("sections[0].questions[2]: ", "'age'")),
         (["hours", "ever"], ("sections[0]: ",)),
     ):
         with raises(InputError, "builder.study_invalid", *facts):
