@@ -152,8 +152,8 @@ def test_budget_that_fourth_moments_do_not_share_is_detected():
 def test_audit_command_prints_verdict_and_exits_by_it(tmp_path, capsys, monkeypatch):
     path, out = tmp_path / "study.json", tmp_path / "audit.json"
     path.write_text(json.dumps(studies.document(studies.NUMBER, studies.YES_NO)))
-    command = ["audit", str(path), "--samples", "1000", "--out", str(out)]
-    assert cli.main(command) == 0
+    command = ["audit", str(path), "--samples", "1000"]
+    assert cli.main([*command, "--out", str(out)]) == 0
     written = json.loads(out.read_text())
     assert [entry["question"] for entry in written] == ["hours", "ever"]
     assert all(entry["passed"] for entry in written)
@@ -161,9 +161,9 @@ def test_audit_command_prints_verdict_and_exits_by_it(tmp_path, capsys, monkeypa
 
     monkeypatch.setitem(mechanisms.MECHANISMS, "laplace", faults.UnclippedLaplace)
     monkeypatch.setattr(mechanisms, "_built", {})
-    assert cli.main([*command, "--question", "hours"]) == 4
+    assert cli.main([*command, "--question", "hours", "--out", str(tmp_path / "failed.json")]) == 4
     assert "FAIL" in capsys.readouterr().out
-    assert json.loads(out.read_text())[0]["passed"] is False
+    assert json.loads((tmp_path / "failed.json").read_text())[0]["passed"] is False
     assert cli.main([*command, "--question", "ever"]) == 0
 
 
