@@ -10,7 +10,7 @@ import pytest
 from conformance.run import DRAWN, judged
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.device import http, requests, verdicts
+from ldp_client.device import http, requests
 from ldp_client.documents.catalogue import MECHANISMS
 from schemas import Study
 from tests import studies
@@ -79,7 +79,7 @@ def test_page_states_the_sending_rules_of_devices():
     for name in (*requests.FINAL, *requests.STORED, *requests.WITHDRAWN, "ticket-needed"):
         assert f"`{name}`" in PAGE, name
     for said in (
-        f"once {verdicts.GRACE_DAYS} days have passed since the study's last day",
+        f"once {requests.GRACE_DAYS} days have passed since the study's last day",
         f"{http.DEADLINE_SECONDS:g} seconds at most",
         f"up to {http.FIRST_DELAY_SECONDS:g} s · 2ⁱ, {http.LONGEST_DELAY_SECONDS:g} s at most",
         "5xx, " + ", ".join(map(str, requests.TEMPORARY)),
