@@ -112,7 +112,7 @@ def _header(study: Study, base: str, name: str) -> str:
     lines += [f"#define {name.upper()}_CLOSES {_text(study.closes or '')}", ""]
     tables = []
     for question in study.questions:
-        declared, table = _question(question, origin, study.id)
+        declared, table = question_in_c(question, origin, study.id)
         lines += declared
         tables.append(table)
     lines += [f"static const ldp_question {name}_questions[] = {{"]
@@ -186,8 +186,17 @@ def _report_size(study: Study, sizes: dict[str, int], carried: list[PublicField]
     return len(canonical_json(document)) + sum(field.longest - 2 for field in carried)
 
 
-def _question(question: Question, origin: str, study: str) -> tuple[list[str], str]:
-    """Return a question's arrays, and the members of its `ldp_question`."""
+def question_in_c(question: Question, origin: str, study: str) -> tuple[list[str], str]:
+    """Write a question in C.
+
+    Args:
+        question: the question.
+        origin: the origin of its study's collector.
+        study: the study's id.
+
+    Returns:
+        The definitions of its arrays, and the members of its `ldp_question`.
+    """
     table, name = question_table(question), f"question_{_c(question.id)}"
     lines, fields = [], []
     for field in table.pop("fields"):

@@ -40,6 +40,10 @@ PROGRAMS = {
     "firefox": Program((("firefox-esr", "firefox"),), "firefox-esr"),
     "webkit": Program((("Xvfb",), ("WebKitWebDriver",)), "xvfb webkit2gtk-driver"),
     "gcc": Program((("gcc",),), "gcc libc6-dev"),
+    "arm": Program(
+        (("arm-none-eabi-gcc",), ("qemu-system-arm",)),
+        "gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm",
+    ),
     "postgres": Program((("postgres",), ("psql",)), "postgresql"),
     "nginx": Program((("nginx",),), "nginx"),
     "caddy": Program((("caddy",),), "caddy"),
