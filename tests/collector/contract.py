@@ -51,8 +51,10 @@ def _as_bytes(_context: schemathesis.SerializationContext, value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 
 
-def run_cases(harness: Harness, reports: list[Report], most: int) -> Counter[tuple[str, int]]:
-    """Send up to `most` generated requests, wrong and right, to each operation.
+def run_cases(
+    harness: Harness, reports: list[Report], most: int, only: str | None = None
+) -> Counter[tuple[str, int]]:
+    """Send up to `most` generated requests, wrong and right, to each operation, or only to one path.
 
     Returns how often each operation, by its id, answered with which status. Raises where one is answered in a
     way that the document does not describe.
@@ -62,6 +64,7 @@ def run_cases(harness: Harness, reports: list[Report], most: int) -> Counter[tup
     for report in reports:
         assert harness.put(report).status_code == 201
     schema = schemathesis.openapi.from_wsgi("/openapi.json", harness.app)
+    schema = schema if only is None else schema.include(path=only)
     answered: Counter[tuple[str, int]] = Counter()
     for operation in [result.ok() for result in schema.get_all_operations()]:
 

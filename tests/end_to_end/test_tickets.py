@@ -45,11 +45,11 @@ class Issuer:
     def __init__(self, folder):
         self.folder = folder
         self.process, self.url = started(folder / "url", "serve", "--as", "issuer", "--port", "0", cwd=folder)
+        self.token = run("ldpkit token", folder, None).strip()
 
     def operate(self, line):
         """One line of the guide, at this issuer, whose port is another one."""
-        token = run("ldpkit token", self.folder, None).strip()
-        return run(line.replace("http://127.0.0.1:8100", self.url), self.folder, token)
+        return run(line.replace("http://127.0.0.1:8100", self.url), self.folder, self.token)
 
     def kill(self):
         if self.process.poll() is None:
