@@ -18,7 +18,7 @@ from ldp_client.device import outbox
 from ldp_client.device.http import Answer
 from schemas import Study
 from tests import studies
-from tests.collector.issuing import BY, block_of, invited, issuer_at
+from tests.kit.issuing import BY, block_of, invited, issuer_at
 from tests.statistics import seed_the_system
 
 DAY = 86_400

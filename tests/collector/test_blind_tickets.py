@@ -18,7 +18,7 @@ from ldp_client.device import sending
 from schemas import Study
 from tests import studies
 from tests.collector.blind_world import COLLECTOR, DAY, PEOPLE, START, World, seed_all
-from tests.collector.issuing import BY, block_of, invited
+from tests.kit.issuing import BY, block_of, invited
 from tests.ldp_client.devices import consenting
 from tests.statistics import share_is
 

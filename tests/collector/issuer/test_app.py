@@ -29,8 +29,8 @@ from schemas import Study
 from tests import studies
 from tests.collector.commands import answering
 from tests.collector.conftest import build_study, ensure_database
-from tests.collector.issuing import BY, SOUTH, Office, ask, issuer_at
 from tests.kit.errors import raises
+from tests.kit.issuing import BY, SOUTH, Office, ask, issuer_at
 
 URL = "http://127.0.0.1:1"
 

@@ -22,8 +22,8 @@ from collector.models import CollectorRow
 from collector.tickets import codes
 from ldp_client.documents.errors import EXIT_REFUSED, InputError, TransferError
 from tests.collector.commands import operate, run_on
-from tests.collector.issuing import ask, invited, issuer_at, made_pairs
 from tests.kit.errors import raises
+from tests.kit.issuing import ask, invited, issuer_at, made_pairs
 
 PEOPLE = ("Ada", "Bo", "Cy")
 

@@ -21,7 +21,7 @@ from collector.reports.writer import Upload
 from collector.tickets.codes import SPENT
 from ldp_client.core.tokens import header_of
 from tests.collector.conftest import TODAY, ensure_database
-from tests.collector.issuing import Office, invited
+from tests.kit.issuing import Office, invited
 from tests.ldp_client.issuers import channel_of, token_of
 
 AT_MOST = 60
