@@ -154,4 +154,4 @@ def test_command_writes_new_files(tmp_path, capsys):
         "study_survey.h",
     ]
     assert main(command) == 3
-    assert "exists" in capsys.readouterr().err
+    assert "is there already" in capsys.readouterr().err
