@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from math import hypot, sqrt
 from pathlib import Path
@@ -13,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from inference.projection.rounds import FirstRound, Rows, first_rounds
-from inference.projection.thresholds import Projection, Thresholds, expected_error, find_thresholds
-from inference.units import field_units
+from inference.projection.thresholds import Projection, Thresholds, find_thresholds
 from ldp_client import mechanism_for
-from ldp_client.documents.errors import InputError
 from ldp_client.documents.question import Field
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.tables import TableMechanism
@@ -34,13 +33,11 @@ OF_FIRST_STUDY = ("opens", "closes", "sections")
 class Projected:
     """One question's second round.
 
-    document: the question. thresholds: the results of the search. assumed_error: the error on auxiliary data
-    of one round that spends the whole budget on the first study's bounds.
+    document: the question. thresholds: the results of the search.
     """
 
     document: dict[str, Any]
     thresholds: Thresholds
-    assumed_error: float
 
 
 def second_study(study: Study, path: Path, new_id: str, seed: int = 0) -> tuple[Study, list[Projected]]:
@@ -67,11 +64,11 @@ def rest_of_budget(question: Question) -> tuple[str, str]:
     stated = question.mechanism
     assert stated.share is not None
     share = Fraction(stated.share.numerator, stated.share.denominator)
-    left = [
-        Fraction(spent.numerator, spent.denominator) * (1 - share) / share
-        for spent in (stated.epsilon, stated.delta)
-    ]
-    return _decimal(left[0]), _decimal(left[1])
+    down, left = Context(prec=PLACES, rounding=ROUND_DOWN), []
+    for spent in (stated.epsilon, stated.delta):
+        rest = Fraction(spent.numerator, spent.denominator) * (1 - share) / share
+        left.append(f"{down.divide(Decimal(rest.numerator), Decimal(rest.denominator)).normalize():f}")
+    return left[0], left[1]
 
 
 def field_spread(field: Field, rows: Rows) -> tuple[float, float]:
@@ -117,24 +114,15 @@ def _sections(study: Study, questions: list[dict[str, Any]]) -> dict[str, Any]:
 def _projected(study: Study, first: FirstRound, seed: int) -> Projected:
     question, rows = first.question, first.rows
     d, n = len(question.features), first.records
-    rest, whole = rest_of_budget(question), _whole_budget(question)
+    rest = rest_of_budget(question)
     found = find_thresholds(d, n, lambda norm: _total_noise(study, first, rest, norm), seed)
-    assumed = expected_error(
-        d, n, lambda norm: _total_noise(study, first, whole, norm), _assumed(question, rows), seed
-    )
     document = _regression(study, first, rest, str(found.projection.norm))
     for field, item in zip(question.features, document["features"], strict=True):
         item["bounds"] = list(projected_bounds(field, rows, found.projection.feature))
     response = question.fields[-1]
     document["response"]["bounds"] = list(projected_bounds(response, rows, found.projection.response))
     document["norm"] = f"{_fitting_norm(question, rows, document, found.projection):.6f}"
-    return Projected(document, found, assumed)
-
-
-def _assumed(question: Question, rows: Rows) -> Projection:
-    """The first study's bounds in sd, of the features on average; they clip no norm."""
-    widths = [field_units(field).unit / field_spread(field, rows)[1] for field in question.fields]
-    return Projection(float(np.mean(widths[:-1])), widths[-1], sqrt(len(question.features)))
+    return Projected(document, found)
 
 
 def _fitting_norm(
@@ -177,29 +165,6 @@ def _total_noise(study: Study, first: FirstRound, budget: tuple[str, str], norm:
     return noise_sd * sqrt(first.noises)
 
 
-def _whole_budget(question: Question) -> tuple[str, str]:
-    stated = question.mechanism
-    assert stated.share is not None
-    share = Fraction(stated.share.numerator, stated.share.denominator)
-    whole = [Fraction(spent.numerator, spent.denominator) / share for spent in (stated.epsilon, stated.delta)]
-    return _decimal(min(whole[0], Fraction(64))), _decimal(min(whole[1], 1 - Fraction(1, 10**PLACES)))
-
-
-def _decimal(value: Fraction) -> str:
-    """Return a decimal at most the value, with 12 significant places."""
-    exponent = len(str(value.numerator)) - len(str(value.denominator)) - PLACES
-    digits = int(value / Fraction(10) ** exponent)
-    if digits == 0:
-        raise InputError("the first round's share leaves nothing to spend", code="derive.nothing_left")
-    text = f"{digits}e{exponent}"
-    return text if exponent > 0 else _plain(digits, -exponent)
-
-
-def _plain(digits: int, places: int) -> str:
-    text = str(digits).rjust(places + 1, "0")
-    return f"{text[:-places]}.{text[-places:]}".rstrip("0").rstrip(".") if places else text
-
-
 def in_words(found: Projected) -> list[str]:
     """Return the results of the search, and the cost of the projection."""
     document, (feature, response, _) = found.document, found.thresholds.projection
@@ -213,7 +178,7 @@ def in_words(found: Projected) -> list[str]:
         f"within {response:g}, norm {document['norm']}",
         *bounds,
         f"  on auxiliary data noise and projection cost {found.thresholds.error:.2%} of the response's "
-        f"variance; one round with the assumed bounds would cost {found.assumed_error:.2%}",
+        "variance",
         f"  projection alone turns a slope of 1 into {found.thresholds.slopes:.3f} there; the fit does not "
         "undo that",
     ]

@@ -140,7 +140,7 @@ def find_thresholds(d: int, n: int, noise: Noise, seed: int = 0) -> Thresholds:
     """
     noise = cache(noise)
     pairs = [(feature, part * sqrt(d)) for feature in SD for part in (NORMS if d > 1 else (1.0,))]
-    found = [_errors_and_biases(data, pairs, noise) for data in _data_sets(d, n, seed)]
+    found = [_errors_and_biases(data, pairs, noise) for data in data_sets(d, n, seed)]
     errors, biases = np.mean(found, axis=0)
     errors = np.where(biases <= MOST_BIAS * errors, errors, np.inf)
     pair, response = np.unravel_index(np.argmin(errors), errors.shape)
@@ -162,23 +162,15 @@ def _errors_and_biases(data: Auxiliary, pairs: Sequence[tuple[float, float]], no
     return np.stack([found[:, 0, :-1], np.maximum(of_features, of_response)])
 
 
-def expected_error(d: int, n: int, noise: Noise, projection: Projection, seed: int = 0) -> float:
-    """`Thresholds.error` of a given projection, such as bounds that are merely assumed."""
-    feature, response, norm = projection
-    tried = Projections(feature, [response], norm)
-    found = [data.errors(tried, [noise(norm)]) for data in _data_sets(d, n, seed)]
-    return float(np.mean(found))
-
-
 def _kept_slopes(d: int, n: int, projection: Projection, seed: int) -> float:
     feature, response, norm = projection
     tried, found, true = Projections(feature, [response], norm), 0.0, 0.0
-    for data in _data_sets(d, n, seed):
+    for data in data_sets(d, n, seed):
         found += float(data.slopes @ data.estimates(tried, [0.0])[0, 1:, 0])
         true += float(data.slopes @ data.slopes)
     return found / true
 
 
-def _data_sets(d: int, n: int, seed: int) -> Iterator[Auxiliary]:
+def data_sets(d: int, n: int, seed: int) -> Iterator[Auxiliary]:
     sets = max(FEWEST_SETS, SLOPES // d)
     return (Auxiliary.draw(d, n, random) for random in np.random.default_rng([seed, d, n]).spawn(sets))

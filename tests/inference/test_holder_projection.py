@@ -101,7 +101,6 @@ def test_the_second_study_spends_the_rest_on_narrower_bounds(tmp_path):
         low, high = map(float, field.bounds)
         assert (high - low) / 2 == pytest.approx(threshold * sd, rel=0.2)
         assert (low + high) / 2 == pytest.approx(mean, abs=0.5 * sd)
-    assert projected.thresholds.error < projected.assumed_error
     mechanism_for(question)
     again, _ = second.second_study(study, path, "again", seed=3)
     assert again.to_json() == found.to_json()

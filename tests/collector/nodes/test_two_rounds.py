@@ -18,7 +18,7 @@ from inference.projection.thresholds import (
     Auxiliary,
     Projection,
     Projections,
-    expected_error,
+    data_sets,
     find_thresholds,
 )
 from inference.projection.ticket_keys import second_keys, with_tokens
@@ -63,6 +63,13 @@ def write_posterior(study, folder, spreads=SPREADS, uncertainty=0.0):
 def central_noise(sigma=4.22):
     """Noise of a secure sum at ε = 1, δ = 1e-6: σ/Δ times the sensitivity of svec(vvᵀ), √8 R²."""
     return lambda norm: sigma * sqrt(8) * norm**2
+
+
+def expected_error(d, n, noise, projection):
+    """The error of a given projection on the search's auxiliary data."""
+    feature, response, norm = projection
+    tried = Projections(feature, [response], norm)
+    return np.mean([data.errors(tried, [noise(norm)]) for data in data_sets(d, n, 0)])
 
 
 class TestThresholds:
