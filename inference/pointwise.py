@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from numpyro import handlers
 
 from inference.compiling import Program
-from inference.likelihoods import SupportPatterns
+from inference.likelihoods import PackedSupportSets
 from inference.likelihoods.common import CellCounts
 from inference.models.base import Draws, Model
 from inference.sampling.space import as_arrays
@@ -60,9 +60,9 @@ def _each(model: Model, first: Draws) -> Callable[[Mapping[str, Any]], tuple[Arr
         law, value = law_at(sites)
         if isinstance(law, CellCounts):
             return law.log_cell_probs, value
-        return law.log_pattern_probs, value
+        return law.log_densities(value).ravel(), law.counts.ravel()
 
     with jax.enable_x64(True):
         law, _ = law_at(as_arrays(first))
-    known = isinstance(law, CellCounts | SupportPatterns)
+    known = isinstance(law, CellCounts | PackedSupportSets)
     return each if known else None

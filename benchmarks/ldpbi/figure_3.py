@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-import jax
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from benchmarks.baselines.unbiased import unbiased_frequencies
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
 from benchmarks.ldpbi.surveys import choice_study, choice_summary
 from benchmarks.sizes import Size
-from inference.likelihoods import UnaryEncodingPatterns
+from inference.models.choice_forms import log_odds
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from summaries.reductions.choice import pattern_bits
@@ -45,9 +44,7 @@ def simplex_grid(side: int) -> Matrix:
 
 def posterior_means(counts: NDArray[np.int64], mechanism: ChoiceMechanism, grid: Matrix) -> Matrix:
     """Posterior means (repeats, 3) under a flat Dirichlet, from pattern counts (repeats, 8)."""
-    with jax.enable_x64(True):
-        law = UnaryEncodingPatterns(grid, float(mechanism.p), float(mechanism.q), pattern_bits(CHOICES), 1)
-        log_probs = np.asarray(law.log_pattern_probs)
+    log_probs = np.log1p(np.expm1(log_odds(mechanism)) * grid @ pattern_bits(CHOICES).T)
     means = []
     for some in np.array_split(counts, -(-len(counts) // AT_ONCE)):
         log_density = some @ log_probs.T

@@ -2,11 +2,7 @@
 
 from inference.likelihoods.choices.multinomial import HadamardCounts, RandomizedResponseCounts
 from inference.likelihoods.choices.support_counts import SubsetCounts, UnaryEncodingColumnSums
-from inference.likelihoods.choices.supports import (
-    PackedSupportSets,
-    SupportPatterns,
-    UnaryEncodingPatterns,
-)
+from inference.likelihoods.choices.supports import PackedSupportSets
 from inference.likelihoods.numbers.base import ClippedExponential, ClippedLaw, ClippedNormal
 from inference.likelihoods.numbers.continuous import ClippedContinuous
 from inference.likelihoods.numbers.discrete import ClippedDiscrete
@@ -36,8 +32,6 @@ __all__ = [
     "SubsetCounts",
     "SummedLinearStatistics",
     "SummedLogisticStatistics",
-    "SupportPatterns",
     "UnaryEncodingColumnSums",
-    "UnaryEncodingPatterns",
     "clipped",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import lgamma
 from typing import cast
 
 import jax
@@ -19,18 +18,15 @@ from inference.likelihoods import (
     PackedSupportSets,
     RandomizedResponseCounts,
     SubsetCounts,
-    SupportPatterns,
     UnaryEncodingColumnSums,
-    UnaryEncodingPatterns,
 )
 from inference.likelihoods.choices.multinomial import walsh_hadamard
 from inference.likelihoods.choices.supports import PackedSets, pack_sets
 from inference.models.base import Replicates
-from inference.models.replicates import correlated_supports, supports
+from inference.models.replicates import supports
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
-from ldp_client.mechanisms.olh import COEFFICIENTS, Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS, sets_of
@@ -39,8 +35,6 @@ from summaries.reductions.choice import column_sums, keeps_patterns, pattern_bit
 Values = NDArray[np.float64]
 # A binomial count is near enough to normal when its variance is at least this.
 FEWEST_VARIANCE = 10.0
-# `olh` hashes this many choices independently; hashes of four choices depend on one another.
-MOST_INDEPENDENT = COEFFICIENTS
 TOO_FEW = (
     "the reports are too few for this many choices at this epsilon: their sums are modelled as normal, which "
     "is inaccurate, and the intervals are approximate"
@@ -73,8 +67,7 @@ def form_of(mechanism: Mechanism, summary: QuestionSummary) -> Form:
     if counted == "choices":
         return _randomized_response(choice, summary)
     if keeps_patterns(choice.choices):
-        has_law = counted != "sets" and not (isinstance(choice, Olh) and choice.choices > MOST_INDEPENDENT)
-        return _patterns(choice, summary) if has_law else _any_patterns(choice, summary)
+        return _patterns(choice, summary)
     if counted == "subsets" and cast(SubsetSelection, choice).size == 1:
         return _randomized_response(choice, summary)
     return _counts(choice, summary)
@@ -136,36 +129,10 @@ def _hadamard(choice: Hadamard, summary: QuestionSummary) -> Form:
 
 
 def _patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
-    bits = pattern_bits(choice.choices)
-    possible, law = _pattern_law(choice, bits)
-    data = {"n": summary.n, "values": summary.values[possible]}
-    return Form(_observed(law), data, unbiased_shares(choice, summary))
-
-
-def _any_patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
-    """Return the form in counts of sets, exact for any law of the sets: only the counts depend on shares."""
+    """Return the form in counts of all sets."""
     bits = pattern_bits(choice.choices)
     rows = np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")
     return _sets_form(choice, PackedSets(rows[None], summary.values[None]), summary.n)
-
-
-def _pattern_law(
-    choice: ChoiceMechanism, bits: Values
-) -> tuple[NDArray[np.bool_], Callable[[Array, Array], Distribution]]:
-    """Return a mask of the patterns that a mechanism can report, and their law."""
-    p, q = float(choice.p), float(choice.q)
-    if not isinstance(choice, SubsetSelection):
-        law = lambda shares, n: UnaryEncodingPatterns(shares, p, q, bits, n)  # noqa: E731
-        return np.ones(len(bits), dtype=bool), law
-    possible = bits.sum(axis=1) == choice.size
-    k, size = choice.choices, choice.size
-    base = np.full(possible.sum(), np.log1p(-p) - _log_binomial(k - 1, size))
-    odds = log_odds(choice)
-    return possible, lambda shares, n: SupportPatterns(shares, odds, bits[possible], base, n)
-
-
-def _log_binomial(n: int, k: int) -> float:
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
 def log_odds(choice: ChoiceMechanism) -> float:
@@ -203,6 +170,4 @@ def _sets_form(choice: ChoiceMechanism, sets: PackedSets, n: int) -> Form:
     observed = counts.astype(np.float64) @ bits
     data = {"sets": sets.rows, "counts": sets.counts}
     estimate = _unbiased(choice, observed, n)
-    if REDUCTIONS[choice.name].counts(choice) == "sets":
-        return Form(law, data, estimate, replicates=correlated_supports(choice, rows, counts))
-    return Form(law, data, estimate, replicates=supports(choice, observed, n))
+    return Form(law, data, estimate, replicates=supports(choice, rows, counts))

@@ -19,11 +19,11 @@ import numpyro
 import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from inference.likelihoods import BinnedPerturbed, ClippedContinuous, GaussianNoise, LaplaceNoise, clipped
 from inference.likelihoods.numbers.discrete import MOST_POINTS
 from inference.likelihoods.numbers.noise import Noise
+from inference.likelihoods.numbers.shares import noise_below
 from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, cell_masses, signed_moments
 from inference.models.base import (
     IDENTITY,
@@ -109,15 +109,9 @@ def wedge(location: str, sd: str, bound: float) -> Coordinates:
     return Coordinates(forward, inverse)
 
 
-def _laplace_below(edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    tail = np.exp(-np.abs(edges)) / 2
-    return np.where(edges < 0, tail, 1 - tail)
-
-
 NOISE: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
 # The noise's variance in units of its squared scale.
 _VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
-_BELOW = {"laplace": _laplace_below, "gaussian": ndtr}
 # A law whose sd is a smaller part of the bounds' distance falls between the quadrature's nodes. In at most
 # this share of draws that is harmless.
 NARROWEST, FEW_DRAWS = 1 / 512, 0.05
@@ -309,9 +303,7 @@ def middle_cells(mechanism: Mechanism) -> NDArray[np.float64]:
     """Return probabilities (cells,) of a report in each cell if the answer is the middle of the bounds."""
     number = cast("Laplace | Gaussian", mechanism)
     edges, scale = cell_edges(mechanism)
-    middle = (number.levels // 2) / number.levels
-    below = _BELOW[mechanism.name]((edges - middle) / scale)
-    return np.diff(np.concatenate([[0.0], below, [1.0]]))
+    return channel_of(mechanism, edges, scale, np.asarray([(number.levels // 2) / number.levels]))[0]
 
 
 def channel_of(
@@ -323,7 +315,7 @@ def channel_of(
     """Return probabilities (answers, cells) of reports, given answers or ANSWERS evenly spaced ones."""
     if answers is None:
         answers = np.linspace(0, 1, ANSWERS)
-    below = _BELOW[mechanism.name]((edges - answers[:, None]) / scale)
+    below = noise_below(mechanism.name, (edges - answers[:, None]) / scale)
     ends = np.zeros((len(answers), 1))
     return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
 

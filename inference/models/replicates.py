@@ -12,7 +12,6 @@ from inference.models.base import Draws, Replicates
 from inference.results.intervals import REFUSED
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
-from ldp_client.mechanisms.subset_selection import SubsetSelection
 
 Values = NDArray[np.float64]
 
@@ -20,36 +19,8 @@ Values = NDArray[np.float64]
 EDGES = 5
 
 
-def supports(mechanism: ChoiceMechanism, observed: Values, n: int) -> Replicates:
-    """Return replicates of the number of n reports that support each choice (k,)."""
-    if isinstance(mechanism, SubsetSelection):
-        return Replicates(n, observed, partial(_subsets, mechanism, n))
-    return Replicates(n, observed, partial(_bits, mechanism, n))
-
-
-def _bits(mechanism: ChoiceMechanism, n: int, sites: Draws, random: Generator) -> Values:
-    counts = random.multinomial(n, _shares(sites))
-    own = random.binomial(counts, float(mechanism.p))
-    return np.asarray(own + random.binomial(n - counts, float(mechanism.q)), np.float64)
-
-
-def _subsets(mechanism: SubsetSelection, n: int, sites: Draws, random: Generator) -> Values:
-    """Simulate subset reports: a set is the `size` smallest random numbers.
-
-    The person's own choice gets the smallest number to be in the set, or the largest to be outside.
-    """
-    shares = _shares(sites)
-    order = random.random((n, len(shares)))
-    own = random.choice(len(shares), size=n, p=shares)
-    order[np.arange(n), own] = np.where(random.random(n) < float(mechanism.p), -1.0, 2.0)
-    sets = np.argpartition(order, mechanism.size - 1, axis=1)[:, : mechanism.size]
-    return np.bincount(sets.ravel(), minlength=len(shares)).astype(np.float64)
-
-
-def correlated_supports(
-    mechanism: ChoiceMechanism, rows: NDArray[np.uint8], counts: NDArray[np.int64]
-) -> Replicates:
-    """Return replicates of the support of each choice (k,), for supports of unknown correlation.
+def supports(mechanism: ChoiceMechanism, rows: NDArray[np.uint8], counts: NDArray[np.int64]) -> Replicates:
+    """Return replicates of the number of reports that support each choice, (k,).
 
     rows: packed sets (sets, bytes); counts: the reports of each set. The means follow from p, q and the
     shares. The covariance comes from the reports, whose deviations are weighted by normal numbers (the
@@ -58,10 +29,10 @@ def correlated_supports(
     rows, counts = rows[counts > 0], counts[counts > 0]
     n = int(counts.sum())
     observed = counts @ np.unpackbits(rows, axis=1, bitorder="little", count=mechanism.choices)
-    return Replicates(n, observed.astype(np.float64), partial(_correlated, mechanism, rows, counts))
+    return Replicates(n, observed.astype(np.float64), partial(_supports, mechanism, rows, counts))
 
 
-def _correlated(
+def _supports(
     mechanism: ChoiceMechanism,
     rows: NDArray[np.uint8],
     counts: NDArray[np.int64],

@@ -1,4 +1,4 @@
-"""Exact likelihoods of reports that support sets of choices: patterns, sets, packed rows (METHODS 3.2b).
+"""The exact likelihood of reports that support sets of choices, as packed rows (METHODS 3.2b).
 
 Every frequency oracle reports a random set S with P(S | x) = c exp(log_odds) if x is in S, else c, with the
 same c for every x. So log p(S | probs) = log c + log(1 + (exp(log_odds) - 1) sum of probs over S). For sets
@@ -17,8 +17,6 @@ from jax.typing import ArrayLike
 from numpy.typing import NDArray
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
-
-from inference.likelihoods.common import multinomial_log_prob
 
 # Unpacked bits at a time: near the processor's cache, or plenty of work for an accelerator.
 CPU_BITS, ACCELERATOR_BITS = 1 << 18, 1 << 27
@@ -104,125 +102,6 @@ def _unpacked(rows: Array, dtype: jnp.dtype) -> Array:
     return bits.reshape(rows.shape[0], -1).astype(dtype)
 
 
-class SupportPatterns(Distribution):
-    """Counts of the `total_count` reports that support each of the listed sets; exact.
-
-    Values are integer vectors (..., P) that sum to at most `total_count`, the remainder being reports of
-    other sets. Cost O(P k), independent of `total_count`. A `log_base` that is known up to a constant leaves
-    the posterior as it is when no report is elsewhere.
-
-    Args:
-        probs: law of the true choice, shape (..., k).
-        log_odds: log of how much likelier a set is when the true choice is in it, shape (...).
-        patterns: distinct rows of bits, shape (P, k).
-        log_base: log probability of each set when the true choice is not in it, shape (..., P).
-        total_count: how many reports, shape (...).
-        validate_args: whether NumPyro checks arguments and values.
-    """
-
-    arg_constraints = {  # noqa: RUF012
-        "probs": constraints.simplex,
-        "log_odds": constraints.positive,
-        "total_count": constraints.nonnegative,
-    }
-    pytree_data_fields = ("probs", "log_odds", "total_count", "patterns", "log_base")
-    support = constraints.independent(constraints.nonnegative_integer, 1)
-
-    def __init__(
-        self,
-        probs: ArrayLike,
-        log_odds: ArrayLike,
-        patterns: ArrayLike,
-        log_base: ArrayLike,
-        total_count: ArrayLike,
-        *,
-        validate_args: bool | None = None,
-    ) -> None:
-        self.probs = jnp.asarray(probs)
-        dtype = self.probs.dtype
-        self.patterns, self.log_base = jnp.asarray(patterns, dtype), jnp.asarray(log_base, dtype)
-        self.log_odds, self.total_count = jnp.asarray(log_odds, dtype), jnp.asarray(total_count, dtype)
-        shape = jnp.broadcast_shapes(
-            self.probs.shape[:-1],
-            self.log_odds.shape,
-            self.log_base.shape[:-1],
-            self.total_count.shape,
-        )
-        super().__init__(shape, (self.patterns.shape[-2],), validate_args=validate_args)
-
-    @property
-    def log_pattern_probs(self) -> Array:
-        """Log probability that one report supports each listed set, (..., P)."""
-        inside = jnp.einsum("ij,...j->...i", self.patterns, self.probs)
-        return self.log_base + jnp.log1p(jnp.expm1(self.log_odds)[..., None] * inside)
-
-    @property
-    def _log_probs_with_rest(self) -> Array:
-        listed = self.log_pattern_probs
-        rest = 1 - jnp.exp(listed).sum(-1, keepdims=True)
-        # If all patterns are listed, only rounding is left, whose second derivatives would overflow.
-        tiny = np.finfo(rest.dtype).tiny
-        positive = rest > tiny
-        log_rest = jnp.where(positive, jnp.log(jnp.where(positive, rest, 1.0)), np.log(tiny))
-        return jnp.concatenate([listed, log_rest], -1)
-
-    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        assert key is not None
-        shape = sample_shape + self.batch_shape
-        probs = jnp.broadcast_to(jnp.exp(self._log_probs_with_rest), (*shape, self.event_shape[0] + 1))
-        total = jnp.broadcast_to(self.total_count, shape)
-        counts: Array = jax.random.multinomial(key, total, probs, dtype=probs.dtype)
-        return counts[..., :-1].astype(int)
-
-    @validate_sample
-    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
-        del intermediates
-        counts = jnp.asarray(value, self.probs.dtype)
-        rest = (self.total_count - counts.sum(-1))[..., None]
-        return multinomial_log_prob(self._log_probs_with_rest, jnp.concatenate([counts, rest], -1))
-
-
-class UnaryEncodingPatterns(SupportPatterns):
-    """Patterns of unary-encoded bits: bit j is 1 with probability p if j is true, else q, independently.
-
-    This is the law of OUE and SUE, and with q = 1 / hashes the law of local hashing under a uniformly random
-    hash function (METHODS 3.1). Values are as in SupportPatterns.
-
-    Args:
-        probs: law of the true choice, shape (..., k).
-        p: probability of a 1 for the true choice, shape (...).
-        q: probability of a 1 for another, shape (...).
-        patterns: distinct rows of bits, shape (P, k).
-        total_count: how many reports, shape (...).
-        validate_args: whether NumPyro checks arguments and values.
-    """
-
-    arg_constraints = {  # noqa: RUF012
-        **SupportPatterns.arg_constraints,
-        "p": constraints.open_interval(0.0, 1.0),
-        "q": constraints.open_interval(0.0, 1.0),
-    }
-
-    def __init__(
-        self,
-        probs: ArrayLike,
-        p: ArrayLike,
-        q: ArrayLike,
-        patterns: ArrayLike,
-        total_count: ArrayLike,
-        *,
-        validate_args: bool | None = None,
-    ) -> None:
-        dtype = jnp.asarray(probs).dtype
-        bits = jnp.asarray(patterns, dtype)
-        self.p, self.q = (jnp.asarray(x, dtype) for x in (p, q))
-        p, q = self.p[..., None], self.q[..., None]
-        ones = bits.sum(-1)
-        log_base = ones * jnp.log(q) + (bits.shape[-1] - ones - 1) * jnp.log1p(-q) + jnp.log1p(-p)
-        log_odds = (jnp.log(p) + jnp.log1p(-q) - jnp.log(q) - jnp.log1p(-p))[..., 0]
-        super().__init__(probs, log_odds, bits, log_base, total_count, validate_args=validate_args)
-
-
 class PackedSupportSets(Distribution):
     """All reports as packed rows: the sets of choices that they support, in one pass and bounded memory.
 
@@ -262,3 +141,18 @@ class PackedSupportSets(Distribution):
     def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
         del intermediates
         return packed_log_likelihood(self.probs, jnp.expm1(self.log_odds), jnp.asarray(value), self.counts)
+
+    def log_densities(self, value: ArrayLike) -> Array:
+        """Compute the log density of one report of each set.
+
+        Args:
+            value: sets as in `PackedSets`.
+
+        Returns:
+            Log densities (blocks, sets), up to a term that does not depend on `probs`.
+        """
+        padded = jnp.pad(self.probs, (0, 8 * self.event_shape[-1] - self.probs.shape[-1]))
+        excess = jnp.expm1(self.log_odds)
+        return jax.lax.map(
+            lambda rows: jnp.log1p(excess * (_unpacked(rows, padded.dtype) @ padded)), jnp.asarray(value)
+        )

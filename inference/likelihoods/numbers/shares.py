@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
@@ -29,36 +29,27 @@ def noise_channel(name: str, scale: float, cells: int, edges: Values) -> Values:
     Returns:
         The channel, whose rows sum to one: in closed form, by what the noise's law integrates to.
     """
-    law, integral = _LAWS[name]
     ends = np.linspace(0.0, 1.0, cells + 1)
-    integrals = integral(edges - ends[:, None], scale)
+    integrals = scale * _INTEGRALS[name]((edges - ends[:, None]) / scale)
     inside = cells * (integrals[:-1] - integrals[1:])
-    below = np.concatenate([law(edges, scale)[None], inside, law(edges - 1, scale)[None]])
+    low, high = noise_below(name, np.stack([edges, edges - 1]) / scale)
+    below = np.concatenate([low[None], inside, high[None]])
     rest = np.zeros((cells + 2, 1))
     return np.maximum(np.diff(np.concatenate([rest, below, rest + 1], axis=1), axis=1), 0.0)
 
 
-def _laplace(z: Values, scale: float) -> Values:
-    tail = np.exp(-np.abs(z) / scale) / 2
+def noise_below(name: str, z: Values) -> Values:
+    """Return the probabilities that noise of scale 1 is below z."""
+    if name == "gaussian":
+        return np.asarray(ndtr(z))
+    tail = np.exp(-np.abs(z)) / 2
     return np.where(z < 0, tail, 1 - tail)
 
 
-def _laplace_integral(z: Values, scale: float) -> Values:
-    return np.asarray(np.maximum(z, 0.0) + scale / 2 * np.exp(-np.abs(z) / scale))
-
-
-def _gaussian(z: Values, scale: float) -> Values:
-    return np.asarray(ndtr(z / scale))
-
-
-def _gaussian_integral(z: Values, scale: float) -> Values:
-    density = np.exp(-((z / scale) ** 2) / 2) / np.sqrt(2 * np.pi)
-    return np.asarray(z * ndtr(z / scale) + scale * density)
-
-
-_LAWS: dict[str, Any] = {
-    "laplace": (_laplace, _laplace_integral),
-    "gaussian": (_gaussian, _gaussian_integral),
+# What `noise_below` integrates to.
+_INTEGRALS: dict[str, Callable[[Values], Values]] = {
+    "laplace": lambda z: np.maximum(z, 0.0) + np.exp(-np.abs(z)) / 2,
+    "gaussian": lambda z: z * ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi),
 }
 
 

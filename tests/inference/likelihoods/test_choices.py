@@ -11,7 +11,7 @@ import pytest
 from likelihood_references import gradient
 from scipy import stats
 
-from inference.likelihoods import RandomizedResponseCounts, UnaryEncodingColumnSums, UnaryEncodingPatterns
+from inference.likelihoods import RandomizedResponseCounts, UnaryEncodingColumnSums
 
 PROBS = np.array([0.5, 0.3, 0.15, 0.05])
 K = len(PROBS)
@@ -41,18 +41,6 @@ def test_randomized_response_matches_enumeration(p: float) -> None:
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-12)
 
 
-@pytest.mark.parametrize(("p", "q"), BITS)
-def test_patterns_match_enumeration(p: float, q: float) -> None:
-    law = UnaryEncodingPatterns(PROBS, p, q, ALL_PATTERNS, 16)
-    expected = unary_pattern_probs(p, q)
-    assert expected.sum() == pytest.approx(1, abs=1e-12)
-    np.testing.assert_allclose(law.log_pattern_probs, np.log(expected), rtol=1e-10, atol=1e-10)
-    counts = np.random.default_rng(0).multinomial(16, expected)
-    assert float(log_prob(law, counts)) == pytest.approx(
-        stats.multinomial.logpmf(counts, 16, expected), rel=1e-9
-    )
-
-
 def enumerated_sums(p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of the bits of one report."""
     probs = unary_pattern_probs(p, q)
@@ -73,12 +61,9 @@ def test_column_sums_have_the_enumerated_moments(p: float, q: float) -> None:
 
 def programs():
     counts = np.array([9, 4, 7, 5])
-    patterns = np.array([1, 0, 3, 2])
-    listed = ALL_PATTERNS[[0, 3, 9, 14]]
     sums = np.array([11.0, 9.5, 3.0, 8.0])
     return {
         "randomized response": lambda t: RandomizedResponseCounts(t, 0.4, 0.2, 25).log_prob(counts),
-        "patterns": lambda t: UnaryEncodingPatterns(t, 0.5, 0.2, listed, 8).log_prob(patterns),
         "column sums": lambda t: UnaryEncodingColumnSums(t, 0.5, 0.2, 25).log_prob(sums),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations, product
 
 import jax
@@ -14,9 +15,7 @@ from inference.likelihoods import (
     HadamardCounts,
     PackedSupportSets,
     SubsetCounts,
-    SupportPatterns,
     UnaryEncodingColumnSums,
-    UnaryEncodingPatterns,
 )
 from inference.likelihoods.choices.supports import pack_sets
 
@@ -25,20 +24,20 @@ K = len(PROBS)
 log_prob = jax.jit(lambda law, value: law.log_prob(value))
 
 
-def subset_law(size: int, p: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All sets of `size` choices as bits, the law of a report, and its law given a choice outside the set."""
+def subset_law(size: int, p: float, probs: np.ndarray = PROBS) -> tuple[np.ndarray, np.ndarray]:
+    """All sets of `size` choices as bits, and the law of a report."""
     sets = np.array([[j in chosen for j in range(K)] for chosen in combinations(range(K), size)])
     inside, outside = sets.sum(0)[0], (~sets).sum(0)[0]
     given = np.where(sets, p / inside, (1 - p) / outside)
-    return sets.astype(float), given @ PROBS, np.full(len(sets), (1 - p) / outside)
+    return sets.astype(float), given @ probs
 
 
-def hashed_law(hashes: int, p: float) -> tuple[np.ndarray, np.ndarray]:
+def hashed_law(hashes: int, p: float, probs: np.ndarray = PROBS) -> tuple[np.ndarray, np.ndarray]:
     """All pairs of a hash function and a value, as bits, and their law: every function equally likely."""
     functions = np.array(list(product(range(hashes), repeat=K)))
     bits = functions[:, None, :] == np.arange(hashes)[:, None]
     given = np.where(bits, p, (1 - p) / (hashes - 1)) / len(functions)
-    return bits.reshape(-1, K).astype(float), (given @ PROBS).ravel()
+    return bits.reshape(-1, K).astype(float), (given @ probs).ravel()
 
 
 def moments(bits: np.ndarray, law: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -48,7 +47,7 @@ def moments(bits: np.ndarray, law: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize(("size", "p"), [(2, 0.5), (2, 0.99)])
 def test_subset_counts_have_the_enumerated_moments(size: int, p: float) -> None:
-    bits, chances, _ = subset_law(size, p)
+    bits, chances = subset_law(size, p)
     mean, covariance = moments(bits, chances)
     law = SubsetCounts(PROBS, p, size, 37)
     np.testing.assert_allclose(law.mean, 37 * mean, rtol=1e-12)
@@ -59,26 +58,13 @@ def test_subset_counts_have_the_enumerated_moments(size: int, p: float) -> None:
     assert float(log_prob(law, value)) == pytest.approx(expected - np.log(K) / 2, rel=1e-9)
 
 
-def test_subset_patterns_match_enumeration() -> None:
-    bits, chances, base = subset_law(2, 0.6)
-    odds = np.log(0.6 * (K - 2) / (0.4 * 2))
-    law = SupportPatterns(PROBS, odds, bits, np.log(base), 20)
-    np.testing.assert_allclose(np.exp(law.log_pattern_probs), chances, rtol=1e-12)
-    counts = np.random.default_rng(3).multinomial(20, chances)
-    expected = stats.multinomial.logpmf(counts, 20, chances)
-    assert float(log_prob(law, counts)) == pytest.approx(expected, rel=1e-9)
-
-
-def test_local_hashing_has_the_moments_and_patterns_of_unary_bits() -> None:
+def test_local_hashing_has_the_moments_of_unary_bits() -> None:
     bits, chances = hashed_law(3, 0.5)
     mean, covariance = moments(bits, chances)
     law = UnaryEncodingColumnSums(PROBS, 0.5, 1 / 3, 37)
     value = 37 * mean + 1.5
     expected = stats.multivariate_normal.logpdf(value, 37 * mean, 37 * covariance)
     assert float(log_prob(law, value)) == pytest.approx(expected, rel=1e-9)
-    patterns, place = np.unique(bits, axis=0, return_inverse=True)
-    found = np.exp(UnaryEncodingPatterns(PROBS, 0.5, 1 / 3, patterns, 1).log_pattern_probs)
-    np.testing.assert_allclose(found, np.bincount(place.ravel(), chances), rtol=1e-10)
 
 
 def hadamard_cells(p: float, blocks: int, width: int) -> np.ndarray:
@@ -124,3 +110,33 @@ def packed(theta, block_bits=None, rows=ROWS):
 def test_packed_rows_match_sum_over_reports(block_bits: int | None) -> None:
     total = float(per_report(THETA, np.concatenate([BITS, BITS[:90]])).sum())
     assert float(packed(jnp.array(THETA), block_bits)) == pytest.approx(total, rel=1e-12)
+
+
+def unary_law(p: float, q: float, probs: np.ndarray = PROBS) -> tuple[np.ndarray, np.ndarray]:
+    """All patterns of independent bits, and the law of a report."""
+    bits = np.array(list(product([0, 1], repeat=K)))
+    ones = np.where(np.eye(K, dtype=bool), p, q)
+    return bits, np.where(bits[:, None] == 1, ones, 1 - ones).prod(axis=-1) @ probs
+
+
+LAWS = {
+    "unary": (partial(unary_law, 0.5, 0.2), np.log(4)),
+    "nearly noiseless unary": (partial(unary_law, 0.5, 2e-9), np.log((1 - 2e-9) / 2e-9)),
+    "subset": (partial(subset_law, 2, 0.6), np.log(0.6 * (K - 2) / (0.4 * 2))),
+    "local hashing": (partial(hashed_law, 3, 0.5), np.log(2)),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_sets_have_the_enumerated_law_of_every_mechanism(name: str) -> None:
+    """Up to a factor that depends on the set alone."""
+    law_of, odds = LAWS[name]
+    even = np.full(K, 1 / K)
+    (bits, chances), (_, others) = law_of(PROBS), law_of(even)
+    rows = np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")[None]
+    counts = np.random.default_rng(3).multinomial(200, chances)[None]
+    law, other = (PackedSupportSets(probs, odds, counts) for probs in (PROBS, even))
+    expected = np.log(chances / others)
+    np.testing.assert_allclose(law.log_densities(rows)[0] - other.log_densities(rows)[0], expected, atol=1e-9)
+    apart = float(log_prob(law, rows) - log_prob(other, rows))
+    assert apart == pytest.approx(float(counts[0] @ expected), rel=1e-9)
