@@ -17,8 +17,7 @@ from jax.scipy.linalg import solve_triangular
 from inference.likelihoods.holders.law import second_moments
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.models.base import Model, Sampling
-from inference.models.holder_regression import moment_start
-from inference.models.holders import observe, observed, rows_of
+from inference.models.holder_regression import moment_start, observe, observed, rows_of
 from inference.published.conjugate import ConjugatePrior
 
 

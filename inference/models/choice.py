@@ -18,7 +18,6 @@ from inference.likelihoods.numbers.totals import NoisyCounts
 from inference.models.base import Draws, Model, Sampling, Summaries, Truth
 from inference.models.choice_forms import form_of, rows_form
 from inference.models.family import Family, Priors, Sets, draw, register
-from inference.models.pulled_shares import pulled
 from inference.models.refusals import (
     of_all,
     of_answers,
@@ -28,12 +27,13 @@ from inference.models.refusals import (
     split_refused,
     with_refusals,
 )
-from inference.models.scales import scale_draws
 from inference.models.shares import (
     Shares,
     noiseless_answers,
     noiseless_answers_of_total,
     prior_note,
+    pulled,
+    scale_draws,
 )
 from inference.models.totals import approximation_notes, total_of
 from inference.priors.laws import state

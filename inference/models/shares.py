@@ -1,11 +1,15 @@
 """The shares of choices under a study's prior: their sites, starting values, and parameters from draws.
 
-A note warns the reader if the prior weighs much compared with the reports.
+A note warns the reader if the prior weighs much compared with the reports, and a finding if it has moved a
+posterior by its own width or more. A Dirichlet of total concentration A is worth A answers. Its weight in
+the posterior mean of each share, and of every sum of shares, is A/(A + answers). Without it the mean would
+be farther from the prior mean by A/answers times their distance. A 90 % interval moved by one posterior sd
+covers the truth in about 77 % of studies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import jax
@@ -15,10 +19,13 @@ import numpyro
 from jax import Array
 from numpy.typing import NDArray
 
-from inference.models.base import Draws
+from inference.models.base import Draws, Fit
 from inference.models.family import priors_of
 from inference.priors.laws import law
 from inference.priors.shares import OrderedDirichlet, ShareSticks, breaking_order, coordinates_of, shares_of
+from inference.results.diagnostics import is_fixed, listed
+from inference.results.intervals import AT_MOST, PLACE
+from inference.results.verdict import CARE, INFORMATIVENESS, Finding
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
@@ -148,3 +155,58 @@ def likely_concentration(estimate: Values, answers: float) -> float:
 def _sticks(shares: Values) -> Values:
     with jax.enable_x64(True):
         return np.asarray(coordinates_of(jnp.log(shares)))
+
+
+# In the posterior's own sds.
+MOVED = 1.0
+
+
+def pulled(question: Question, answers: float, fit: Fit) -> Iterable[Finding]:
+    """Return a reason if the prior moved shares, or a scale's statistics, by one posterior sd or more.
+
+    answers: number of noiseless answers that the reports are worth. Shares below the prior's are left out:
+    zero limits them under any prior.
+    """
+    stated = priors_of(question)["p"]["concentration"]
+    if isinstance(stated, Mapping):
+        return ()
+    weight = prior_weight(question, answers)
+    odds = weight / (1 - weight) if weight < 1 else np.inf
+    moved = {
+        name: odds * _pull(fit.parameters[name], mean, name.startswith("p["))
+        for name, mean in _prior_means(question, stated).items()
+        if not is_fixed(fit.parameters[name])
+    }
+    worst = max(moved.values(), default=0.0)
+    if worst < MOVED:
+        return ()
+    found = [name for name, size in moved.items() if size >= MOVED]
+    reason = (
+        f"the prior has moved {listed(found)} by up to {worst:.1f} posterior sds, as it weighs "
+        f"{100 * weight:.0f} %: a truth far from it lies outside these intervals too often; "
+        "more devices or a larger epsilon are needed, or a prior that states existing knowledge"
+    )
+    return (Finding(INFORMATIVENESS, reason, CARE),)
+
+
+def _pull(draws: NDArray[np.float64], mean: float, is_share: bool) -> float:
+    away = float(draws.mean()) - mean
+    return max(away, 0.0 if is_share else -away) / float(draws.std())
+
+
+def _prior_means(question: Question, concentration: object) -> dict[str, float]:
+    """Return the prior means of the shares, and of a scale's statistics."""
+    each = np.broadcast_to(np.asarray(concentration, float), (len(question.choices),))
+    shares = each / each.sum()
+    found = {f"p[{label}]": float(shares[i]) for i, label in enumerate(question.choices)}
+    return {**found, **{name: float(mean) for name, mean in scale_draws(question, {"p": shares}).items()}}
+
+
+def scale_draws(question: Question, draws: Draws) -> dict[str, NDArray[np.float64]]:
+    """Return at_most[level] of a scale for each level but the last, and its mean place, from draws of p."""
+    if not question.ordered:
+        return {}
+    shares = np.asarray(draws["p"], np.float64)
+    below = np.cumsum(shares, axis=-1)
+    found = {f"{AT_MOST}[{label}]": below[..., i] for i, label in enumerate(question.choices[:-1])}
+    return {**found, PLACE: shares @ np.arange(1.0, shares.shape[-1] + 1)}

@@ -1,7 +1,12 @@
-"""The second study of DCA Algorithm 2: the fields of the first, with bounds from its posterior."""
+"""The second study of DCA Algorithm 2: the fields of the first, with bounds from its results.
+
+The results of the first round are every field's moments, the number of records, and of noise sources. An
+issuer signs one study's tickets with a key, and no other's, so a second study with tickets has its own keys.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -13,13 +18,23 @@ from typing import Any
 
 import numpy as np
 
-from inference.projection.rounds import FirstRound, Rows, first_rounds
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.models.clipping import cuts_records
+from inference.models.from_reports import holder_statistics
+from inference.models.holder_regression import rows_of
 from inference.projection.thresholds import Projection, Thresholds, find_thresholds
+from inference.results.saving import RESULT
+from inference.results.verdict import USABLE
+from inference.units import field_units
 from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError, StudyError, UsageError
 from ldp_client.documents.question import Field
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Study
+from schemas.disk import read_bytes
+from schemas.warnings import require_keys
+from summaries import summarize
 
 # Decimals that are written down; never above the exact value.
 PLACES = 12
@@ -182,3 +197,170 @@ def in_words(found: Projected) -> list[str]:
         f"  projection alone turns a slope of 1 into {found.thresholds.slopes:.3f} there; the fit does not "
         "undo that",
     ]
+
+
+MARGINALS = "marginals"
+Rows = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class FirstRound:
+    """rows: mean and sd of "mean[field]" and "sd[field]" in own units. noises: of devices or of holders.
+
+    prior: the document's priors of the regression that still hold with other bounds: all but `centre`, the
+    response at the middle of the features' bounds.
+    """
+
+    question: Question
+    rows: Rows
+    records: int
+    noises: int
+    prior: Mapping[str, Any]
+
+
+def first_rounds(study: Study, path: Path) -> list[FirstRound]:
+    """Return the first round of every question that states its share of a budget. Raises InputError.
+
+    path: the folder that `ldpkit fit` wrote about marginals, or the file of data holders' reports.
+    """
+    if study.respondent == "holder":
+        return _of_holders(study, path)
+    asked = [question for question in study.questions if question.mechanism.statistic == MARGINALS]
+    if not asked:
+        raise InputError(
+            f"study {study.id} has no question with the statistic {MARGINALS!r}",
+            code="derive.no_marginals_question",
+        )
+    assert study.protocol is not None
+    devices = study.protocol.devices
+    found = zip(asked, _posteriors(study, asked, path), strict=True)
+    return [FirstRound(question, rows, devices, devices, {}) for question, rows in found]
+
+
+def _posteriors(study: Study, asked: list[Question], folder: Path) -> list[Rows]:
+    path = folder / RESULT
+    try:
+        found = json.loads(read_bytes(path))
+        posteriors = [found["questions"][question.id]["parameters"] for question in asked]
+        digest = found["study_digest"]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(
+            f"{path} holds no posterior of {asked[0].id}: ldpkit fit writes it", code="derive.no_posterior"
+        ) from None
+    if digest != study.digest:
+        raise InputError(f"{path} is about another study document", code="derive.posterior_of_other_study")
+    return posteriors
+
+
+def doubts_of(study: Study, path: Path) -> list[str]:
+    """Return the questions with a bad verdict in the output of `ldpkit fit`, with their reasons."""
+    if study.respondent == "holder":
+        return []
+    found = json.loads(read_bytes(path / RESULT))["questions"]
+    judged = {name: one.get("verdict", {}) for name, one in found.items()}
+    return [
+        f"{name}: {one.get('word')}: {'; '.join(one.get('reasons', []))}"
+        for name, one in judged.items()
+        if one.get("word") != USABLE
+    ]
+
+
+def _of_holders(study: Study, path: Path) -> list[FirstRound]:
+    asked = [question for question in study.questions if question.mechanism.share is not None]
+    if not asked:
+        raise InputError(
+            f"study {study.id} has no table question that states its share of the budget",
+            code="derive.no_budget_share",
+        )
+    summary, rounds = summarize(study, str(path)), []
+    for question in asked:
+        mechanism = mechanism_for(question)
+        assert isinstance(mechanism, TableMechanism)
+        statistics = holder_statistics(mechanism, summary.questions[question.id])
+        if statistics.holders == 0:
+            raise InputError(f"{path} has no report of {question.id}", code="derive.no_report")
+        records = max(1, round(float(rows_of(statistics).expected.sum())))
+        rows = moments_of(question, statistics, records)
+        rounds.append(FirstRound(question, rows, records, statistics.holders, _prior(study, question)))
+    return rounds
+
+
+def _prior(study: Study, question: Question) -> Mapping[str, Any]:
+    (asked,) = [one for one in study.document["questions"] if one["id"] == question.id]
+    return {name: law for name, law in asked["model"].get("prior", {}).items() if name != "centre"}
+
+
+def moments_of(question: Question, statistics: HolderStatistics, records: int) -> Rows:
+    """Return the mean and sd of every field from all holders' noisy Σv and Σv², with their uncertainty.
+
+    A variance is never below its noise's sd. Raises InputError if the norm must have cut records: the sums
+    are then of other values than the fields'.
+    """
+    sums, noise = statistics.sums.sum(axis=0) / records, statistics.noise * sqrt(statistics.holders) / records
+    mean, squares = np.clip(sums[0, 1:], -1, 1), np.diag(sums)[1:]
+    if cuts_records(question, squares[:-1], np.diag(noise)[1:-1]):
+        raise InputError(
+            f"{question.id}: the norm {question.norm} cuts too many records to tell how fields are spread: "
+            "ask again with a larger one; the first study can be fitted by itself",
+            code="derive.norm_too_small",
+        )
+    unsure = np.hypot(np.diag(noise)[1:], 2 * mean * noise[0, 1:])
+    sd = np.sqrt(np.maximum(squares - mean**2, unsure))
+    rows: dict[str, Mapping[str, float]] = {}
+    for index, field in enumerate(question.fields):
+        zero, unit = field_units(field)
+        own, around = unit * float(sd[index]), unit * float(noise[0, index + 1])
+        spread = unit * float(unsure[index] / (2 * sd[index]))
+        rows[f"mean[{field.id}]"] = {
+            "mean": zero + unit * float(mean[index]),
+            "sd": hypot(around, own / sqrt(records)),
+        }
+        rows[f"sd[{field.id}]"] = {"mean": own, "sd": hypot(spread, own / sqrt(2 * records))}
+    return rows
+
+
+def second_keys(first: Study, new_id: str, path: str | None) -> dict[str, Any] | None:
+    """The block of keys in a file that `ldpkit tickets key` wrote; None for a study without tokens.
+
+    With the first study's keys no report of the second would ever leave. Raises InputError, UsageError.
+    """
+    tickets = first.channel.tickets if first.channel is not None else None
+    if tickets is None:
+        if path is not None:
+            raise UsageError(f"--tickets: study {first.id} takes no tokens", code="derive.no_tickets")
+        return None
+    advice = f"run `ldpkit tickets key {new_id} > tickets.json`, and add --tickets tickets.json"
+    if path is None:
+        raise UsageError(
+            f"study {first.id} takes tokens, and {new_id} needs its own keys: {advice}",
+            code="derive.ticket_keys_needed",
+        )
+    try:
+        block: dict[str, Any] = json.loads(read_bytes(path))["tickets"]
+        known = {key["key"] for key in first.document["channel"]["tickets"]["keys"]}
+        is_first = any(key["key"] in known for key in block["keys"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(
+            f"{path}: is not what `ldpkit tickets key` prints: {advice}", code="derive.wrong_ticket_file"
+        ) from None
+    if is_first:
+        raise InputError(
+            f"{path}: has keys of the first study, {first.id}: {advice}",
+            code="derive.ticket_keys_of_first_study",
+        )
+    try:
+        # The second study has the first one's fields, and is searched for only after that.
+        with_tokens(first, block)
+    except StudyError as error:
+        raise InputError(f"{path}: {error}: {advice}", code="derive.ticket_keys_invalid") from None
+    return block
+
+
+def with_tokens(second: Study, block: dict[str, Any] | None) -> Study:
+    """The study with these keys. Raises StudyError if they do not go with it."""
+    if block is None:
+        return second
+    document = second.document
+    study = Study({**document, "channel": {**document["channel"], "tickets": block}})
+    require_keys(study)
+    return study

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from inference.fit_model import fields_of, posterior_of
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.models.holder_regression import ONE_SD, clipped_records_notes, parameters_of
-from inference.models.holders import rows_of
+from inference.models.holder_regression import ONE_SD, clipped_records_notes, parameters_of, rows_of
 from inference.published import method_named
 from inference.published.base import Method, Run
 from inference.published.conjugate import ConjugatePrior, default_prior
 from inference.results.posterior import Posterior
 from inference.results.verdict import FIT, Finding, findings
-from inference.sampling.prior import PRIOR_DRAWS
+from inference.sampling.space import PRIOR_DRAWS
 from inference.seeds import seed_of
 from inference.units import RecordUnits
 from ldp_client.documents.errors import InputError

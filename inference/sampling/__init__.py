@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inference.samplers import CHAINS
 from inference.sampling.nuts import KEPT, LENGTH, Sampled, sample
-from inference.sampling.prior import PRIOR_DRAWS, PriorDraws, prior_sites, sample_prior
+from inference.sampling.space import PRIOR_DRAWS, PriorDraws, prior_sites, sample_prior
 
 __all__ = [
     "CHAINS",

@@ -30,9 +30,7 @@ def derive(study: Study, results: str, out: str, tickets: str | None, seed: int)
     its marginals, or its data holders' reports.
     """
     from inference.limits import check_seed
-    from inference.projection.rounds import doubts_of
-    from inference.projection.second_study import in_words, second_study
-    from inference.projection.ticket_keys import second_keys, with_tokens
+    from inference.projection.second_study import doubts_of, in_words, second_keys, second_study, with_tokens
 
     # 1. Search bounds and norm, and write the study.
     check_seed(seed)

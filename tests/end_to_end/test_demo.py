@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from statsmodels.api import OLS, Logit
 
-from inference.demo import collecting
+from inference.demo import run as demo
 from inference.demo.raw_answers import raw_draws
 from inference.demo.survey import answers_of, study_for
 from ldp_client.documents.errors import InputError, StudyError
@@ -88,9 +88,9 @@ def test_interrupted_demo_starts_no_further_device(tmp_path, monkeypatch):
         begun.append(answers)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(collecting.Device, "answer", slow)
+    monkeypatch.setattr(demo.Device, "answer", slow)
     with pytest.raises(KeyboardInterrupt):
-        collecting.send_all(study_for("1"), range(3000), "http://127.0.0.1:9", tmp_path, print)
+        demo.send_all(study_for("1"), range(3000), "http://127.0.0.1:9", tmp_path, print)
     assert len(begun) < 1000
 
 

@@ -10,8 +10,7 @@ from scipy.stats import truncnorm
 
 from inference import fit
 from inference.likelihoods.holders.statistics import exact
-from inference.models.holder_regression import holder_regression
-from inference.models.holders import refusal, rows_of
+from inference.models.holder_regression import holder_regression, refusal, rows_of
 from inference.results.intervals import USUAL
 from inference.results.page import render_page
 from inference.results.printed import text_of

@@ -9,7 +9,7 @@ import pytest
 
 from inference.models.from_reports import holder_statistics
 from inference.projection import second_study as second
-from inference.projection.rounds import moments_of
+from inference.projection.second_study import moments_of
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError, StudyError

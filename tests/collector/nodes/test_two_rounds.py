@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 
 from inference.projection import thresholds
-from inference.projection.second_study import field_spread, rest_of_budget, second_study
+from inference.projection.second_study import (
+    field_spread,
+    rest_of_budget,
+    second_keys,
+    second_study,
+    with_tokens,
+)
 from inference.projection.thresholds import (
     MOST_BIAS,
     Auxiliary,
@@ -21,7 +27,6 @@ from inference.projection.thresholds import (
     data_sets,
     find_thresholds,
 )
-from inference.projection.ticket_keys import second_keys, with_tokens
 from ldp_client import Device, mechanism_for
 from ldp_client.documents.errors import InputError, UsageError
 from ldpkit.cli import main

@@ -18,8 +18,8 @@ from scipy import stats
 
 from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
 from inference.likelihoods.covariance import solve_covariance
-from inference.likelihoods.regression.moments import SumLaw
 from inference.likelihoods.regression.sigmoid import response_moments
+from inference.likelihoods.regression.summed import SumLaw
 
 SD = 0.7
 SUMS = {"total_count": 50, "noise_variance": 20.0, "constant_weight": 0.8, "response_weight": 0.6}

@@ -42,7 +42,7 @@ def project(tmp_path, monkeypatch):
     write_posterior(study, tmp_path / "fit")
     found = projecting.find_thresholds(1, 1000, lambda norm: norm)
     monkeypatch.setattr(projecting, "find_thresholds", lambda *_: found)
-    monkeypatch.setattr("inference.projection.rounds.doubts_of", lambda *_: [])
+    monkeypatch.setattr("inference.projection.second_study.doubts_of", lambda *_: [])
 
     def run(*options, out=tmp_path / "second.json"):
         first, fit = tmp_path / "first.json", tmp_path / "fit"
