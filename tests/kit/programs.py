@@ -44,6 +44,7 @@ PROGRAMS = {
         (("arm-none-eabi-gcc",), ("qemu-system-arm",)),
         "gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm",
     ),
+    "valgrind": Program((("valgrind",),), "valgrind"),
     "postgres": Program((("postgres",), ("psql",)), "postgresql"),
     "nginx": Program((("nginx",),), "nginx"),
     "caddy": Program((("caddy",),), "caddy"),

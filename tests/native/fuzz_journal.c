@@ -1,0 +1,76 @@
+/* Opens damaged journals: fuzz_journal JOURNAL COUNT. Half of the damaged records get a right checksum. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ledger.c"
+
+static unsigned char original[1 << 16], bytes[1 << 17];
+static uint32_t original_size, size;
+static uint64_t state = 88172645463325252u;
+
+static uint32_t below(uint32_t limit) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 16) % limit;
+}
+
+static int32_t read_bytes(void *context, uint32_t offset, unsigned char *out, uint32_t count) {
+    (void)context;
+    if (offset >= size) return 0;
+    if (count > size - offset) count = size - offset;
+    memcpy(out, bytes + offset, count);
+    return (int32_t)count;
+}
+
+static int32_t append_bytes(void *context, const unsigned char *more, uint32_t count) {
+    (void)context;
+    if (count > sizeof bytes - size) return 1;
+    memcpy(bytes + size, more, count);
+    size += count;
+    return 0;
+}
+
+static int32_t sync_bytes(void *context) {
+    (void)context;
+    return 0;
+}
+
+static void damage(void) {
+    memcpy(bytes, original, original_size);
+    size = original_size - (below(4) ? 0 : below(original_size));
+    for (uint32_t i = below(4); i-- && size;) bytes[below(size)] = (unsigned char)below(256);
+    /* A right checksum for the first records, as far as their sizes lead. */
+    uint32_t at = 0;
+    for (uint32_t i = below(5); i--;) {
+        if (at + HEAD_BYTES > size) return;
+        uint32_t length = (uint32_t)ldp_from_big(bytes + at + 4, 4);
+        if (length > size || at + HEAD_BYTES + length + CHECK_BYTES > size) return;
+        uint64_t crc = checksum(~(uint64_t)0, bytes + at, HEAD_BYTES + length);
+        ldp_to_big(crc, bytes + at + HEAD_BYTES + length, CHECK_BYTES);
+        at += HEAD_BYTES + length + CHECK_BYTES;
+    }
+}
+
+int main(int count, char **words) {
+    static const ldp_journal journal = {NULL, read_bytes, append_bytes, sync_bytes};
+    FILE *file = count == 3 ? fopen(words[1], "rb") : NULL;
+    unsigned opened = 0, reports = 0;
+    if (!file) return 2;
+    original_size = (uint32_t)fread(original, 1, sizeof original, file);
+    for (long left = atol(words[2]); left-- > 0;) {
+        ldp_ledger ledger;
+        ldp_parcel parcel = {.next = 0};
+        damage();
+        if (ldp_ledger_open(&ledger, &journal, below(2) ? UINT64_MAX : 5, 7, (int)below(2))) continue;
+        opened++;
+        while (ldp_next(&ledger, &parcel) == LDP_OK) {
+            unsigned char part[16];
+            ldp_report_bytes(&ledger, &parcel, 0, part, parcel.size < 16 ? parcel.size : 16);
+            reports++;
+        }
+        if (ledger.is_open && below(2)) ldp_done(&ledger, &parcel);
+    }
+    printf("%u opened, %u reports\n", opened, reports);
+    return 0;
+}

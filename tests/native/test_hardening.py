@@ -1,0 +1,108 @@
+"""The core under sanitizers, with damaged journals, and without branches that depend on an answer."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conformance.native import CORE
+from tests.kit.programs import need
+from tests.native.compiled import Device, Storage, library_of, source
+from tests.native.test_board import vectors_in_c
+from tests.native.test_ledger import STUDIES
+
+HERE = Path(__file__).parent
+SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+DAMAGED_JOURNALS = 20_000
+# Faults that would tell an answer by time: (file, before, after, what memcheck reports).
+TELLING = {
+    "a branch": (
+        "numbers.c",
+        "index = select_word(mask_if(refused), question->levels / 2, index);",
+        "if (refused) { volatile uint32_t half = question->levels / 2; index = half; }",
+        "Conditional jump",
+    ),
+    "an index": (
+        "choices.c",
+        "for (uint32_t i = 0; i < question->payload_size; i++) payload[i] ^= bit_in_byte(x, i);",
+        "payload[x >> 3] ^= bit_in_byte(x, x >> 3);",
+        "Use of uninitialised value",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory):
+    """A program of all vectors, and how many it has."""
+    source_file = tmp_path_factory.mktemp("vectors") / "vectors.c"
+    text, count = vectors_in_c()
+    source_file.write_text(text)
+    return source_file, count
+
+
+def built(target, sources, *flags, include=()):
+    need("gcc")
+    folders = [part for folder in (*include, CORE) for part in ("-I", str(folder))]
+    subprocess.run(["cc", "-std=c99", "-w", *flags, *folders, "-o", target, *map(str, sources)], check=True)
+    return target
+
+
+def core_files(folder=CORE):
+    return sorted(folder.glob("*.c"))
+
+
+@pytest.mark.slow
+def test_vectors_pass_under_sanitizers(vectors, tmp_path):
+    program = built(tmp_path / "sanitized", [vectors[0], *core_files()], *SANITIZED)
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == (f"{vectors[1]} of {vectors[1]}\n", 0), done.stderr[-2000:]
+
+
+@pytest.mark.slow
+@pytest.mark.attack(15)
+def test_damaged_journals_never_break_the_ledger(tmp_path):
+    need("gcc")
+    storage = Storage()
+    device = Device(library_of(STUDIES, tmp_path), storage, source(1))
+    assert device.answer("first", [3.5, 1]) == device.answer("elsewhere", [3.5]) == device.done() == 0
+    assert device.answer("second", [1]) == device.withdraw("elsewhere") == 0
+    (tmp_path / "journal").write_bytes(storage.bytes)
+    others = [file for file in core_files() if file.name != "ledger.c"]
+    program = built(tmp_path / "fuzz", [HERE / "fuzz_journal.c", *others], *SANITIZED)
+    command = [program, tmp_path / "journal", str(DAMAGED_JOURNALS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    opened, reports = map(int, re.findall(r"\d+", done.stdout))
+    assert DAMAGED_JOURNALS / 10 < opened < DAMAGED_JOURNALS
+    assert reports > opened / 2
+
+
+def watched(vectors, folder, level, cores):
+    """Run the vectors in memcheck with undefined answers. Return (status, output)."""
+    need("valgrind")
+    program = built(folder / "watched", [vectors[0], *cores], level, "-g", "-DWATCHED")
+    valgrind = ["valgrind", "-q", "--error-exitcode=9", f"--suppressions={HERE / 'answers.supp'}"]
+    done = subprocess.run([*valgrind, program], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.attack(1)
+@pytest.mark.parametrize("level", ["-O2", "-Os"])
+def test_no_branch_and_no_index_depends_on_an_answer(vectors, tmp_path, level):
+    """The check of an answer does, as everybody sees its result; answers.supp has this exception alone."""
+    assert watched(vectors, tmp_path, level, core_files()) == (0, f"{vectors[1]} of {vectors[1]}\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TELLING)
+def test_code_that_tells_an_answer_is_detected(vectors, tmp_path, name):
+    file, before, after, reported = TELLING[name]
+    text = (CORE / file).read_text()
+    assert text.count(before) == 1
+    (tmp_path / file).write_text(text.replace(before, after))
+    cores = [tmp_path / file if core.name == file else core for core in core_files()]
+    status, output = watched(vectors, tmp_path, "-O2", cores)
+    assert status == 9
+    assert reported in output
