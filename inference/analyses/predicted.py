@@ -49,10 +49,6 @@ class Predicted:
         else:
             self._own = {name: named[name][:, None, None] for name in analysis.outcome.own}
 
-    def each(self, frame: pd.DataFrame) -> Values:
-        """Return each row's (draws, rows, answers). The frame must be small."""
-        return self._of_rows(frame)
-
     def average(self, frame: pd.DataFrame, weights: Values) -> Values:
         """Return the weighted mean over the rows of a frame of public columns."""
         return self._averaged(frame, weights, self._of_rows)
