@@ -105,10 +105,14 @@ def nearest(numerator: int, denominator: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-class SummedRecord(SharesOnly, GaussianStatistics):
+class SummedRecord(GaussianStatistics):
     """GaussianStatistics with noise shared among the devices of a sum; 8 bytes a coordinate."""
 
+    name = "summed_gaussian"
     statistic = "record"
+    # MicroPython finds no attributes of a second base class.
+    randomise = SharesOnly.randomise
+    check = SharesOnly.check
 
     def __init__(self, question: Question) -> None:
         super().__init__(question)

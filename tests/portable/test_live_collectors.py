@@ -124,6 +124,6 @@ def test_every_request_goes_through_the_relay(relayed, tmp_path):
     gone = device(nowhere, study, tmp_path, ["withdraw"], ["flush"], relay=relay)
     assert gone == [1, "gone"]
     assert sent[-1]["id"] not in collector.read(f"/v1/studies/{study.id}/export")
-    # The study twice, before the answer and before the report; the report; its deletion.
+    # The study, the report and its deletion.
     small, fetch = (4096 + OVERHEAD, 4096 + ANSWER_OVERHEAD), (4096 + OVERHEAD, 65536 + ANSWER_OVERHEAD)
-    assert sizes == [fetch, fetch, small, small]
+    assert sizes == [fetch, small, small]
