@@ -64,6 +64,14 @@ class Mixing:
     ess_bulk: Mapping[str, float]
     ess_tail: Mapping[str, float]
 
+    def joined(self, other: Mixing) -> Mixing:
+        """Return both, of other parameters each."""
+        return Mixing(
+            {**self.r_hat, **other.r_hat},
+            {**self.ess_bulk, **other.ess_bulk},
+            {**self.ess_tail, **other.ess_tail},
+        )
+
     def findings(self, remedy: str = KEEP_MORE) -> Iterator[Finding]:
         """Yield a finding for each of the three statistics that fails, on the failing parameters."""
         few = f"below {MIN_ESS:.0f}"
@@ -152,7 +160,9 @@ def diagnose(
     divergent transitions. sites: draws (chains, draws, …) of what was sampled, log_density: of the posterior,
     energy: of the transitions, each (chains, draws), if known.
     """
-    found = found or mixing(parameters)
+    # Means that a law implies are no parameters of the model, and were not measured with them.
+    found = found or Mixing({}, {}, {})
+    found = found.joined(mixing({name: each for name, each in parameters.items() if name not in found.r_hat}))
     against = [*findings(CONVERGENCE, reasons)]
     if chained:
         against += mixing_findings(parameters, sites or {}, log_density, remedy, found)

@@ -6,9 +6,9 @@ import pytest
 
 from inference import fit, summarize
 from inference.fit_model import NO_REPORTS, posterior_of
-from inference.results.diagnostics import diagnose
+from inference.results.diagnostics import diagnose, mixing
 from inference.results.predictive import Predictive
-from inference.results.verdict import NOT_USABLE
+from inference.results.verdict import NOT_USABLE, USABLE
 from inference.sampling import Sampled
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
@@ -50,6 +50,15 @@ def test_predictive_check_reports_surprise_and_misfit():
     assert "no misfit shows" in fits.in_words()
     assert "surprise the prior" in surprising.in_words()
     assert "does not fit" in surprising.in_words()
+
+
+def test_parameters_that_the_sampler_did_not_measure_are_measured():
+    draws = {"rate": chains(np.random.default_rng(1)), "mean": chains(np.random.default_rng(2), shift=0.5)}
+    known = mixing({"rate": draws["rate"]})
+    found = diagnose(draws, np.zeros((4, 1000), bool), found=known)
+    assert set(found.r_hat) == set(found.ess_bulk) == set(found.ess_tail) == set(draws)
+    assert found.verdict.of("rate").word == USABLE
+    assert found.verdict.of("mean").word == NOT_USABLE
 
 
 def test_posterior_without_reports_is_not_ok():
