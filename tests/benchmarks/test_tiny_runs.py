@@ -285,6 +285,9 @@ RUNS: dict[str, tuple[Run, ...]] = {
         ),
     ),
     # What follows are an environment, an installation from an index, and README's first study.
+    "native_draws": (
+        Run("--draws 1000", rf"^C: {NUMBER} µs a draw\nPython: {NUMBER} µs a draw\n$", ("gcc",)),
+    ),
     "newcomer": (Run("--dist {folder}", r"0 wheels where two belong: run make release\n$", code=2),),
     "oblivious": (Run("--requests 200", r"gateway: \d+ µs of CPU a request, median \d+ µs\n"),),
     "private_numbers": (
