@@ -136,7 +136,7 @@ def item_of(
         "false_words": "",
         "law": "",
         # A single bar says no more than its line of the table.
-        "intervals": pictures.intervals if len(posterior.draws) > 1 else "",
+        "intervals": pictures.intervals if len(posterior.headlines) > 1 else "",
         "densities": pictures.densities,
         "chains": base64.b64encode(pictures.chains_png).decode(),
         "method": SAMPLERS[posterior.method].label if posterior.method in SAMPLERS else posterior.method,
