@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from inference.samplers import CHAINS, SAMPLERS
-from inference.sampling import KEPT, LENGTH
+from inference.samplers import CHAINS, KEPT, LENGTH, SAMPLERS
 from ldp_client.documents.errors import UsageError
 
 # For each chain. With more, thousands of shares would not fit into memory.

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 CHAINS = 4
+# Draws that each chain keeps, and of one call of the compiled program: it divides every phase.
+KEPT, LENGTH = 1000, 100
 
 
 class Sampler(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc
 
-from inference.design.bands import Band, leaves, simultaneous_band
+from inference.design.bands import BINS, Band, leaves, simultaneous_band
 from inference.design.simulated_posteriors import (
     FEWEST_EFFECTIVE,
     Measured,
@@ -30,8 +29,7 @@ from inference.results.diagnostics import listed
 from inference.sampling import sample_prior
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
-from schemas import Question, Study
-from schemas.disk import chosen_questions
+from schemas import Question
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
 
@@ -41,7 +39,6 @@ STUDIES, DEVICES = 100, 10_000
 # Every third draw of each chain: near enough to independent, which ranks need.
 DRAWS, THIN = 99, 3
 FALSE_ALARM = 0.01
-BINS = 10
 # If the chains of more studies than the first share mix poorly, a note reports it; beyond the second, the
 # ranks reflect the sampler.
 SOME_MIX_POORLY, MOST_MIX_POORLY = 0.05, 0.5
@@ -217,27 +214,6 @@ def check_simulation(question: Question, studies: int, n: int, seed: int) -> Non
     check_studies(studies)
     check_devices(n)
     empty_model(for_devices(question, n))
-
-
-def questions_to_simulate(study: Study, question: str | None) -> list[str]:
-    """Return the chosen question, or all that can be simulated; the others are told on standard error.
-
-    Raises InputError if none can be.
-    """
-    chosen = chosen_questions(study.questions, question)
-    names = []
-    for one in chosen:
-        try:
-            empty_model(one)
-        except InputError as error:
-            if len(chosen) == 1:
-                raise
-            print(f"left out: {error}", file=sys.stderr, flush=True)
-            continue
-        names.append(one.id)
-    if not names:
-        raise InputError("no question of this study can be simulated", code="plan.no_question_to_simulate")
-    return names
 
 
 def empty_model(question: Question) -> Model:

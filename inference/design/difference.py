@@ -1,27 +1,31 @@
-"""Plans how many people show a difference between two groups: by the formulas of at_once.py."""
+"""How many people show a difference between two groups, by the information of their reports. Loads no JAX."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from scipy.special import ndtr
 
-from inference.design.at_once import AT_ONCE, HALF, MOST_PEOPLE, Vector, half_widths, rough_at
-from inference.design.calibration import prior_truths
-from inference.design.plan import answers_of, check_parameter, prior_half_widths, questions_to_plan
-from inference.design.sample_size import check_wishes
-from inference.design.truth import unstated, with_truth
-from inference.models import family_of
-from inference.models.base import Truth
+from inference.design.information import (
+    BY_INFORMATION,
+    DEVICES,
+    HALF,
+    Prior,
+    Vector,
+    check_wishes,
+    fewest,
+    half_widths,
+    has_information,
+    rough_note,
+)
+from inference.design.plan import answers_of, check_parameter, questions_to_plan
+from inference.design.truth import completed, settable, unstated
 from inference.results.diagnostics import listed
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
-
-STEPS = 4_000
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Difference:
         """This question's entry in plan.json."""
         return {
             "model": self.model,
-            "method": f"{AT_ONCE}; of the difference of two groups",
+            "method": f"{BY_INFORMATION}; of the difference of two groups",
             "difference": {"parameter": self.parameter, "values": list(self.values), "share": self.share},
             "truth": dict(self.truth),
             "assumed": list(self.assumed),
@@ -68,13 +72,12 @@ def plan_difference(
     question_id: str,
     parameter: str,
     values: tuple[float, float],
-    devices: Sequence[int],
+    devices: Sequence[int] = DEVICES,
     epsilons: Sequence[str] = (),
     truth: Mapping[str, float] | None = None,
     *,
     share: float = 0.5,
     power: float | None = None,
-    seed: int = 0,
 ) -> Difference:
     """Predict how well a difference between two groups is found.
 
@@ -88,7 +91,6 @@ def plan_difference(
         truth: of the other parameters, in both groups: all but shares of other choices, which are equal.
         share: of all people in the first group.
         power: how many devices give this probability that the 90 % interval is on the side of 0 of the truth?
-        seed: of the draws that estimate the prior's own width.
 
     Returns:
         Half widths, power, and devices for a wanted power.
@@ -99,7 +101,7 @@ def plan_difference(
     """
     _check(values, share)
     check_wishes(power=power)
-    questions = questions_to_plan(study, question_id, devices, epsilons, seed)
+    questions = questions_to_plan(study, question_id, devices, epsilons, 0)
     question = questions[0]
     if parameter == "mean" and question.bounds is not None:
         low, high = (float(bound) for bound in question.bounds)
@@ -111,7 +113,7 @@ def plan_difference(
                 )
     chosen = tuple(sorted(set(devices)))
     at = {
-        str(question.mechanism.epsilon): _Groups(study, question, parameter, values, share, truth or {}, seed)
+        str(question.mechanism.epsilon): _Groups(study, question, parameter, values, share, truth or {})
         for question in questions
     }
     halves = {epsilon: groups.half_widths(chosen) for epsilon, groups in at.items()}
@@ -140,12 +142,6 @@ def _shares(question: Question) -> list[str]:
     return [f"p[{label}]" for label in question.choices] if question.ask == "choice" else []
 
 
-def _alike(question: Question, drawn: Truth) -> Truth:
-    """Return the truth with equal shares, for the shares that are not stated."""
-    shares = _shares(question)
-    return Truth({**drawn.parameters, **dict.fromkeys(shares, 1 / max(len(shares), 1))}, drawn.sites)
-
-
 def _assumed(question: Question, stated: Mapping[str, float]) -> tuple[str, ...]:
     rest = [name for name in _shares(question) if name not in stated]
     said = "share the remainder equally in each group (not stated: --truth"
@@ -163,57 +159,54 @@ class _Groups:
         values: tuple[float, float],
         share: float,
         truth: Mapping[str, float],
-        seed: int,
     ) -> None:
-        own_seed = crc32(f"{seed} {question.id}".encode())
+        if not has_information(question):
+            otherwise = (
+                "plan each group's own sum, and take the root of both squares together"
+                if study.protocol is not None
+                else "plan its --formula with the groups' public field"
+            )
+            raise InputError(
+                f"{question.id}: there is no formula for {question.model.name} under "
+                f"{question.mechanism.name}: {otherwise}",
+                code="plan.no_formula_for_difference",
+            )
         self._study, self._question, self._parameter = study, question, parameter
-        self._apart = abs(values[1] - values[0])
-        self._shares = (share, 1 - share)
-        self._prior = prior_half_widths(question, own_seed)
-        (drawn,) = prior_truths(question, 1, own_seed)
+        self._apart, self._shares = abs(values[1] - values[0]), (share, 1 - share)
+        self._prior = Prior(question)
+        self._prior_half = self._prior.half_widths()
+        # Shares that are not stated are equal.
+        shares = _shares(question)
+        drawn = {**self._prior.draws(1, 0)[0], **dict.fromkeys(shares, 1 / max(len(shares), 1))}
         check_parameter(question, drawn, parameter)
-        stated = [{**truth, parameter: value} for value in values]
-        self._truths = [[with_truth(question, _alike(question, drawn), one)] for one in stated]
-        for name in family_of(question).settable(drawn.parameters):
-            if name not in (*stated[0], *_shares(question)):
+        self._truths = [completed(question, drawn, {**truth, parameter: value}) for value in values]
+        for name in settable(question, drawn):
+            if name not in (*truth, parameter, *shares):
                 raise unstated(name)
 
     def half_widths(self, devices: Sequence[int]) -> Vector:
         """Return half of the difference's 90 % interval, (devices,)."""
         squared = np.zeros(len(devices))
-        for share, truths in zip(self._shares, self._truths, strict=True):
+        for share, truth in zip(self._shares, self._truths, strict=True):
             answers = [max(round(share * answers_of(self._study, n)), 1) for n in devices]
-            found = half_widths(self._question, truths, answers, self._prior)
-            if found is None:
-                otherwise = (
-                    "plan each group's own sum, and take the root of both squares together"
-                    if self._study.protocol is not None
-                    else "plan its --formula with the groups' public field"
-                )
-                raise InputError(
-                    f"{self._question.id}: there is no formula for {self._question.model.name} "
-                    f"under {self._question.mechanism.name}: {otherwise}",
-                    code="plan.no_formula_for_difference",
-                )
-            squared += found[self._parameter] ** 2
+            squared += half_widths(self._question, [truth], answers, self._prior)[self._parameter] ** 2
         return np.sqrt(squared)
 
     def notes(self, devices: Sequence[int]) -> tuple[str, ...]:
         """Return a note if posteriors are too wide to be normal."""
-        relative = self.half_widths(devices) / (np.sqrt(2) * self._prior[self._parameter])
+        relative = self.half_widths(devices) / (np.sqrt(2) * self._prior_half[self._parameter])
         epsilon = str(self._question.mechanism.epsilon)
-        return rough_at(epsilon, relative, devices, "the results here are rough")
+        return rough_note(epsilon, relative, devices, "the results here are rough")
 
     def power(self, devices: Sequence[int]) -> Vector:
         """Return how often the interval is on the truth's side of 0, (devices,)."""
         half = self.half_widths(devices)
         # The interval's middle lies between the prior's and the estimate, by how much reports tell.
-        learnt = 1 - np.minimum(half / (np.sqrt(2) * self._prior[self._parameter]), 1 - 1e-9) ** 2
+        prior = np.sqrt(2) * self._prior_half[self._parameter]
+        learnt = 1 - np.minimum(half / prior, 1 - 1e-9) ** 2
         return np.asarray(ndtr((learnt * self._apart - half) / (np.sqrt(learnt) * half / HALF)))
 
     def devices_for(self, power: float) -> int | None:
-        """Return how many devices give at least this power; None if 10⁹ do not."""
-        fewest = len(self._study.questions)
-        tried = np.unique(np.geomspace(fewest, MOST_PEOPLE, STEPS).round().astype(int)).tolist()
-        enough = np.flatnonzero(self.power(tried) >= power)
-        return tried[int(enough[0])] if len(enough) else None
+        """Return how many devices give at least this power; None if a thousand million do not."""
+        least = len(self._study.questions) if self._study.sample_one_question else 1
+        return fewest(lambda n: n >= least and self.power([n])[0] >= power)

@@ -23,17 +23,15 @@ from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.program import Assembled
 from inference.analyses.table import Values
-from inference.design.at_once import HALF, MOST_PEOPLE
 from inference.design.formula_truth import FormulaTruth
+from inference.design.information import DEVICES, HALF, MOST_PEOPLE, check_wishes, fewest
 from inference.design.possible_reports import Possible
-from inference.design.sample_size import check_wishes
 from inference.laws import LOGIT_SCALE
 from inference.models.base import Draws
 from inference.results.diagnostics import listed
 from inference.sampling import sample_prior
 from ldp_client.documents.errors import InputError, UsageError
 
-PEOPLE = (1_000, 10_000, 100_000)
 # Numbers in one matrix of scores: 800 MB.
 MOST_SCORES = 100_000_000
 # Tolerance: all probabilities add up to 1 in every cell, except that a number's reports are taken at places.
@@ -99,7 +97,7 @@ class FormulaPlan:
 def plan_formula(
     possible: Possible,
     formula: str,
-    people: Sequence[int] = PEOPLE,
+    people: Sequence[int] = DEVICES,
     *,
     digest: str = "",
     shares: Mapping[str, float] | None = None,
@@ -258,21 +256,11 @@ class Expected:
         if HALF * self.prior_sds[name] <= width:
             return 0
         place = list(self.truth).index(name)
-        return _fewest(lambda n: self.half_widths(n)[place] <= width)
+        return fewest(lambda n: self.half_widths(n)[place] <= width)
 
     def people_for_power(self, name: str, power: float) -> int | None:
         """Return how many people give at least this power."""
-        return _fewest(lambda n: self.power(name, n) >= power)
-
-
-def _fewest(enough: Callable[[float], bool]) -> int | None:
-    if not enough(MOST_PEOPLE):
-        return None
-    low, high = 0.0, np.log(MOST_PEOPLE)
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(float(np.exp(middle))) else (middle, high)
-    return int(np.ceil(np.exp(high)))
+        return fewest(lambda n: self.power(name, n) >= power)
 
 
 def _limits(analysis: Assembled, truth: Mapping[str, float]) -> dict[str, float]:

@@ -6,14 +6,18 @@ widths against devices, one line for each epsilon.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from inference.design.bands import counts_at_most
-from inference.design.calibration import BINS, DRAWS, Calibration, Ranks
-from inference.design.plan import Plan
+from inference.design.bands import BINS, counts_at_most
 from inference.results.plot_parameters import PRIOR, PRIVATE, wrapped
+
+if TYPE_CHECKING:
+    from inference.design.calibration import Calibration, Ranks
+    from inference.design.plan import Plan
 
 MOST_RANKED = 8
 BAD = "#a33333"
@@ -28,7 +32,7 @@ def rank_plot(found: Calibration) -> Figure:
     for (left, right), name in zip(rows, names, strict=True):
         colour = BAD if name in found.outside else PRIVATE
         _ecdf(left, found, found.ranks[name], colour)
-        _histogram(right, found.ranks[name], colour)
+        _histogram(right, found.ranks[name], len(found.band.at), colour)
         left.set_ylabel(wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=7)
     rows[-1, 0].set_xlabel("rank of the truth among the draws, as a share", fontsize=8)
     rows[-1, 1].set_xlabel("rank", fontsize=8)
@@ -49,15 +53,19 @@ def _ecdf(axes: Axes, found: Calibration, ranks: Ranks, colour: str) -> None:
         linewidth=0,
     )
     axes.step(
-        band.at, counts_at_most(ranks, DRAWS) / count - band.at, where="post", color=colour, linewidth=1.2
+        band.at,
+        counts_at_most(ranks, len(band.at)) / count - band.at,
+        where="post",
+        color=colour,
+        linewidth=1.2,
     )
     axes.axhline(0, color=PRIOR, linewidth=0.6)
     axes.tick_params(labelsize=6)
     axes.spines[["right", "top"]].set_visible(False)
 
 
-def _histogram(axes: Axes, ranks: Ranks, colour: str) -> None:
-    axes.hist(ranks, bins=np.linspace(0, DRAWS + 1, BINS + 1).tolist(), color=colour, alpha=0.6)
+def _histogram(axes: Axes, ranks: Ranks, draws: int, colour: str) -> None:
+    axes.hist(ranks, bins=np.linspace(0, draws + 1, BINS + 1).tolist(), color=colour, alpha=0.6)
     axes.axhline(len(ranks) / BINS, color=PRIOR, linewidth=0.8)
     axes.tick_params(labelsize=6)
     axes.spines[["right", "top"]].set_visible(False)

@@ -1,53 +1,64 @@
-"""The expected posterior width of one parameter against the number of devices and epsilon."""
+"""The expected posterior widths of a question against the number of devices and epsilon.
+
+Loads JAX only to simulate studies: widths by information need none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.design import at_once
 from inference.design.budgets import around, at_epsilon
-from inference.design.calibration import empty_model, mixing_notes, prior_truths
-from inference.design.simulated_posteriors import Measured, Progress, Studies, fit_studies
-from inference.design.simulation import clipped_share, for_devices
-from inference.design.truth import with_truth
-from inference.design.widths import TAILS, Widths, largest, studies_of, widths_of
+from inference.design.information import (
+    BY_INFORMATION,
+    DEVICES,
+    TRUTHS,
+    Prior,
+    half_widths,
+    has_information,
+    rough_note,
+    share_beyond_bounds,
+)
+from inference.design.truth import completed, settable
 from inference.limits import check_devices, check_seed
-from inference.models import family_of
-from inference.models.base import Truth
 from inference.results.diagnostics import listed
 from inference.results.prior_notes import DROWNED
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
+from schemas.disk import chosen_questions
 from summaries import check_study
 
 Vector = NDArray[np.float64]
 
-DEVICES = (1_000, 10_000, 100_000)
+# Simulated studies for each number of devices and epsilon.
 REPEATS = 10
 SIMULATED = f"NUTS on {REPEATS} simulated studies a cell; median half width of the 90 % interval"
 # Shares of answers beyond their bounds: above the first a note reports it, above the second the truth is
 # refused.
 FEW_CLIPPED, NEARLY_ALL = 0.01, 0.99
-# Enough for the prior's 5 % and 95 % quantiles to about two digits.
-PRIOR_DRAWS = 2_000
-# A median of widths hardly moves if fewer chains than these mix poorly.
-SOME_MIX_POORLY = 0.25
 
 
 @dataclass(frozen=True)
 class Plan:
-    """half_widths: {epsilon: (devices, parameters)}: medians over simulated studies of half a 90 % interval.
+    """The expected widths of one question.
 
-    devices: numbers of devices, increasing. parameters: names, in own units. truth: {parameter: value} if it
-    was given. drawn: parameters that the prior drew REPEATS times, so that half_widths are medians over them.
-    notes: for readers. at_once: as half_widths, from a formula, if there is one. simulated: whether
-    half_widths are from simulated studies; otherwise they are the formula's. repeats: of the drawn.
+    Attributes:
+        question: its id.
+        model: its model's name.
+        seed: of all random draws.
+        devices: numbers of devices, increasing.
+        parameters: names, in the question's own units.
+        truth: {parameter: value} if it was given.
+        half_widths: {epsilon: (devices, parameters)}: half a 90 % interval, medians over truths.
+        notes: for readers.
+        simulated: whether half_widths are of simulated studies, or by information.
+        drawn: parameters that the prior drew, so that half_widths are medians over its draws.
     """
 
     question: str
@@ -58,28 +69,22 @@ class Plan:
     truth: Mapping[str, float]
     half_widths: Mapping[str, Vector]
     notes: tuple[str, ...] = ()
-    at_once: Mapping[str, Vector] = field(default_factory=dict)
     simulated: bool = True
     drawn: tuple[str, ...] = ()
-    repeats: int = REPEATS
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in plan.json."""
         return {
             "model": self.model,
-            "method": SIMULATED if self.simulated else at_once.AT_ONCE,
+            "method": SIMULATED if self.simulated else BY_INFORMATION,
             "truth": dict(self.truth) or "drawn from the prior",
             "drawn": list(self.drawn),
             "notes": list(self.notes),
             "devices": list(self.devices),
-            "half_widths": self._by_parameter(self.half_widths),
-            **({"at_once": self._by_parameter(self.at_once)} if self.at_once and self.simulated else {}),
-        }
-
-    def _by_parameter(self, widths: Mapping[str, Vector]) -> dict[str, Any]:
-        return {
-            epsilon: dict(zip(self.parameters, found.T.tolist(), strict=True))
-            for epsilon, found in widths.items()
+            "half_widths": {
+                epsilon: dict(zip(self.parameters, halves.T.tolist(), strict=True))
+                for epsilon, halves in self.half_widths.items()
+            },
         }
 
 
@@ -90,7 +95,7 @@ def plan(
     epsilons: Sequence[str] = (),
     truth: Mapping[str, float] | None = None,
     seed: int = 0,
-    progress: Progress = lambda _message: None,
+    progress: Callable[[str], None] = lambda _message: None,
     *,
     parameter: str | None = None,
     simulated: bool = True,
@@ -109,16 +114,23 @@ def plan(
         simulated: whether to simulate studies; otherwise all is from a formula, immediately.
 
     Returns:
-        Half widths of 90 % intervals, medians over simulated studies, by epsilon, devices and parameter.
+        Half widths of 90 % intervals, medians over truths, by epsilon, devices and parameter.
 
     Raises:
         InputError: a seed, numbers of devices, a question, parameter or truth that cannot be planned for, or
             a question without a formula if nothing is simulated.
         StudyError: an epsilon that the mechanism cannot have.
     """
-    options = {"parameter": parameter, "simulated": simulated}
     return plan_each(
-        study, [question_id], devices, epsilons, truth or {}, seed, progress=progress, **options
+        study,
+        [question_id],
+        devices,
+        epsilons,
+        truth or {},
+        seed,
+        progress,
+        parameter=parameter,
+        simulated=simulated,
     )[0]
 
 
@@ -129,124 +141,116 @@ def plan_each(
     epsilons: Sequence[str],
     truth: Mapping[str, float],
     seed: int,
-    progress: Progress,
-    **options: Any,
+    progress: Callable[[str], None],
+    *,
+    parameter: str | None = None,
+    simulated: bool = True,
 ) -> list[Plan]:
     """`plan` for several questions, whose studies are simulated together."""
-    each = [_Planned(study, name, devices, epsilons, truth, seed, progress, **options) for name in names]
-    found = iter(fit_studies([studies for one in each for studies in one.studies], progress))
-    return [one.plan([next(found) for _ in one.studies]) for one in each]
+    asked = {name: questions_to_plan(study, name, devices, epsilons, seed) for name in names}
+    chosen = tuple(sorted(set(devices)))
+    answers = [answers_of(study, n) for n in chosen]
+    if simulated:
+        from inference.design.widths import simulated_plans
+
+        return simulated_plans(asked, chosen, answers, truth, seed, progress, parameter)
+    return [_by_information(each, chosen, answers, truth, seed, parameter) for each in asked.values()]
 
 
-class _Planned:
-    """One question to plan; studies: those to simulate for it."""
-
-    def __init__(
-        self,
-        study: Study,
-        question_id: str,
-        devices: Sequence[int],
-        epsilons: Sequence[str],
-        truth: Mapping[str, float],
-        seed: int,
-        progress: Progress,
-        parameter: str | None = None,
-        simulated: bool = True,
-    ) -> None:
-        self._stated, self._seed = truth, seed
-        self._questions = questions_to_plan(study, question_id, devices, epsilons, seed)
-        self._devices, self._own_seed = tuple(sorted(set(devices))), crc32(f"{seed} {question_id}".encode())
-        self._answers = [answers_of(study, n) for n in self._devices]
-        first, self._simulated = self._questions[0], simulated
-        drawn = prior_truths(first, REPEATS, self._own_seed)
-        self._truths = [with_truth(first, one, truth) for one in drawn]
-        if parameter is not None:
-            check_parameter(first, self._truths[0], parameter)
-        self._notes = _clipping(first, self._truths, truth, self._own_seed)
-        self._prior = prior_half_widths(first, self._own_seed)
-        self._known = _at_once(self._questions, self._truths, self._answers, self._prior)
-        self.studies: list[Studies] = []
-        self._studies_of: dict[str, slice] = {}
-        if not simulated:
-            return
-        for epsilon, known in (self._known or {}).items():
-            said = at_once.in_words(epsilon, known.parameters[0], known.half[:, 0], self._devices)
-            progress(f"{question_id}: {said}")
-        for question in self._questions:
-            begin = len(self.studies)
-            self.studies += studies_of(question, self._truths, self._answers, self._own_seed)
-            self._studies_of[str(question.mechanism.epsilon)] = slice(begin, len(self.studies))
-
-    def plan(self, results: Sequence[Measured]) -> Plan:
-        """Return the plan, from the statistics of the studies."""
-        first, chosen, notes = self._questions[0], self._devices, self._notes
-        if self._simulated:
-            found = {
-                epsilon: widths_of(results[own], len(self._truths))
-                for epsilon, own in self._studies_of.items()
-            }
-        elif self._known is None:
-            raise InputError(
-                f"{first.id}: there is no formula for {first.model.name} under {first.mechanism.name}: "
-                "leave --at-once out, so that studies are simulated",
-                code="plan.no_formula",
-            )
-        else:
-            found = self._known
-            for epsilon, widths in found.items():
-                halves = dict(zip(widths.parameters, widths.half.T, strict=True))
-                notes += at_once.rough_note(epsilon, halves, chosen, self._prior)
-        notes += mixing_notes(largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
-        names = next(reversed(found.values())).parameters
-        notes += prior_widths(found, chosen, self._prior)
-        head = (first.id, first.model.name, self._seed, chosen, names, self._stated)
-        halves = {epsilon: widths.half for epsilon, widths in found.items()}
-        known = (self._known or {}).items()
-        by_formula = {epsilon: widths.half for epsilon, widths in known if widths.parameters == names}
-        return Plan(*head, halves, notes, by_formula, self._simulated, _drawn(first, self._truths))
+def _by_information(
+    questions: Sequence[Question],
+    devices: tuple[int, ...],
+    answers: Sequence[int],
+    given: Mapping[str, float],
+    seed: int,
+    parameter: str | None,
+) -> Plan:
+    """Plan a question at several epsilons by the information of its reports."""
+    # 1. Draw truths from the prior.
+    first = questions[0]
+    check_information(first)
+    prior = Prior(first)
+    drawn = prior.draws(TRUTHS, crc32(f"{seed} {first.id}".encode()))
+    truths = [completed(first, values, given) for values in drawn]
+    check_parameter(first, truths[0], parameter)
+    notes: tuple[str, ...] = ()
+    if given and first.ask == "number":
+        beyond = float(np.mean([share_beyond_bounds(first, truth) for truth in truths]))
+        notes = clipping_notes(first, beyond, given)
+    # 2. Compute the widths.
+    each = {str(one.mechanism.epsilon): half_widths(one, truths, answers, prior) for one in questions}
+    # 3. Note what readers must know.
+    halves = prior.half_widths()
+    if first.ask == "number":
+        for epsilon, widths in each.items():
+            relative = np.max([half / halves[name] for name, half in widths.items()], axis=0)
+            notes += rough_note(epsilon, relative, devices, "the formula is rough: simulate there")
+    notes += prior_width_notes(each, devices, halves)
+    return Plan(
+        question=first.id,
+        model=first.model.name,
+        seed=seed,
+        devices=devices,
+        parameters=tuple(next(iter(each.values()))),
+        truth=given,
+        half_widths={epsilon: np.stack(list(widths.values()), axis=-1) for epsilon, widths in each.items()},
+        notes=notes,
+        simulated=False,
+        drawn=drawn_parameters(first, truths),
+    )
 
 
-def _drawn(question: Question, truths: Sequence[Truth]) -> tuple[str, ...]:
-    """Return the parameters that could be stated, and were not: truths differ in them."""
-    first = family_of(question).settable(truths[0].parameters)
-    return tuple(name for name in first if any(one.parameters[name] != first[name] for one in truths))
-
-
-def _at_once(
-    questions: Sequence[Question], truths: list[Truth], answers: Sequence[int], prior: Mapping[str, float]
-) -> dict[str, Widths] | None:
-    """{ε: half widths} by a formula; None if there is none."""
-    found: dict[str, Widths] = {}
-    for question in questions:
-        known = at_once.half_widths(question, truths, answers, prior)
-        if known is None:
-            return None
-        widths = np.stack(list(known.values()), axis=-1)
-        found[str(question.mechanism.epsilon)] = Widths(tuple(known), widths, dict.fromkeys(known, 0.0))
-    return found
-
-
-def check_parameter(question: Question, truth: Truth, parameter: str) -> None:
-    """Raise InputError if the plan lacks a required parameter."""
-    if parameter not in truth.parameters:
-        known = listed(list(truth.parameters))
+def check_information(question: Question) -> None:
+    """Raise InputError for a question whose widths have no formula."""
+    if not has_information(question):
         raise InputError(
-            f"{parameter!r} is no parameter of {question.id}, which has {known}",
+            f"{question.id}: there is no formula for {question.model.name} under {question.mechanism.name}: "
+            "leave --at-once out, so that studies are simulated",
+            code="plan.no_formula",
+        )
+
+
+def plannable(study: Study, question_id: str | None, check: Callable[[Question], object]) -> list[str]:
+    """Return the chosen question, or all that pass a check; the others are named on standard error.
+
+    Raises InputError if none passes.
+    """
+    chosen = chosen_questions(study.questions, question_id)
+    names = []
+    for question in chosen:
+        try:
+            check(question)
+        except InputError as error:
+            if len(chosen) == 1:
+                raise
+            print(f"left out: {error}", file=sys.stderr, flush=True)
+            continue
+        names.append(question.id)
+    if not names:
+        raise InputError("no question of this study can be planned", code="plan.no_question_to_plan")
+    return names
+
+
+def drawn_parameters(question: Question, truths: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
+    """Return the parameters that could be stated, and were not: truths differ in them."""
+    first = settable(question, truths[0])
+    return tuple(name for name in first if any(truth[name] != first[name] for truth in truths))
+
+
+def check_parameter(question: Question, truth: Mapping[str, float], parameter: str | None) -> None:
+    """Raise InputError if the plan lacks a required parameter."""
+    if parameter is not None and parameter not in truth:
+        raise InputError(
+            f"{parameter!r} is no parameter of {question.id}, which has {listed(list(truth))}",
             code="plan.unknown_parameter",
         )
 
 
-def _clipping(
-    question: Question, truths: Sequence[Truth], given: Mapping[str, float], seed: int
-) -> tuple[str, ...]:
-    """Return a note on clipping by devices: always for records, for numbers if the truth was given.
+def clipping_notes(question: Question, share: float, given: Mapping[str, float]) -> tuple[str, ...]:
+    """Return a note on the share of answers beyond their bounds, at a given truth or under the prior.
 
     Raises InputError for a given truth that leaves hardly an answer between the bounds.
     """
-    if not given and question.norm is None:
-        return ()
-    random = np.random.default_rng([seed, 3])
-    share = float(np.mean([clipped_share(question, truth, random) for truth in truths]))
     stated = ", ".join(f"{name}={value:g}" for name, value in given.items())
     if given and share > NEARLY_ALL:
         raise InputError(
@@ -258,7 +262,7 @@ def _clipping(
         return ()
     which = f"with {stated}" if given else "under the prior"
     beyond = "the bounds: devices clip them, and so does this plan"
-    if question.norm is not None:
+    if question.ask == "record":
         beyond = "their bounds or their norm: devices clip them, which regressions do not know of"
     return (f"{which} {share:.0%} of the answers lie beyond {beyond}",)
 
@@ -280,12 +284,7 @@ def questions_to_plan(
     for n in devices:
         check_devices(n)
         answers_of(study, n)
-    questions = [
-        at_epsilon(study, question_id, epsilon) for epsilon in epsilons or around(study, question_id)
-    ]
-    for question in questions:
-        empty_model(for_devices(question, min(devices)))
-    return questions
+    return [at_epsilon(study, question_id, epsilon) for epsilon in epsilons or around(study, question_id)]
 
 
 def answers_of(study: Study, devices: int) -> int:
@@ -303,29 +302,21 @@ def answers_of(study: Study, devices: int) -> int:
     return devices // len(study.questions)
 
 
-def prior_half_widths(question: Question, seed: int) -> dict[str, float]:
-    """{parameter: half of the prior's own 90 % interval}."""
-    truths = prior_truths(question, PRIOR_DRAWS, seed)
-    values = {name: [one.parameters[name] for one in truths] for name in truths[0].parameters}
-    return {name: float(np.diff(np.quantile(one, TAILS))[0]) / 2 for name, one in values.items()}
-
-
-def prior_widths(
-    found: Mapping[str, Widths], devices: Sequence[int], prior: Mapping[str, float]
+def prior_width_notes(
+    each: Mapping[str, Mapping[str, Vector]], devices: Sequence[int], prior: Mapping[str, float]
 ) -> tuple[str, ...]:
     """Return notes if an expected width is the prior's own: nothing would be learnt there, or at all.
 
-    prior: {parameter: half of its prior's 90 % interval}.
+    each: {epsilon: {parameter: (devices,)}}. prior: {parameter: half of its prior's 90 % interval}.
     """
     notes = []
-    for epsilon, widths in found.items():
-        own = np.asarray([prior.get(name, np.inf) for name in widths.parameters])
-        drowned = widths.half > DROWNED * own
-        hopeless = [name for name, all_ in zip(widths.parameters, drowned[-1], strict=True) if all_]
+    for epsilon, widths in each.items():
+        drowned = {name: half > DROWNED * prior.get(name, np.inf) for name, half in widths.items()}
+        hopeless = [name for name, where in drowned.items() if where[-1]]
         early = [
-            f"{name} up to {devices[int(np.flatnonzero(column)[-1])]:,}"
-            for name, column in zip(widths.parameters, drowned.T, strict=True)
-            if column.any() and not column[-1]
+            f"{name} up to {devices[int(np.flatnonzero(where)[-1])]:,}"
+            for name, where in drowned.items()
+            if where.any() and not where[-1]
         ]
         if hopeless:
             notes.append(
@@ -338,3 +329,19 @@ def prior_widths(
                 "call that not learnt"
             )
     return tuple(notes)
+
+
+def devices_for(width: float, devices: Sequence[int], halves: Vector) -> float:
+    """Return about how many devices make the half width at most `width`; halves (devices,): as planned.
+
+    Between planned numbers log width is linear in log devices; beyond the last one width falls by 1/√n. If
+    the fewest planned devices already suffice, the result is at most that number: it may be smaller.
+    """
+    # Simulated medians may increase by chance; a wider median at more devices also counts for fewer devices.
+    widths = np.maximum.accumulate(halves[::-1])[::-1]
+    if width >= widths[0]:
+        return float(devices[0])
+    if width < widths[-1]:
+        return float(devices[-1] * (widths[-1] / width) ** 2)
+    logs = np.interp(np.log(width), np.log(widths[::-1]), np.log(np.asarray(devices, float)[::-1]))
+    return float(np.exp(logs))

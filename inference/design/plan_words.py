@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp
 from typing import TYPE_CHECKING
 
-from inference.design.sample_size import devices_for
+from inference.design.plan import devices_for
 from inference.results.diagnostics import listed
 from inference.results.intervals import rounded_up
 from ldp_client.words.text import visible
@@ -27,8 +27,9 @@ def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[
         lines.append(f"  {epsilon:>7} " + "".join(f"{value:>12.4g}" for value in widths[:, place]))
     notes = [f"  {note}" for note in found.notes]
     if found.drawn:
-        drawn = f"as the prior drew it {found.repeats} times; --truth states it"
-        notes.append(f"  not stated, {visible(listed(found.drawn))}: {drawn}")
+        notes.append(
+            f"  not stated, {visible(listed(found.drawn))}: as the prior draws it; --truth states it"
+        )
     if width is None:
         return lines + notes
     for epsilon, widths in found.half_widths.items():

@@ -27,21 +27,18 @@ from inference.analyses.reports import (
     columns_in,
     is_scale,
     names_of_answers,
-    reported_sets,
 )
 from inference.analyses.survey import REFUSE, survey_of
 from inference.analyses.table import Private, Table, Values, table_of
 from inference.analyses.varying import level_text
+from inference.design.information import law_of_reports
 from inference.design.people import as_the_study_says, people_of_table, uniform_people
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.public import PublicField
 from ldp_client.mechanisms.number import NumberMechanism
-from ldp_client.mechanisms.subset_selection import SubsetSelection
 from schemas import Question, Study
 from summaries import check_study
-from summaries.reductions import REDUCTIONS
-from summaries.reductions.choice import keeps_patterns, pattern_bits
 
 # Rows of public values and reports that are summed over.
 MOST_ROWS = 300_000
@@ -150,30 +147,15 @@ def _possible_reports(question: Question) -> tuple[Private, Values | None]:
     if isinstance(mechanism_for(question), NumberMechanism):
         return possible_numbers(question)
     mechanism = choice_mechanism(question)
-    reduction = REDUCTIONS[mechanism.name]
-    kind = reduction.counts(mechanism)
-    odds = mechanism.odds[0] / mechanism.odds[1]
-    vectors: Values
-    if kind in ("choices", "columns"):
-        sets = reported_sets(mechanism, np.arange(reduction.size(mechanism)))
-        shown = np.unpackbits(sets, axis=1, bitorder="little")[:, : mechanism.choices]
-        vectors = np.where(shown == 1, odds, 1.0)
-    elif kind == "bits" and keeps_patterns(mechanism.choices):
-        # olh's hashes are independent three at a time: for more, the sd is within 0.3 % of this law's.
-        bits, own, other = pattern_bits(mechanism.choices), float(mechanism.p), float(mechanism.q)
-        others = np.prod(np.where(bits == 1, other, 1 - other), axis=1, keepdims=True)
-        vectors = others * np.where(bits == 1, own / other, (1 - own) / (1 - other))
-    elif isinstance(mechanism, SubsetSelection) and keeps_patterns(mechanism.choices):
-        bits = pattern_bits(mechanism.choices)
-        vectors = np.where(bits == 1, odds, 1.0)[bits.sum(axis=1) == mechanism.size]
-    else:
+    law = law_of_reports(mechanism)
+    if law is None:
         raise InputError(
             f"{question.id}: the reports that {mechanism.name} may send of {mechanism.choices} choices are "
             "too many to sum over: plan with fewer choices, or under randomized_response or hadamard",
             code="plan.too_many_reports_of_mechanism",
         )
-    channel = Channel.of((vectors / vectors.sum(axis=0)).T)
-    codes = np.arange(len(vectors))
+    channel = Channel.of(law.T)
+    codes = np.arange(len(law))
     return Private(question.id, names_of_answers(mechanism), codes, channel, is_scale(question)), None
 
 

@@ -49,8 +49,8 @@ def simulate(
 
     clip: whether records beyond their bounds or norm are clipped, as devices do. The regression models do not
     know of clipping; without it, their own assumptions hold (only for sums of second moments, and for sampled
-    products, whose signs are then drawn by the truth's own moments). A secure sum's total is drawn from its
-    law: it depends on the answers' exact sums alone.
+    products, whose signs are then drawn by the moments of the truth's sites). Totals are drawn from their
+    law: they depend on the answers' exact sums alone.
     """
     if question.protocol is not None:
         return QuestionSummary(n, _summed(question, mechanism, truth, n, random, clip))
@@ -61,13 +61,13 @@ def simulate(
         answers = family_of(question).simulate(question, truth, count, random)
         if isinstance(mechanism, SampledProducts) and not clip:
             values += random.multinomial(count, _unclipped(question, mechanism, truth, random))
-        elif clip or mechanism.name != "gaussian_statistics":
+        elif isinstance(mechanism, GaussianStatistics):
+            values += noisy_total(exact_total(question, mechanism, answers, clip), count, random)
+        else:
             values += reduction.reduce(
                 mechanism,
                 randomise_many(mechanism, quantise_many(mechanism, answers), NotForRealAnswers(random.bytes)),
             )
-        else:
-            values += noisy_total(exact_total(question, mechanism, answers, clip), count, random)
     return QuestionSummary(n, values)
 
 
@@ -130,11 +130,31 @@ def clipped_share(question: Question, truth: Truth, random: Generator, people: i
         low, width = number_units(question)
         answers = np.asarray([answer for answer in answers if answer is not None], np.float64)
         return float(np.mean(np.abs(np.asarray(answers) - low - width / 2) > width / 2))
-    vectors = record_vectors(question, 1.0, answers)[:, 1:]
-    beyond = (np.abs(vectors) > 1).any(axis=1)
+    beyond = (np.abs(_numbers(question, answers)) > 1).any(axis=1)
     if question.norm is not None:
-        beyond |= np.linalg.norm(vectors[:, :-1], axis=1) > float(question.norm)
+        vectors = record_vectors(question, 1.0, answers)
+        beyond |= np.linalg.norm(vectors[:, 1:-1], axis=1) > float(question.norm)
     return float(np.mean(beyond))
+
+
+def is_possible(question: Question, truth: Truth, random: Generator, people: int = 1000) -> bool:
+    """Return False for a truth of records whose mean squares no clipped record can have."""
+    if question.ask != "record":
+        return True
+    answers = family_of(question).simulate(question, truth, people, random)
+    if (np.mean(_numbers(question, answers) ** 2, axis=0) > 1).any():
+        return False
+    if question.norm is None:
+        return True
+    vectors = record_vectors(question, 1.0, answers)
+    return bool(np.mean(vectors[:, 1:-1] ** 2, axis=0).sum() <= float(question.norm) ** 2)
+
+
+def _numbers(question: Question, answers: Mapping[str, NDArray[Any]]) -> Vector:
+    """The numbers of records, with their bounds at −1 and 1, (n, numbers)."""
+    fields = [field for field in question.fields if field.bounds is not None]
+    columns = [_signed(answers[field.id], *field_units(field)) for field in fields]
+    return np.column_stack(columns) if columns else np.zeros((1, 0))
 
 
 def for_devices(question: Question, n: int) -> Question:

@@ -1,31 +1,49 @@
-"""A planner's guess of the truth, merged into a draw from the prior."""
+"""A planner's guess of the truth, merged into a draw from the prior. Loads no JAX."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
+from typing import TYPE_CHECKING
 
-from inference.models import family_of
-from inference.models.base import Truth
 from inference.results.diagnostics import listed
+from inference.results.intervals import REFUSED
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question
-from schemas.models import MODELS
-from schemas.priors import EACH_POSITIVE, POSITIVE, SHARE
+from schemas.models import MODELS, NO_LAW
+from schemas.priors import EACH_POSITIVE, POSITIVE, SHARE, SIMPLEX
+
+if TYPE_CHECKING:
+    from inference.models.base import Truth
 
 # Labels in brackets may have commas between them, as in p[a, b].
 _OUTSIDE_BRACKETS = re.compile(r",(?![^\[]*\])")
 
 
 def with_truth(question: Question, drawn: Truth, given: Mapping[str, float]) -> Truth:
-    """The drawn truth with the given parameters; shares that are not given fill up to one.
+    """Return the drawn truth with the given parameters. Raises the errors of `completed`."""
+    return replace(drawn, parameters=completed(question, drawn.parameters, given))
+
+
+def settable(question: Question, parameters: Mapping[str, float]) -> dict[str, float]:
+    """Return the parameters that a planner may state: those from which answers are simulated."""
+    if question.ask == "record":
+        line = ("intercept", "sd", "coefficient")
+        return {name: value for name, value in parameters.items() if name.partition("[")[0] in line}
+    if question.ask == "choice":
+        return {name: value for name, value in parameters.items() if name[:2] == "p[" or name == REFUSED}
+    return dict(parameters)
+
+
+def completed(question: Question, drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
+    """Return the drawn parameters with the given ones; shares that are not given fill up to one.
 
     Raises InputError for a parameter that the question's model does not have, a value that it cannot have, or
     shares beyond one.
     """
-    family = family_of(question)
-    parameters = family.settable(drawn.parameters)
+    parameters = settable(question, drawn)
     for name, value in given.items():
         if name not in parameters:
             raise InputError(
@@ -33,7 +51,23 @@ def with_truth(question: Question, drawn: Truth, given: Mapping[str, float]) -> 
                 code="plan.unknown_truth_parameter",
             )
         _check_value(question, name, value)
-    return Truth(family.completed(parameters, given), drawn.sites)
+    shares = [name for name in parameters if name[:2] == "p["]
+    stated = {name: value for name, value in given.items() if name != REFUSED}
+    if question.model.name == NO_LAW and stated:
+        raise InputError(
+            f"parameters of the model {NO_LAW!r} cannot be set: its truths are drawn from its prior. Name a "
+            "law to plan for a truth of your own",
+            code="plan.truth_of_free_model",
+        )
+    if not shares or not stated:
+        return {**parameters, **given}
+    others = {name: parameters[name] for name in shares if name not in stated}
+    left, total = 1 - sum(stated.values()), sum(others.values())
+    if left < -1e-9 or (not others and left > 1e-9):
+        raise InputError(
+            "the shares of the truth must be between 0 and 1 and add up to 1", code="plan.truth_shares"
+        )
+    return {**parameters, **{name: value * left / (total or 1) for name, value in others.items()}, **given}
 
 
 def _check_value(question: Question, name: str, value: float) -> None:
@@ -43,7 +77,7 @@ def _check_value(question: Question, name: str, value: float) -> None:
         raise InputError(
             f"the truth of {name} must be above 0, not {value:g}", code="plan.truth_not_positive"
         )
-    if kind is SHARE and not 0 <= value <= 1:
+    if kind in (SHARE, SIMPLEX) and not 0 <= value <= 1:
         raise InputError(
             f"the truth of {name} must be between 0 and 1, not {value:g}", code="plan.truth_not_probability"
         )

@@ -1,58 +1,153 @@
-"""Posterior widths in simulated studies, for numbers of devices at one budget: works of a plan."""
+"""Posterior widths in simulated studies, for numbers of devices and budgets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.design.calibration import generator_of
-from inference.design.simulated_posteriors import Measured, Parameters, Studies, poor_chains
-from inference.design.simulation import for_devices, simulate
+from inference.design.calibration import empty_model, generator_of, mixing_notes, prior_truths
+from inference.design.information import TAILS
+from inference.design.plan import (
+    REPEATS,
+    Plan,
+    check_parameter,
+    clipping_notes,
+    drawn_parameters,
+    prior_width_notes,
+)
+from inference.design.simulated_posteriors import Measured, Parameters, Studies, fit_studies, poor_chains
+from inference.design.simulation import clipped_share, for_devices, is_possible, simulate
+from inference.design.truth import with_truth
 from inference.models import model_for
 from inference.models.base import Model, Truth
 from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError
 from schemas import Question
 
 Vector = NDArray[np.float64]
 
 DRAWS, THIN = 400, 1
-# Half of the 90 % interval is the ± in width options.
-TAILS = (0.05, 0.95)
+# The most truths that are drawn from the prior of a record, to find REPEATS that its bounds allow.
+TRIED = 500
+# Enough for the prior's 5 % and 95 % quantiles to about two digits.
+PRIOR_DRAWS = 2_000
+# A median of widths hardly moves if fewer chains than these mix poorly.
+SOME_MIX_POORLY = 0.25
 
 
-class Widths(NamedTuple):
-    """half: (devices, parameters). poor: {parameter: the share of studies whose chain mixes poorly}."""
+def simulated_plans(
+    asked: Mapping[str, Sequence[Question]],
+    devices: tuple[int, ...],
+    answers: Sequence[int],
+    given: Mapping[str, float],
+    seed: int,
+    progress: Callable[[str], None],
+    parameter: str | None,
+) -> list[Plan]:
+    """Plan questions, each at several epsilons, by simulated studies. Raises the errors of `plan`."""
+    # 1. Check all questions before anything is simulated.
+    seeds = {name: crc32(f"{seed} {name}".encode()) for name in asked}
+    truths: dict[str, list[Truth]] = {}
+    notes: dict[str, tuple[str, ...]] = {}
+    for name, questions in asked.items():
+        for question in questions:
+            empty_model(for_devices(question, min(devices)))
+        first = questions[0]
+        truths[name] = possible_truths(first, given, seeds[name])
+        check_parameter(first, truths[name][0].parameters, parameter)
+        random = np.random.default_rng([seeds[name], 3])
+        shares = [clipped_share(first, truth, random) for truth in truths[name]]
+        # Numbers' models know of clipping: under a prior it needs no note.
+        always = given or first.ask == "record"
+        notes[name] = clipping_notes(first, float(np.mean(shares)), given) if always else ()
+    # 2. Simulate and fit the studies of all questions.
+    studies = {
+        (name, str(question.mechanism.epsilon)): _studies_of(question, truths[name], answers, seeds[name])
+        for name, questions in asked.items()
+        for question in questions
+    }
+    fitted = iter(fit_studies([one for each in studies.values() for one in each], progress))
+    measured = {key: [next(fitted) for _ in each] for key, each in studies.items()}
+    # 3. Take medians over the truths.
+    plans = []
+    for name, questions in asked.items():
+        first = questions[0]
+        each = {key[1]: _medians(some) for key, some in measured.items() if key[0] == name}
+        poor = [one["poor"] for key, some in measured.items() if key[0] == name for one in some]
+        worst = {parameter: max(float(np.mean(one[parameter])) for one in poor) for parameter in poor[0]}
+        prior = prior_half_widths(first, seeds[name])
+        plans.append(
+            Plan(
+                question=name,
+                model=first.model.name,
+                seed=seed,
+                devices=devices,
+                parameters=tuple(worst),
+                truth=given,
+                half_widths={
+                    epsilon: np.stack(list(widths.values()), axis=-1) for epsilon, widths in each.items()
+                },
+                notes=(
+                    *notes[name],
+                    *mixing_notes(worst, SOME_MIX_POORLY),
+                    *prior_width_notes(each, devices, prior),
+                ),
+                drawn=drawn_parameters(first, [truth.parameters for truth in truths[name]]),
+            )
+        )
+    return plans
 
-    parameters: tuple[str, ...]
-    half: Vector
-    poor: Mapping[str, float]
+
+def possible_truths(question: Question, given: Mapping[str, float], seed: int) -> list[Truth]:
+    """Return REPEATS truths from the prior, with the given parameters, that records between bounds can have.
+
+    Raises InputError if none of TRIED draws is possible.
+    """
+    random = np.random.default_rng([seed, 4])
+    drawn = prior_truths(question, TRIED if question.ask == "record" else REPEATS, seed)
+    stated = (with_truth(question, truth, given) for truth in drawn)
+    possible = list(islice((truth for truth in stated if is_possible(question, truth, random)), REPEATS))
+    if not possible:
+        raise InputError(
+            f"{question.id}: no truth drawn from the prior keeps the records within their bounds: state "
+            "narrower priors, or other values by --truth",
+            code="plan.records_beyond_bounds",
+        )
+    return [possible[place % len(possible)] for place in range(REPEATS)]
 
 
-def studies_of(
-    question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int
+def prior_half_widths(question: Question, seed: int) -> dict[str, float]:
+    """{parameter: half of the prior's own 90 % interval}."""
+    truths = prior_truths(question, PRIOR_DRAWS, seed)
+    values = {name: [one.parameters[name] for one in truths] for name in truths[0].parameters}
+    return {name: float(np.diff(np.quantile(one, TAILS))[0]) / 2 for name, one in values.items()}
+
+
+def _studies_of(
+    question: Question, truths: Sequence[Truth], answers: Sequence[int], seed: int
 ) -> tuple[Studies, ...]:
     """Return the studies to simulate; a secure sum has some per number of devices, as noise depends on it."""
     if question.protocol is not None:
-        return tuple(_studies(for_devices(question, n), truths, (n,), seed) for n in devices)
-    return (_studies(question, truths, devices, seed),)
+        return tuple(_studies(for_devices(question, n), truths, (n,), seed) for n in answers)
+    return (_studies(question, truths, answers, seed),)
 
 
-def _studies(question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int) -> Studies:
-    """Return a study for each number of devices and each truth."""
+def _studies(question: Question, truths: Sequence[Truth], answers: Sequence[int], seed: int) -> Studies:
+    """Return a study for each number of answers and each truth."""
     mechanism = mechanism_for(question)
-    cells = [(n, truth) for n in devices for truth in truths]
+    cells = [(n, truth) for n in answers for truth in truths]
 
     def model(place: int) -> Model:
         n, truth = cells[place]
-        summary = simulate(question, mechanism, truth, n, generator_of(seed, place), clip=False)
-        return model_for(question, summary)
+        return model_for(question, simulate(question, mechanism, truth, n, generator_of(seed, place)))
 
     epsilon = question.mechanism.epsilon
-    said = f"{question.id}: fitted {{}} of {len(cells)} simulated studies at epsilon {epsilon}"
-    return Studies(model, len(cells), seed, DRAWS, THIN, _half_widths, said)
+    line = f"{question.id}: fitted {{}} of {len(cells)} simulated studies at epsilon {epsilon}"
+    return Studies(model, len(cells), seed, DRAWS, THIN, _half_widths, line)
 
 
 def _half_widths(_places: range, draws: Parameters) -> Measured:
@@ -60,17 +155,11 @@ def _half_widths(_places: range, draws: Parameters) -> Measured:
     return {"half": halves, "poor": poor_chains(draws)}
 
 
-def widths_of(found: Sequence[Measured], truths: int) -> Widths:
-    """Return medians over the truths for each number of devices, from all studies of one budget."""
-    names = tuple(found[0]["half"])
-    rows, poor = [], []
-    for studies in found:
-        half = np.stack([studies["half"][name] for name in names], axis=-1)
-        rows.append(np.median(half.reshape(-1, truths, len(names)), axis=1))
-        poor.append({name: float(np.mean(studies["poor"][name])) for name in names})
-    return Widths(names, np.concatenate(rows), largest(poor))
-
-
-def largest(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """{parameter: the largest of its shares}."""
-    return {name: max(one[name] for one in shares) for name in shares[0]}
+def _medians(measured: Sequence[Measured]) -> dict[str, Vector]:
+    """{parameter: (devices,)}: medians over the truths, from all studies of one budget."""
+    return {
+        name: np.concatenate(
+            [np.median(np.reshape(one["half"][name], (-1, REPEATS)), axis=1) for one in measured]
+        )
+        for name in measured[0]["half"]
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -17,14 +16,13 @@ from numpy.typing import NDArray
 from inference.likelihoods.numbers.totals import NoisyCounts
 from inference.models.base import Draws, Model, Sampling, Summaries, Truth
 from inference.models.choice_forms import form_of, rows_form
-from inference.models.family import Family, Priors, Sets, draw, register
+from inference.models.family import Family, Sets, draw, register
 from inference.models.refusals import (
     of_all,
     of_answers,
     refusal_draws,
     refusal_notes,
     refusal_start,
-    split_refused,
     with_refusals,
 )
 from inference.models.shares import (
@@ -36,8 +34,6 @@ from inference.models.shares import (
     scale_draws,
 )
 from inference.models.totals import approximation_notes, total_of
-from inference.priors.laws import state
-from inference.results.intervals import REFUSED
 from ldp_client import Mechanism
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import InputError
@@ -61,10 +57,6 @@ class Bernoulli(Family):
 
     def mechanisms(self) -> tuple[str, ...]:
         return _for_choices("yes_no")
-
-    def priors(self, question: Question) -> Priors:
-        del question
-        return {"p": state("beta", a=1.0, b=1.0)}
 
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
@@ -110,14 +102,6 @@ class Multinomial(Family):
 
     def mechanisms(self) -> tuple[str, ...]:
         return _for_choices("choice")
-
-    def priors(self, question: Question) -> Priors:
-        """Return a Dirichlet prior: worth one answer a choice, or two answers in all for a scale.
-
-        The share at or below a scale's middle then has a uniform prior, as for a yes/no. With one answer a
-        level, the prior of cumulative shares would tighten as the scale is cut finer.
-        """
-        return {"p": state("dirichlet", concentration=2 / len(question.choices) if question.ordered else 1.0)}
 
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
@@ -168,29 +152,6 @@ class Multinomial(Family):
         shares = np.asarray([truth.parameters[f"p[{label}]"] for label in question.choices])
         index = np.repeat(np.arange(len(shares)), random.multinomial(n, shares / shares.sum()))
         return with_refusals(question, truth, np.asarray(question.choices)[index], random)
-
-    def settable(self, parameters: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the shares, without parameters of their law."""
-        return {name: value for name, value in parameters.items() if name.startswith("p[") or name == REFUSED}
-
-    def completed(self, drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
-        """Scale the shares that are not given so that all add up to one."""
-        drawn, refused = split_refused(drawn)
-        given, stated = split_refused(given)
-        return {**_filled(drawn, given), **refused, **stated}
-
-
-def _filled(drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
-    if not given:
-        return dict(drawn)
-    left = 1 - sum(given.values())
-    others = {name: value for name, value in drawn.items() if name not in given}
-    total = sum(others.values())
-    if min(given.values()) < 0 or left < -1e-9 or (not others and left > 1e-9):
-        raise InputError(
-            "the shares of the truth must be between 0 and 1 and add up to 1", code="plan.truth_shares"
-        )
-    return {name: given.get(name, others.get(name, 0.0) * left / (total or 1)) for name in drawn}
 
 
 def _multinomial_parameters(

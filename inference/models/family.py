@@ -15,12 +15,12 @@ from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from inference.default_priors import DEFAULTS, with_stated
 from inference.models.base import Model, Truth
-from inference.priors.laws import law, rescaled, state
-from inference.results.intervals import REFUSED
+from inference.priors.laws import law, rescaled
 from ldp_client import Mechanism
 from ldp_client.documents.errors import InputError
-from schemas import Question, Rational
+from schemas import Question
 from summaries import QuestionSummary
 
 # {parameter: Stated}, and {parameter: {feature id: Stated}} for parameters that each feature has.
@@ -45,7 +45,7 @@ class Family:
 
     def priors(self, question: Question) -> Priors:
         """Return the default prior of each parameter in the catalogue, in the question's own units."""
-        raise NotImplementedError
+        return DEFAULTS[self.name](question)
 
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
@@ -75,17 +75,7 @@ class Family:
             f"{question.id}: answers of model {self.name!r} cannot be simulated", code="fit.not_simulated"
         )
 
-    def settable(self, parameters: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the parameters of a simulated truth that a planner may set."""
-        return parameters
 
-    def completed(self, drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
-        """Override drawn parameters of a truth by given ones. Raises InputError if they conflict."""
-        return {**drawn, **given}
-
-
-# The prior of the share of people who prefer not to say, if a question offers that.
-EVEN = state("beta", a=1.0, b=1.0)
 MODELS: dict[str, Family] = {}
 Kind = TypeVar("Kind", bound=type[Family])
 
@@ -109,26 +99,9 @@ def family_of(question: Question) -> Family:
 
 def priors_of(question: Question) -> Priors:
     """Return every prior of a question's model: the stated priors, and defaults for the rest."""
-    found = dict(family_of(question).priors(question))
-    if question.refusal:
-        found[REFUSED] = EVEN
-    for name, stated in question.model.prior.items():
-        found[name] = {**found[name], **_floats(stated)} if _is_of_features(stated) else _floats(stated)
-    return found
+    return with_stated(question, family_of(question).priors(question))
 
 
 def draw(question: Question, name: str, zero: float = 0.0, unit: float = 1.0) -> Array:
     """Draw the site `name` from its prior, inside a NumPyro program: the parameter is zero + unit × site."""
     return numpyro.sample(name, law(rescaled(priors_of(question)[name], zero, unit)))
-
-
-def _is_of_features(stated: Mapping[str, Any]) -> bool:
-    return not isinstance(stated.get("distribution"), str)
-
-
-def _floats(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _floats(entry) for name, entry in value.items()}
-    if isinstance(value, tuple):
-        return [float(entry) for entry in value]
-    return float(value) if isinstance(value, Rational) else value

@@ -23,7 +23,6 @@ from inference.models.number import cell_edges, middle_cells
 from inference.models.refusals import (
     refusal_draws,
     refusal_notes,
-    split_refused,
     told_by,
     with_refusals,
 )
@@ -32,7 +31,6 @@ from inference.priors.laws import state
 from inference.results.answer_law import AnswerLaw, Implied
 from inference.units import Units, number_units
 from ldp_client import Mechanism
-from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.summed_gaussian import SummedHistogram
 from schemas import Question
 from summaries import QuestionSummary
@@ -101,17 +99,6 @@ class Free(Family):
         low, width = number_units(question)
         found = low + width * _law_of(question).sample(np.asarray(truth.sites["shares"]), n, random)
         return with_refusals(question, truth, found, random)
-
-    def completed(self, drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
-        """Reject given parameters: a mean or a share does not determine the shape."""
-        given, stated = split_refused(given)
-        if given:
-            raise InputError(
-                f"parameters of the model {self.name!r} cannot be set: its truths are drawn from its prior. "
-                "Name a law to plan for a truth of your own",
-                code="plan.truth_of_free_model",
-            )
-        return {**drawn, **stated}
 
 
 def _grouped_middle(cells: int, mechanism: Mechanism) -> Values:

@@ -136,9 +136,3 @@ class NumberLaw(Family):
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         return with_refusals(question, truth, self.sample(question, truth.parameters, n, random), random)
-
-
-def top_of(question: Question) -> float:
-    """Return the scale of a law from zero: the upper bound, which may far exceed the bounds' distance."""
-    low, width = number_units(question)
-    return low + width if low + width > 0 else width

@@ -1,4 +1,4 @@
-"""The built-in laws of a number; default priors after LDPBI section 8."""
+"""The built-in laws of a number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 from numpy.random import Generator
 from numpyro.distributions import Distribution
 
-from inference.models.family import Priors, register
+from inference.models.family import register
 from inference.models.number import Ridge, Start
 from inference.models.number_law import (
     LENGTH,
@@ -20,9 +20,7 @@ from inference.models.number_law import (
     RATE,
     NumberLaw,
     measured,
-    top_of,
 )
-from inference.priors.laws import Stated, state
 from inference.units import number_units
 from schemas import Question
 
@@ -31,19 +29,12 @@ Parameters = Mapping[str, float]
 
 @register
 class Normal(NumberLaw):
-    """The mean near the bounds, the sd about half their distance."""
+    """A normal law."""
 
     name = "normal"
     measures = measured(mean=PLACE, sd=LENGTH)
     positive = False
     ridge = Ridge("mean", "sd", False)
-
-    def priors(self, question: Question) -> Priors:
-        low, width = number_units(question)
-        return {
-            "mean": state("normal", loc=low + width / 2, scale=width),
-            "sd": state("gamma", shape=2.0, rate=4.0 / width),
-        }
 
     def law(self, *, mean: Any, sd: Any) -> Distribution:
         return dist.Normal(mean, sd)
@@ -58,17 +49,10 @@ class Normal(NumberLaw):
 
 @register
 class Exponential(NumberLaw):
-    """A priori, the mean is a quarter of the upper bound, give or take a factor of four.
-
-    The prior is equally heavy on both sides. A gamma prior of the rate would exclude means far below a
-    generous bound.
-    """
+    """An exponential law."""
 
     name = "exponential"
     measures = measured(rate=RATE)
-
-    def priors(self, question: Question) -> Priors:
-        return {"rate": state("log_normal", loc=math.log(4 / top_of(question)), scale=1.5)}
 
     def law(self, *, rate: Any) -> Distribution:
         return dist.Exponential(rate)
@@ -83,17 +67,11 @@ class Exponential(NumberLaw):
 
 @register
 class LogNormal(NumberLaw):
-    """The median is a quarter of the upper bound, give or take a factor of four."""
+    """A log-normal law."""
 
     name = "lognormal"
     measures = measured(log_mean=LOGARITHM, log_sd=PLAIN)
     ridge = Ridge("log_mean", "log_sd", True)
-
-    def priors(self, question: Question) -> Priors:
-        return {
-            "log_mean": state("normal", loc=math.log(top_of(question) / 4), scale=1.5),
-            "log_sd": state("gamma", shape=2.0, rate=2.0),
-        }
 
     def law(self, *, log_mean: Any, log_sd: Any) -> Distribution:
         return dist.LogNormal(log_mean, log_sd)
@@ -109,13 +87,10 @@ class LogNormal(NumberLaw):
 
 @register
 class Gamma(NumberLaw):
-    """The mean is about half the upper bound; from very skewed to nearly normal."""
+    """A gamma law, by its mean."""
 
     name = "gamma"
     measures = measured(shape=PLAIN, mean=LENGTH)
-
-    def priors(self, question: Question) -> Priors:
-        return {"shape": state("gamma", shape=2.0, rate=0.5), "mean": _about_half(question)}
 
     def law(self, *, shape: Any, mean: Any) -> Distribution:
         return dist.Gamma(shape, shape / mean)
@@ -130,13 +105,10 @@ class Gamma(NumberLaw):
 
 @register
 class Weibull(NumberLaw):
-    """The scale is about half the upper bound."""
+    """A Weibull law."""
 
     name = "weibull"
     measures = measured(shape=PLAIN, scale=LENGTH)
-
-    def priors(self, question: Question) -> Priors:
-        return {"shape": state("gamma", shape=3.0, rate=1.5), "scale": _about_half(question)}
 
     def law(self, *, shape: Any, scale: Any) -> Distribution:
         return dist.Weibull(scale, shape)
@@ -152,15 +124,11 @@ class Weibull(NumberLaw):
 
 @register
 class Beta(NumberLaw):
-    """The law of the place between the bounds, from mass at the bounds to a narrow peak between them."""
+    """The law of the place between the bounds."""
 
     name = "beta"
     measures = measured(a=PLAIN, b=PLAIN)
     positive = False
-
-    def priors(self, question: Question) -> Priors:
-        del question
-        return {name: state("gamma", shape=2.0, rate=0.5) for name in ("a", "b")}
 
     def law(self, *, a: Any, b: Any) -> Distribution:
         return dist.Beta(a, b)
@@ -176,14 +144,11 @@ class Beta(NumberLaw):
 
 @register
 class Poisson(NumberLaw):
-    """The rate is about half the upper bound."""
+    """A Poisson law."""
 
     name = "poisson"
     measures = measured(rate=PLAIN)
     whole = True
-
-    def priors(self, question: Question) -> Priors:
-        return {"rate": _about_half(question)}
 
     def law(self, *, rate: Any) -> Distribution:
         return dist.Poisson(rate)
@@ -204,10 +169,6 @@ class Geometric(NumberLaw):
     measures = measured(p=PLAIN)
     whole = True
 
-    def priors(self, question: Question) -> Priors:
-        del question
-        return {"p": state("beta", a=1.0, b=1.0)}
-
     def law(self, *, p: Any) -> Distribution:
         return dist.GeometricProbs(p)
 
@@ -218,10 +179,6 @@ class Geometric(NumberLaw):
         """Draw failures; NumPy also counts the trial that succeeds."""
         del question
         return random.geometric(truth["p"], n) - 1
-
-
-def _about_half(question: Question) -> Stated:
-    return state("gamma", shape=2.0, rate=4.0 / top_of(question))
 
 
 def _between(value: float) -> float:

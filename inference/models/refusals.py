@@ -6,7 +6,7 @@ parameters keep their meaning and their priors. The mechanism also adds noise to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -66,12 +66,6 @@ def with_refusals(question: Question, truth: Truth, answers: Any, random: Genera
     found = np.asarray(answers).astype(object)
     found[random.random(len(found)) < truth.parameters[REFUSED]] = None
     return found
-
-
-def split_refused(parameters: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float]]:
-    """Split parameters into the others and the share of refusals, if present."""
-    others = {name: value for name, value in parameters.items() if name != REFUSED}
-    return others, {name: value for name, value in parameters.items() if name == REFUSED}
 
 
 class RefusableCounts(CellCounts):

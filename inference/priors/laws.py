@@ -18,12 +18,14 @@ from jax import Array
 from numpy.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 
+from inference.default_priors import Stated, state
 from ldp_client.documents.errors import StudyError
 from schemas import Question
 from schemas.models import MODELS
 from schemas.priors import check_prior, given_priors
 
-Stated = Mapping[str, Any]
+__all__ = ["Stated", "law", "rescaled", "state", "vector_law", "with_priors"]
+
 Change = Callable[[Any, Any, Any], Any]
 
 # How a parameter changes if x = zero + unit × y is written in y: value, zero, unit -> value.
@@ -57,11 +59,6 @@ _LAWS: dict[str, Callable[..., Distribution]] = {
     # A uniform law is drawn by a much smaller program.
     "beta": lambda a, b: dist.Uniform() if a == b == 1 else dist.Beta(a, b),
 }
-
-
-def state(distribution: str, **parameters: Any) -> Stated:
-    """Return a prior as a document states it."""
-    return {"distribution": distribution, **parameters}
 
 
 def rescaled(stated: Stated, zero: ArrayLike, unit: ArrayLike) -> Stated:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inference.samplers import CHAINS
-from inference.sampling.nuts import KEPT, LENGTH, Sampled, sample
+from inference.samplers import CHAINS, KEPT, LENGTH
+from inference.sampling.nuts import Sampled, sample
 from inference.sampling.space import PRIOR_DRAWS, PriorDraws, prior_sites, sample_prior
 
 __all__ = [

@@ -23,9 +23,9 @@ from scipy.special import gammaln
 from inference.compiling import Program, compiled
 from inference.models.base import Model
 from inference.results.diagnostics import MIN_ESS
-from inference.samplers import CHAINS
+from inference.samplers import CHAINS, KEPT
 from inference.sampling.chains import has_processors, in_threads, stacked
-from inference.sampling.nuts import KEPT, Sampled
+from inference.sampling.nuts import Sampled
 from inference.sampling.space import Arrays, Space, as_arrays, space_of
 from inference.sampling.whitening import Slope, descend, finite, hessian_of
 from ldp_client.documents.errors import InputError

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from inference.compiling import Program, raw_key
 from inference.models.base import Draws, Model
 from inference.results.diagnostics import Mixing, mixing, mixing_findings
-from inference.samplers import CHAINS
+from inference.samplers import CHAINS, KEPT, LENGTH
 from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, frozen, starts
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
@@ -21,9 +21,6 @@ from summaries.progress import Step
 
 # Draws of each warm-up phase: after each but the last, the chains' own draws determine the shape to move in.
 WARMUP = (100, 100, 200)
-KEPT = 1000
-# Draws of one call of the compiled program: it divides every phase.
-LENGTH = 100
 # Chains that do not mix yet continue, until they have once, twice, four times the draws.
 SCHEDULE = (1, 1, 2)
 AGAIN = "drawing again with shorter steps, as chains diverged"

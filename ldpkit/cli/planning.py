@@ -79,7 +79,7 @@ def plan(study: str | None, out: str, seed: int, **given: Any) -> None:
         if kind == "--formula":
             lines = _plan_formula(document, folder, given)
         elif kind == "--difference":
-            lines = _plan_difference(document, folder, seed, given)
+            lines = _plan_difference(document, folder, given)
         else:
             lines = _plan_questions(document, folder, seed, given)
     show(lines)
@@ -113,30 +113,31 @@ def _epsilons(given: dict[str, Any]) -> list[str]:
 
 def _plan_questions(study: Study, folder: Path, seed: int, given: dict[str, Any]) -> list[str]:
     """Plan the study's own models, and draw each question's widths."""
-    from inference.compiling import use_compile_cache
-    from inference.design.calibration import questions_to_simulate
+    from inference.design.information import DEVICES, check_wishes
     from inference.design.pictures import plan_plot
-    from inference.design.plan import DEVICES, plan_each, questions_to_plan
+    from inference.design.plan import check_information, plan_each, plannable
     from inference.design.plan_words import plan_lines
-    from inference.design.sample_size import check_wishes
     from inference.design.truth import stated_values
     from inference.results.figures import to_png
 
-    margin, parameter = given["margin"], given["parameter"]
-    asked = questions_to_simulate(study, given["question"])
+    margin, parameter, simulated = given["margin"], given["parameter"], not given["at_once"]
     check_wishes(margin)
+    if simulated:
+        from inference.compiling import use_compile_cache
+        from inference.design.calibration import empty_model
+
+        use_compile_cache()
+        asked = plannable(study, given["question"], empty_model)
+    else:
+        asked = plannable(study, given["question"], check_information)
     if (parameter or given["truth"]) and len(asked) > 1:
         raise InputError(
             f"--parameter and --truth are for one question: choose it from {', '.join(asked)} by --question",
             code="plan.question_needed",
         )
-    truth = stated_values(given["truth"])
-    devices, epsilons = sorted(set(given["n"] or DEVICES)), _epsilons(given)
-    for name in asked:
-        questions_to_plan(study, name, devices, epsilons, seed)
-    use_compile_cache()
-    options = {"parameter": parameter, "simulated": not given["at_once"]}
-    plans = plan_each(study, asked, devices, epsilons, truth, seed, progress(), **options)
+    truth, devices = stated_values(given["truth"]), given["n"] or DEVICES
+    options = {"parameter": parameter, "simulated": simulated}
+    plans = plan_each(study, asked, devices, _epsilons(given), truth, seed, progress(), **options)
     _write(folder, study.digest, {each.question: each.to_document() for each in plans}, seed=seed)
     for each in plans:
         (folder / f"{each.question}.png").write_bytes(to_png(plan_plot(each, margin)))
@@ -159,10 +160,10 @@ def parse_difference(text: str) -> tuple[str, str | None, tuple[float, float]]:
     return question, label.removesuffix("]") if bracket else None, (first, second)
 
 
-def _plan_difference(study: Study, folder: Path, seed: int, given: dict[str, Any]) -> list[str]:
+def _plan_difference(study: Study, folder: Path, given: dict[str, Any]) -> list[str]:
     """Plan a difference of two groups, by a formula."""
     from inference.design.difference import plan_difference
-    from inference.design.plan import DEVICES
+    from inference.design.information import DEVICES
     from inference.design.plan_words import difference_lines
     from inference.design.truth import stated_values
 
@@ -190,7 +191,6 @@ def _plan_difference(study: Study, folder: Path, seed: int, given: dict[str, Any
         _epsilons(given),
         stated_values(given["truth"]),
         power=given["power"],
-        seed=seed,
     )
     _write(folder, study.digest, {name: difference.to_document()})
     return difference_lines(difference, given["power"])
@@ -202,7 +202,8 @@ def _plan_formula(study: Study | None, folder: Path, given: dict[str, Any]) -> l
     from inference.analyses.report_page import check_file_name
     from inference.analyses.survey import load_design, read_frame
     from inference.compiling import use_compile_cache
-    from inference.design.formula_plan import PEOPLE, plan_formula
+    from inference.design.formula_plan import plan_formula
+    from inference.design.information import DEVICES
     from inference.design.plan_words import formula_lines
     from inference.design.possible_reports import possible_of_design, possible_of_study
     from inference.design.truth import stated_values
@@ -232,7 +233,7 @@ def _plan_formula(study: Study | None, folder: Path, given: dict[str, Any]) -> l
     analysis = plan_formula(
         possible,
         formula,
-        given["n"] or PEOPLE,
+        given["n"] or DEVICES,
         digest=digest,
         shares=shares,
         effects=effects,
@@ -272,10 +273,10 @@ def calibrate(
         STUDIES,
         calibrate_each,
         check_simulation,
-        questions_to_simulate,
+        empty_model,
     )
     from inference.design.pictures import rank_plot
-    from inference.design.plan import answers_of
+    from inference.design.plan import answers_of, plannable
     from inference.design.plan_words import calibration_lines
     from inference.results.figures import to_png
     from inference.results.saving import new_folder, write_document
@@ -287,7 +288,7 @@ def calibrate(
             f"each device answers only 1 of {len(document.questions)} questions: {whole:,} devices are "
             f"simulated as {devices:,} answers to each"
         )
-    asked = questions_to_simulate(document, question)
+    asked = plannable(document, question, empty_model)
     for name in asked:
         check_simulation(document.question(name), studies, devices, seed)
     use_compile_cache()

@@ -6,11 +6,11 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from inference.design.plan import plan, prior_widths
-from inference.design.sample_size import devices_for
-from inference.design.truth import parse_truth, with_truth
-from inference.design.widths import Widths
-from inference.models.base import Truth
+from inference.design.plan import devices_for, plan, prior_width_notes
+from inference.design.simulation import is_possible, simulate
+from inference.design.truth import completed, parse_truth
+from inference.design.widths import possible_truths
+from inference.models.sampled_products import moments_seen
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
@@ -37,7 +37,6 @@ def test_width_of_randomised_response_matches_theory(tmp_path, capsys):
     m = q + (p - q) * 0.3
     theory = [NORMAL_95 * sqrt(m * (1 - m) / n) / (p - q) for n in (2000, 20000)]
     assert found["half_widths"]["1"]["p"] == pytest.approx(theory, rel=0.12)
-    assert found["at_once"]["1"]["p"] == pytest.approx(theory, rel=0.02)
     needed = int(printed.split("about ")[1].split(" devices")[0].replace(",", ""))
     assert needed == pytest.approx((NORMAL_95 / 0.02 / (p - q)) ** 2 * m * (1 - m), rel=0.25)
     assert (out / "ever.png").read_bytes().startswith(b"\x89PNG")
@@ -48,16 +47,16 @@ ROOT_N = np.asarray([1.0, 0.1**0.5, 0.1])
 
 
 def test_widths_as_wide_as_the_prior_are_noted():
-    halves = np.asarray([[0.44, 0.44, 0.44], [0.1, 0.43, 0.2], [0.03, 0.42, 0.1]])
-    widths = Widths(("sharp", "drowned", "late"), halves, {})
-    notes = prior_widths({"1": widths}, DEVICES, {"sharp": 0.45, "drowned": 0.45, "late": 0.24})
+    halves = {"sharp": [0.44, 0.1, 0.03], "drowned": [0.44, 0.43, 0.42], "late": [0.44, 0.2, 0.1]}
+    widths = {name: np.asarray(half) for name, half in halves.items()}
+    notes = prior_width_notes({"1": widths}, DEVICES, {"sharp": 0.45, "drowned": 0.45, "late": 0.24})
     assert notes == (
         "hopeless at epsilon 1: even 10,000 devices leave drowned about as wide as the prior is, so that the "
         "reports would say nothing of it",
         "at epsilon 1 the width is the prior's own: of sharp up to 100, late up to 1000 devices; a fit would "
         "call that not learnt".replace("1000", "1,000"),
     )
-    assert prior_widths({"1": widths}, DEVICES, {}) == ()
+    assert prior_width_notes({"1": widths}, DEVICES, {}) == ()
 
 
 @pytest.mark.parametrize(("width", "devices"), [(0.2, 2500), (0.05, 40_000), (2.0, 100)])
@@ -67,13 +66,29 @@ def test_devices_for_a_width_follow_root_n(width, devices):
 
 def test_partly_stated_shares_are_filled_up_to_one():
     question = Study(studies.document(studies.CHOICE)).questions[0]
-    drawn = Truth({"p[student]": 0.2, "p[worker]": 0.5, "p[teacher]": 0.3}, {})
-    found = with_truth(question, drawn, parse_truth("p[student]=0.6")).parameters
+    drawn = {"p[student]": 0.2, "p[worker]": 0.5, "p[teacher]": 0.3}
+    found = completed(question, drawn, parse_truth("p[student]=0.6"))
     assert found == pytest.approx({"p[student]": 0.6, "p[worker]": 0.25, "p[teacher]": 0.15})
     with raises(InputError, "plan.truth_shares"):
-        with_truth(question, drawn, {"p[student]": 0.6, "p[worker]": 0.6})
+        completed(question, drawn, {"p[student]": 0.6, "p[worker]": 0.6})
     with raises(InputError, "plan.unknown_truth_parameter", "p[nurse]"):
-        with_truth(question, drawn, {"p[nurse]": 0.6})
+        completed(question, drawn, {"p[nurse]": 0.6})
+
+
+@pytest.mark.slow
+def test_reports_of_records_follow_a_possible_truth_as_stated():
+    """The mean response of sampled products is the stated one, and no mean square exceeds the bounds'."""
+    question = Study(studies.document(studies.PRODUCTS)).questions[0]
+    mechanism = mechanism_for(question)
+    flat = {"coefficient[age]": 0.0, "coefficient[married]": 0.0, "sd": 0.5}
+    for rate in (3.0, 4.0):
+        truth = possible_truths(question, {"intercept": rate, **flat}, 1)[0]
+        random = np.random.default_rng(2)
+        assert is_possible(question, truth, random)
+        seen = moments_seen(mechanism, simulate(question, mechanism, truth, 200_000, random))
+        assert 3 + 2 * seen.mean[-1] == pytest.approx(rate, abs=5 * 2 * seen.noise[-1])
+    with raises(InputError, "plan.unknown_truth_parameter"):
+        possible_truths(question, {"mean[age]": 30.0}, 1)
 
 
 @pytest.mark.parametrize("text", ["", "p=x", "p=0.1,,"])

@@ -1,0 +1,408 @@
+"""Half widths of posteriors without simulation, from the information of the reports. Loads no JAX.
+
+A share's expected posterior is computed on a grid: its prior times the likelihood of as many supporting
+reports as are expected, so that it is right near 0 too. The posterior of a number's law is taken as normal,
+with the information of n reports at the truth and the prior's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaincinv, gammainc, ndtr, ndtri, pdtr
+
+from inference.default_priors import DEFAULTS, Stated, with_stated
+from inference.results.intervals import REFUSED
+from inference.units import number_units
+from ldp_client import mechanism_for
+from ldp_client.documents.errors import UsageError
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.number import Gaussian, Laplace
+from ldp_client.mechanisms.subset_selection import SubsetSelection
+from schemas import Question
+from summaries.reductions import REDUCTIONS, sets_of
+from summaries.reductions.choice import keeps_patterns, pattern_bits
+from summaries.reductions.histogram import REACH, histogram_edges
+
+Vector = NDArray[np.float64]
+
+BY_INFORMATION = "half the 90 % interval from the information of the reports and of the prior"
+# Half of a 90 % interval, in sds; its ends.
+HALF, TAILS = float(ndtri(0.95)), (0.05, 0.95)
+DEVICES = (1_000, 10_000, 100_000)
+# The most people; the search for a number ends there.
+MOST_PEOPLE = 10**9
+# Truths that are drawn from the prior if none is stated.
+TRUTHS = 50
+# As a share of its prior's width. For an sd at a share of 0.45 the mean was 0.66 of the simulated one.
+ROUGH = 0.25
+# For more choices, each is taken by itself.
+MOST_TOGETHER = 500
+# Places of a share on its grid, and the grid's ends in sds and in supporting reports from the truth.
+GRID, FAR, FAR_REPORTS = 513, 8.0, 30.0
+# Newton steps to the tilt at which shares add up to 1.
+TILTS = 6
+# The number of places for answers between the bounds; a parameter's step, as a share of its prior's sd.
+PLACES, STEP = 1025, 1e-4
+# Draws of a prior whose width has no formula.
+PRIOR_DRAWS = 20_000
+
+
+# The distribution functions of the laws of a number, in own units.
+CDFS: Mapping[str, Callable[..., Any]] = {
+    "normal": lambda x, mean, sd: ndtr((x - mean) / sd),
+    "exponential": lambda x, rate: -np.expm1(-rate * np.maximum(x, 0)),
+    "lognormal": lambda x, log_mean, log_sd: ndtr((np.log(np.maximum(x, 1e-300)) - log_mean) / log_sd),
+    "gamma": lambda x, shape, mean: gammainc(shape, shape * np.maximum(x, 0) / mean),
+    "weibull": lambda x, shape, scale: -np.expm1(-((np.maximum(x, 0) / scale) ** shape)),
+    # The place between the bounds.
+    "beta": lambda x, a, b: betainc(a, b, np.clip(x, 0, 1)),
+    "poisson": lambda x, rate: np.where(x < 0, 0.0, pdtr(np.floor(np.maximum(x, 0)), rate)),
+    "geometric": lambda x, p: np.where(x < 0, 0.0, 1 - (1 - p) ** (np.floor(x) + 1)),
+}
+WHOLE = ("poisson", "geometric")
+SHARES = ("bernoulli", "multinomial")
+NOISE: Mapping[str, Callable[[Vector], Vector]] = {
+    "laplace": lambda x: np.where(x < 0, np.exp(-np.abs(x)) / 2, 1 - np.exp(-np.abs(x)) / 2),
+    "gaussian": ndtr,
+}
+# How NumPy draws from the distributions that priors may have.
+SAMPLERS: Mapping[str, Callable[..., Vector]] = {
+    "normal": lambda random, n, loc, scale: random.normal(loc, scale, n),
+    "student_t": lambda random, n, degrees_of_freedom, loc, scale: (
+        loc + scale * random.standard_t(degrees_of_freedom, n)
+    ),
+    "half_normal": lambda random, n, scale: np.abs(random.normal(0, scale, n)),
+    "log_normal": lambda random, n, loc, scale: random.lognormal(loc, scale, n),
+    "gamma": lambda random, n, shape, rate: random.gamma(shape, 1 / rate, n),
+    "inverse_gamma": lambda random, n, shape, scale: scale / random.gamma(shape, 1, n),
+    "beta": lambda random, n, a, b: random.beta(a, b, n),
+    "uniform": lambda random, n, low, high: random.uniform(low, high, n),
+}
+
+
+def check_wishes(width: float | None = None, power: float | None = None) -> None:
+    """Raise UsageError for a half width or a power that no plan can reach."""
+    if width is not None and not 0 < width < np.inf:
+        raise UsageError("--margin must be a number above 0", code="plan.margin_not_positive")
+    if power is not None and not 0 < power < 1:
+        raise UsageError("--power must be a probability, such as 0.8", code="plan.power_not_probability")
+
+
+def fewest(enough: Callable[[int], bool]) -> int | None:
+    """Return the fewest people that are enough, None if a thousand million are not."""
+    if not enough(MOST_PEOPLE):
+        return None
+    low, high = 0, MOST_PEOPLE
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+class Prior:
+    """The prior of a question of shares, or of a number with a law.
+
+    each: {parameter: its marginal distribution, as stated}.
+    """
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self.each: dict[str, Stated] = {}
+        for name, stated in with_stated(question, DEFAULTS[question.model.name](question)).items():
+            self.each |= (
+                _marginals(question, stated) if stated["distribution"] == "dirichlet" else {name: stated}
+            )
+
+    def draws(self, count: int, seed: int) -> list[dict[str, float]]:
+        """Draw parameters together: the shares of choices add up to 1."""
+        random = np.random.default_rng(seed)
+        drawn = {name: sampled(stated, count, random) for name, stated in self.each.items()}
+        names = [f"p[{label}]" for label in self._question.choices or ()]
+        if self._question.model.name == "multinomial":
+            parts = np.stack([random.gamma(self.each[name]["a"], 1, count) for name in names])
+            drawn |= dict(
+                zip(names, np.maximum(parts, 1e-300) / np.maximum(parts, 1e-300).sum(axis=0), strict=True)
+            )
+        return [{name: float(values[i]) for name, values in drawn.items()} for i in range(count)]
+
+    def half_widths(self) -> dict[str, float]:
+        """{parameter: half of its 90 % interval before any report}."""
+        return {name: _half_of(*sorted(stated.items())) for name, stated in self.each.items()}
+
+
+def _marginals(question: Question, stated: Stated) -> dict[str, Stated]:
+    each = np.broadcast_to(np.asarray(stated["concentration"], float), (len(question.choices),))
+    names = [f"p[{label}]" for label in question.choices]
+    whole = float(each.sum())
+    return {
+        name: {"distribution": "beta", "a": float(a), "b": whole - float(a)}
+        for name, a in zip(names, each, strict=True)
+    }
+
+
+def sampled(stated: Stated, count: int, random: np.random.Generator) -> Vector:
+    """Draw from a stated distribution, (count,)."""
+    parameters = {name: value for name, value in stated.items() if name != "distribution"}
+    return SAMPLERS[stated["distribution"]](random, count, **parameters)
+
+
+@lru_cache(maxsize=64)
+def _half_of(*stated: tuple[str, Any]) -> float:
+    prior = dict(stated)
+    if prior["distribution"] == "beta":
+        ends = betaincinv(prior["a"], prior["b"], TAILS)
+    else:
+        ends = np.quantile(sampled(prior, PRIOR_DRAWS, np.random.default_rng(0)), TAILS)
+    return float(ends[1] - ends[0]) / 2
+
+
+def has_information(question: Question) -> bool:
+    """Return True if this module has a formula for a question's model and mechanism."""
+    if question.protocol is not None:
+        return False
+    if question.model.name in SHARES:
+        concentration = question.model.prior.get("p", {}).get("concentration")
+        known = question.model.name == "bernoulli" or not isinstance(concentration, dict)
+        return known and _share_variances(question, _even(question)) is not None
+    return question.model.name in CDFS and question.mechanism.name in NOISE and not question.refusal
+
+
+def _even(question: Question) -> dict[str, float]:
+    shares = {f"p[{label}]": 1 / len(question.choices) for label in question.choices or ()}
+    return {**(shares or {"p": 0.5}), **({REFUSED: 0.1} if question.refusal else {})}
+
+
+def half_widths(
+    question: Question, truths: Sequence[Mapping[str, float]], answers: Sequence[int], prior: Prior
+) -> dict[str, Vector]:
+    """Return {parameter: (numbers of answers,)}: medians over truths. The question has a formula."""
+    if question.model.name in SHARES:
+        widths_at = partial(_shares, question, answers=answers, prior=prior)
+    else:
+        widths_at = partial(_number, question, answers=answers, prior=prior, channel=_channel(question))
+    # If all parameters are stated, the truths are equal.
+    distinct = {tuple(truth.items()): truth for truth in truths}
+    known = {key: widths_at(truth) for key, truth in distinct.items()}
+    each = [known[tuple(truth.items())] for truth in truths]
+    return {name: np.median([halves[name] for halves in each], axis=0) for name in each[0]}
+
+
+def _shares(
+    question: Question, truth: Mapping[str, float], answers: Sequence[int], prior: Prior
+) -> dict[str, Vector]:
+    mechanism = cast(ChoiceMechanism, mechanism_for(question))
+    variances = _share_variances(question, truth)
+    assert variances is not None
+    names = list(variances)
+    shares, each = np.asarray([truth[name] for name in names]), np.asarray(list(variances.values()))
+    priors = [prior.each[name] for name in names]
+    adds_up = len(names) > 2 and not question.refusal
+    columns = [_share_widths(mechanism, shares, each, n, priors, adds_up) for n in answers]
+    return dict(zip(names, np.stack(columns, axis=-1), strict=True))
+
+
+def _share_widths(
+    mechanism: ChoiceMechanism,
+    shares: Vector,
+    variances: Vector,
+    n: int,
+    priors: Sequence[Stated],
+    adds_up: bool,
+) -> Vector:
+    """Return half widths of shares (k,), given n times the variances of their estimates.
+
+    adds_up: whether these are all choices, whose shares add up to 1.
+    """
+    p, q = float(mechanism.p), float(mechanism.q)
+    told = q + (p - q) * shares
+    # The likelihood of a share is that of supporting reports: as many as give this variance.
+    reports = n * told * (1 - told) / (p - q) ** 2 / variances
+    far = FAR * np.sqrt(variances / n) + FAR_REPORTS / (reports * (p - q))
+    low, high = np.maximum(shares - far, 0), np.minimum(shares + far, 1)
+    step = (high - low) / GRID
+    grid = low[:, None] + step[:, None] * (np.arange(GRID) + 0.5)
+    support = q + (p - q) * grid
+    log_density = told[:, None] * np.log(support) + (1 - told[:, None]) * np.log1p(-support)
+    log_density = reports[:, None] * log_density + np.stack(
+        [_log_prior(stated, row) for stated, row in zip(priors, grid, strict=True)]
+    )
+    density = _adding_up(log_density, grid) if adds_up else _normalized(log_density)
+    below = np.cumsum(density, axis=1)
+    ends = np.stack([np.interp(np.asarray(TAILS) * row[-1], row, np.arange(GRID)) for row in below])
+    return np.asarray((ends[:, 1] - ends[:, 0]) * step / 2)
+
+
+def _normalized(log_density: Vector) -> Vector:
+    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    return np.asarray(density / density.sum(axis=1, keepdims=True))
+
+
+def _adding_up(log_density: Vector, grid: Vector) -> Vector:
+    """Tilt densities of shares (k, places), all by one exponential, so that their means add up to 1.
+
+    Otherwise the priors of many rare choices would add up to more people than there are.
+    """
+    tilt = 0.0
+    for _ in range(TILTS):
+        density = _normalized(log_density - tilt * grid)
+        means = (density * grid).sum(axis=1)
+        variance = (density * grid**2).sum() - (means**2).sum()
+        tilt += (means.sum() - 1) / max(variance, 1e-12)
+    return density
+
+
+def _log_prior(stated: Stated, share: Vector) -> Vector:
+    if stated["distribution"] == "beta":
+        return np.asarray((stated["a"] - 1) * np.log(share) + (stated["b"] - 1) * np.log1p(-share))
+    return np.where((share >= stated["low"]) & (share <= stated["high"]), 0.0, -1e9)
+
+
+def _share_variances(question: Question, truth: Mapping[str, float]) -> dict[str, float] | None:
+    """Return {parameter: n times the variance of its estimate from n reports}; None without a formula."""
+    mechanism = cast(ChoiceMechanism, mechanism_for(question))
+    refused = truth.get(REFUSED, 0.0)
+    names = ["", "p"] if "p" in truth else [name for name in truth if name != REFUSED]
+    shares = np.asarray([1 - truth["p"], truth["p"]] if "p" in truth else [truth[name] for name in names])
+    if question.refusal:
+        names, shares = [*names, REFUSED], np.append((1 - refused) * shares, refused)
+    covariance = share_covariance(mechanism, shares)
+    if covariance is None:
+        return None
+    turn = np.eye(len(shares))
+    if question.refusal:
+        turn[:-1, :-1] /= 1 - refused
+        turn[:-1, -1] = shares[:-1] / (1 - refused) ** 2
+    variances = np.einsum("ij,jk,ik->i", turn, covariance, turn) if covariance.ndim == 2 else covariance
+    return {name: float(value) for name, value in zip(names, variances, strict=True) if name}
+
+
+def share_covariance(mechanism: ChoiceMechanism, shares: Vector) -> Vector | None:
+    """Return n times the covariance of the estimated shares (k, k); only variances (k,) of very many.
+
+    None for sets of labels that depend on one another, if there are too many to sum over.
+    """
+    p, q = float(mechanism.p), float(mechanism.q)
+    support = q + (p - q) * shares
+    alone = support * (1 - support) / (p - q) ** 2
+    if len(shares) > MOST_TOGETHER:
+        return alone
+    law = law_of_reports(mechanism)
+    if law is not None:
+        # Shares add up to 1: all but the last are free.
+        free = np.vstack([np.eye(len(shares) - 1), -np.ones(len(shares) - 1)])
+        turned = law @ free
+        information = (turned / (law @ shares)[:, None]).T @ turned
+        return np.asarray(free @ np.linalg.inv(information) @ free.T)
+    if isinstance(mechanism, SubsetSelection):
+        return alone
+    covariance = np.diag(alone + shares**2) - np.outer(shares, shares)
+    toward = covariance.sum(axis=1)
+    return np.asarray(covariance - np.outer(toward, toward) / toward.sum())
+
+
+def law_of_reports(mechanism: ChoiceMechanism) -> Vector | None:
+    """Return the probabilities of all reports given each answer, (reports, answers); None for too many.
+
+    A report is what a summary distinguishes: olh's hashes are independent three at a time, so that for more
+    its law is within 0.3 % of this one.
+    """
+    reduction = REDUCTIONS[mechanism.name]
+    kind = reduction.counts(mechanism)
+    odds = float(mechanism.odds[0] / mechanism.odds[1])
+    if kind in ("choices", "columns"):
+        size = mechanism.payload_size
+        payloads = b"".join(place.to_bytes(size, "big") for place in range(reduction.size(mechanism)))
+        sets = sets_of(mechanism, np.frombuffer(payloads, np.uint8).reshape(-1, size))
+        members = np.unpackbits(sets, axis=1, bitorder="little")[:, : mechanism.choices]
+        law = np.where(members == 1, odds, 1.0)
+    elif not keeps_patterns(mechanism.choices):
+        return None
+    elif isinstance(mechanism, SubsetSelection):
+        bits = pattern_bits(mechanism.choices)
+        law = np.where(bits == 1, odds, 1.0)[bits.sum(axis=1) == mechanism.size]
+    else:
+        bits, p, q = pattern_bits(mechanism.choices), float(mechanism.p), float(mechanism.q)
+        others = np.prod(np.where(bits == 1, q, 1 - q), axis=1, keepdims=True)
+        law = others * np.where(bits == 1, p / q, (1 - p) / (1 - q))
+    return np.asarray(law / law.sum(axis=0))
+
+
+def _number(
+    question: Question,
+    truth: Mapping[str, float],
+    answers: Sequence[int],
+    prior: Prior,
+    channel: Vector,
+) -> dict[str, Vector]:
+    """Use the information of one report on the law's parameters: Σ of squared slopes over probabilities."""
+    names = list(truth)
+    halves = prior.half_widths()
+    sds = np.asarray([halves[name] for name in names]) / HALF
+    steps = STEP * np.diag(sds)
+    point = np.asarray([truth[name] for name in names])
+    law, more, less = (
+        _masses(question, names, points) @ channel for points in (point[None], point + steps, point - steps)
+    )
+    slopes = (more - less) / (2 * STEP * sds[:, None])
+    information = (slopes / np.maximum(law, 1e-300)) @ slopes.T
+    widths = [HALF * np.sqrt(np.diag(np.linalg.inv(n * information + np.diag(1 / sds**2)))) for n in answers]
+    return dict(zip(names, np.stack(widths, axis=-1), strict=True))
+
+
+def _answers(question: Question) -> Vector:
+    """Return answers from bound to bound, in own units: for a law on the whole numbers its numbers."""
+    low, width = number_units(question)
+    whole = question.model.name in WHOLE and width < PLACES
+    return np.linspace(low, low + width, round(width) + 1 if whole else PLACES)
+
+
+def _channel(question: Question) -> Vector:
+    """Return the probabilities of a report in each cell of a summary, given answers: (answers, cells)."""
+    mechanism = cast("Laplace | Gaussian", mechanism_for(question))
+    low, width = number_units(question)
+    edges = histogram_edges(mechanism.levels, REACH[mechanism.name])
+    answers = mechanism.levels * (_answers(question) - low) / width
+    below = NOISE[mechanism.name]((edges - answers[:, None]) / mechanism.scale)
+    ends = np.zeros((len(answers), 1))
+    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
+
+
+def _masses(question: Question, names: Sequence[str], points: Vector) -> Vector:
+    """Return (points, answers): the shares of answers at each place, answers beyond a bound at the bound."""
+    answers = _answers(question)
+    below = _below(
+        question, dict(zip(names, points.T[:, :, None], strict=True)), (answers[1:] + answers[:-1]) / 2
+    )
+    ends = np.zeros((len(points), 1))
+    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
+
+
+def _below(question: Question, truth: Mapping[str, Any], values: Any) -> Any:
+    """Return the shares of answers below values in own units."""
+    if question.model.name == "beta":
+        low, width = number_units(question)
+        values = (values - low) / width
+    return CDFS[question.model.name](values, **truth)
+
+
+def share_beyond_bounds(question: Question, truth: Mapping[str, float]) -> float:
+    """Return the share of a number's answers that devices clip."""
+    low, width = number_units(question)
+    return float(_below(question, truth, low - 1e-9) + 1 - _below(question, truth, low + width))
+
+
+def rough_note(epsilon: str, relative: Vector, devices: Sequence[int], then: str) -> tuple[str, ...]:
+    """Return a note if a number's posterior is too wide to be normal.
+
+    relative: (devices,), as a share of its prior's width. then: the consequence, in words.
+    """
+    rough = np.flatnonzero(relative > ROUGH)
+    if not len(rough):
+        return ()
+    most = devices[int(rough[-1])]
+    return (f"at epsilon {epsilon} up to {most:,} devices posteriors are not normal, and {then}",)
