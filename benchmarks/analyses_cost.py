@@ -1,10 +1,9 @@
-"""What analyses cost: many different reports, ten million in 240 cells, and against data augmentation.
+"""What analyses cost: ten million reports in 240 cells, and against data augmentation.
 
-    python -m benchmarks.analyses_cost [--only rows cells augmentation] [--people N …] [--tiny]
+    python -m benchmarks.analyses_cost [--only cells augmentation] [--people N …] [--tiny]
 
-rows: 10⁵ reports under `oue` of twelve choices with five public columns, which nearly all differ. cells: a
-yes/no in 240 cells, of 10⁴ and of 10⁷ people, from summaries by cell. augmentation: effective draws a second
-of NUTS on the counted likelihood, beside a literal version of what R's `dapper` does (Ju, Awan, Gong, Rao
+cells: a yes/no in 240 cells, of 10⁴ and of 10⁷ people, from summaries by cell. augmentation:
+effective draws a second of NUTS on the counted likelihood, beside a literal version of what R's `dapper` does (Ju, Awan, Gong, Rao
 2022): a true answer for each report, redrawn by Metropolis's rule report by report, and coefficients given
 them. Times are of a second fit, with compiled programs; `taskset -c 0,1` for two cores.
 """
@@ -20,28 +19,24 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 from jax import Array
 from numpy.typing import NDArray
 
 from benchmarks.sizes import Size, add_sizes
 from inference.analyses.analysing import analyse_table, model_of
 from inference.analyses.assembling import assemble
-from inference.analyses.reports import private_of, table_of_reports
+from inference.analyses.reports import table_of_reports
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.table import Table
 from inference.results.diagnostics import mixing
 from inference.sampling import sample
 from ldp_client import mechanism_for
-from ldp_client.bulk import randomise_many
-from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from summaries.cells import cell_at
 
 Values = NDArray[np.float64]
 HEAD = {"format": "ldpkit.study/1", "id": "cost", "version": 1, "title": "What analyses cost"}
-ROWS_FORMULA = "job ~ age + income + children + sex + town"
 CELLS_FORMULA = "ever ~ region + sex + age"
 
 
@@ -56,44 +51,6 @@ def told(found: AnalysisPosterior) -> str:
     """By which method, and what its draws are worth."""
     least = min(row["ess_bulk"] for row in found.rows().values())
     return f"{found.method}, least effective draws {least:,.0f}, chains ok: {not found.diagnostics.reasons}"
-
-
-def many_reports(epsilon: str, people: int, choices: int, seed: int = 0) -> Table:
-    """A choice by softmax of five public columns, reported as bits."""
-    random = np.random.default_rng(seed)
-    public = pd.DataFrame(
-        {
-            "age": random.integers(18, 99, people).astype(float),
-            "income": random.integers(0, 100, people).astype(float),
-            "children": random.poisson(1.5, people).astype(float),
-            "sex": pd.Categorical(random.choice(["f", "m"], people)),
-            "town": pd.Categorical(random.choice(["no", "yes"], people)),
-        }
-    )
-    standard = public.assign(sex=public["sex"].cat.codes, town=public["town"].cat.codes).to_numpy(float)
-    standard = (standard - standard.mean(axis=0)) / standard.std(axis=0)
-    eta = random.normal(size=choices) * 0.4 + standard @ (random.normal(size=(5, choices)) * 0.2)
-    answers = np.argmax(eta + random.gumbel(size=eta.shape), axis=1)
-    mechanism = {"name": "oue", "epsilon": epsilon}
-    question = {"id": "job", "ask": "choice", "choices": {"count": choices}, "mechanism": mechanism}
-    study = Study({**HEAD, "questions": [{**question, "model": {"name": "multinomial"}}]})
-    own = study.questions[0]
-    payloads = randomise_many(mechanism_for(own), answers, NotForRealAnswers(random.bytes))
-    private = private_of(own, [payload.tobytes() for payload in payloads])
-    return Table(public, {"job": private}, np.ones(people, np.int64), digest=study.digest)
-
-
-def print_rows(size: Size) -> None:
-    """Cost of reports that nearly all differ, by ε."""
-    people, choices = size.of((100_000, 12), (100_000, 12), (500, 2))
-    formula = size.of(ROWS_FORMULA, ROWS_FORMULA, "job ~ 1")
-    print(f"{people:,} reports of {choices} choices under oue: {formula}")
-    for epsilon in size.of(("1", "2", "4"), ("1", "2", "4"), ("4",)):
-        table = many_reports(epsilon, people, choices)
-        for which in size.of(("first", "second"), ("first", "second"), ("first",)):
-            found, wall, processor = timed(lambda table=table: analyse_table(table, formula))
-            print(f"  ε = {epsilon}, {which} fit {wall:6.1f} s (processor {processor:.1f} s): {told(found)}")
-        print(f"    {found.form}", flush=True)
 
 
 def study_in_cells(epsilon: str = "1") -> Study:
@@ -268,15 +225,13 @@ def augmentation_of(analysis: Any) -> Augmentation:
 def main(argv: Sequence[str] | None = None) -> None:
     """Print a block of each row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=["rows", "cells", "augmentation"])
+    parser.add_argument("--only", nargs="+", choices=["cells", "augmentation"])
     parser.add_argument(
         "--people", type=int, nargs="+", default=[2_000, 20_000, 200_000], help="of augmentation"
     )
     add_sizes(parser)
     arguments = parser.parse_args(argv)
-    wanted = arguments.only or ["rows", "cells", "augmentation"]
-    if "rows" in wanted:
-        print_rows(arguments.size)
+    wanted = arguments.only or ["cells", "augmentation"]
     if "cells" in wanted:
         print_cells(arguments.size)
     if "augmentation" in wanted:

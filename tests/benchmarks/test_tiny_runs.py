@@ -95,17 +95,12 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "analyses": (Run("--studies 2 --case crossing", r"crossing: 2 studies in .*%   ranks p = [\d.]+\n"),),
     "analyses_cost": (
         Run(
-            "--tiny --only rows cells",
-            r"500 reports of 2 choices .*  ε = 4, first fit .*: nuts, .*"
+            "--tiny --only cells",
             rf"500 people: 5 patterns; nuts, .* {NUMBER} s of 500, {NUMBER} s of 5,000: ",
             stand_ins={"analyses_cost.analyse_table": lambda *_given: NO_FIT},
         ),
         Run("--tiny --only augmentation --people 200", rf"NUTS {NUMBER} effective .*, augmentation .* ×"),
     ),
-    "audit_false_alarms": (
-        Run("--batches 1 --reports 200 --epsilon 1 --choices 2", r"hadamard ε 1 k 2: 0 of 1 fail\n"),
-    ),
-    "baseline": (Run("--tiny --out {folder}.json", r"CPU of an upload, .*, device library\n"),),
     "choice_forms": (Run("--reports 200 --choices 8", r"sue k =   8, 1 / rank +([\d.]+ \([\d.]+\) *){4}"),),
     "chunked_likelihood": (
         Run("--kind oue --n 200 --size 8 --at-once", r"size +8 cpu +at once: CPU [\d.]+ s, .*; peak"),
@@ -274,28 +269,20 @@ RUNS: dict[str, tuple[Run, ...]] = {
     ),
     "leveled_slopes": (
         Run(
-            "--studies 2 --people 2000 --only yes/no",
-            r"covered\nyes/no +2,000 smokes .*%\n",
+            "--studies 2 --people 500 --only yes/no",
+            r"covered\nyes/no +500 smokes .*%\n",
             stand_ins={"leveled_slopes.posterior_draws": some_slopes},
         ),
         Run(
-            "--studies 2 --people 2000 --only yes/no --truths prior",
-            r"covered\nyes/no +2,000 smokes .*%\n",
+            "--studies 2 --people 500 --only yes/no --truths prior",
+            r"covered\nyes/no +500 smokes .*%\n",
             stand_ins={"leveled_slopes.posterior_draws": some_slopes},
         ),
     ),
-    # What follows are an environment, an installation from an index, and README's first study.
     "native_draws": (
         Run("--draws 1000", rf"^C: {NUMBER} µs a draw\nPython: {NUMBER} µs a draw\n$", ("gcc",)),
     ),
-    "newcomer": (Run("--dist {folder}", r"0 wheels where two belong: run make release\n$", code=2),),
     "oblivious": (Run("--requests 200", r"gateway: \d+ µs of CPU a request, median \d+ µs\n"),),
-    "private_numbers": (
-        Run(
-            "--studies 1 --people 60 --case outcome",
-            r"1 studies in .* called wrong\n  Intercept +\d",
-        ),
-    ),
     "ranks": (Run("--studies 20 --only 'sparse shares'", r"20 studies\n  p\[0\] +KS [\d.]+ .*90 %: "),),
     "sampled_products": (
         Run("--repetitions 1 --people 2000", r"beyond, .* means 4: median [\d.]+, largest [\d.]+\n"),
