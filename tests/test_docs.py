@@ -50,7 +50,7 @@ BUDGETS = {
     "docs/privacy.md": 8,
     "docs/public-fields.md": 5,
     "docs/results.md": 24,
-    "docs/scaling.md": 9,
+    "docs/scaling.md": 7,
     "docs/secure-sum.md": 6,
     "docs/shuffling.md": 5,
     "docs/study.md": 13,
