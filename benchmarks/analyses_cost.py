@@ -2,10 +2,10 @@
 
     python -m benchmarks.analyses_cost [--only cells augmentation] [--people N …] [--tiny]
 
-cells: a yes/no in 240 cells, of 10⁴ and of 10⁷ people, from summaries by cell. augmentation:
-effective draws a second of NUTS on the counted likelihood, beside a literal version of what R's `dapper` does (Ju, Awan, Gong, Rao
-2022): a true answer for each report, redrawn by Metropolis's rule report by report, and coefficients given
-them. Times are of a second fit, with compiled programs; `taskset -c 0,1` for two cores.
+cells: a yes/no in 240 cells, of 10⁴ and of 10⁷ people, from summaries by cell. augmentation: effective
+draws a second of NUTS on the counted likelihood, beside a literal version of what R's `dapper` does (Ju,
+Awan, Gong, Rao 2022): a true answer for each report, redrawn by Metropolis's rule report by report, and
+coefficients given them. Times are of a second fit, with compiled programs; `taskset -c 0,1` for two cores.
 """
 
 from __future__ import annotations
