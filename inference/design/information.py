@@ -36,16 +36,16 @@ HALF, TAILS = float(ndtri(0.95)), (0.05, 0.95)
 DEVICES = (1_000, 10_000, 100_000)
 # The most people; the search for a number ends there.
 MOST_PEOPLE = 10**9
-# Truths that are drawn from the prior if none is stated.
-TRUTHS = 50
+# Truths that are drawn from the prior if none is stated; fewer of more than MOST_TOGETHER choices.
+TRUTHS, FEW_TRUTHS = 20, 3
 # As a share of its prior's width. For an sd at a share of 0.45 the mean was 0.66 of the simulated one.
 ROUGH = 0.25
 # For more choices, each is taken by itself.
 MOST_TOGETHER = 500
 # Places of a share on its grid, and the grid's ends in sds and in supporting reports from the truth.
-GRID, FAR, FAR_REPORTS = 513, 8.0, 30.0
+GRID, FAR, FAR_REPORTS = 257, 8.0, 30.0
 # Newton steps to the tilt at which shares add up to 1.
-TILTS = 6
+TILTS = 4
 # The number of places for answers between the bounds; a parameter's step, as a share of its prior's sd.
 PLACES, STEP = 1025, 1e-4
 # Draws of a prior whose width has no formula.
@@ -117,6 +117,10 @@ class Prior:
             self.each |= (
                 _marginals(question, stated) if stated["distribution"] == "dirichlet" else {name: stated}
             )
+
+    def truths(self, seed: int) -> list[dict[str, float]]:
+        """Draw as many truths as a plan takes its medians over."""
+        return self.draws(FEW_TRUTHS if len(self.each) > MOST_TOGETHER else TRUTHS, seed)
 
     def draws(self, count: int, seed: int) -> list[dict[str, float]]:
         """Draw parameters together: the shares of choices add up to 1."""

@@ -18,7 +18,6 @@ from inference.design.budgets import around, at_epsilon
 from inference.design.information import (
     BY_INFORMATION,
     DEVICES,
-    TRUTHS,
     Prior,
     half_widths,
     has_information,
@@ -170,7 +169,7 @@ def _by_information(
     first = questions[0]
     check_information(first)
     prior = Prior(first)
-    drawn = prior.draws(TRUTHS, crc32(f"{seed} {first.id}".encode()))
+    drawn = prior.truths(crc32(f"{seed} {first.id}".encode()))
     truths = [completed(first, values, given) for values in drawn]
     check_parameter(first, truths[0], parameter)
     notes: tuple[str, ...] = ()
