@@ -35,42 +35,36 @@ _LENGTH: Change = lambda value, _, unit: value / unit  # noqa: E731
 _RATE: Change = lambda value, _, unit: value * unit  # noqa: E731
 _LOGARITHM: Change = lambda value, _, unit: value - np.log(unit)  # noqa: E731
 
-_CHANGES: dict[str, dict[str, Change]] = {
-    "normal": {"loc": _PLACE, "scale": _LENGTH},
-    "student_t": {"degrees_of_freedom": _PLAIN, "loc": _PLACE, "scale": _LENGTH},
-    "half_normal": {"scale": _LENGTH},
-    "log_normal": {"loc": _LOGARITHM, "scale": _PLAIN},
-    "gamma": {"shape": _PLAIN, "rate": _RATE},
-    "inverse_gamma": {"shape": _PLAIN, "scale": _LENGTH},
-    "uniform": {"low": _PLACE, "high": _PLACE},
-    "beta": {"a": _PLAIN, "b": _PLAIN},
-    "dirichlet": {"concentration": _PLAIN},
-    "lkj": {"concentration": _PLAIN},
-}
 
-_LAWS: dict[str, Callable[..., Distribution]] = {
-    "normal": dist.Normal,
-    "student_t": lambda degrees_of_freedom, loc, scale: dist.StudentT(degrees_of_freedom, loc, scale),
-    "half_normal": dist.HalfNormal,
-    "log_normal": dist.LogNormal,
-    "gamma": lambda shape, rate: dist.Gamma(shape, rate),
-    "inverse_gamma": lambda shape, scale: dist.InverseGamma(shape, scale),
-    "uniform": dist.Uniform,
-    # A uniform law is drawn by a much smaller program.
-    "beta": lambda a, b: dist.Uniform() if a == b == 1 else dist.Beta(a, b),
+def _beta(a: Any, b: Any) -> Distribution:
+    """Return Beta(a, b); a uniform law, which is drawn by a much smaller program, if it is one."""
+    return dist.Uniform() if a == b == 1 else dist.Beta(a, b)
+
+
+# {name: (law of its parameters in this order, {parameter: its change})}
+_LAWS: dict[str, tuple[Callable[..., Distribution], dict[str, Change]]] = {
+    "normal": (dist.Normal, {"loc": _PLACE, "scale": _LENGTH}),
+    "student_t": (dist.StudentT, {"degrees_of_freedom": _PLAIN, "loc": _PLACE, "scale": _LENGTH}),
+    "half_normal": (dist.HalfNormal, {"scale": _LENGTH}),
+    "log_normal": (dist.LogNormal, {"loc": _LOGARITHM, "scale": _PLAIN}),
+    "gamma": (dist.Gamma, {"shape": _PLAIN, "rate": _RATE}),
+    "inverse_gamma": (dist.InverseGamma, {"shape": _PLAIN, "scale": _LENGTH}),
+    "uniform": (dist.Uniform, {"low": _PLACE, "high": _PLACE}),
+    "beta": (_beta, {"a": _PLAIN, "b": _PLAIN}),
 }
 
 
 def rescaled(stated: Stated, zero: ArrayLike, unit: ArrayLike) -> Stated:
     """Return the law of y, if x = zero + unit × y has the stated law."""
-    changes = _CHANGES[stated["distribution"]]
+    changes = _LAWS[stated["distribution"]][1]
     changed = {name: change(np.asarray(stated[name]), zero, unit) for name, change in changes.items()}
     return {"distribution": stated["distribution"], **changed}
 
 
 def law(stated: Stated) -> Distribution:
     """Return the NumPyro distribution of one number."""
-    return _LAWS[stated["distribution"]](**_parameters(stated))
+    build, names = _LAWS[stated["distribution"]]
+    return build(*(stated[name] for name in names))
 
 
 def vector_law(stated: Sequence[Stated], zero: ArrayLike, unit: ArrayLike) -> Distribution:
@@ -81,13 +75,8 @@ def vector_law(stated: Sequence[Stated], zero: ArrayLike, unit: ArrayLike) -> Di
     ]
     if len({entry["distribution"] for entry in entries}) > 1:
         return Each([law(entry) for entry in entries])
-    names = _parameters(entries[0])
-    together = {name: np.asarray([float(entry[name]) for entry in entries]) for name in names}
-    return law({"distribution": entries[0]["distribution"], **together}).to_event(1)
-
-
-def _parameters(stated: Stated) -> dict[str, Any]:
-    return {name: value for name, value in stated.items() if name != "distribution"}
+    build, names = _LAWS[entries[0]["distribution"]]
+    return build(*(np.asarray([float(entry[name]) for entry in entries]) for name in names)).to_event(1)
 
 
 class Each(Distribution):

@@ -16,7 +16,6 @@ from numpyro.distributions import (
     Distribution,
     MixtureGeneral,
     MixtureSameFamily,
-    constraints,
 )
 from numpyro.distributions.util import not_jax_tracer
 
@@ -86,11 +85,6 @@ class ClippedContinuous(ClippedLaw):
             raise ValueError(f"{type(base).__name__} is not a continuous law of one number with one peak")
         self.base, self.low, self.high = base, _known(low), _known(high)
         super().__init__(base.batch_shape, validate_args=validate_args)
-
-    @property
-    def support(self) -> constraints.Constraint:
-        """The interval [low, high]."""
-        return constraints.interval(self.low, self.high)
 
     def log_density(self, x: Array) -> Array:
         return self.base.log_prob(x)

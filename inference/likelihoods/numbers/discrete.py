@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 from jax.scipy.special import logsumexp
 from jax.typing import ArrayLike
-from numpyro.distributions import Distribution, constraints
+from numpyro.distributions import Distribution
 
 from inference.likelihoods.numbers.base import ClippedLaw, log_laplace, log_normal
 from inference.likelihoods.numbers.noise import log_mixture, mixture_cells
@@ -61,11 +61,6 @@ class ClippedDiscrete(ClippedLaw):
         if math.ceil(self.high) - min(self._first, math.floor(self.low)) > MOST_POINTS:
             raise ValueError(f"more than {MOST_POINTS} integers up to {high}: take a continuous law instead")
         super().__init__(base.batch_shape, validate_args=validate_args)
-
-    @property
-    def support(self) -> constraints.Constraint:
-        """The interval [low, high]."""
-        return constraints.interval(self.low, self.high)
 
     @property
     def _inner(self) -> np.ndarray:

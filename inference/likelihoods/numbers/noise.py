@@ -7,7 +7,7 @@ edges of the cells: O(K), for any law inside them (METHODS 2.5).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,19 +19,6 @@ from numpyro.distributions import Laplace, Normal
 from inference.likelihoods.numbers.base import ClippedLaw
 
 
-class Law(Protocol):
-    """The part of a clipped law that noise needs."""
-
-    low: Array
-    high: Array
-
-    def log_atoms(self) -> tuple[Array, Array]:
-        """Log masses of the two atoms."""
-
-    def tilted_masses(self, edges: Array, tilt: Array | float, origin: Array) -> Array:
-        """Exponentially tilted masses between the edges, atoms excluded."""
-
-
 class _Flows(NamedTuple):
     """Per cell: probability that a value there stays when perturbed, or crosses the left or right edge."""
 
@@ -40,7 +27,7 @@ class _Flows(NamedTuple):
     right: Array
 
 
-def laplace_flows(base: Law, edges: Array, noise_scale: Array) -> tuple[Array, Array, Array]:
+def laplace_flows(base: ClippedLaw, edges: Array, noise_scale: Array) -> tuple[Array, Array, Array]:
     """Return the probabilities that base + Laplace noise passes edges, and is in cells.
 
     It passes each of K + 1 edges upwards from a value below it, or downwards from above, both (..., K + 1),
