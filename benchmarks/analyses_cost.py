@@ -50,7 +50,7 @@ def timed(fit: Callable[[], Any]) -> tuple[Any, float, float]:
 def told(found: AnalysisPosterior) -> str:
     """By which method, and what its draws are worth."""
     least = min(row["ess_bulk"] for row in found.rows().values())
-    return f"{found.method}, least effective draws {least:,.0f}, chains ok: {not found.diagnostics.reasons}"
+    return f"{found.method}, least effective draws {least:,.0f}, chains ok: {not found.verdict.reasons}"
 
 
 def study_in_cells(epsilon: str = "1") -> Study:

@@ -27,13 +27,13 @@ def fitted(case: Case, people: int) -> tuple[Posterior, Timed]:
 
 
 def _shown(posterior: Posterior, cost: Timed) -> str:
-    verdict = "ok" if posterior.diagnostics.ok else "not ok: " + posterior.diagnostics.reasons[0][:40]
+    verdict = "ok" if posterior.verdict.ok else "not ok: " + posterior.verdict.reasons[0][:40]
     return f"{cost.working:.1f} s (+ {cost.compiling:.1f} s compiling), {verdict}"
 
 
 def _row(what: str, case: Case, limit: float, people: int) -> Row:
     posterior, cost = fitted(case, people)
-    met = cost.working <= limit and posterior.diagnostics.ok
+    met = cost.working <= limit and posterior.verdict.ok
     return Row(what, _shown(posterior, cost), f"≤ {limit:g} s, ok", met)
 
 

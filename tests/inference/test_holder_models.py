@@ -122,7 +122,7 @@ def test_noisy_count_is_read_as_at_least_one_record():
 def test_page_of_marginal_fit_counts_records_and_holders():
     study = study_of(COUNTED | {"epsilon": "16"}, {"sd": {"distribution": "half_normal", "scale": "1"}})
     posterior = fit(study, reports_of(study, tables_of([1500, 1500])), seed=2, method="marginal")["wage"]
-    assert posterior.diagnostics.ok, posterior.diagnostics.reasons
+    assert posterior.verdict.ok, posterior.verdict.reasons
     truth = {"intercept": INTERCEPT, "coefficient[age]": 0.02, "coefficient[years]": -0.05, "sd": SD}
     assert list(posterior.draws) == list(truth)
     for name, value in truth.items():
@@ -164,7 +164,7 @@ def test_a_published_method_fits_a_study_and_names_its_prior(monkeypatch):
     study = study_of()
     posterior = fit(study, reports_of(study, tables_of([50, 70])), method="mcmc_ind")["wage"]
     assert (posterior.method, posterior.n, posterior.holders) == ("mcmc_ind", 120, 2)
-    assert posterior.diagnostics.ok
+    assert posterior.verdict.ok
     slope = 0.2 * 2 / 12.25
     assert posterior.draws["coefficient[age]"].mean() == pytest.approx(slope, rel=0.01)
     assert posterior.draws["sd"].mean() == pytest.approx(2 * 0.3, rel=0.05)

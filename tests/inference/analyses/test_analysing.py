@@ -50,7 +50,7 @@ def test_posterior_is_near_the_simulated_truth(posterior):
         assert abs(row["mean"] - truth[name]) < 5 * row["sd"]
         # 1,000 noisy answers: neither nothing was learnt, nor more than answers without noise would tell.
         assert 0.06 < row["sd"] < 0.5
-    assert posterior.diagnostics.ok
+    assert posterior.verdict.ok
 
 
 def test_progress_of_chains_runs_from_start_to_end(posterior, heard):

@@ -94,7 +94,7 @@ def approximated(data: Collected) -> Draws:
     It compiles less, and its draws are weighted by the posterior density itself.
     """
     (posterior,) = fit(data.study, data.reports, method="gaussian_approx").values()
-    is_poor = any("use --method nuts" in reason for reason in posterior.diagnostics.reasons)
+    is_poor = any("use --method nuts" in reason for reason in posterior.verdict.reasons)
     return fitted(data) if is_poor else dict(posterior.draws)
 
 
