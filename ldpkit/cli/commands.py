@@ -137,15 +137,11 @@ class Collector(click.ParamType["Client"]):
 
     name = "URL"
 
-    def __init__(self, needs_key: bool) -> None:
-        self._needs_key = needs_key
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Client:  # noqa: ARG002
-        """Make a client. Raises UsageError for a wrong address, and without a key if one is needed."""
+        """Make a client. Raises UsageError for a wrong address, and without a key."""
         from ldpkit.cli.client import client_of
 
-        command = ctx.command_path if ctx and self._needs_key else ""
-        return client_of(value, command) if isinstance(value, str) else value
+        return client_of(value, ctx.command_path if ctx else "") if isinstance(value, str) else value
 
 
 class NewPath(click.ParamType[str]):
@@ -206,14 +202,5 @@ def require_yes(yes: bool, what: str) -> None:
 
 def collector_option(function: F) -> F:
     """Add --collector, as `collector: Client`, with an operator's key."""
-    return _collector_option(function, needs_key=True)
-
-
-def keyless_collector_option(function: F) -> F:
-    """Add --collector, as `collector: Client`, with the operator's key if there is one."""
-    return _collector_option(function, needs_key=False)
-
-
-def _collector_option(function: F, needs_key: bool) -> F:
     text = f"the collector's address (default {DEFAULT_URL}); {TOKEN_VARIABLE} has the key"
-    return click.option("--collector", type=Collector(needs_key), default=DEFAULT_URL, help=text)(function)
+    return click.option("--collector", type=Collector(), default=DEFAULT_URL, help=text)(function)

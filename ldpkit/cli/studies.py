@@ -18,7 +18,6 @@ from ldpkit.cli.commands import (
     command,
     id_argument,
     json_option,
-    keyless_collector_option,
     require_yes,
     yes_option,
 )
@@ -34,13 +33,10 @@ ENDS_SUM = (
 
 @command("publish", "publish study.json --collector https://ask.example.org")
 @click.argument("study", metavar="STUDY.json")
-@keyless_collector_option
+@collector_option
 @json_option
 def publish(study: str, collector: Client) -> None:
-    """Publish a study, or a new version of one, at a collector.
-
-    A study that a key signed which the collector trusts needs no operator's key.
-    """
+    """Publish a study, signed or not, or a new version of one, at a collector."""
     from ldp_client.documents.signed import FORMAT
     from schemas.disk import read_bytes
     from schemas.study import SignedStudy, Study
