@@ -98,7 +98,14 @@ def posterior_of(n: int, size: int, platform: str) -> Drawn:
     mean, sd = shares.mean(axis=1), shares.std(axis=1)
     far = float(np.max(np.abs(mean - truth) / sd))
     assert drawn.mixing is not None
-    return Drawn(cost.working, int(np.sum(gradients)), tuple(drawn.mixing.reasons()), mean, sd, far)
+    return Drawn(
+        cost.working,
+        int(np.sum(gradients)),
+        tuple(one.text for one in drawn.mixing.findings()),
+        mean,
+        sd,
+        far,
+    )
 
 
 @contextmanager

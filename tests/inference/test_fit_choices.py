@@ -85,7 +85,7 @@ def test_draws_option_is_rejected_for_published_method():
 def test_independent_draws_that_are_not_finite_are_not_ok():
     draws = {"x": np.full((4, 100), np.nan), "y": np.zeros((4, 100))}
     found = diagnose(draws, np.zeros((4, 100), bool), chained=False)
-    assert found.reasons == ("draws of x are not finite: use --method nuts",)
+    assert found.verdict.reasons == ("draws of x are not finite: use --method nuts",)
 
 
 def test_nothing_is_fitted_before_all_models_are_built():

@@ -53,7 +53,7 @@ def test_chains_on_ridge_mix_without_divergences(upper):
     model, drawn = upper
     assert model.notes == (AT_A_BOUND,)
     assert not drawn.diverging.any()
-    assert not mixing(model.parameters(drawn.sites)).reasons()
+    assert not list(mixing(model.parameters(drawn.sites)).findings())
 
 
 @pytest.mark.slow
