@@ -83,7 +83,11 @@ def seal(sealing_key: bytes, info: bytes, share: bytes) -> bytes:
     try:
         sealed: bytes = suite().encrypt(share, X25519PublicKey.from_public_bytes(sealing_key), info=info)
     except ValueError:
-        raise RefusedError.say("device.node_key_weak", key=hexlify(sealing_key).decode()) from None
+        raise RefusedError(
+            f"the sealing key {hexlify(sealing_key).decode()} of a node hides nothing: nothing was sent. "
+            "Ask the node's operator for its address",
+            code="device.node_key_weak",
+        ) from None
     return sealed
 
 
@@ -141,7 +145,7 @@ class TrustedNodes:
         nodes = [Node(_address(address)) for address in addresses]
         self._keys = {node.url: (node.sealing_key, node.signing_key) for node in nodes}
         if len(self._keys) < len(nodes):
-            raise InputError.say("device.node_twice")
+            raise InputError("nodes: one address is named twice", code="device.node_twice")
 
     def refuse_others(self, study: Study) -> None:
         """Raise RefusedError unless all nodes of the study are trusted, and not one node in disguise."""
@@ -150,18 +154,31 @@ class TrustedNodes:
         for node in protocol.nodes:
             self.refuse_unknown(node.url)
             if self._keys[node.url] != (node.sealing_key, node.signing_key):
-                raise RefusedError.say("device.node_keys", node=node.url, study=study.id)
+                raise RefusedError(
+                    f"the node {node.url} of study {study.id} does not have the keys that this device trusts",
+                    code="device.node_keys",
+                )
         hosts = {host_of(node.url) for node in protocol.nodes}
         if len(hosts) < FEWEST_HOSTS:
-            raise RefusedError.say("device.nodes_one_host", study=study.id, host=hosts.pop())
+            raise RefusedError(
+                f"all nodes of study {study.id} are on the host {hosts.pop()}: one party reads every answer",
+                code="device.nodes_one_host",
+            )
         keys = {key for node in protocol.nodes for key in (node.sealing_key, node.signing_key)}
         if len(keys) < 2 * len(protocol.nodes):
-            raise RefusedError.say("device.nodes_one_key", study=study.id)
+            raise RefusedError(
+                f"nodes of study {study.id} share a key: they are one party, which reads every answer",
+                code="device.nodes_one_key",
+            )
 
     def refuse_unknown(self, url: str) -> None:
         """Raise RefusedError if no trusted node has this address: it could be any reachable service."""
         if url not in self._keys:
-            raise RefusedError.say("device.node_unknown", url=url)
+            raise RefusedError(
+                f"this device's owner does not trust the node {url}. All nodes together read every answer. "
+                "If you trust it not to work with the others, name it with its keys",
+                code="device.node_unknown",
+            )
 
 
 def host_of(url: str) -> str:
@@ -175,7 +192,7 @@ def _address(text: str) -> str:
     try:
         address: str = NODE_ADDRESS.read(text, "nodes", DocumentError)
     except DocumentError as error:
-        raise InputError.say("device.node", problem=error.problem) from None
+        raise InputError(f"nodes: a trusted node {error.problem}", code="device.node") from None
     return address
 
 
@@ -197,7 +214,11 @@ def share_messages(
     trusted.refuse_others(study)
     if study.channel is None or study.channel.tickets is None:
         # Anyone could send many shares, and so choose whom a person's answer is summed with.
-        raise RefusedError.say("device.sum_without_tokens", study=study.id)
+        raise RefusedError(
+            f"study {study.id} is a secure sum without tokens: anyone could send many shares and leave this "
+            "answer alone in the sum. Ask its author for a study with tokens",
+            code="device.sum_without_tokens",
+        )
     vector = _noisy_vector(mechanisms, quantise_answers(study, mechanisms, answers), random)
     secret = read(random, SECRET_BYTES)
     report = Report(report_id_of(secret), study.id, study.version, study.digest, {}, 0, secret)

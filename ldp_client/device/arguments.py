@@ -26,7 +26,11 @@ def checked_url(text: Any) -> tuple[str, str, set[str]]:
     refuse_no_text("collector", text)
     if not text.isascii():
         # Other letters have a second spelling each, and no request is made to them.
-        raise UsageError.say("device.collector_ascii", text=text)
+        raise UsageError(
+            f"the collector {text!r} must be in ASCII: write a host's other letters as xn--…, a path's as "
+            "%XX",
+            code="device.collector_ascii",
+        )
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
@@ -35,9 +39,11 @@ def checked_url(text: Any) -> tuple[str, str, set[str]]:
     odd = [character for character in text if character <= " " or character in "?#@\\\x7f"]
     # An empty label would spell one host in two ways: one operator would look like two.
     if not host or not all(host.split(".")) or parts.scheme not in ("http", "https") or odd:
-        raise UsageError.say("device.collector_url", text=text)
+        raise UsageError(
+            f"the collector {text!r} is not a URL of the form https://host", code="device.collector_url"
+        )
     if parts.scheme == "http" and host not in LOOPBACK:
-        raise UsageError.say("device.collector_https", text=text)
+        raise UsageError(f"the collector {text!r} must be reached over https", code="device.collector_https")
     bracketed = f"[{host}]" if ":" in host else host
     default = DEFAULT_PORTS[parts.scheme]
     shown = bracketed if port in (None, default) else f"{bracketed}:{port}"
@@ -49,14 +55,14 @@ def listed_texts(name: str, given: Sequence[Any]) -> list[str]:
     """Return a list of strings. Raises InputError for anything else, such as one text or path."""
     is_list = isinstance(given, (list, tuple, set, frozenset))
     if not is_list or not all([isinstance(text, str) for text in given]):
-        raise InputError.say("device.list", name=name)
+        raise InputError(f"{name} must be a list of strings, even of one", code="device.list")
     return list(given)
 
 
 def refuse_no_text(name: str, given: Any) -> None:
     """Raise InputError unless `given` is text."""
     if not isinstance(given, str):
-        raise InputError.say("device.text", name=name, found=type(given).__name__)
+        raise InputError(f"{name} must be a string, not {type(given).__name__}", code="device.text")
 
 
 def origin_of(base_url: str) -> str:
@@ -79,11 +85,17 @@ def folder_of(given: str | os.PathLike[str]) -> str:
     """
     path = given.__fspath__() if hasattr(given, "__fspath__") else given
     if not isinstance(path, str):
-        raise InputError.say("device.folder", found=type(given).__name__)
+        raise InputError(
+            f"the folder of a device must be a string or a path, not {type(given).__name__}",
+            code="device.folder",
+        )
     folder = os.path.expanduser(path)
     # An empty HOME would make ~ the root of the disk.
     if path[:1] == "~" and (os.environ.get("HOME") == "" or not os.path.isabs(folder)):
-        raise InputError.say("device.no_home", folder=path)
+        raise InputError(
+            f"{path} is in no home folder, because HOME is missing, empty or relative: name a folder",
+            code="device.no_home",
+        )
     return folder
 
 
@@ -92,9 +104,11 @@ def above_zero(name: str, text: str) -> Fraction:
     try:
         number = Rational.parse(text)
     except ValueError:
-        raise UsageError.say("device.decimal", name=name) from None
+        raise UsageError(
+            f'{name} must be a decimal in a string, such as "4"', code="device.decimal"
+        ) from None
     if not Rational(0) < number:
-        raise UsageError.say("device.above_zero", name=name)
+        raise UsageError(f"{name} must be above 0", code="device.above_zero")
     return Fraction(number.numerator, number.denominator)
 
 
@@ -102,10 +116,13 @@ def public_keys(given: Sequence[str | os.PathLike[str]]) -> list[PublicKey]:
     """Return the pinned keys. Reject an empty list, as from a folder without keys: it would pin nothing."""
     if not isinstance(given, (list, tuple, set, frozenset)):
         # The characters of a text would count as keys.
-        raise InputError.say("device.list", name="signing_keys")
+        raise InputError("signing_keys must be a list of strings, even of one", code="device.list")
     keys = [load_public_key(key) for key in given]
     if not keys:
-        raise InputError.say("device.no_keys")
+        raise InputError(
+            "signing_keys is empty: give at least one key, or omit it to accept unsigned studies",
+            code="device.no_keys",
+        )
     return keys
 
 
@@ -115,10 +132,15 @@ def load_public_key(text_or_path: str | os.PathLike[str]) -> PublicKey:
         return PublicKey.from_pem(text_or_path)
     if not isinstance(text_or_path, str) and not hasattr(text_or_path, "__fspath__"):
         # open() would take a number for an open file.
-        raise InputError.say("device.key_kind", found=type(text_or_path).__name__)
+        raise InputError(
+            f"a key must be PEM text or the path of a file, not {type(text_or_path).__name__}",
+            code="device.key_kind",
+        )
     try:
         with open(text_or_path, encoding="ascii") as file:
             return PublicKey.from_pem(file.read())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
-        raise InputError.say("device.cannot_read_key", path=text_or_path, reason=reason) from None
+        raise InputError(
+            f"cannot read the key {text_or_path}: {reason}", code="device.cannot_read_key"
+        ) from None

@@ -21,7 +21,6 @@ from ldp_client.documents.rational import Rational
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanisms_of
 from ldp_client.mechanisms.memoized import Remembering
-from ldp_client.words.text import say
 
 if TYPE_CHECKING:
     from ldp_client.device.policy import Policy
@@ -54,8 +53,11 @@ class Terms:
         self.study = study
         for question in study.questions:
             if question.mechanism.name not in MECHANISMS:
-                what = say("device.the_mechanism", mechanism=question.mechanism.name)
-                raise RefusedError.say("device.cannot_be_answered", study=study.id, what=what)
+                what = f"the mechanism {question.mechanism.name!r}"
+                raise RefusedError(
+                    f"{study.id} cannot be answered: {what}; a newer version of ldpkit may know it",
+                    code="device.cannot_be_answered",
+                )
         self.mechanisms = mechanisms_of(study)
         self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
         self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
@@ -76,9 +78,15 @@ class Terms:
         study = self.study
         # Days are counted as numbers: a clock may show the last day that `date` has.
         if study.opens and today.toordinal() + EARLY_DAYS < date.fromisoformat(study.opens).toordinal():
-            raise RefusedError.say("device.opens", study=study.id, opens=study.opens, today=today)
+            raise RefusedError(
+                f"study {study.id} opens on {study.opens}; this device's clock says {today}",
+                code="device.opens",
+            )
         if study.closes and today > date.fromisoformat(study.closes):
-            raise RefusedError.say("device.closed", study=study.id, closes=study.closes, today=today)
+            raise RefusedError(
+                f"study {study.id} closed on {study.closes}; this device's clock says {today}",
+                code="device.closed",
+            )
 
 
 def terms_of(study: Study) -> Terms:
@@ -119,9 +127,14 @@ def recall(connection: sqlite3.Connection, terms: Terms) -> dict[str, Rememberin
     for question in terms.memoized:
         kept = connection.execute(query, (terms.study.id, question)).fetchall()
         if WIPED in [answer for _, answer in kept]:
-            raise AlreadyAnsweredError.say("device.withdrawn", study=terms.study.id, question=question)
+            raise AlreadyAnsweredError(
+                f"{terms.study.id}: {question}: was withdrawn from this device", code="device.withdrawn"
+            )
         if kept and terms.noise[question] != kept[0][0]:
-            raise AlreadyAnsweredError.say("device.other_noise", study=terms.study.id, question=question)
+            raise AlreadyAnsweredError(
+                f"{terms.study.id}: {question}: this device has answered it with other noise",
+                code="device.other_noise",
+            )
         remembering[question] = Remembering(terms.mechanisms[question], kept[0][1] if kept else None)
     return remembering
 
@@ -171,7 +184,9 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: Terms) -> None:
         for version, epsilon in connection.execute(spent, asked).fetchall():
             is_paid_once = epsilon != "0" and not connection.execute(kept, asked).fetchone()
             if question not in terms.memoized or study.version <= version or is_paid_once:
-                raise AlreadyAnsweredError.say("device.answered", study=study.id, question=question)
+                raise AlreadyAnsweredError(
+                    f"{study.id}: {question}: this device has answered it before", code="device.answered"
+                )
 
 
 def refuse_overspending(
@@ -183,9 +198,9 @@ def refuse_overspending(
     asked = terms.total(fresh)
     here = [row for row in rows if row[1]]
     spent = {
-        "device.budget": (sum((row[2] for row in rows), ZERO), policy.epsilon),
-        "device.budget_of_collector": (sum((row[2] for row in here), ZERO), policy.epsilon_per_collector),
-        "device.budget_of_study": (
+        "this device's budget": (sum((row[2] for row in rows), ZERO), policy.epsilon),
+        "the limit for one collector": (sum((row[2] for row in here), ZERO), policy.epsilon_per_collector),
+        "the limit for one study": (
             sum((row[2] for row in here if row[0] == terms.study.id), ZERO),
             policy.epsilon_per_study,
         ),
@@ -194,13 +209,15 @@ def refuse_overspending(
         if most is not None:
             _refuse_above("epsilon", asked.epsilon, most - epsilon, limit)
     delta = sum((row[3] for row in rows), ZERO)
-    _refuse_above("delta", asked.delta, policy.delta - delta, "device.budget")
+    _refuse_above("delta", asked.delta, policy.delta - delta, "this device's budget")
 
 
 def _refuse_above(what: str, asked: Fraction, left: Fraction, limit: str) -> None:
     if asked > left:
-        costs = {"cost": float(asked), "left": float(max(left, ZERO))}
-        raise BudgetError.say("device.costs", what=what, limit=say(limit), **costs)
+        raise BudgetError(
+            f"answering costs {what} {float(asked):g}, but {float(max(left, ZERO)):g} of {limit} is left",
+            code="device.costs",
+        )
 
 
 def write_spends(

@@ -104,7 +104,7 @@ class Device:
         if self.transport.relay:
             self.policy.base_url(self.transport.relay)
         if not isinstance(require_consent, bool):
-            raise InputError.say("device.require_consent")
+            raise InputError("require_consent must be True or False", code="device.require_consent")
         self.require_consent = require_consent
         earlier = [origin_of(checked_url(url)[0]) for url in listed_texts("formerly", formerly)]
         self.ledger = Ledger(folder_of(folder), origin_of(self.collector))
@@ -234,7 +234,10 @@ class Device:
             policy.refuse_asked_behind_noise(connection, study)
             terms.refuse_outside_days(date.today())
             if study.digest in self._closed:
-                raise RefusedError.say("device.closed_early", study=study.id)
+                raise RefusedError(
+                    f"study {study.id} is closed: it accepts no further reports. Nothing was answered",
+                    code="device.closed_early",
+                )
             outbox.refuse_full(connection)
             # 3. Refuse to exceed the budget. Permanent answers that are repeated were paid for before.
             values = policy.with_public(study, answers, public)
@@ -299,7 +302,7 @@ class Device:
             LedgerError: the ledger cannot be used.
         """
         if not isinstance(attempts, int) or attempts < 1:
-            raise InputError.say("device.attempts")
+            raise InputError("attempts must be a whole number above 0", code="device.attempts")
         # Imported only when there is something to send: answering needs no network.
         from ldp_client.device.sending import Sender
 
@@ -336,5 +339,8 @@ class Device:
 
     def _needed_collector(self) -> str:
         if not self.collector:
-            raise InputError.say("device.no_collector")
+            raise InputError(
+                "the device has no collector: Device(folder, max_epsilon, collector=URL)",
+                code="device.no_collector",
+            )
         return self.collector

@@ -21,7 +21,6 @@ from urllib.parse import urljoin, urlsplit
 
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
-from ldp_client.words.text import say
 
 # For name lookup, connection, headers, body and redirects together; then for each wait for the network.
 DEADLINE_SECONDS = 20.0
@@ -107,7 +106,9 @@ def exchange(
     thread.join(seconds or DEADLINE_SECONDS)
     if thread.is_alive():
         cutoff.cut()
-        raise TransferError.say("device.no_whole_answer", seconds=seconds or DEADLINE_SECONDS)
+        raise TransferError(
+            f"no whole answer in {seconds or DEADLINE_SECONDS:g} s", code="device.no_whole_answer"
+        )
     result = results[0]
     if isinstance(result, Answer):
         return result
@@ -116,7 +117,9 @@ def exchange(
         raise TransferError(printable(reason, MOST_CHARACTERS), code="server.exchange_failed") from None
     if isinstance(result, ValueError):
         # Omit the error's text: it repeats header values.
-        raise TransferError.say("device.cannot_be_sent") from None
+        raise TransferError(
+            "the request's address or headers cannot be sent", code="device.cannot_be_sent"
+        ) from None
     raise result
 
 
@@ -133,7 +136,7 @@ class Cutoff:
         with self._lock:
             self._socket = connected
             if self._is_cut:
-                raise OSError(say("device.deadline"))
+                raise OSError("the deadline has passed")
 
     def cut(self) -> None:
         """Shut the connection down: a waiting reader sees its end, or an OSError."""
@@ -175,10 +178,10 @@ def _follow(request: urllib.request.Request, most: int, silence: float, cutoff: 
                 body: bytes = response.read(most + 1)
                 # http.client reports this only if it reads the whole body at once.
                 if len(body) <= most and getattr(response, "length", None):
-                    raise TransferError.say("device.cut_off")
+                    raise TransferError("the answer was cut off", code="device.cut_off")
                 return Answer(response.getcode(), response.headers, body)
         request = moved
-    raise TransferError.say("device.redirects", most=MOST_REDIRECTS)
+    raise TransferError(f"more than {MOST_REDIRECTS} redirects", code="device.redirects")
 
 
 def _moved(

@@ -27,7 +27,6 @@ from ldp_client.device.layout import (
 )
 from ldp_client.device.outbox import Queued, digest_of, pending
 from ldp_client.documents.errors import LedgerError
-from ldp_client.words.text import say
 
 LOCK_SECONDS = 10.0
 # Each body has a separate digest, checked when it is sent, so sealing costs the same for any outbox.
@@ -61,7 +60,11 @@ if hasattr(os, "register_at_fork"):
 def in_sqlite(path: str) -> Iterator[None]:
     """Count as using a file. Raises LedgerError in a process forked while another thread was using one."""
     if _inherited:
-        raise LedgerError.say("device.forked", path=path)
+        raise LedgerError(
+            f"{path} cannot be used: this process was forked while another thread used a device; fork "
+            "before that, or start a new process",
+            code="device.forked",
+        )
     mine = object()
     _uses.add(mine)
     try:
@@ -88,7 +91,9 @@ def locked(folder: str, seconds: float) -> Iterator[sqlite3.Connection]:
         try:
             yield connection
         except sqlite3.Error as error:
-            raise LedgerError.say("device.lock_unusable", path=path, reason=error) from None
+            raise LedgerError(
+                f"the lock {path} cannot be used: {error}", code="device.lock_unusable"
+            ) from None
         finally:
             connection.close()
 
@@ -106,12 +111,14 @@ def _take(folder: str, path: str, seconds: float) -> sqlite3.Connection:
             mark(connection)
             connection.execute("BEGIN EXCLUSIVE")
     except OSError as error:
-        raise LedgerError.say("device.lock_taken", path=path, reason=error.strerror) from None
+        raise LedgerError(
+            f"the lock {path} cannot be taken: {error.strerror}", code="device.lock_taken"
+        ) from None
     except sqlite3.Error as error:
         if connection is not None:
             connection.close()
         kind = BusyError if "locked" in str(error) else LedgerError
-        raise kind(say("device.lock_taken", path=path, reason=error)) from None
+        raise kind(f"the lock {path} cannot be taken: {error}") from None
     return connection
 
 
@@ -141,16 +148,25 @@ def refuse_broken_seal(connection: sqlite3.Connection) -> None:
     """Raise LedgerError unless every row is as it was written."""
     found = connection.execute("SELECT digest FROM seal").fetchall()
     if found != [(_seal_of(connection),)]:
-        raise LedgerError.say("device.ledger_changed")
+        raise LedgerError(
+            "the ledger is damaged: its rows differ from the rows that were written",
+            code="device.ledger_changed",
+        )
 
 
 def refuse_damage(connection: sqlite3.Connection) -> None:
     """Raise LedgerError for another layout, a broken structure or a broken seal."""
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if found != LAYOUT:
-        raise LedgerError.say("device.ledger_layout", found=found, known=LAYOUT)
+        raise LedgerError(
+            f"the ledger has layout {found}, but this ldpkit knows {LAYOUT}: use the ldpkit that wrote it. "
+            "A new folder would forget answers and budget",
+            code="device.ledger_layout",
+        )
     if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
-        raise LedgerError.say("device.ledger_damaged")
+        raise LedgerError(
+            "the ledger is damaged: SQLite's check of its structure failed", code="device.ledger_damaged"
+        )
     refuse_broken_seal(connection)
 
 
@@ -177,12 +193,16 @@ class Ledger:
         except (OSError, ValueError) as error:
             # ValueError: a name that no folder can have, such as a name with a NUL.
             reason = getattr(error, "strerror", error)
-            raise LedgerError.say("device.no_folder", folder=folder, reason=reason) from None
+            raise LedgerError(f"cannot make the folder {folder}: {reason}", code="device.no_folder") from None
         self.folder = folder
         self.path = os.path.join(folder, LEDGER_NAME)
         for path in (self.path, os.path.join(folder, LOCK_NAME)):
             if os.path.islink(path):  # planted there, it would lead writes and a new mode to another file
-                raise LedgerError.say("device.ledger_link", path=path)
+                raise LedgerError(
+                    f"{path} is a symbolic link: a ledger is a file of its folder. Remove the link, or name "
+                    "the folder that it leads to",
+                    code="device.ledger_link",
+                )
         for path in (self.path, os.path.join(folder, LOCK_NAME)):
             keep_private(path)
         if not os.path.exists(self.path):
@@ -276,7 +296,10 @@ class Ledger:
             if os.path.exists(self.path):
                 return
             if is_marked(lock) or os.path.exists(self.path + "-journal"):
-                raise LedgerError.say("device.ledger_gone", path=self.path)
+                raise LedgerError(
+                    f"the ledger {self.path} is gone: this device's earlier answers are unknown",
+                    code="device.ledger_gone",
+                )
             try:
                 for leftover in (fresh, fresh + "-journal"):
                     if os.path.exists(leftover):
@@ -288,11 +311,17 @@ class Ledger:
                     reseal(connection)
                     connection.execute("COMMIT")
                 if os.path.exists(self.path):
-                    raise LedgerError.say("device.ledger_twice", path=self.path)
+                    raise LedgerError(
+                        f"another process made {self.path} at the same time: file locks do not work on this "
+                        "disk",
+                        code="device.ledger_twice",
+                    )
                 os.replace(fresh, self.path)
                 _sync(self.folder)
             except OSError as error:
-                raise LedgerError.say("device.no_ledger", path=self.path, reason=error.strerror) from None
+                raise LedgerError(
+                    f"cannot make the ledger {self.path}: {error.strerror}", code="device.no_ledger"
+                ) from None
             mark(lock)
 
     @contextmanager
@@ -301,7 +330,10 @@ class Ledger:
         connection = None
         if not os.path.exists(path or self.path):
             # SQLite would create an empty ledger.
-            raise LedgerError.say("device.ledger_gone", path=self.path)
+            raise LedgerError(
+                f"the ledger {self.path} is gone: this device's earlier answers are unknown",
+                code="device.ledger_gone",
+            )
         with in_sqlite(self.path):
             try:
                 connection = sqlite3.connect(path or self.path, timeout=LOCK_SECONDS, isolation_level=None)
@@ -311,11 +343,14 @@ class Ledger:
                 connection.create_function("is_own", 1, self.origin.__eq__)
                 yield connection
             except sqlite3.Error as error:
-                raise LedgerError.say("device.ledger_unusable", path=self.path, reason=error) from None
+                raise LedgerError(
+                    f"the ledger {self.path} cannot be used: {error}", code="device.ledger_unusable"
+                ) from None
             except (ValueError, OverflowError) as error:
                 # Omit the error's text: it may come from reading an answer, and repeat it.
-                raise LedgerError.say(
-                    "device.ledger_unusable", path=self.path, reason=type(error).__name__
+                raise LedgerError(
+                    f"the ledger {self.path} cannot be used: {type(error).__name__}",
+                    code="device.ledger_unusable",
                 ) from None
             finally:
                 if connection is not None:

@@ -90,7 +90,7 @@ def plain_ticket(given: Any) -> str:
     of js/changing.js does. Raises InputError unless `given` is text.
     """
     if not isinstance(given, str):
-        raise InputError.say("device.text", name="ticket", found=type(given).__name__)
+        raise InputError(f"ticket must be a string, not {type(given).__name__}", code="device.text")
     text = "".join([character for character in given if "!" <= character <= "~"])
     return text.rpartition("#ticket=")[2].strip("\"'<>()[],.;:`")
 
@@ -164,13 +164,18 @@ def refuse_full(connection: sqlite3.Connection) -> None:
     """Raise RefusedError if as many reports wait as a device may hold."""
     query = f"SELECT COUNT(*) FROM reports WHERE {WAITS}"
     if connection.execute(query).fetchone()[0] >= MOST_PENDING:
-        raise RefusedError.say("device.outbox_full", most=MOST_PENDING)
+        raise RefusedError(
+            f"{MOST_PENDING} reports wait to be sent: flush the device first", code="device.outbox_full"
+        )
 
 
 def enqueue(connection: sqlite3.Connection, report: Queued, most: int) -> None:
     """Add a report. Raises RefusedError if it is larger than `most` bytes, and so too large to send."""
     if len(report.body) > most:
-        raise RefusedError.say("device.report_large", size=len(report.body), most=most)
+        raise RefusedError(
+            f"the report would have {len(report.body)} bytes, but at most {most} are allowed",
+            code="device.report_large",
+        )
     digest = digest_of(report.body)
     whose = (report.report_id, report.secret, report.node_urls, report.origin)
     asked = (report.study, report.version, report.document, report.closes)
@@ -210,7 +215,10 @@ def withdrawn(connection: sqlite3.Connection) -> list[Queued]:
 def _select(connection: sqlite3.Connection, which: str) -> list[Queued]:
     rows = connection.execute(f"SELECT {_SELECTED} FROM reports WHERE {which} ORDER BY id").fetchall()
     if any([not isinstance(row[3], str) or digest_of(row[3]) != row[11] for row in rows]):
-        raise LedgerError.say("device.report_changed")
+        raise LedgerError(
+            "the ledger is damaged: a report differs from the report that was written",
+            code="device.report_changed",
+        )
     return [Queued(*row[:11]) for row in rows]
 
 

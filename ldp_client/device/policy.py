@@ -66,8 +66,10 @@ class Policy:
     def refuse_unpublished(self, study: Study) -> None:
         """Raise RefusedError if digests are known and the study has another: perhaps for one person."""
         if self.known_digests is not None and study.digest not in self.known_digests:
-            raise RefusedError.say(
-                "device.unpublished", study=study.id, version=study.version, digest=study.digest
+            raise RefusedError(
+                f"study {study.id}, version {study.version}: its digest {study.digest} is not among the "
+                "published digests",
+                code="device.unpublished",
             )
 
     def refuse_places(self, study: Study, collector: str, relay: str) -> None:
@@ -80,15 +82,27 @@ class Policy:
         tickets = study.channel.tickets if study.channel is not None else None
         nodes = [node.url for node in study.protocol.nodes] if study.protocol is not None else []
         if relay and (tickets or nodes):
-            raise RefusedError.say("device.beyond_the_relay", study=study.id)
+            raise RefusedError(
+                f"study {study.id} needs an issuer of tickets or nodes, but this device's relay reaches its "
+                "collector alone",
+                code="device.beyond_the_relay",
+            )
         if tickets is not None and is_here(tickets.issuer) and not is_here(collector):
             # No report would ever leave, and any program that listens here would get the ticket.
-            raise RefusedError.say("device.place_here", study=study.id, place=tickets.issuer)
+            raise RefusedError(
+                f"study {study.id} names {tickets.issuer}, which is this machine, but its collector is "
+                "elsewhere: the author forgot to replace it. Nothing was answered",
+                code="device.place_here",
+            )
         for url in nodes:
             self.node_url(url)
         if tickets is not None and origin_of(self.base_url(tickets.issuer)) == origin_of(collector):
             # One operator of both could join the person who got a token and the report that came with it.
-            raise RefusedError.say("device.issuer_is_collector", study=study.id, place=tickets.issuer)
+            raise RefusedError(
+                f"study {study.id} names {tickets.issuer} as its issuer, which is its collector too: who "
+                "gives tickets could join people and reports. Nothing was answered",
+                code="device.issuer_is_collector",
+            )
 
     def node_url(self, text: str) -> str:
         """Return `base_url` of a secure sum's node, which the owner must also trust. Raises RefusedError."""
@@ -105,7 +119,9 @@ class Policy:
         """
         url, host, names = checked_url(text)
         if self.allowed_hosts is not None and names.isdisjoint(self.allowed_hosts):
-            raise RefusedError.say("device.host", host=host)
+            raise RefusedError(
+                f"the host {host} is not among the hosts that this device may contact", code="device.host"
+            )
         return url
 
 
@@ -118,7 +134,9 @@ def verify_study(signed: SignedStudy, keys: Sequence[PublicKey]) -> list[PublicK
     trusted = {key.id: key for key in keys}
     pinned = [signature for signature in signed.signatures if signature.key in trusted]
     if not pinned:
-        raise RefusedError.say("device.unsigned", study=signed.study.id)
+        raise RefusedError(
+            f"study {signed.study.id} is not signed by a key that this device trusts", code="device.unsigned"
+        )
     text = signed.study.canonical()
     valid = [
         signature.key
@@ -126,16 +144,25 @@ def verify_study(signed: SignedStudy, keys: Sequence[PublicKey]) -> list[PublicK
         if is_signed_by_rsa(text, signature.value, trusted[signature.key].value)
     ]
     if not valid:
-        raise RefusedError.say("device.wrong_signature", study=signed.study.id, key=pinned[0].key[:16])
+        raise RefusedError(
+            f"study {signed.study.id}: the signature of key {pinned[0].key[:16]} is wrong",
+            code="device.wrong_signature",
+        )
     return [trusted[key] for key in valid]
 
 
 def refuse_no_study(study: Any) -> None:
     """Raise InputError for anything but a study: its text, or a signed study that was not accepted."""
     if not isinstance(study, Study):
-        raise InputError.say("device.no_study", found=type(study).__name__)
+        raise InputError(
+            f"study must be a Study from Study.from_json, accept or fetch, not {type(study).__name__}",
+            code="device.no_study",
+        )
     if study.only_shown:
-        raise InputError.say("device.only_shown", study=study.id)
+        raise InputError(
+            f"study {study.id}: a study from shown_in is for display. Answer the study that it was made from",
+            code="device.only_shown",
+        )
 
 
 def refuse_older(connection: sqlite3.Connection, study: Study) -> None:
@@ -143,11 +170,16 @@ def refuse_older(connection: sqlite3.Connection, study: Study) -> None:
     query = "SELECT version, digest FROM answered WHERE study = ? AND is_own(origin)"
     for version, digest in connection.execute(query, (study.id,)).fetchall():
         if study.version < version:
-            raise RefusedError.say(
-                "device.older_version", study=study.id, version=study.version, seen=version
+            raise RefusedError(
+                f"study {study.id}: version {study.version} is older than {version}, which this device has "
+                "answered",
+                code="device.older_version",
             )
         if study.version == version and digest != study.digest:
-            raise RefusedError.say("device.other_version", study=study.id, seen=version)
+            raise RefusedError(
+                f"study {study.id}: this device has answered another version {version} of it",
+                code="device.other_version",
+            )
 
 
 def note_answered(connection: sqlite3.Connection, study: Study, origin: str) -> None:
@@ -167,7 +199,10 @@ def refuse_unsigned(connection: sqlite3.Connection, study: Study, keys: Sequence
     row = connection.execute("SELECT keys FROM signed WHERE document = ?", (study.digest,)).fetchone()
     signers = row[0].split() if row else []
     if keys and not any([key.id in signers for key in keys]):
-        raise RefusedError.say("device.not_known_signed", study=study.id)
+        raise RefusedError(
+            f"study {study.id} is not known to be signed by a trusted key: use device.fetch or device.accept",
+            code="device.not_known_signed",
+        )
 
 
 def refuse_nameless(connection: sqlite3.Connection, study: Study, origin: str) -> None:
@@ -179,7 +214,10 @@ def refuse_nameless(connection: sqlite3.Connection, study: Study, origin: str) -
     query = " UNION ".join([f"SELECT origin FROM {table} WHERE {named}" for table in TABLES])
     known = connection.execute(query, (study.id,)).fetchone() if not origin else None
     if known:
-        raise RefusedError.say("device.name_collector", study=study.id, collector=known[0])
+        raise RefusedError(
+            f"study {study.id}: this device knows it from {known[0]}: name its collector",
+            code="device.name_collector",
+        )
 
 
 def refuse_unknown(connection: sqlite3.Connection, study_id: str) -> None:
@@ -187,7 +225,7 @@ def refuse_unknown(connection: sqlite3.Connection, study_id: str) -> None:
     tables = ("consents", "spent", "reports")
     query = " UNION ".join([f"SELECT 1 FROM {table} WHERE study = ?1 AND is_own(origin)" for table in tables])
     if not isinstance(study_id, str) or not connection.execute(query, (study_id,)).fetchone():
-        raise InputError.say("device.unknown_study")
+        raise InputError("this device knows no study of that id", code="device.unknown_study")
 
 
 def note_consent(connection: sqlite3.Connection, study: Study, origin: str, today: date) -> None:
@@ -205,7 +243,10 @@ def refuse_without_consent(connection: sqlite3.Connection, study: Study) -> None
     """Raise RefusedError unless the person agreed to answer exactly this document to this collector."""
     query = "SELECT 1 FROM consents WHERE study = ? AND is_own(origin) AND digest = ?"
     if not connection.execute(query, (study.id, study.digest)).fetchone():
-        raise RefusedError.say("device.no_consent", study=study.id, version=study.version)
+        raise RefusedError(
+            f"no consent to study {study.id}, version {study.version}: device.consent(study) records it",
+            code="device.no_consent",
+        )
 
 
 def refuse_asked_behind_noise(connection: sqlite3.Connection, study: Study) -> None:
@@ -213,7 +254,11 @@ def refuse_asked_behind_noise(connection: sqlite3.Connection, study: Study) -> N
     query = "SELECT 1 FROM spent WHERE study = ? AND question = ? AND is_own(origin)"
     for field in study.public:
         if connection.execute(query, (study.id, field.id)).fetchone():
-            raise RefusedError.say("device.asked_behind_noise", study=study.id, field=field.id)
+            raise RefusedError(
+                f"study {study.id}: {field.id} would leave without noise, but this device was asked it with "
+                "noise before. Nothing is sent",
+                code="device.asked_behind_noise",
+            )
 
 
 def with_public(study: Study, answers: dict[str, Any], public: dict[str, Any] | None) -> dict[str, Any]:
@@ -232,5 +277,9 @@ def with_public(study: Study, answers: dict[str, Any], public: dict[str, Any] | 
             raise AnswerError.say("core.not_public", str(name)[:64])
     unnamed = [name for name in fields if name in answers]
     if unnamed:
-        raise RefusedError.say("device.clear_unnamed", study=study.id, fields=", ".join(unnamed))
+        raise RefusedError(
+            f"study {study.id}: {', '.join(unnamed)} would leave without noise. If that is meant, use "
+            "device.answer(study, answers, public={…})",
+            code="device.clear_unnamed",
+        )
     return {**answers, **(public or {})}

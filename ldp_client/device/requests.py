@@ -21,7 +21,6 @@ from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import MAX_BYTES, Study
 from ldp_client.secure_sum import SHARES
-from ldp_client.words.text import say
 
 if TYPE_CHECKING:
     from ldp_client.device.http import Answer
@@ -74,28 +73,36 @@ def fetch_document(
     try:
         answer = transport.exchange(urllib.request.Request(url, headers={"User-Agent": "ldpkit"}), most)
     except (TransferError, ValueError) as error:
-        raise TransferError.say(
-            "device.unreachable", url=url, reason=printable(error, MOST_CHARACTERS)
+        raise TransferError(
+            f"cannot reach {url}: {printable(error, MOST_CHARACTERS)}", code="device.unreachable"
         ) from None
     if answer.problem == "study-deleted":
-        raise RefusedError.say("device.deleted", url=url)
+        raise RefusedError(
+            f"{url}: the study was deleted, and accepts no further reports", code="device.deleted"
+        )
     if answer.status in (401, 404):
-        absent = "device.http_absent_signed" if is_signed else "device.http_absent"
-        raise InputError.say(absent, url=url, status=answer.status)
+        signed = ", and was it published with a signature" if is_signed else ""
+        raise InputError(
+            f"{url} answered with HTTP status {answer.status}: is the study's id right{signed}?",
+            code="device.http_absent",
+        )
     if answer.status != 200:
-        raise TransferError.say("device.http_status", url=url, status=answer.status)
+        raise TransferError(f"{url} answered with HTTP status {answer.status}", code="device.http_status")
     # 2. Read it.
     try:
         document = SignedStudy.from_json(answer.body) if is_signed else Study.from_json(answer.body)
     except StudyError as error:
         # Only a newer ldpkit can know this mechanism.
         if error.field.endswith("mechanism.name") and "is unknown" in error.problem:
-            study, what = say("device.this_study"), f"{error.field}: {error.problem}"
-            raise RefusedError.say("device.cannot_be_answered", study=study, what=what) from None
+            raise RefusedError(
+                f"this study cannot be answered: {error.field}: {error.problem}; a newer version of ldpkit "
+                "may know it",
+                code="device.cannot_be_answered",
+            ) from None
         raise
     study_in = document.study if isinstance(document, SignedStudy) else document
     if study_in.id != study_id:
-        raise TransferError.say("device.another_study", url=url, study=study_in.id)
+        raise TransferError(f"{url} answered with another study, {study_in.id}", code="device.another_study")
     return document, answer.headers.get(STUDY_STATE) == CLOSED
 
 
@@ -146,7 +153,7 @@ def _ask(
     try:
         answer = transport.exchange(request, MOST_BYTES)
     except TransferError as error:
-        return Outcome("waiting", say("device.no_answer", place=request.host, reason=error))
+        return Outcome("waiting", f"cannot reach {request.host}: {error}")
     document = answer.document
     is_ours = answer.status in (200, 201) and answer.media_type == "application/json"
     is_named = document.get("id") == request.full_url.rsplit("/", 1)[1]
@@ -155,17 +162,19 @@ def _ask(
     problem = answer.problem
     if problem is None:
         return Outcome(pause_of(answer.status), strange(answer))
-    reason = say(
-        "device.problem",
-        status=answer.status,
-        problem=problem,
-        detail=printable(document.get("detail", ""), MOST_CHARACTERS),
-    )
+    detail = printable(document.get("detail", ""), MOST_CHARACTERS)
+    reason = f"HTTP status {answer.status}, {problem}: {detail}"
     if problem in UNTICKETED and "Authorization" not in request.headers:
         field = printable(str(document.get("field", "")), MOST_CHARACTERS)
         if field.startswith("public."):
-            return Outcome("kept", say("device.other_ticket", field=field, reason=reason))
-        return Outcome("kept", say("device.ticket_refused"))
+            return Outcome(
+                "kept",
+                (
+                    f"{field}: {reason}; a report is never changed: give a ticket that carries the report's "
+                    "value, or withdraw"
+                ),
+            )
+        return Outcome("kept", "the study accepts invited reports only: give an unused ticket")
     if problem not in final:
         return Outcome(pause_of(answer.status), reason)
     digest, when = printable(document.get("digest", "")), answer.headers.get("Date", "")
@@ -179,8 +188,8 @@ def pause_of(status: int) -> str:
 
 def strange(answer: Answer) -> str:
     """Return a text about an answer that no collector of ours gives."""
-    came = answer.media_type or say("device.unnamed_type")
-    return say("device.no_collectors_answer", status=answer.status, came=came)
+    came = answer.media_type or "no content type"
+    return f"HTTP status {answer.status} with {came}: not a collector's answer"
 
 
 def judged(report: Queued, outcome: Outcome) -> Outcome:
@@ -192,7 +201,7 @@ def judged(report: Queued, outcome: Outcome) -> Outcome:
         return outcome
     why = ""
     if outcome.document != report.document:
-        why = say("device.kept_other_study")
+        why = "this refusal is not about the study that was answered: the report is kept"
     elif outcome.problem == "study-closed":
         why = why_not_over(report.closes, outcome.date)
     return Outcome("kept", "; ".join([part for part in (outcome.reason, why) if part])) if why else outcome
@@ -204,11 +213,11 @@ def why_not_over(closes: str, answered: str) -> str:
     A study may be closed by mistake, and reopened. Clocks may be wrong: the later one loses no report.
     """
     if not closes:
-        return say("device.kept")
+        return "the report is kept until the study takes it or the person withdraws"
     if min(date.today(), _day_of(answered)) - date.fromisoformat(closes) > timedelta(GRACE_DAYS):
         return ""
     last = min(date.fromisoformat(closes).toordinal() + GRACE_DAYS, date.max.toordinal())
-    return say("device.kept_until", day=date.fromordinal(last).isoformat())
+    return f"the report is kept until {date.fromordinal(last).isoformat()}, in case the study is opened again"
 
 
 def _day_of(answered: str) -> date:

@@ -16,7 +16,7 @@ from ldp_client.device.shares import delete_shares, put_shares
 from ldp_client.device.tickets import ask_token
 from ldp_client.documents.channel import Channel
 from ldp_client.documents.errors import LdpkitError, LedgerError
-from ldp_client.words.text import say
+from ldp_client.words.text import counted
 
 if TYPE_CHECKING:
     from ldp_client.device.transport import Transport
@@ -48,12 +48,13 @@ class Flushed:
     undeleted: int = 0
 
     def __repr__(self) -> str:
-        parts = [say("device.sent", count=self.sent, deleted=self.deleted)]
+        parts = [f"{counted(self.sent, 'report')} sent, {self.deleted} deleted"]
         if self.waiting + self.undeleted:
-            parts.append(say("device.waiting", count=self.waiting + self.undeleted, reason=self.reason))
+            parts.append(f"{self.waiting + self.undeleted} waiting: {self.reason}")
         if self.scheduled:
-            parts.append(say("device.scheduled", count=self.scheduled))
-        parts += [say("device.refused", report=line) for line in self.refused]
+            leave = "leaves, or is deleted," if self.scheduled == 1 else "leave, or are deleted,"
+            parts.append(f"{counted(self.scheduled, 'report')} {leave} together with others, as stated")
+        parts += [f"refused: {line}" for line in self.refused]
         return "; ".join(parts)
 
 
@@ -88,7 +89,7 @@ class Sender:
         except BusyError:
             withdrawn, queued = self._read()
             result.waiting, result.undeleted = len(queued), len(withdrawn)
-            result.reason = say("device.another_sends")
+            result.reason = "another process of this device is sending"
         return result
 
     def _read(self) -> tuple[list[Queued], list[Queued]]:
@@ -144,9 +145,12 @@ class Sender:
         tickets = channel.tickets if channel is not None else None
         try:
             if self._transport.relay and (tickets or report.nodes):
-                reason = say("device.beyond_the_relay", study=report.study)
+                reason = (
+                    f"study {report.study} needs an issuer of tickets or nodes, but this device's relay "
+                    "reaches its collector alone"
+                )
             elif report.origin != self._ledger.origin and not report.nodes:
-                reason = say("device.of_another_collector", collector=report.origin)
+                reason = f"it belongs to the collector {report.origin}: name that collector"
             if tickets is not None:
                 self._policy.base_url(tickets.issuer)
             for url in report.nodes:
@@ -196,7 +200,7 @@ class Sender:
         awaits: the request is for a token. The outcome may also be "withdrawn" (meanwhile).
         """
         if monotonic() > self._until:
-            return Outcome("kept", say("device.flush_too_long"))
+            return Outcome("kept", "this flush took too long: the next flush makes the remaining requests")
         transport, channel = self._transport, self._channels.of(report)
         url = f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"
         try:
@@ -219,7 +223,7 @@ class Sender:
             return Outcome("kept", str(error))
         except Exception as error:
             # A report that cannot be sent must not block the others. Omit the error's text.
-            return Outcome("kept", say("device.request_failed", reason=type(error).__name__))
+            return Outcome("kept", f"the request could not be made: {type(error).__name__}")
 
     def _settle(self, report: Queued, outcome: Outcome, awaits: bool) -> None:
         """Count the last outcome of a report's request, and note in the ledger what it means."""
@@ -239,8 +243,8 @@ class Sender:
                 else:
                     outbox.note_undeletable(connection, report_id)
             if state == "refused":
-                line = "device.refused_report" if report.body else "device.undeletable"
-                result.refused.append(say(line, report=report_id, reason=outcome.reason))
+                what = "" if report.body else " can no longer be taken back"
+                result.refused.append(f"report {report_id}{what}: {outcome.reason}")
             else:
                 result.sent += bool(report.body)
                 result.deleted += not report.body

@@ -23,7 +23,6 @@ from ldp_client.secure_sum import (
     share_path,
     shares_nonce,
 )
-from ldp_client.words.text import say
 
 if TYPE_CHECKING:
     from ldp_client.device.transport import Transport
@@ -99,7 +98,10 @@ def delete_shares(transport: Transport, queued: Queued) -> Outcome:
         ", ".join([node for node, outcome in zip(queued.nodes, outcomes) if outcome.state == state])
         for state in ("sent", "refused")
     ]
-    reason = say("device.deleted_in_part", deleted=names[0], kept=names[1])
+    reason = (
+        f"deleted, as these nodes report: {names[0]}; kept for the sum: {names[1]}. The sum leaves this "
+        "answer out only if the deleting nodes tell the truth"
+    )
     is_over = not any([why_not_over(queued.closes, outcome.date) for outcome in kept])
     return Outcome("refused" if is_over else "kept", reason)
 

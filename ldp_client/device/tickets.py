@@ -23,7 +23,6 @@ from ldp_client.device.shares import nonce_for
 from ldp_client.documents.channel import Channel, Tickets
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
-from ldp_client.words.text import say
 
 if TYPE_CHECKING:
     from ldp_client.device.http import Answer
@@ -85,7 +84,9 @@ def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Cha
     tickets = channel.tickets
     assert tickets is not None
     if not report.ticket:
-        return Outcome("kept", say("device.no_ticket"))
+        return Outcome(
+            "kept", "the study accepts one report a person: give the ticket that the issuer of tickets knows"
+        )
     # 1. Ask.
     other: int | None = None
     while True:
@@ -99,7 +100,7 @@ def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Cha
         try:
             answer = transport.exchange(urllib.request.Request(url, asking.body, headers, method="POST"))
         except TransferError as error:
-            return Outcome("waiting", say("device.no_issuer", reason=error))
+            return Outcome("waiting", f"cannot reach the issuer of tickets: {error}")
         other = _other_key(answer, tickets, held)
         if other is None:
             break
@@ -108,7 +109,10 @@ def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Cha
         return _refusal(answer, tickets)
     token = asking.token(answer.body, urandom)
     if token is None:
-        return Outcome("kept", say("device.token_unsigned", issuer=tickets.name))
+        return Outcome(
+            "kept",
+            f"the issuer {tickets.name} did not sign with the study's key: the report waits, without a token",
+        )
     # 3. Store it, delete its request, and draw when the report leaves. Skip a withdrawn report.
     with ledger.writing() as connection:
         given = "token = ?, nonce = '', salt = '', factor = ''"
@@ -144,18 +148,31 @@ def _refusal(answer: Answer, tickets: Tickets) -> Outcome:
     advice = REFUSALS.get(problem)
     if problem == "token-key-other" and document.get("key_id") not in _ids_of(tickets):
         # The key of a stratum that the study omits.
-        advice = "device.ticket_stratum"
+        advice = OMITTED
     if advice:
-        return Outcome("kept", say(advice))
+        return Outcome("kept", advice)
     detail = printable(document.get("detail", ""), MOST_CHARACTERS)
-    reason = say("device.problem", status=answer.status, problem=problem, detail=detail)
+    reason = f"HTTP status {answer.status}, {problem}: {detail}"
     return Outcome(pause_of(answer.status), reason)
 
 
 # What a person should do about an issuer's refusal.
+UNKNOWN = "the issuer of tickets does not know this ticket: give the ticket that you were sent"
+SPENT = (
+    "this ticket was answered before: in an earlier version of the study (each needs a new ticket), from "
+    "another device, or from this device before it lost its data. Its issuer gives no second token for "
+    "it. Your report is still here. Ask the person who invited you for a new ticket, or withdraw, which "
+    "drops the report"
+)
+OMITTED = (
+    "the study names no key for your ticket's group, and no report of that group can ever leave. Your "
+    "report is still here. Ask the person who invited you, or withdraw, which drops it"
+)
 REFUSALS = {
-    "ticket-needed": "device.ticket_unknown",
-    "ticket-invalid": "device.ticket_unknown",
-    "ticket-spent": "device.ticket_spent",
-    "token-key-unknown": "device.ticket_key",
+    "ticket-needed": UNKNOWN,
+    "ticket-invalid": UNKNOWN,
+    "ticket-spent": SPENT,
+    "token-key-unknown": (
+        "the study states a key that its issuer does not have for this ticket: ask the study's contact"
+    ),
 }

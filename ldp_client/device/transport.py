@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from ldp_client.documents.errors import RefusedError, TransferError
-from ldp_client.words.text import say
 
 if TYPE_CHECKING:
     import urllib.request
@@ -105,6 +104,13 @@ class Oblivious(Transport):
         Args:
             request: for a URL of the collector.
             most: ignored, because relayed answers have fixed sizes.
+
+        Returns:
+            The collector's answer.
+
+        Raises:
+            TransferError: the relay or the collector is away for now.
+            RefusedError: the relay cannot carry the request, or its answer is not the collector's.
         """
         import urllib.request
         from email.message import Message
@@ -117,7 +123,10 @@ class Oblivious(Transport):
             padded = binary_http.padded(_binary(request))
             asked = encapsulation.encapsulate(self._key_id, self._public_key, padded)
         except (binary_http.BinaryError, UnicodeEncodeError):
-            raise RefusedError.say("device.relay_too_long") from None
+            raise RefusedError(
+                "the request is longer than a relayed request may be: is the ticket right?",
+                code="device.relay_too_long",
+            ) from None
         # 2. Send it to the relay.
         headers = {"Content-Type": encapsulation.REQUEST_TYPE, "User-Agent": "ldpkit"}
         outer_request = urllib.request.Request(self.relay, asked.message, headers, method="POST")
@@ -126,14 +135,20 @@ class Oblivious(Transport):
             outer = exchange(outer_request, size)
         except TransferError as error:
             # The request never reached the collector, which may well be up.
-            raise TransferError.say("device.relay_away", relay=self.relay, reason=error) from None
+            raise TransferError(
+                f"nothing came through its relay {self.relay} ({error})", code="device.relay_away"
+            ) from None
         if outer.status != 200 or outer.headers.get_content_type() != encapsulation.ANSWER_TYPE:
             _refuse(self.relay, outer, request)
         # 3. Open the collector's answer.
         try:
             inner = binary_http.Answer.decode(asked.open(outer.body))
         except (encapsulation.EncapsulationError, binary_http.BinaryError):
-            raise RefusedError.say("device.relay_garbled", relay=self.relay) from None
+            raise RefusedError(
+                f"{self.relay} returned an answer that is not the collector's, or not to this request: the "
+                "report is kept",
+                code="device.relay_garbled",
+            ) from None
         inner_headers = Message()
         for name, value in inner.fields:
             inner_headers[name] = value
@@ -146,9 +161,19 @@ def _refuse(relay: str, outer: Answer, request: urllib.request.Request) -> NoRet
         if request.get_method() == "DELETE":
             # The report is stored elsewhere, perhaps for long. Only people can resolve this.
             report = request.full_url.rpartition("/")[2]
-            raise RefusedError.say("device.relay_key_deletion", relay=relay, report=report)
-        raise RefusedError.say("device.relay_key", relay=relay)
-    text = say("device.relay_status", relay=relay, status=outer.status)
+            raise RefusedError(
+                f"{relay} says, without proof, that the collector no longer has the key that this app has. "
+                "The deletion never leaves in the clear. Try again on another day. Then ask the study's "
+                f"contact to put the key back, or else to delete report {report} by hand, which tells them "
+                "that it is yours",
+                code="device.relay_key_deletion",
+            )
+        raise RefusedError(
+            f"{relay} says that the collector no longer has the key that this app has: the report is kept, "
+            "and never leaves in the clear",
+            code="device.relay_key",
+        )
+    text = f"{relay} answered with HTTP status {outer.status} instead of the collector's answer"
     if outer.status >= 500 or outer.status in TEMPORARY:
         raise TransferError(text, code="device.relay_failed")
     raise RefusedError(text, code="device.relay_refused")
@@ -161,7 +186,10 @@ def _binary(request: urllib.request.Request) -> Request:
     fields = [(name.lower(), value) for name, value in request.header_items()]
     _, found, rest = request.full_url.partition(API)
     if not found:
-        raise RefusedError.say("device.relay_elsewhere", url=request.full_url)
+        raise RefusedError(
+            f"{request.full_url} is not at the collector, which alone the relay reaches",
+            code="device.relay_elsewhere",
+        )
     path = API + rest
     content = request.data or b""
     assert isinstance(content, bytes)

@@ -13,7 +13,7 @@ from ldp_client.mechanisms.gaussian_record import gaussian_record
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.memoized import memoized
-from ldp_client.mechanisms.number import number
+from ldp_client.mechanisms.number import number_mechanism
 from ldp_client.mechanisms.olh import Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from ldp_client.mechanisms.summed_gaussian import SummedMechanism, summed_gaussian
@@ -38,7 +38,7 @@ for _kind in (
     SummedMechanism,
 ):
     register(_kind)
-MECHANISMS["laplace"] = MECHANISMS["gaussian"] = number
+MECHANISMS["laplace"] = MECHANISMS["gaussian"] = number_mechanism
 MECHANISMS["gaussian_record"] = gaussian_record
 MECHANISMS["memoized"] = memoized
 for _name in ("table_statistics", "table_normal_equations", "table_statistics_laplace"):

@@ -168,7 +168,7 @@ class RefusableNumber(Mechanism):
             raise self.impossible("must end in 0 or 1")
 
 
-def number(question: Question) -> Mechanism:
+def number_mechanism(question: Question) -> Mechanism:
     """Build the mechanism of a number, with refusal if the question offers it. Raises StudyError."""
     kinds = {kind.name: kind for kind in (Laplace, Gaussian)}
     mechanism = kinds[question.mechanism.name](question)

@@ -71,7 +71,10 @@ def read_configuration(text: str) -> tuple[int, bytes]:
     is_whole = bool(suites) and len(suites) == length and length % 4 == 0 and to_base64(raw) == text
     known = [suites[start : start + 4] for start in range(0, length, 4)] if is_whole else []
     if SUITE not in known or raw[1:_POINT_AT] != KEM_ID.to_bytes(2, "big"):
-        raise UsageError.say("device.relay_configuration")
+        raise UsageError(
+            "the key is no configuration of a gateway: pass the line that `ldpkit ohttp` prints",
+            code="device.relay_configuration",
+        )
     return raw[0], raw[_POINT_AT:_LENGTH_AT]
 
 

@@ -1,8 +1,8 @@
 """The sentences of a language, numbers in them, and foreign texts made safe to print.
 
 English is in JSON files, {key: sentence}. In this folder, en.core.json has the sentences of the device core,
-whose keys begin with "core."; it is small enough for boards. en.json has the sentences of the device library
-and of studies' authors beside it. A sentence names its facts as `str.format` does, {so}.
+whose keys begin with "core."; it is small enough for boards. en.json has the sentences that describe studies,
+which the participant's page translates. A sentence names its facts as `str.format` does, {so}.
 A sentence that depends on a number is {"one": …, "other": …}, with a form for each plural category of the
 language in the CLDR. That number is the fact {count}.
 

@@ -181,7 +181,10 @@ def _answer(
         study = device.fetch(study_id)
         answers = values(study)
         if study.channel is not None and study.channel.tickets is not None and not ticket:
-            raise RefusedError.say("device.no_ticket")
+            raise RefusedError(
+                "the study accepts one report a person: give the ticket that the issuer of tickets knows",
+                code="device.no_ticket",
+            )
         _check(study, answers)
         # 3. Ask for consent, and answer.
         if not yes:
@@ -253,7 +256,9 @@ def _refuse_folder_of_others(folder: str) -> None:
     try:
         is_wrong = os.path.isdir(folder) and not holds_device(folder) and holds_others(folder)
     except OSError as error:
-        raise InputError.say("device.unread_folder", folder=folder, reason=error.strerror) from None
+        raise InputError(
+            f"cannot read the folder {folder}: {error.strerror}", code="device.unread_folder"
+        ) from None
     if is_wrong:
         raise InputError(
             f"{folder} holds other files and no device: give --folder a new or empty folder",

@@ -66,7 +66,8 @@ KEPT = {"name": "memoized", "epsilon": "2", "instantaneous_epsilon": "1.9", "of"
 def test_each_version_is_answered_as_it_was_built(tmp_path):
     """Edit the document or question that a study was built from: a report states what was answered."""
     template = studies.document({**studies.YES_NO, "mechanism": KEPT}, id="template")
-    question = ask.yes_no("ever", epsilon=2, mechanism=KEPT)
+    rest = {name: value for name, value in KEPT.items() if name != "epsilon"}
+    question = ask.yes_no("ever", epsilon=2, mechanism=rest)
     built = []
     for version, text in enumerate(["Did you cheat?", "Did you ever cheat?"], 1):
         template["version"], template["questions"][0]["text"], question["text"] = version, text, text

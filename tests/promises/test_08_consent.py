@@ -114,7 +114,7 @@ def test_report_is_sent_with_consent(tmp_path: Path, server: Server) -> None:
 def ignore_the_version(connection: sqlite3.Connection, study: Study) -> None:
     """Consent to any version is consent to all."""
     if not connection.execute("SELECT 1 FROM consents WHERE study = ?", (study.id,)).fetchone():
-        raise RefusedError.say("device.no_consent", study=study.id, version=study.version)
+        raise RefusedError("no consent", code="device.no_consent")
 
 
 @pytest.mark.parametrize("agree", OTHERWISE)
