@@ -46,12 +46,8 @@ def test_analyses_spend_no_epsilon(collector, tmp_path):
     for person in range(PEOPLE):
         device = Device(tmp_path / f"phone{person}", "4", collector.url)
         device.consent(STUDY)
-        answers = {
-            "ever": person % 3 == 0,
-            "region": ("south", "north")[person % 2],
-            "weight": 1 + person % 3,
-        }
-        device.answer(STUDY, answers)
+        public = {"region": ("south", "north")[person % 2], "weight": 1 + person % 3}
+        device.answer(STUDY, {"ever": person % 3 == 0}, public=public)
         assert device.flush().sent == 1
         devices.append(device)
     reports = tmp_path / "reports.ndjson"

@@ -138,7 +138,7 @@ def test_page_of_marginal_fit_counts_records_and_holders():
     assert "holders to halve it" in page
     assert "Each device" not in page
     assert "Whatever one record of the table holds" in page
-    assert "records of 2 holders): ok" in text_of(posterior, USUAL)
+    assert "records of 2 holders): usable" in text_of(posterior, USUAL)
 
 
 @pytest.mark.slow

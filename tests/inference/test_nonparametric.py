@@ -101,7 +101,7 @@ def test_answers_all_at_a_bound_are_fitted_and_drawn_on_page():
     assert len(document["edges"]) == len(document["density"]["q50"]) + 1 == 65
     assert document["at_bounds"]["q05"][0] > 0.8
     page = render_page(study, {"hours": found})
-    assert "How the answers are distributed" in page
+    assert "density of the answers to hours" in page
 
 
 def test_truth_of_free_model_cannot_be_stated():

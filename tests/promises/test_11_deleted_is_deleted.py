@@ -46,7 +46,7 @@ def seeded(monkeypatch: Patch) -> None:
 
 def study_of(way: str) -> Study:
     """A study that states how long its reports are kept where they are to expire."""
-    kept = {"closes": (TODAY + timedelta(2)).isoformat(), "retention": {"days": 30}}
+    kept = {"closes": (TODAY + timedelta(2)).isoformat(), "retention": {"days": 20}}
     return build_study(questions=[CHOICES], **(kept if way == EXPIRED else {}))
 
 
@@ -61,7 +61,7 @@ def delete(harness: Harness, way: str, reports: list[Report]) -> list[Report]:
     if way == DELETED:
         harness.operate("delete", "habits", "--yes")
         return reports
-    harness.day += timedelta(40)
+    harness.day += timedelta(30)
     response = harness.client.post("/v1/studies/habits/expire", json={}, headers=harness.operator)
     assert response.get_json()["deleted"] == len(reports)
     return reports

@@ -86,7 +86,9 @@ def test_separation_is_partial_and_rejected_under_flat_priors():
     """All people of one level agree: only the prior bounds its slope, which must not be quoted as found."""
     random = np.random.default_rng(5)
     region = np.where(np.arange(400) % 2, "west", "east")
-    table = forced({"region": region}, np.where(region == "west", 0, random.integers(0, 2, 400)))
+    # In the west as few say yes as the dice alone make them.
+    dice_alone = np.arange(400) // 2 % 7 == 0
+    table = forced({"region": region}, np.where(region == "west", dice_alone, random.integers(0, 2, 400)))
     with raises(InputError, "prior.flat_leaves_unbounded", "region[west]"):
         analyse_table(table, "armed ~ region", priors="flat")
     found = analyse_table(table, "armed ~ region", draws=300)

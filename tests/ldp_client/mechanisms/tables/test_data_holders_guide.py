@@ -76,7 +76,8 @@ def test_three_hospitals_reproduce_the_guides_posterior(tmp_path, monkeypatch, c
     for name, truth in TRUE.items():
         found = entry["parameters"][name]
         assert abs(found["mean"] - truth) < 6 * found["sd"] < 1.5 * max(truth, 0.5), name
-        line = re.search(rf"{re.escape(name[12:-1])} +(\S+) \((?:90 % interval )?(\S+) to (\S+)\)", shown)
+        label = re.escape(name.removeprefix("coefficient[").removesuffix("]"))
+        line = re.search(rf"{label} +(\S+) \((?:90 % interval )?(\S+) to (\S+)\)", shown)
         if line is None:
             assert name in shown
             continue
