@@ -73,9 +73,11 @@ def predict(model: Model, fit: Fit) -> Predictive | None:
 
 
 def some_draws(sites: Draws, axes: int) -> dict[str, NDArray[np.float64]]:
-    """Return evenly spaced draws, {site: (SIMULATED, …)}. axes: how many leading axes count draws."""
+    """Return evenly spaced finite draws, {site: (SIMULATED, …)}. axes: how many leading axes count draws."""
     flat = {name: np.asarray(values).reshape(-1, *values.shape[axes:]) for name, values in sites.items()}
-    places = np.linspace(0, len(next(iter(flat.values()))) - 1, SIMULATED).astype(int)
+    finite = [np.isfinite(values).reshape(len(values), -1).all(axis=1) for values in flat.values()]
+    usable = np.flatnonzero(np.all(finite, axis=0))
+    places = usable[np.linspace(0, len(usable) - 1, SIMULATED).astype(int)]
     return {name: values[places] for name, values in flat.items()}
 
 

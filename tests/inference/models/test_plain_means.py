@@ -113,6 +113,6 @@ def test_normal_fit_largely_below_zero_notes_the_plain_mean(crowded):
     answers = np.where(zeros, 0, random.exponential(12, 10_000)) if crowded else random.normal(25, 6, 10_000)
     part = local(study.questions[0], np.clip(answers, 0, 50), random)
     found = fit(study, summary_of(study, part), method="gaussian_approx")[study.questions[0].id]
-    notes = [note for note in found.diagnostics.notes if "beyond the bounds" in note]
+    notes = [reason for reason in found.verdict.reasons if "beyond the bounds" in reason]
     assert len(notes) == crowded
     assert all("whatever their law, mean 4" in note or "mean 5" in note for note in notes)
