@@ -373,7 +373,7 @@ def _ask_for_consent(study: Study, collector: str, ticket: str) -> None:
             "with your ticket: anyone who kept a record of whose ticket it is can tell whose report that is"
         )
     print("\n".join([*describe(study), f"sent to: {visible(collector)}", *warnings]), flush=True)
-    require_yes(False, "sending these answers, with this noise,")
+    require_yes(False, "sending these answers with this noise")
 
 
 def _send(device: Device, now: bool = False) -> int:
