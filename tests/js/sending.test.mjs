@@ -131,6 +131,75 @@ test("only a refusal of the answered study is permanent", async () => {
   assert.deepEqual(collector.fetched, []);
 });
 
+test("withdrawal asks for deletion until it is acknowledged", async () => {
+  const { one, collector, report, flush } = await agreed();
+  collector.next = [502, { status: 409, name: "report-conflict", digest: report.digest }];
+  // Its first upload arrived, and the answer was lost: a rejected report is deleted too.
+  assert.equal((await flush(5)).state, "refused");
+  assert.equal(await one.withdraw("survey"), 1);
+  const others = [405, 503, 204, 404, 410, 200];
+  for (const other of others) {
+    collector.next = [other];
+    const { state, reason } = await flush();
+    assert.deepEqual([state, reason], ["withdrawn", `foreign ${other}`]);
+  }
+  assert.equal(await flush(), undefined);
+  const deletions = collector.requests.slice(2);
+  assert.deepEqual(new Set(deletions.map(({ method, report: id }) => `${method} ${id}`)), new Set([`DELETE ${report.id}`]));
+  assert.deepEqual(deletions.map(({ headers }) => headers["LDPKit-Withdrawal"]), Array(others.length + 1).fill(report.secret));
+  assert.equal((await one.status(ASKED)).answered, true);
+});
+
+test("a report is sent only to its own collector whatever its spelling", async () => {
+  const { one, ledger, collector, flush } = await agreed(ASKED, { collector: new Collector(ASKED) });
+  const at = (base, ...formerly) => openDevice({ maxEpsilon: "4", collector: base, formerly, ledger, transport: collector.transport });
+  await (await at("https://other.example")).flush({ attempts: 1 });
+  assert.deepEqual([collector.requests, collector.fetched], [[], []]);
+  // The path is that which it was made for.
+  const second = await at(`${COLLECTOR.toUpperCase()}:443/second/`);
+  assert.equal(await outcome(second.answer(ASKED, { ever: true })), "answered");
+  await second.flush({ attempts: 1 });
+  assert.match(collector.requests[0].url, /^https:\/\/collector\.example\/v1\/studies\/survey\/reports\//);
+  await one.withdraw("survey");
+  await (await at("https://other.example")).flush({ attempts: 1 });
+  assert.deepEqual(collector.methods, ["PUT"]);
+  // Where the collector moved its deletion goes too.
+  await (await at("https://moved.example", COLLECTOR)).flush({ attempts: 1 });
+  assert.equal(new URL(collector.requests[1].url).host, "moved.example");
+  assert.equal(await flush(), undefined);
+});
+
+test("a closed study is given up a month after its last day by both clocks", async () => {
+  const all = [[29, "", "queued"], [32, "never", "refused"], [32, 29, "queued"], [29, 32, "queued"], [32, 32, "refused"]];
+  for (const [days, collectorsDays, state] of all) {
+    mock.timers.enable({ apis: ["Date"], now: Date.UTC(2026, 5, 15, 12) });
+    const asked = await read(study(YES_NO, { closes: "2026-06-15" }));
+    const { collector, flush } = await agreed(asked, { collector: new Collector(asked) });
+    mock.timers.tick(days * DAY_MS);
+    const date = new Date(Date.UTC(2026, 5, 15, 12) + collectorsDays * DAY_MS);
+    collector.date = +collectorsDays ? date.toUTCString() : collectorsDays;
+    collector.next = [{ status: 410, name: "study-closed", digest: asked.digest }];
+    assert.equal((await flush()).state, state);
+    mock.timers.reset();
+  }
+});
+
+test("a ticket is sent beside the report and forgotten", async () => {
+  const { one, collector, report, flush } = await agreed(ASKED, { ticket: "first" });
+  assert.ok(!report.body.includes("first"));
+  collector.next = [{ status: 401, name: "ticket-needed", digest: "" }];
+  assert.equal((await flush(5)).state, "ticketless");
+  assert.equal(collector.requests.length, 1);
+  await one.giveTicket("survey", "second");
+  const { state, ticket, body } = await flush();
+  assert.deepEqual([state, ticket, body], ["sent", "", report.body]);
+  const sent = collector.requests.map(({ headers }) => headers["LDPKit-Ticket"]);
+  assert.deepEqual(sent, ["first", "second"]);
+  const plain = await agreed();
+  await plain.flush();
+  assert.ok(!("LDPKit-Ticket" in plain.collector.requests[0].headers));
+});
+
 test("what is withdrawn while it is sent is deleted", async () => {
   const { one, collector, flush } = await agreed();
   collector.next = [() => one.withdraw("survey")];

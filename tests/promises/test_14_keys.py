@@ -185,7 +185,7 @@ def log_each(monkeypatch: Patch) -> None:
     ("fault", "symptom"),
     [
         pytest.param(
-            lambda patch: patch.setattr(keys, "TokenBucket", lambda _rate: TokenBucket(0.0)),
+            lambda patch: patch.setattr(keys, "TokenBucket", lambda _rate: TokenBucket(1e6)),
             "statements",
             id="wrong keys that are all looked up",
         ),
