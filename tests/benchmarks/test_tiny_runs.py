@@ -88,7 +88,7 @@ NO_FIT = SimpleNamespace(
     form="5 patterns",
     method="nuts",
     rows=lambda: {"p": {"ess_bulk": 1.0}},
-    diagnostics=SimpleNamespace(reasons=(), ok=True),
+    verdict=SimpleNamespace(reasons=(), ok=True),
 )
 RUNS: dict[str, tuple[Run, ...]] = {
     # test_analyses.py has a formula.
