@@ -54,7 +54,7 @@ def test_filled_in_pack_is_not_overwritten(tmp_path, capsys):
     assert "\\| \\*x\\*" in (tmp_path / "dossier" / "dossier.md").read_text()
     (tmp_path / "dossier" / "dossier.md").write_text("filled in")
     assert main(command) == 3
-    assert "is not a new folder" in capsys.readouterr().err
+    assert "is there already" in capsys.readouterr().err
     assert (tmp_path / "dossier" / "dossier.md").read_text() == "filled in"
 
 
