@@ -141,7 +141,7 @@ def test_widths_are_those_of_fits(design, monkeypatch):
     """Within a tenth of the median of fits of studies that are simulated at the same truth."""
     question, truth, n = DESIGNS[design]
     study = Study(studies.document(question))
-    monkeypatch.setattr(widths, "REPEATS", 40)
+    monkeypatch.setattr(widths, "REPEATS", 16)
     epsilon = [str(question["mechanism"]["epsilon"])]
     planned, fitted = (
         plan(study, question["id"], [n], epsilon, truth, simulated=simulated) for simulated in (False, True)
