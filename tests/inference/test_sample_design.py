@@ -1,4 +1,4 @@
-"""examples/sample_design.R repeats the estimates and variances of two surveys of the R package RRTCS.
+"""examples/sample_design.R repeats the estimates and variances of three surveys of the R package RRTCS.
 
 tests/golden/rrtcs.json has the surveys as counts, and RRTCS's results for them. Its own matrices are not in
 it: ldpkit's named designs give them.
@@ -80,6 +80,26 @@ def figures(
     assert done.returncode == 0, done.stderr
     lines = [FIGURE.fullmatch(line) for line in done.stdout.splitlines()]
     return {line[1]: Figure(*map(float, line.groups()[1:])) for line in lines if line}
+
+
+@pytest.mark.parametrize("question", ["copied", "drug"])
+def test_script_repeats_printed_shares_of_simple_random_sample(tmp_path, question):
+    survey = SURVEYS["students"]
+    expected = survey["questions"][question]
+    drawn = survey["people"] / survey["population"]
+    reports = ["yes"] * expected["yes"] + ["no"] * (survey["people"] - expected["yes"])
+    people = pd.DataFrame({question: reports, "weight": 1 / drawn, "drawn": drawn})
+    design = {"design": "unrelated", "p": survey["p"], "prevalence": expected["prevalence"]}
+    share = figures(tmp_path, people, question, design)["share"]
+    assert share.estimate == pytest.approx(expected["share"], rel=PRINTED)
+    assert share.error**2 == pytest.approx(expected["variance"], rel=PRINTED)
+
+
+def test_script_repeats_total_and_jackknife_of_strata_with_unequal_weights(tmp_path):
+    survey = SURVEYS["infertility"]
+    total = figures(tmp_path, people_of(survey), "report", survey["design"])["total"]
+    assert total.estimate == pytest.approx(survey["total"], rel=PRINTED)
+    assert total.sampling == pytest.approx(survey["jackknife"], rel=PRINTED)
 
 
 def test_script_repeats_total_and_jackknife_of_stratified_clusters(tmp_path):
