@@ -269,7 +269,7 @@ def create_issuer_app(
     Raises:
         InputError: a setting is wrong, or the database is a collector's, or a restored copy.
     """
-    app = Flask("collector.tickets", static_folder=None)
+    app = Flask("collector.issuer", static_folder=None)
     collector = open_collector(settings_of(config), today)
     with collector.database.read() as session:
         issue.refuse_reports(session)
