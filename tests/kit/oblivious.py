@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from base64 import b64encode
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -16,6 +16,7 @@ from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
 from schemas import Study
 from tests import studies
 from tests.kit.relay_example import relaying
+from tests.kit.serving import LocalServer
 
 JSON = ("content-type", "application/json")
 SIZE = 4096
@@ -55,7 +56,7 @@ class Gateway:
         return self.ask("DELETE", path, ("ldpkit-withdrawal", (secret or report.secret).hex()))
 
 
-class Relay:
+class Relay(LocalServer):
     """A relay that answers as it is told. requests: (path, headers, body)."""
 
     def __init__(self):
@@ -76,18 +77,8 @@ class Relay:
             def log_message(self, *_):
                 pass
 
-        self.http = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_port}/ldpkit"
-        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.http.shutdown()
-        self.thread.join()
-        self.http.server_close()
+        super().__init__(Handler)
+        self.url = f"http://{self.address}/ldpkit"
 
 
 @pytest.fixture

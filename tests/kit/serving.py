@@ -4,10 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
+from typing import Self
 
 from flask import Flask
 from werkzeug.serving import make_server
+
+
+class LocalServer:
+    """A hand-written server on loopback in a thread of the test, from `with` to its end."""
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+        self.http = HTTPServer(("127.0.0.1", 0), handler)
+        self.address = f"127.0.0.1:{self.http.server_port}"
+        self._thread = Thread(target=self.http.serve_forever, args=(0.01,))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.shutdown()
+        self._thread.join()
+        self.http.server_close()
 
 
 @contextmanager

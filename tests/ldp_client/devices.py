@@ -2,8 +2,7 @@
 
 import functools
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 
 from ldp_client import Device, Direct
 from ldp_client.device.requests import fetch_document
@@ -15,6 +14,7 @@ from ldp_client.mechanisms.choice import RandomizedResponse
 from schemas import Study
 from schemas.signing import new_key
 from tests import studies
+from tests.kit.serving import LocalServer
 
 consenting = functools.partial(Device, require_consent=False)
 
@@ -57,7 +57,7 @@ def problem(name, digest=""):
     return "application/problem+json", json.dumps({**document, **({"digest": digest} if digest else {})})
 
 
-class Server:
+class Server(LocalServer):
     """A collector: answers with the statuses of a list, then 200; keeps what it was sent.
 
     A good PUT or DELETE gets a receipt; others get what `refusals` has for their status (media type, text),
@@ -70,20 +70,10 @@ class Server:
     def __init__(self, content=b"", tls=None):
         self.statuses, self.requests, self.content, self.headers = [], [], content, {}
         self.refusals, self.stuck = {}, "\0"
-        self.http = HTTPServer(("127.0.0.1", 0), self._handler())
+        super().__init__(self._handler())
         if tls:
             self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
-        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.http.server_port}"
-        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.http.shutdown()
-        self.thread.join()
-        self.http.server_close()
+        self.url = f"http{'s' if tls else ''}://{self.address}"
 
     def asked(self, method):
         return [path for verb, path, _, _ in self.requests if verb == method]

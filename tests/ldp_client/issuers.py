@@ -2,10 +2,9 @@
 
 import json
 import os
-import threading
 from base64 import b64encode
 from functools import cache
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -13,6 +12,7 @@ from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
 from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from schemas import Study
 from tests import studies
+from tests.kit.serving import LocalServer
 
 HOUR = 3600
 REGION = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
@@ -62,24 +62,14 @@ def token_of(study, place=0, nonce=None, key=None):
     return asking.token((key or keys()[place]).sign(asking.body[3:]), os.urandom)
 
 
-class Issuer:
+class Issuer(LocalServer):
     """answers: functions of (body, headers) that give (status, media type, content), one for each request to
     come; then honest ones. requests: (path, body, headers)."""
 
     def __init__(self):
         self.requests, self.answers = [], []
-        self.http = HTTPServer(("127.0.0.1", 0), self._handler())
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
-        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.http.shutdown()
-        self.thread.join()
-        self.http.server_close()
+        super().__init__(self._handler())
+        self.url = f"http://{self.address}"
 
     def _handler(outer):  # noqa: N805
         class Handler(BaseHTTPRequestHandler):
