@@ -45,7 +45,6 @@ types: $(VENV)/test.installed
 schemas: $(VENV)/test.installed
 	$(BIN)/python -m schemas.json_schema
 	$(BIN)/python -m schemas.javascript
-	$(BIN)/python -m schemas.board
 
 # What the collector serves: the participant's page, the worker that sends for it what it could not, and for other
 # sites the element and the library.

@@ -6,9 +6,6 @@ from tests.portable.platforms import REPOSITORY
 
 GUIDE = (REPOSITORY / "docs" / "embed.md").read_text(encoding="utf-8")
 
-# What it says of microcontrollers, as code.
-BOARD_LEDGER = (REPOSITORY / "examples" / "esp32" / "ledger.py").read_text(encoding="utf-8")
-
 
 def code(language, having):
     """The one block of the guide in this language that contains these words."""

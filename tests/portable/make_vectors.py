@@ -56,9 +56,7 @@ ID_TEXT = (
 )
 SECRETS = ("00" * 16, "ff" * 16, bytes(range(16)).hex(), bytes(range(240, 256)).hex(), "0123456789abcdef" * 2)
 STUDY_TEXT = (
-    'A text is a study with this canonical form and digest, or its field `refused` is wrong (all of it: ""). '
-    "needs_strict_json: MicroPython's parser lets duplicate keys and loose syntax pass, and keeps the halves "
-    "of an escaped surrogate pair apart."
+    'A text is a study with this canonical form and digest, or its field `refused` is wrong (all of it: "").'
 )
 
 AUTHORS_TEXT = (

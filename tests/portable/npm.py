@@ -10,7 +10,6 @@ from tests.kit.programs import need, which
 
 FOLDER = Path(__file__).parent
 PACKAGES = FOLDER / "node_modules"
-MICROPYTHON = PACKAGES / "@micropython" / "micropython-webassembly-pyscript" / "micropython.mjs"
 ESBUILD = PACKAGES / "esbuild" / "bin" / "esbuild"
 PERTURBING = FOLDER / "perturbing.mjs"
 TYPESCRIPT = PACKAGES / "typescript" / "bin" / "tsc"

@@ -1,4 +1,4 @@
-"""Everything that runs the test vectors: vector folder in, {file: differences} out."""
+"""The JavaScript that runs the test vectors."""
 
 from __future__ import annotations
 
@@ -9,25 +9,8 @@ from tests.portable import npm
 
 REPOSITORY = Path(__file__).parents[2]
 JAVASCRIPT = REPOSITORY / "js"
-MICROPYTHON_TEXT = """
-import json
-from tests.portable.run_vectors import failures
-print(json.dumps(failures("/data", strict_json=False)))
-"""
-Differences = dict[str, list[str]]
 
 
-def run_micropython(folder: Path, text: str) -> str:
-    """What a Python text prints on MicroPython's WebAssembly build; /data has the folder's files."""
-    npm.install()
-    return npm.node("micropython.mjs", REPOSITORY, npm.MICROPYTHON, folder, text)
-
-
-def micropython(vectors: Path) -> Differences:
-    """MicroPython, whose json module is lenient."""
-    return json.loads(run_micropython(vectors, MICROPYTHON_TEXT))
-
-
-def javascript(vectors: Path) -> Differences:
-    """The browser's port, in node."""
+def javascript(vectors: Path) -> dict[str, list[str]]:
+    """Run the browser's port in node on a folder of vectors, and return {file: differences}."""
     return json.loads(npm.node("run_vectors.mjs", JAVASCRIPT / "index.js", vectors))

@@ -1,7 +1,6 @@
-"""Run the test vectors and say what differs. Runs on MicroPython too."""
+"""Run the test vectors and say what differs."""
 
 import json
-from binascii import hexlify, unhexlify
 
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
@@ -64,7 +63,7 @@ def in_its_place(asked, answer):
 
 
 def stream_of(entry):
-    return Stream(unhexlify(entry.get("head", "")), entry["seed"])
+    return Stream(bytes.fromhex(entry.get("head", "")), entry["seed"])
 
 
 def perturbed(mechanism, answer, random):
@@ -85,7 +84,7 @@ def outcome(mechanism, draw, asked=None):
         payload = perturbed(mechanism, answer, NotForRealAnswers(stream.read))
     except AnswerError as error:
         return {"refused": error.field, "bytes": stream.taken}
-    return {"payload": hexlify(payload).decode(), "bytes": stream.taken}
+    return {"payload": payload.hex(), "bytes": stream.taken}
 
 
 def report_outcome(entry):
@@ -97,7 +96,7 @@ def report_outcome(entry):
     report = perturb_answers(study, mechanisms, answers, NotForRealAnswers(stream.read))
     assert report.id == report_id_of(report.secret)
     # These vectors are older than secrets: what was drawn stands in the place of the id that is made of it.
-    report.id = hexlify(report.secret).decode()
+    report.id = report.secret.hex()
     return {"report": report.to_json(), "bytes": stream.taken}
 
 
@@ -150,7 +149,7 @@ def report_failures(vectors):
 
 
 def public_failures(vectors, name="public"):
-    yield from study_failures(vectors, True)
+    yield from study_failures(vectors["studies"])
     for entry in vectors[name]:
         found = public_outcome(entry)
         if found != expected(entry, found):
@@ -159,46 +158,34 @@ def public_failures(vectors, name="public"):
 
 def id_failures(vectors):
     for entry in vectors["report_ids"]:
-        found = report_id_of(unhexlify(entry["secret"]))
+        found = report_id_of(bytes.fromhex(entry["secret"]))
         if found != entry["id"]:
             yield f"{entry['secret']}: found {found}"
 
 
-def study_failures(vectors, strict_json):
-    for entry in vectors["studies"]:
-        if entry.get("needs_strict_json") and not strict_json:
-            continue
+def study_failures(entries):
+    for entry in entries:
         found = study_outcome(entry["text"])
         if found != expected(entry, found):
             yield f"{entry['name']}: found {found}"
 
 
-def failures(folder, strict_json=True):
-    """{file: differences} for every vector file of a folder.
-
-    strict_json: whether this platform's json module refuses duplicate keys and loose syntax.
-    """
+def failures(folder):
+    """{file: differences} for every vector file of a folder."""
 
     def load(name):
         with open(f"{folder}/{name}.json", encoding="utf-8") as file:
             return json.load(file)
 
     found = {name: list(mechanism_failures(load(name))) for name in MECHANISMS}
-    found["levels"] = list(mechanism_failures(load("levels"), older=False))
-    found["several"] = list(mechanism_failures(load("several"), older=False))
-    found["missing"] = list(mechanism_failures(load("missing"), older=False))
+    for name in ("levels", "several", "missing"):
+        found[name] = list(mechanism_failures(load(name), older=False))
     found["reports"] = list(report_failures(load("reports")))
     found["report_ids"] = list(id_failures(load("report_ids")))
     found["public"] = list(public_failures(load("public")))
     found["languages"] = list(public_failures(load("languages"), "languages"))
-    found["authors"] = list(study_failures({"studies": load("authors")["authors"]}, True))
-    found["sections"] = list(study_failures({"studies": load("sections")["sections"]}, True))
-    found["channels"] = list(study_failures({"studies": load("channels")["channels"]}, True))
-    found["askers"] = list(study_failures({"studies": load("askers")["askers"]}, True))
-    numbers = load("refusable_numbers")
-    found["refusable_numbers"] = list(mechanism_failures(numbers, older=False))
-    found["refusable_numbers"] += study_failures({"studies": numbers["refusable_numbers"]}, True)
-    found["refusal"] = list(mechanism_failures(load("refusal"), older=False))
-    found["refusal"] += study_failures({"studies": load("refusal")["refusal"]}, True)
-    found["studies"] = list(study_failures(load("studies"), strict_json))
+    for name in ("studies", "authors", "sections", "channels", "askers"):
+        found[name] = list(study_failures(load(name)[name]))
+    for name in ("refusable_numbers", "refusal"):
+        found[name] = [*mechanism_failures(load(name), older=False), *study_failures(load(name)[name])]
     return found

@@ -1,4 +1,4 @@
-"""The deterministic byte streams of the test vectors. Runs on MicroPython too."""
+"""The deterministic byte streams of the test vectors."""
 
 import hashlib
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from ldp_client import Device, Direct
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError, TransferError
-from schemas import Report, Study
+from schemas import Study
 from schemas.signing import new_key
 from tests import studies
 from tests.collector.conftest import ANSWERS, build_study
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server
-from tests.portable.embedding_guide import BOARD_LEDGER, code
-from tests.portable.platforms import run_micropython
+from tests.portable.embedding_guide import code
 
 STUDY = build_study()
 
@@ -73,64 +70,6 @@ def test_gateway_sends_waiting_reports_later(gateway, server, tmp_path, monkeypa
     (waiting,) = Device(tmp_path / "c", max_epsilon="4").ledger.queued()
     assert gateway["answer_for"]("c", STUDY, ANSWERS) is True
     assert [waiting.report_id in path for path in server.asked("PUT")] == [True]
-
-
-BOARD_CHECK = """
-import json
-from ldp_client.documents.study import Study
-
-study = Study.from_json(open(PLACE + "study.json").read())
-answers = json.loads(open(PLACE + "answers.json").read())
-stream = [7]
-
-def random(size):
-    stream[0] += 1
-    return bytes([(stream[0] * 101 + place * 17) % 256 for place in range(size)])
-
-dated = Study(dict(study.document, id="dated", opens="2026-06-15", closes="2026-06-20"))
-dear = json.loads(json.dumps(dict(study.document, id="dear")))
-dear["questions"][0]["mechanism"]["epsilon"] = "1.5"
-
-def refusal(which, *today):
-    before = os.listdir()
-    try:
-        answer_once(which, answers, random, *today)
-    except RuntimeError as error:
-        assert os.listdir() == before
-        return str(error)
-
-print([refusal(dated, *today) for today in ((), ("2026-06-14",), ("2026-06-21",))])
-answer_once(study, answers, random)
-print(refusal(study))
-print(json.dumps(read_ledger()))
-print(refusal(Study(dear)))
-LEDGER = "other.json"
-print([refusal(dated, "2026-06-15"), LEDGER in os.listdir()])
-with open(LEDGER, "w") as file:
-    file.write("{")
-try:
-    answer_once(study, answers, random)
-except ValueError:
-    print("damaged")
-"""
-
-
-@pytest.mark.slow
-def test_board_ledger_example_works(tmp_path):
-    (tmp_path / "study.json").write_text(STUDY.to_json())
-    (tmp_path / "answers.json").write_text(json.dumps(ANSWERS))
-    source = f"PLACE = '/data/'\n{BOARD_LEDGER}{BOARD_CHECK}"
-    closed, refused, ledger, dear, opened, damaged = run_micropython(tmp_path, source).splitlines()
-    assert closed == str(["not open today, or the day is not known"] * 3)
-    assert (refused, dear, damaged) == ("answered before", "above the budget", "damaged")
-    assert opened == "[None, True]"
-    kept = json.loads(ledger)
-    assert (kept["epsilon"], kept["spent"]) == (
-        [3, 1],
-        ["habits/hours", "habits/fruit", "habits/ever"],
-    )
-    (body,) = kept["outbox"]
-    assert Report.from_json(body).digest == STUDY.digest
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemas import Report, board, javascript, json_schema
+from schemas import Report, javascript, json_schema
 from tests import studies
 
 STUDIES = Draft202012Validator(json_schema.schema("study.schema.json"))
@@ -74,15 +74,3 @@ def test_bad_documents_fail_unless_json_schema_cannot_express_it(path):
 def test_generated_javascript_file_is_up_to_date():
     """`make schemas` writes it."""
     assert (javascript.FOLDER / javascript.FILE).read_text(encoding="utf-8") == javascript.loaders()
-
-
-def test_board_package_file_is_up_to_date():
-    """tests/portable runs MicroPython on just these files."""
-    text = (board.HOME / board.NAME).read_text(encoding="utf-8")
-    assert text == board.text()
-    package = json.loads(text)
-    assert package["urls"] == board.package()["urls"]
-    places = [place for place, _ in package["urls"]]
-    assert len(set(places)) == len(places)
-    assert not [place for place in places if "tables" in place or place.startswith("/") or ".." in place]
-    assert all((board.HOME / name).is_file() for _, name in package["urls"])
