@@ -1,30 +1,26 @@
-"""Answer files: people's answers in NDJSON or CSV, and a data holder's table in CSV or Parquet.
+"""Answer files: people's answers, and a data holder's table, in CSV with a header.
 
-People's answers are an object or a row for each person, with questions and public fields. A record question
-is an object in NDJSON. In CSV it is one column for each of its fields, `question.field`. A point is the
-decimal point. A table has a column for each field of the study, or `question.field` if there are several
-table questions. It is read in parts, in bounded memory. Errors name the row and the field, never the value.
+People's answers are a row for each person, with a column for each question and public field. A record has a
+column for each of its fields, `question.field`. A point is the decimal point. A table has a column for each
+field of the study, or `question.field` if there are several table questions. It is read in parts, in bounded
+memory. Errors name the row and the field, never the value.
 """
 
 import csv
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
-from typing import Any, TextIO
+from typing import Any
 
-from ldp_client.documents.canonical import parse_json
-from ldp_client.documents.errors import AnswerError, DocumentError, InputError, MissingExtraError
+from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.question import Question
 from ldp_client.documents.study import Study
 from schemas.disk import refuse_workbook
 
 # Rows of a table that are read at once.
 ROWS = 8192
-Part = dict[str, Any]
 # Texts for a missing value in files.
 NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
-MAX_LINE = 1 << 20
 YES_OR_NO = {
     **dict.fromkeys(("yes", "true", "1", "1.0"), True),
     **dict.fromkeys(("no", "false", "0", "0.0"), False),
@@ -34,13 +30,17 @@ YES_OR_NO = {
 def read_answers(study: Study, path: str, refusals: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, {question id: answer or None}) for each person. Raises InputError.
 
-    None is a refusal. refusals: treat a blank cell, or null, as a refusal if the question offers it.
+    None is a refusal. refusals: treat a blank cell as a refusal if the question offers it.
     """
-    refuse_workbook(path)
-    read = _read_csv if path.lower().endswith(".csv") else _read_ndjson
-    for number, answers in read(study, path):
+    rows = csv_rows(path, all_columns(study))
+    _, header = next(rows)
+    for number, row in rows:
+        try:
+            answers = answers_from_text(study, dict(zip(header, row)))
+        except AnswerError as error:
+            raise line_error(path, number, error) from None
         for question in study.questions:
-            if question.refusal and not refusals and answers.get(question.id, "") is None:
+            if question.refusal and not refusals and answers[question.id] is None:
                 raise line_error(path, number, AnswerError.say("core.blank", question.id))
         yield number, answers
 
@@ -51,103 +51,58 @@ def line_error(path: str, line: int, error: AnswerError) -> InputError:
     return InputError(f"{where}: {error.field}: {error.problem}", code="answer.line_invalid")
 
 
-@contextmanager
-def reading(path: str) -> Iterator[TextIO]:
-    """Open a file of UTF-8 text. Raises InputError if it cannot be read."""
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            yield file
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", code="files.cannot_read") from None
-    except UnicodeError:
-        raise InputError(f"{path} is not UTF-8 text", code="files.not_utf8") from None
-
-
-def _read_ndjson(study: Study, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    known = [question.id for question in study.questions] + [field.id for field in study.public]
-    name = os.path.basename(path)
-    with reading(path) as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                answers = parse_json(line, DocumentError, MAX_LINE)
-            except DocumentError as error:
-                raise InputError(
-                    f"{name}, line {number}: {error.problem}", code="files.line_problem"
-                ) from None
-            if not isinstance(answers, dict):
-                raise InputError(f"{name}, line {number}: must be an object", code="files.line_object")
-            if set(answers) - set(known):
-                # Do not repeat even the name: it may be a mistyped answer.
-                where = f"{name}, line {number}"
-                raise InputError(
-                    f"{where}: must name only these questions: {', '.join(known)}", code="files.line_unknown"
-                )
-            yield number, answers
-
-
-def _read_csv(study: Study, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    rows, name = csv_rows(path), os.path.basename(path)
-    _, header = next(rows)
-    check_header(name, header, all_columns(study))
-    for number, row in rows:
-        texts = dict(zip(header, row))
-        try:
-            yield number, answers_from_text(study, texts)
-        except AnswerError as error:
-            raise line_error(path, number, error) from None
-
-
-def csv_rows(path: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells) of the header and each row, without empty lines. Raises InputError.
+def csv_rows(path: str, expected: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, cells) of the header and each row, without empty lines.
 
     Blanks around the header's names do not count. With one column, an empty line before a row is a person's
     empty cell. Trailing empty lines are ignored.
+
+    Raises InputError for a file that is not CSV in UTF-8, or does not have exactly the expected columns.
     """
-    name, width = os.path.basename(path), 0
+    refuse_workbook(path)
+    name = os.path.basename(path)
+    header: list[str] = []
     empty: list[int] = []
-    with reading(path) as file:
-        reader = csv.reader(file, strict=True)
-        try:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
             for cells in reader:
                 if not cells:
                     empty.append(reader.line_num)
                     continue
-                if width == 1:
+                if not header:
+                    cells = header = [cell.strip() for cell in cells]
+                    _check_header(name, header, expected)
+                elif len(header) == 1:
                     yield from [(number, [""]) for number in empty]
                 empty.clear()
-                if not width:
-                    width, cells = len(cells), [cell.strip() for cell in cells]
-                if len(cells) != width:
+                if len(cells) != len(header):
                     raise InputError(
                         f"{name}, line {reader.line_num}: wrong number of columns", code="files.line_columns"
                     )
                 yield reader.line_num, cells
-        except csv.Error:
-            raise InputError(f"{name}, line {reader.line_num}: not CSV", code="files.line_not_csv") from None
-    if not width:
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}", code="files.cannot_read") from None
+    except UnicodeError:
+        raise InputError(f"{path} is not UTF-8 text: save the table as CSV", code="files.not_utf8") from None
+    except csv.Error:
+        raise InputError(f"{name}, line {reader.line_num}: not CSV", code="files.line_not_csv") from None
+    if not header:
         raise InputError(
             f"{name} is empty: write the names of the columns in its first line, then the rows",
             code="files.no_header",
         )
 
 
-def check_header(name: str, header: list[str], expected: list[str]) -> None:
+def _check_header(name: str, header: list[str], expected: list[str]) -> None:
     """Raise InputError unless the header of file `name` has exactly the expected columns, each once."""
-    for column in expected:
+    for column in [*expected, *header]:
         if column not in header:
-            raise InputError(
-                f"{name}: column {column} is missing; the header must have {', '.join(expected)}",
-                code="files.column_missing",
-            )
-    for column in header:
+            problem = f"column {column} is missing; the header must have {', '.join(expected)}"
+            raise InputError(f"{name}: {problem}", code="files.column_missing")
         if column not in expected:
-            raise InputError(
-                f"{name}: column {column[:64]!r} is not in the study: leave it out",
-                code="files.column_unknown",
-            )
-    for column in expected:
+            problem = f"column {column[:64]!r} is not in the study: leave it out"
+            raise InputError(f"{name}: {problem}", code="files.column_unknown")
         if header.count(column) > 1:
             raise InputError(f"{name}: column {column} appears twice", code="files.column_twice")
 
@@ -214,102 +169,41 @@ def _field_answer(yes_no: bool, text: str, column: str) -> float | bool:
         raise AnswerError.say("core.number", column) from None
 
 
-def table_answers(study: Study, path: str) -> "dict[str, TableFile]":
+def table_answers(study: Study, path: str) -> "dict[str, CsvTable]":
     """Return {question id: its table in the file}, as answers. Raises InputError for other columns."""
-    names = {question.id: _columns_of(study, question) for question in study.questions}
-    refuse_workbook(path)
-    file: File = ParquetFile(path) if path.lower().endswith((".parquet", ".pq")) else CsvFile(path)
+    names = {}
+    for question in study.questions:
+        prefix = f"{question.id}." if len(study.questions) > 1 else ""
+        names[question.id] = {field.id: prefix + field.id for field in question.fields}
     expected = [column for columns in names.values() for column in columns.values()]
-    check_header(file.name, file.header(), expected)
-    return {name: TableFile(file, columns) for name, columns in names.items()}
+    next(csv_rows(path, expected))
+    return {name: CsvTable(path, columns, expected) for name, columns in names.items()}
 
 
-class TableFile:
-    """One question's columns of a file. columns: {field id: column name}."""
+class CsvTable:
+    """One question's columns of a file.
 
-    def __init__(self, file: "File", columns: dict[str, str]) -> None:
-        self.file = file
-        self.columns = columns
+    columns: {field id: column name}. expected: all columns of the file.
+    """
 
-    def chunks(self) -> Iterator[Part]:
-        """Yield {field id: column} for some rows at a time, in order. Raises InputError."""
-        for part in self.file.parts(list(self.columns.values())):
-            yield {field: part[column] for field, column in self.columns.items()}
-
-
-class CsvFile:
-    """Comma-separated UTF-8 text with a header."""
-
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, columns: dict[str, str], expected: list[str]) -> None:
         self.path = path
-        self.name = os.path.basename(path)
+        self.columns = columns
+        self.expected = expected
 
-    def header(self) -> list[str]:
-        """Return the column names."""
-        return next(csv_rows(self.path))[1]
+    def chunks(self) -> Iterator[dict[str, list[float | str | None]]]:
+        """Yield {field id: numbers} for some rows at a time, in order. A missing value is None.
 
-    def parts(self, columns: list[str]) -> Iterator[Part]:
-        """Yield {column: numbers} for some rows at a time. Other text is kept; a missing value is None."""
-        rows = csv_rows(self.path)
+        Text that is no number is kept: no mechanism takes it. Raises InputError.
+        """
+        rows = csv_rows(self.path, self.expected)
         _, header = next(rows)
-        places = {column: header.index(column) for column in columns}
+        indices = {field: header.index(column) for field, column in self.columns.items()}
         while chunk := [row for _, row in islice(rows, ROWS)]:
-            texts = {column: [row[place] for row in chunk] for column, place in places.items()}
-            yield {column: [_number(text) for text in texts[column]] for column in columns}
-
-
-class ParquetFile:
-    """A Parquet file; needs pyarrow. Raises MissingExtraError without it."""
-
-    def __init__(self, path: str) -> None:
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ModuleNotFoundError:
-            raise MissingExtraError("tables", "pyarrow") from None
-        self.name = os.path.basename(path)
-        try:
-            self._file = pyarrow.parquet.ParquetFile(path)
-        except pyarrow.ArrowInvalid:
-            raise InputError(f"{path} is not a Parquet file", code="files.not_parquet") from None
-        except OSError as error:
-            if error.strerror is None:
-                raise InputError(f"{path} is not a Parquet file", code="files.not_parquet") from None
-            raise InputError(f"cannot read {path}: {error.strerror}", code="files.cannot_read") from None
-
-    def header(self) -> list[str]:
-        """Return the column names."""
-        return list(self._file.schema_arrow.names)
-
-    def parts(self, columns: list[str]) -> Iterator[Part]:
-        """Yield {column: NumPy array of floats} for some rows at a time; a missing value is NaN."""
-        import pyarrow
-
-        kinds = pyarrow.types
-        for column in columns:
-            kind = self._file.schema_arrow.field(column).type
-            if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)):
-                raise InputError(
-                    f"{self.name}: column {column} must hold numbers, not {kind}", code="files.table_numbers"
-                )
-        try:
-            for batch in self._file.iter_batches(ROWS, columns=columns):
-                floats = {name: batch[name].cast(pyarrow.float64(), safe=False) for name in columns}
-                yield {name: floats[name].to_numpy(zero_copy_only=False) for name in columns}
-        except (pyarrow.ArrowInvalid, OSError):
-            raise InputError(f"{self.name} is damaged", code="files.table_damaged") from None
-
-
-File = CsvFile | ParquetFile
-
-
-def _columns_of(study: Study, question: Question) -> dict[str, str]:
-    prefix = f"{question.id}." if len(study.questions) > 1 else ""
-    return {field.id: prefix + field.id for field in question.fields}
+            yield {field: [_number(row[index]) for row in chunk] for field, index in indices.items()}
 
 
 def _number(text: str) -> float | str | None:
-    """Return a number, None for a missing value, or other text, which no mechanism takes."""
     try:
         # Python reads 1_000 as a number. In a table it is a mistake.
         return text if "_" in text else float(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 from schemas import Study
@@ -127,6 +128,18 @@ def document(*questions: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """A study document with these questions (all kinds if none are given)."""
     head = {"format": "ldpkit.study/1", "id": "survey", "version": 1, "title": "A survey"}
     return copy.deepcopy({**head, "questions": list(questions or ALL), **fields})
+
+
+def answers_csv(people: Sequence[dict[str, Any]]) -> str:
+    """Return people's answers as a file for `ldpkit perturb`: each field of a record has a column."""
+    rows: list[dict[str, Any]] = []
+    for answers in people:
+        rows.append({})
+        for name, answer in answers.items():
+            fields = answer if isinstance(answer, dict) else {"": answer}
+            rows[-1] |= {f"{name}.{field}".rstrip("."): value for field, value in fields.items()}
+    lines = [",".join(rows[0]), *(",".join(str(value) for value in row.values()) for row in rows)]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def with_epsilon(question: dict[str, Any], epsilon: str) -> dict[str, Any]:

@@ -1,20 +1,17 @@
-"""Perturb many people's answers at once, in chunks of bounded memory, and build their reports."""
+"""Perturb many people's answers at once, in chunks of bounded memory."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp_client.answering import padding_of, refuse_route, refuse_wrong_public
 from ldp_client.bulk import choices, numbers
 from ldp_client.bulk.quantising import Quantised, count_clipped, in_rows, quantise_many, with_blanks
 from ldp_client.columns.clipping import ClippedCount
-from ldp_client.core.randomness import Source, read, urandom
+from ldp_client.core.randomness import Source, urandom
 from ldp_client.documents.errors import AnswerError, InputError
-from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
-from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism
 from ldp_client.mechanisms.base import refuse_forgetful
 from ldp_client.mechanisms.tables.base import TableMechanism
@@ -104,32 +101,3 @@ def _one_by_one(mechanism: Mechanism, quantised: Sequence[Any], random: Source) 
     each = quantised.tolist() if isinstance(quantised, np.ndarray) else quantised
     together = b"".join([mechanism.randomise(value, random) for value in each])
     return np.frombuffer(together, np.uint8).reshape(len(quantised), mechanism.payload_size)
-
-
-def reports_of(
-    study: Study,
-    mechanisms: dict[str, Mechanism],
-    people: list[list[tuple[str, Any]]],
-    random: Source,
-    public: list[dict[str, str]] | None = None,
-) -> Iterator[Report]:
-    """Yield a report for each person's quantised answers, in order, as answering.report_of makes it.
-
-    public: each person's public values. Raises RefusedError for a secure sum, and AnswerError if
-    public values are not valid for the study.
-    """
-    refuse_route(study)
-    values = public or [{} for _ in people]
-    for each in values:
-        refuse_wrong_public(study, each)
-    payloads: list[dict[str, bytes]] = [{} for _ in people]
-    for place, question in enumerate(study.questions):
-        answers = [person[place][1] for person in people]
-        for kept, payload in zip(payloads, randomise_many(mechanisms[question.id], answers, random)):
-            kept[question.id] = payload.tobytes()
-    secrets = read(random, SECRET_BYTES * len(people))
-    head = (study.id, study.version, study.digest)
-    for row, (kept, each) in enumerate(zip(payloads, values)):
-        secret = secrets[SECRET_BYTES * row : SECRET_BYTES * (row + 1)]
-        padding = padding_of(study, mechanisms, kept, each)
-        yield Report(report_id_of(secret), *head, kept, padding, secret, each)

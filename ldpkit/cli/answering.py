@@ -133,7 +133,7 @@ def answer(
 @device_options
 @click.argument("table", metavar="TABLE")
 def holders(table: str, yes: bool, **device: Any) -> int:
-    """Answer a study once, as one data holder, with a table. TABLE is CSV or Parquet."""
+    """Answer a study once, as one data holder, with a table. TABLE is CSV."""
 
     def values(study: Study) -> dict[str, Any]:
         from ldpkit.answer_files import table_answers
@@ -325,18 +325,16 @@ def _check(study: Study, answers: dict[str, Any]) -> None:
     Raises AnswerError, InputError.
     """
     from ldp_client.answering import public_values, quantise_answers
-    from ldp_client.columns.clipping import ClippedCount, is_clipped
+    from ldp_client.columns.clipping import is_clipped
     from ldp_client.device.budget import terms_of
-    from ldpkit.perturbing import counted_tables
 
-    mechanisms = terms_of(study).mechanisms
+    quantise_answers(study, terms_of(study).mechanisms, answers)
     if study.respondent == "holder":
-        clipped = ClippedCount()
-        quantise_answers(study, mechanisms, counted_tables(study, answers, clipped))
-        if clipped.line():
-            warn(clipped.line())
+        from ldpkit.perturbing import clipped_rows
+
+        if line := clipped_rows(study, answers):
+            warn(line)
         return
-    quantise_answers(study, mechanisms, answers)
     for name, value in public_values(study, answers).items():
         warn(say("public.value", field=name, value=visible(value)))
     for question in study.questions:

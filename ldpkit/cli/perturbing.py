@@ -24,11 +24,11 @@ FEWEST_SAMPLES, SAMPLES = 1000, 40_000
 @study_argument
 @click.argument("answers", metavar="ANSWERS")
 @click.option("--out", metavar="REPORTS", required=True, help="write the reports to this file (NDJSON)")
-@click.option("--missing-as-refusal", is_flag=True, help="read a blank, or null, as a refusal")
+@click.option("--missing-as-refusal", is_flag=True, help="read a blank as a refusal")
 def perturb(study: Study, answers: str, out: str, missing_as_refusal: bool) -> None:
     """Add device-side noise to a file of answers, or to a data holder's table.
 
-    ANSWERS has one person a line: NDJSON, or CSV with a header. A data holder's table is CSV or Parquet.
+    ANSWERS is CSV with a header, one person a line.
     """
     from ldpkit.perturbing import perturb_file
     from summaries.progress import Step

@@ -24,7 +24,7 @@ from tests import studies
 from tests.kit.commands import leaves
 
 STUDY = Study(studies.document(studies.YES_NO))
-ANSWERS = "".join('{"ever": "yes"}\n' if place % 3 else '{"ever": "no"}\n' for place in range(600))
+ANSWERS = "ever\n" + "no\nyes\nyes\n" * 200
 QUICK = ["--method", "gaussian_approx", "--draws", "400", "--question", "ever"]
 ROW = {"mean": 0.5, "sd": 0.1, "ess_bulk": 1000.0}
 VERDICT = {"word": "usable"}
@@ -37,8 +37,8 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a study, its reports, and a fit of them."""
     folder = tmp_path_factory.mktemp("fitted")
     (folder / "study.json").write_text(STUDY.to_json())
-    (folder / "answers.ndjson").write_text(ANSWERS)
-    files = [str(folder / name) for name in ("study.json", "answers.ndjson", "reports.ndjson")]
+    (folder / "answers.csv").write_text(ANSWERS)
+    files = [str(folder / name) for name in ("study.json", "answers.csv", "reports.ndjson")]
     assert main(["perturb", *files[:2], "--out", files[2]]) == 0
     assert main(["fit", files[0], files[2], "--out", str(folder / "fit"), *QUICK]) == 0
     return folder

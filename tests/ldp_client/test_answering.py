@@ -6,13 +6,11 @@ import subprocess
 import pytest
 
 from ldp_client import Device
-from ldp_client.answering import perturb_answers, public_values, quantise_answers
-from ldp_client.bulk import randomise_many
+from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import read
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.mechanisms import mechanism_for, mechanisms_of
 from ldp_client.mechanisms.memoized import Remembering
-from ldpkit.perturbing import perturb_people
 from schemas import Study
 from tests import studies
 from tests.portable import npm
@@ -69,29 +67,6 @@ def test_a_report_has_its_parts_and_nothing_else(tmp_path, by_device):
         else:
             text = perturb_answers(STUDY, MECHANISMS, person, Stream(seed)).to_json()
         assert json.loads(text) == parts_of(person, Stream(seed))
-
-
-@pytest.mark.attack(1)
-def test_reports_in_bulk_have_their_parts_and_nothing_else():
-    """Let reports of many people share noise or tell of each other, where they are put together at once."""
-    people = [quantise_answers(STUDY, MECHANISMS, person) for person in PEOPLE]
-    public = [public_values(STUDY, person) for person in PEOPLE]
-    stream = Stream(1)
-    columns = {
-        name: randomise_many(MECHANISMS[name], [person[place][1] for person in people], stream)
-        for place, name in enumerate(MECHANISMS)
-    }
-    secrets = read(stream, SECRET_BYTES * len(people))
-    expected = [
-        expected_of(
-            person,
-            {name: rows[place].tobytes() for name, rows in columns.items()},
-            secrets[SECRET_BYTES * place : SECRET_BYTES * (place + 1)],
-        )
-        for place, person in enumerate(PEOPLE)
-    ]
-    made = [report.to_document() for report in perturb_people(STUDY, MECHANISMS, people, Stream(1), public)]
-    assert made == expected
 
 
 JAVASCRIPT_REPORTS = """
@@ -167,11 +142,8 @@ def test_a_device_repeats_the_permanent_answer_that_it_kept(tmp_path):
 @pytest.mark.parametrize("study", [STUDY, ONE_OF], ids=["all questions", "one question"])
 def test_report_size_reveals_neither_public_value_nor_question(study):
     """Watch the sizes of encrypted reports on the wire: each is padded to the longest."""
-    quantised = [quantise_answers(study, MECHANISMS, person) for person in PEOPLE]
-    public = [public_values(study, person) for person in PEOPLE]
     source = Stream(2)
     reports = [perturb_answers(study, MECHANISMS, person, source) for person in PEOPLE]
-    reports += perturb_people(study, MECHANISMS, quantised, source, public)
     texts = [report.to_json().encode() for report in reports]
     assert len({len(text) for text in texts}) == 1
     assert len({len(text.rstrip()) for text in texts}) > 4

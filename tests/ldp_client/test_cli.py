@@ -123,8 +123,8 @@ def test_a_bad_study_names_file_place_and_problem(tmp_path, capsys, text, says):
 def test_perturb_rejects_a_study_that_needs_tokens(tmp_path, capsys):
     channel = channel_of("https://issuer.example")
     (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO, channel=channel)))
-    (tmp_path / "answers.ndjson").write_text('{"ever": true}\n')
-    files = [str(tmp_path / name) for name in ("study.json", "answers.ndjson", "reports.ndjson")]
+    (tmp_path / "answers.csv").write_text("ever\nyes\n")
+    files = [str(tmp_path / name) for name in ("study.json", "answers.csv", "reports.ndjson")]
     before = sorted(tmp_path.iterdir())
     assert cli.main(["perturb", *files[:2], "--out", files[2]]) == 3
     assert (
@@ -135,8 +135,8 @@ def test_perturb_rejects_a_study_that_needs_tokens(tmp_path, capsys):
 
 
 def test_perturb_writes_reports(tmp_path, study_file, capsys):
-    answers = tmp_path / "answers.ndjson"
-    answers.write_text(json.dumps(studies.ANSWERS) + "\n")
+    answers = tmp_path / "answers.csv"
+    answers.write_text(studies.answers_csv([studies.ANSWERS]))
     files = [str(path) for path in (study_file, answers)]
     assert cli.main(["perturb", *files, "--out", str(tmp_path / "reports.ndjson")]) == 0
     assert "1 report in" in capsys.readouterr().out

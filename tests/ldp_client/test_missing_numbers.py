@@ -74,14 +74,6 @@ CSV = {
     "NA": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\nNA,30,3,4\n",
     "infinite": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\n3,inf,3,4\n",
 }
-NDJSON = {
-    "null": '{"hours": null, "rating": {"age": 30, "years": 3, "rate": 4}}',
-    "Infinity": '{"hours": 3, "rating": {"age": Infinity, "years": 3, "rate": 4}}',
-    "absent": '{"rating": {"age": 30, "years": 3, "rate": 4}}',
-    "absent in a record": '{"hours": 3, "rating": {"age": 30, "rate": 4}}',
-    "record null": '{"hours": 3, "rating": null}',
-}
-GOOD = '{"hours": 3, "rating": {"age": 30, "years": 3, "rate": 4}}\n'
 
 
 def perturb(folder, study, name, text):
@@ -100,13 +92,6 @@ def test_csv_with_missing_number_writes_no_report(tmp_path, capsys, kind):
     assert (code, out.exists()) == (3, False)
     assert "answers.csv, line 3: " in told
     assert "hours" in told or "rating" in told
-
-
-@pytest.mark.parametrize("kind", NDJSON)
-def test_ndjson_with_missing_number_writes_no_report(tmp_path, capsys, kind):
-    code, out = perturb(tmp_path, BOTH, "answers.ndjson", GOOD + NDJSON[kind] + "\n")
-    assert (code, out.exists()) == (3, False)
-    assert "answers.ndjson, line 2: " in capsys.readouterr().err
 
 
 @pytest.mark.attack(19)

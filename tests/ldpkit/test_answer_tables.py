@@ -1,11 +1,8 @@
-"""A holder's file: CSV or Parquet to one report, and one clear line for what is wrong with it."""
+"""A holder's file: CSV to one report, and one clear line for what is wrong with it."""
 
-import sys
 import tracemalloc
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
 from ldp_client import Device, mechanism_for
@@ -14,7 +11,6 @@ from ldp_client.documents.errors import (
     AnswerError,
     BudgetError,
     InputError,
-    MissingExtraError,
 )
 from ldpkit.answer_files import table_answers
 from ldpkit.perturbing import perturb_file
@@ -50,13 +46,11 @@ def written(tmp_path):
     return write
 
 
-def test_csv_and_parquet_read_as_the_same_table(tmp_path, written):
+def test_columns_may_come_in_any_order(written):
     mixed = {name: COLUMNS[name] for name in ("pe", "v", "t")}
-    pyarrow.parquet.write_table(pa.table(mixed), tmp_path / "table.parquet", row_group_size=300)
     expected = {"power": mechanism_for(ONE.questions[0]).quantise(COLUMNS).sums}
     assert sums(ONE, written(csv_of(mixed))) == expected
     assert sums(ONE, written(csv_of(mixed).replace("pe,v,t", "pe, v ,\tt"))) == expected
-    assert sums(ONE, tmp_path / "table.parquet") == expected
 
 
 def test_columns_are_prefixed_by_question(written):
@@ -112,46 +106,6 @@ def test_perturbing_a_table_writes_one_report_that_has_noise(tmp_path, written):
         assert reports[0].payloads[question.id] != reports[1].payloads[question.id]
     with raises(InputError, "files.reports_exist"):
         perturb_file(ALL, path, str(tmp_path / "one.ndjson"))
-
-
-@pytest.mark.parametrize(
-    ("column", "says"),
-    [
-        (pa.array([1.0, None]), ("core.row", "2: is missing", "power.v")),
-        (pa.array([1.0, float("inf")]), ("core.row", "2: is infinite", "power.v")),
-        (pa.array(["1", "2"]), ("files.table_numbers", "table.parquet", "string")),
-        (pa.array([True, False]), ("files.table_numbers", "table.parquet", "bool")),
-    ],
-)
-def test_parquet_error_names_the_problem(tmp_path, column, says):
-    columns = {"t": pa.array([1.0, 2.0]), "v": column, "pe": pa.array([1.0, 2.0])}
-    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "table.parquet")
-    with raises((InputError, AnswerError), says):
-        sums(ONE, tmp_path / "table.parquet")
-
-
-def test_missing_or_non_parquet_file_is_rejected(tmp_path, written):
-    with raises(InputError, "files.not_parquet", "table.parquet"):
-        sums(ONE, written(GOOD, "table.parquet"))
-    for name in ("none.csv", "none.parquet"):
-        with raises(InputError, "files.cannot_read", name):
-            sums(ONE, tmp_path / name)
-
-
-def test_a_damaged_parquet_file_is_refused(tmp_path):
-    path = tmp_path / "table.parquet"
-    pyarrow.parquet.write_table(pa.table(COLUMNS), path, compression="none", use_dictionary=False)
-    content = bytearray(path.read_bytes())
-    content[4:2000] = b"\xff" * 1996
-    path.write_bytes(content)
-    with raises(InputError, "files.table_damaged", "table.parquet"):
-        sums(ONE, path)
-
-
-def test_parquet_without_pyarrow_names_the_extra(monkeypatch, written):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with raises(MissingExtraError, "extra.missing", "'ldpkit[tables]'"):
-        sums(ONE, written(GOOD, "table.parquet"))
 
 
 @pytest.mark.slow

@@ -89,8 +89,8 @@ own = {"mechanism": {"name": "truth_or_any", "epsilon": "2"}}
 document = studies.document({**studies.CHOICE, **own})
 Path("study.json").write_text(json.dumps(document))
 drawn = random.Random(1).choices(["student", "worker", "teacher"], [6, 3, 1], k=3000)
-Path("answers.ndjson").write_text("".join(json.dumps({"occupation": one}) + "\\n" for one in drawn))
-assert main(["perturb", "study.json", "answers.ndjson", "--out", "reports.ndjson"]) == 0
+Path("answers.csv").write_text("\\n".join(["occupation", *drawn]))
+assert main(["perturb", "study.json", "answers.csv", "--out", "reports.ndjson"]) == 0
 assert main(["summarize", "study.json", "reports.ndjson", "--out", "summary.json"]) == 0
 assert main(["fit", "study.json", "summary.json", "--out", "fit", "--method", "gaussian_approx"]) == 0
 page = Path("fit/report.html").read_text()

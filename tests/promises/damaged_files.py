@@ -33,15 +33,6 @@ TABLES = {
     "a study": ([PEOPLE.to_json()], 1),
     "a word for no answer": ([HEAD, "NA,yes"], 1),
 }
-LINES = {
-    "whole": (['{"hours":3,"ever":true}'] * 2, 2),
-    "a null": (['{"hours":3,"ever":true}', '{"hours":null,"ever":true}'], 2),
-    "a field missing": (['{"hours":3}'], 1),
-    "a field too many": (['{"hours":3,"ever":true,"more":1}'], 1),
-    "a line cut off": (['{"hours":3,"ever":true}', '{"hours":3,"ev'], 2),
-    "two in a line": (['{"hours":3,"ever":true}{"hours":3,"ever":true}'], 2),
-    "a list": (['[{"hours":3,"ever":true}]'], 1),
-}
 
 
 def reports_of(study: Study, count: int) -> list[Report]:

@@ -20,7 +20,7 @@ from ldpkit import perturbing
 from ldpkit.cli import main
 from schemas import Study
 from summaries import findings, reading, tables
-from tests.promises.damaged_files import LINES, PEOPLE, TABLES, files_of
+from tests.promises.damaged_files import PEOPLE, TABLES, files_of
 from tests.statistics import seed_the_system
 
 Patch, Captured = pytest.MonkeyPatch, pytest.CaptureFixture[str]
@@ -58,14 +58,13 @@ def perturbed(folder: Path, captured: Captured) -> list[str]:
     """Where `perturb` loses a person."""
     study, out, wrong = folder / "study.json", folder / "out.ndjson", []
     study.write_text(PEOPLE.to_json())
-    for suffix, cases in {"csv": TABLES, "ndjson": LINES}.items():
-        for name, (lines, rows) in cases.items():
-            table = folder / f"{name}.{suffix}"
-            table.write_text("".join(f"{line}\n" for line in lines))
-            out.unlink(missing_ok=True)
-            code = main(["perturb", str(study), str(table), "--out", str(out)])
-            made = len(out.read_text().splitlines()) if out.exists() else None
-            wrong += lost(f"{name} ({suffix})", rows, rows, code, captured.readouterr().err, made)
+    for name, (lines, rows) in TABLES.items():
+        table = folder / f"{name}.csv"
+        table.write_text("".join(f"{line}\n" for line in lines))
+        out.unlink(missing_ok=True)
+        code = main(["perturb", str(study), str(table), "--out", str(out)])
+        made = len(out.read_text().splitlines()) if out.exists() else None
+        wrong += lost(name, rows, rows, code, captured.readouterr().err, made)
     return wrong
 
 
@@ -85,7 +84,7 @@ def test_a_table_reader_that_drops_blanks_is_found(
 
     monkeypatch.setattr(perturbing, "read_answers", dropping)
     assert any(
-        problem.startswith("a blank cell (csv): 2 rows in, 1 out") for problem in perturbed(tmp_path, capsys)
+        problem.startswith("a blank cell: 2 rows in, 1 out") for problem in perturbed(tmp_path, capsys)
     )
 
 

@@ -1,6 +1,5 @@
 """A permanent noisy answer and fresh noise on it: the law of one report, and what all of them reveal."""
 
-import json
 from collections import Counter
 from fractions import Fraction
 
@@ -106,12 +105,12 @@ def test_memoized_question_is_refused_where_its_answer_would_be_drawn_anew(tmp_p
         raise AssertionError("noise was drawn")
 
     study = Study({**STUDY.document, "sample_one_question": sample_one_question})
-    (tmp_path / "answers.ndjson").write_text(json.dumps(ANSWERS))
+    (tmp_path / "answers.csv").write_text(studies.answers_csv([ANSWERS]))
     out = tmp_path / "reports.ndjson"
     for way in (
         lambda: perturb_answers(study, mechanisms(), ANSWERS, never),
         lambda: perturb_many(mechanisms()["habit"], np.ones(60, bool), never),
-        lambda: perturb_file(study, str(tmp_path / "answers.ndjson"), str(out)),
+        lambda: perturb_file(study, str(tmp_path / "answers.csv"), str(out)),
     ):
         with raises(InputError, "core.memoized", "habit"):
             way()

@@ -8,7 +8,7 @@ from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers, quantise_answers, report_of
 from ldp_client.bulk import perturb_many
 from ldp_client.documents.errors import RefusedError
-from ldpkit.perturbing import perturb_file, perturb_people
+from ldpkit.perturbing import perturb_file
 from schemas import Study
 from tests.kit.errors import raises
 from tests.kit.secure_sum import ANSWERS, QUESTIONS, build_study
@@ -17,9 +17,6 @@ OF_STUDY = {
     "perturb_answers": lambda study, mechanisms, answers: perturb_answers(study, mechanisms, answers),
     "report_of": lambda study, mechanisms, answers: report_of(
         study, mechanisms, quantise_answers(study, mechanisms, answers), os.urandom
-    ),
-    "perturb_people": lambda study, mechanisms, answers: list(
-        perturb_people(study, mechanisms, [quantise_answers(study, mechanisms, answers)] * 2)
     ),
 }
 OF_MECHANISM = {
@@ -51,7 +48,7 @@ def test_no_core_function_makes_a_payload_of_a_secure_sum(name, tmp_path):
             with raises(RefusedError, "core.sum_leaves"):
                 way(mechanisms[name], ANSWERS[name])
     with raises(RefusedError, "core.sum_alone"):
-        perturb_file(study, str(tmp_path / "answers.ndjson"), str(tmp_path / "out"))
+        perturb_file(study, str(tmp_path / "answers.csv"), str(tmp_path / "out"))
 
 
 def test_secure_sum_is_refused_before_randomness_is_read():

@@ -198,7 +198,6 @@ def test_node_key_of_low_order_is_refused(tmp_path):
 
 def test_perturb_rejects_a_secure_sum_study(tmp_path):
     """Such reports would protect no one."""
-    (tmp_path / "answers").write_text('{"ever": "yes"}\n')
     with raises(RefusedError, "core.sum_alone"):
         perturb_file(build_study("ever"), str(tmp_path / "answers"), str(tmp_path / "reports"))
 

@@ -111,14 +111,14 @@ import os, signal, sys, time
 from ldpkit import cli
 from ldpkit import perturbing
 
-perturb_people = perturbing.perturb_people
+report_of = perturbing.report_of
 
 def hung_up(*given, **named):
     signal.raise_signal(signal.SIGHUP)
     time.sleep(300 if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else 0)
-    return perturb_people(*given, **named)
+    return report_of(*given, **named)
 
-perturbing.perturb_people = hung_up
+perturbing.report_of = hung_up
 sys.exit(cli.main(["perturb", "study.json", "answers.csv", "--out", "reports"]))
 """
 
@@ -145,11 +145,11 @@ def test_output_that_lacks_letters_escapes_titles_and_keeps_reports(folder):
     Path("study.json").write_text(
         json.dumps({**studies.document(studies.YES_NO, public=public), "title": "睡眠 é"})
     )
-    Path("answers.ndjson").write_text(
-        "".join(json.dumps({"ever": True, "region": one}) + "\n" for one in labels)
+    Path("labels.csv").write_text(
+        studies.answers_csv([{"ever": True, "region": label} for label in labels]), encoding="utf-8"
     )
     outputs = []
-    for words in ("check study.json", "perturb study.json answers.ndjson --out -"):
+    for words in ("check study.json", "perturb study.json labels.csv --out -"):
         call = [sys.executable, "-m", "ldpkit.cli", *words.split()]
         environment = {"PYTHONIOENCODING": "ascii", "PYTHONPATH": ":".join(filter(None, sys.path))}
         done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, check=True)
