@@ -1,7 +1,7 @@
-"""A dossier for an ethics board and a data protection impact assessment, written from a study.
+"""A dossier for an ethics board and a data protection impact assessment, written from a study in Markdown.
 
 Each statement follows from the study document or from the code; facts that only the owner can know are blanks
-to fill in. All words are in the template dossier.txt.j2.
+to fill in. All words are in the template dossier.md.j2.
 """
 
 from __future__ import annotations
@@ -10,11 +10,8 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from math import exp
-from pathlib import Path
-from typing import NamedTuple
 
 from inference.results.rendering import environment, markdown
-from inference.results.saving import new_folder
 from ldp_client import mechanisms_of
 from ldp_client.explain import (
     answers_in_words,
@@ -28,71 +25,31 @@ from ldp_client.explain import (
     report_size,
     who_asks,
 )
-from ldp_client.words.text import rounded_up, visible
+from ldp_client.mechanisms import Privacy
+from ldp_client.words.text import rounded_up
 from schemas import Study
 from schemas.warnings import notes_of, warnings_of
 
-FILES = ("dossier.md", "dossier.html")
 # How sure an observer may have been before, besides the even guess.
 BEFORE = (0.01, 0.1, 0.5)
+MARKDOWN = environment(markdown, "ldpkit")
 
 
-# Stands for a bar in a value; `block` shows this character itself as its escape.
-BAR = "\ue000"
-# Stands before a value that starts as a heading, a list or a blank does.
-PLAIN = "\ue001"
-
-
-def block(text: object) -> str:
-    """Return a value for one cell of a table whose cells are separated by bars, or for a line of its own."""
-    line = " ".join(visible(str(text)).split()).replace("|", BAR)
-    return PLAIN + line if line.startswith(("#", "-", "?")) else line
-
-
-def own_text(line: str) -> str:
-    """Return a line without the marks of `block`."""
-    return line.replace(BAR, "|").replace(PLAIN, "")
-
-
-MARKDOWN, PAGES = environment(markdown, "ldpkit"), environment(None, "ldpkit")
-BLOCKS = environment(block, "ldpkit")
-
-
-class Part(NamedTuple):
-    """A paragraph, a list, a table (its head and rows), or a blank: what the owner must write."""
-
-    kind: str
-    text: str = ""
-    head: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-
-
-class Section(NamedTuple):
-    """title, and the parts below it."""
-
-    title: str
-    parts: list[Part]
-
-
-def save_dossier(study: Study, folder: Path) -> None:
-    """Write dossier.md and dossier.html, to a new folder: blanks may be filled in. Raises InputError."""
-    shown = {"study": study, "sections": sections_of(study), "version": version("ldpkit")}
-    with new_folder(folder) as made:
-        for name, templates in zip(FILES, (MARKDOWN, PAGES), strict=True):
-            text = templates.get_template(f"{name}.j2").render(shown)
-            (made / name).write_text(text, encoding="utf-8")
-
-
-def sections_of(study: Study) -> list[Section]:
-    """Return the dossier, section by section."""
+def dossier_of(study: Study) -> str:
+    """Return the dossier in Markdown. Texts of the study show literally."""
     epsilon, delta = float(study.epsilon), float(study.delta)
 
-    def own_words(language: str) -> list[str]:
+    def shown_words(language: str) -> list[str]:
         shown = study.shown_in(language)
-        return list(filter(None, (shown.title, shown.purpose, *(one.full_text for one in shown.questions))))
+        texts = (shown.title, shown.purpose, *(question.full_text for question in shown.questions))
+        return list(filter(None, texts))
 
-    text = BLOCKS.get_template("dossier.txt.j2").render(
+    def odds_of_privacy(privacy: Privacy) -> str:
+        return odds_of(study, float(privacy.epsilon), float(privacy.delta))
+
+    text = MARKDOWN.get_template("dossier.md.j2").render(
         study=study,
+        version=version("ldpkit"),
         mechanisms=mechanisms_of(study),
         channel=channel_lines(study),
         once=_once(study),
@@ -103,46 +60,23 @@ def sections_of(study: Study) -> list[Section]:
         before=BEFORE,
         privacy=list(_privacy(study)),
         odds=odds_of(study, epsilon, delta),
-        odds_of=lambda one: odds_of(study, float(one.epsilon), float(one.delta)),
+        odds_of=odds_of_privacy,
         warnings=[*warnings_of(study), *notes_of(study)],
         cells=cells_in_words(study, None) if study.public else "",
         delta=rounded_up(delta, 2) if delta else "",
         kept=kept_in_words(study),
         together=_together(study),
-        own_words=own_words,
+        shown_words=shown_words,
         asks=who_asks(study),
     )
-    return _parsed(text)
-
-
-def _parsed(text: str) -> list[Section]:
-    """Read the sections of blocks of lines."""
-    sections: list[Section] = []
-    for block in re.split(r"\n\s*\n", text):
-        lines = [line.strip() for line in block.splitlines() if line.strip()]
-        if lines and lines[0].startswith("# "):
-            sections.append(Section(own_text(lines[0][2:]), []))
-        elif lines:
-            sections[-1].parts.append(_part(lines))
-    return sections
-
-
-def _part(lines: list[str]) -> Part:
-    """Return the part that a block of lines states."""
-    mark, text = lines[0][:2], own_text(" ".join(lines))
-    if mark == "- ":
-        return Part("list", rows=tuple((own_text(line[2:]),) for line in lines))
-    if mark == "| ":
-        head, *rows = (tuple(map(own_text, line[2:].split(" | "))) for line in lines)
-        return Part("table", head=head, rows=tuple(rows))
-    return Part("blank", text[2:]) if mark == "? " else Part("text", text)
+    return re.sub(r"\n\n+", "\n\n", text)
 
 
 def _once(study: Study) -> str:
     """Return how often a device answers."""
     if study.respondent == "holder":
         return "Each holder answers once, with a table of many records; a person below is one record of it."
-    again = [one.id for one in study.questions if one.repeats]
+    again = [question.id for question in study.questions if question.repeats]
     if not again:
         return "Each device answers once."
     others = len(again) < len(study.questions)

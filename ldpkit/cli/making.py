@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -113,12 +112,13 @@ def sign(study: Study, signing_key: str, out: str) -> None:
     show([f"signed {study.id}, version {study.version}, by key {signed.signatures[0].key}"])
 
 
-@command("dossier", "dossier study.json --out dossier")
+@command("dossier", "dossier study.json --out dossier.md")
 @study_argument
-@out_option("a new folder: gets dossier.md and dossier.html", "DIR")
+@out_option("a new file, in Markdown")
 def dossier(study: Study, out: str) -> None:
     """Write a dossier for an ethics board and a data protection impact assessment."""
-    from ldpkit.dossier import FILES, save_dossier
+    from ldpkit.dossier import dossier_of
 
-    save_dossier(study, Path(out))
-    show([f"{' and '.join(str(Path(out) / name) for name in FILES)}: fill in what is marked “to write”"])
+    with replacing(out, is_new=True) as file:
+        file.write(dossier_of(study))
+    show([f"{out}: fill in what is marked TO WRITE"])

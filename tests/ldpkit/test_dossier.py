@@ -1,40 +1,91 @@
-"""The drafted consent states the total of all questions, and which are asked again."""
+"""The dossier's statements follow the study, with blanks for what the owner must write."""
+
+from math import exp
 
 import pytest
 
-from ldpkit.dossier import sections_of
+from ldp_client.mechanisms import mechanism_for
+from ldpkit.cli import main
+from ldpkit.dossier import _sure, dossier_of
 from schemas import Study
 from tests import studies
 
+PLAIN = Study(studies.document(studies.YES_NO))
+SIX = [{**studies.YES_NO, "id": f"q{number}"} for number in range(6)]
+PUBLIC = {"public": [{"id": "region", "choices": ["a", "b"]}]}
+
 
 def consent_of(*questions, **fields):
-    """The parts of the drafted consent."""
-    found = sections_of(Study(studies.document(*questions, **fields)))
-    (section,) = [one for one in found if one.title.startswith("Consent")]
-    return section.parts
+    """Return the drafted consent."""
+    text = dossier_of(Study(studies.document(*questions, **fields)))
+    return text.partition("Consent text, a draft\n")[2].partition("\n## ")[0]
 
 
 @pytest.mark.attack(2)
 def test_drafted_consent_has_the_total_of_all_questions():
     """Show each of six questions alone, 73.2 % sure, and not that all together leave 99.76 %."""
-    parts = consent_of(*[{**studies.YES_NO, "id": f"q{place}"} for place in range(6)], **studies.ASKER)
-    rows = next(part.rows for part in parts if part.kind == "table")
-    assert "73.2 % sure" in rows[0][1]
-    assert rows[-1][0] == "all questions together"
-    assert "99.76 % sure" in rows[-1][1]
+    rows = [line for line in consent_of(*SIX, **studies.ASKER).splitlines() if line.startswith("|")]
+    assert "73.2 % sure" in rows[2]
+    assert rows[-1].startswith("| all questions together |")
+    assert "99.76 % sure" in rows[-1]
 
 
-def test_drafted_consent_has_stated_facts_and_blanks():
-    said = [part.text for part in consent_of(studies.YES_NO, **studies.ASKER)]
-    assert "contact: study@example.org" in said
-    assert "reports are deleted 365 days after the day they arrived" in said
-    assert any("whom to ask, how long" in part.text for part in consent_of(studies.YES_NO))
+def test_stated_certainty_is_never_too_low():
+    """Against Bayes' theorem for a question whose ε is reached exactly."""
+    mechanism = mechanism_for(PLAIN.questions[0])
+    truth = float(mechanism.p)
+    for before in (0.01, 0.1, 0.5, 0.9):
+        exact = before * truth / (before * truth + (1 - before) * (1 - truth))
+        stated = float(_sure(before, float(mechanism.privacy.epsilon)).removesuffix(" %")) / 100
+        assert exact - 1e-12 <= stated <= exact + 0.005
+    assert exp(1) == pytest.approx(truth / (1 - truth))
 
 
-def test_consent_names_the_questions_that_are_asked_again():
-    mixed = Study(studies.document(studies.MEMOIZED, studies.YES_NO))
-    asked = next(one for one in sections_of(mixed) if one.title.startswith("What is asked"))
-    told = " ".join(part.text for part in asked.parts)
-    assert "answers habit (memoized) once in each version" in told
-    assert "the other questions once in all versions" in told
-    assert any("all reports of these together" in part.text for part in consent_of(studies.MEMOIZED))
+@pytest.mark.parametrize(
+    ("questions", "fields", "stated", "absent"),
+    [
+        (
+            [studies.YES_NO],
+            {},
+            ["No public value is sent", "whom to ask, how long"],
+            ["exactly", "Several records"],
+        ),
+        ([studies.YES_NO], PUBLIC, ["sent as it is, without chance: region"], ["No public value is sent"]),
+        ([studies.YES_NO, studies.ONE_OF], {}, ["all questions together"], []),
+        ([studies.YES_NO], studies.ASKER, ["contact: study@example.org", "reports are deleted 365 days"], []),
+        (
+            [studies.MEMOIZED, studies.YES_NO],
+            {},
+            ["answers habit (memoized) once in each version", "the other questions once in all versions"],
+            [],
+        ),
+        ([studies.MEMOIZED], {}, ["all reports of these together"], []),
+    ],
+)
+def test_dossier_states_what_applies_to_the_study(questions, fields, stated, absent):
+    text = dossier_of(Study(studies.document(*questions, **fields)))
+    assert [words for words in stated if words not in text] == []
+    assert [words for words in absent if words in text] == []
+
+
+def test_filled_in_dossier_is_not_overwritten(tmp_path, capsys):
+    (tmp_path / "study.json").write_text(PLAIN.to_json())
+    out = tmp_path / "dossier.md"
+    command = ["dossier", str(tmp_path / "study.json"), "--out", str(out)]
+    assert main(command) == 0
+    out.write_text("filled in")
+    assert main(command) == 3
+    assert "is there already" in capsys.readouterr().err
+    assert out.read_text() == "filled in"
+
+
+@pytest.mark.parametrize(
+    ("purpose", "shown"),
+    [
+        ("# of reused passwords", "\n\\# of"),
+        ("- to learn | more", "\n\\- to learn \\| more"),
+        ("<b> *x*", "\n&lt;b&gt; \\*x"),
+    ],
+)
+def test_texts_of_a_study_are_no_markup_of_the_dossier(purpose, shown):
+    assert shown in consent_of(studies.YES_NO, purpose=purpose)

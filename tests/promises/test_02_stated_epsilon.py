@@ -21,7 +21,7 @@ import ldpkit
 from ldp_client import Device, describe, mechanism_for
 from ldp_client.words import text
 from ldpkit import ask
-from ldpkit.dossier import sections_of
+from ldpkit.dossier import dossier_of
 from schemas import Rational, Study
 from tests import studies
 from tests.collector.conftest import Harness
@@ -124,7 +124,8 @@ def text_problems(folder: Path) -> list[str]:
     epsilons, odds = truths(), [mpmath.exp(epsilon) for epsilon in truths()]
     said = "\n".join(describe(STUDY))
     (folder / "study.json").write_text(STUDY.to_json(), encoding="utf-8")
-    table = [part.rows for section in sections_of(STUDY) for part in section.parts if "ε" in str(part.head)]
+    table = dossier_of(STUDY).partition("| ε |")[2].splitlines()[2:6]
+    rows = [row.split(" | ") for row in table]
     harness = Harness(f"sqlite:///{folder / 'collector.sqlite3'}")
     assert harness.publish(STUDY).status_code == 201
     page = harness.client.get("/s/survey").text
@@ -132,8 +133,8 @@ def text_problems(folder: Path) -> list[str]:
         "consent text": (re.findall(r"true epsilon ([\d.]+)", said), epsilons),
         "consent text, odds": (re.findall(r"at most ([\d.]+) times", said), odds),
         "page, odds": (re.findall(r"at most ([\d.]+) times", page)[-4:], odds),
-        "pack": ([row[1] for row in table[0][:4]], epsilons),
-        "pack, odds": ([row[3] for row in table[0][:4]], odds),
+        "pack": ([row[1] for row in rows], epsilons),
+        "pack, odds": ([row[3] for row in rows], odds),
     }
     assert {len(found) for found, _ in numbers.values()} == {4}
     return [
