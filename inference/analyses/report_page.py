@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from inference.analyses.result import AnalysisPosterior
 from inference.results.chain_plots import CHAINS_IN_WORDS
 from inference.results.citation import defence_of_analysis
-from inference.results.earlier_steps import NOTHING
 from inference.results.figures import to_png, to_svg
 from inference.results.headline import judged_line
 from inference.results.intervals import USUAL, Interval
@@ -82,7 +81,6 @@ def _shown(
         "lead": f"From {size} with the noise that is stated, which the reports do not prove.",
         "headlines": [judged_line(asked, quoted, posterior)],
         "lists": [],
-        "earlier": NOTHING,
         "items": [item],
         "unit": "reports",
         "compared": False,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inference.results.earlier_steps import NOTHING, Earlier
 from inference.results.methods import bibtex, citation, cited, drawing_of, methods_of
 from inference.results.posterior import Posterior
 from inference.results.provenance import Provenance, made_now
@@ -23,14 +22,13 @@ def citation_of(
     study: Study,
     posteriors: Mapping[str, Posterior],
     made: Provenance | None = None,
-    earlier: Earlier = NOTHING,
 ) -> dict[str, Any]:
     """Return the methods, papers, citation and provenance of a study's fit, for the templates."""
     made = made or made_now()
     about = {"Study": f"{study.id}, version {study.version}", "Digest of the study": study.digest}
     return _shown(
         methods_of(study, posteriors, made),
-        cited(study, posteriors, earlier.calibrated),
+        cited(study, posteriors),
         about,
         next(iter(posteriors.values())).seed,
         made,
@@ -72,8 +70,9 @@ def _provenance(about: Mapping[str, str], seed: int, made: Provenance) -> Iterat
     if "platform" in made.versions:
         versions.append(made.versions["platform"])
     yield from (("Fitted on", made.day), ("With", ", ".join(versions)), *about.items())
-    for lead, files in (("Read", made.inputs), ("Beside it", made.beside)):
-        for one in files:
-            digest = f"SHA-256 {one.sha256}" if one.sha256 else "a stream: it has no digest"
-            yield f"{lead}: {visible(one.name)}", digest
+    for file in made.inputs:
+        yield (
+            f"Read: {visible(file.name)}",
+            f"SHA-256 {file.sha256}" if file.sha256 else "a stream: it has no digest",
+        )
     yield "Seed", str(seed)

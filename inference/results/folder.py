@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from inference.results.earlier_steps import NOTHING, Earlier
 from inference.results.intervals import USUAL, Interval
 from inference.results.page import report_files
 from inference.results.plots import Draws, pictures_of
@@ -22,15 +21,12 @@ def save_report(
     raw: Mapping[str, Draws] | None = None,
     interval: Interval = USUAL,
     made: Provenance | None = None,
-    earlier: Earlier = NOTHING,
 ) -> None:
     """Write posterior.json, the report (HTML, Markdown, CSV, LaTeX), and each question's draws and pictures.
 
     QUESTION.nc has its draws, QUESTION.png its intervals, QUESTION-chains.png its traces and ranks.
     """
-    # posterior.json keeps the fit's own verdict separate from earlier results: only the fit is ever repeated.
-    save_posteriors(posteriors, folder, made, earlier)
-    posteriors = earlier.on(posteriors)
+    save_posteriors(posteriors, folder, made)
     known = raw or {}
     pictures = {name: pictures_of(found, known.get(name), interval) for name, found in posteriors.items()}
     # Written first: a question named "x-chains" then overwrites the chains of x with its own picture.
@@ -38,5 +34,5 @@ def save_report(
         (folder / f"{name}-chains.png").write_bytes(drawn.chains_png)
     for name, drawn in pictures.items():
         (folder / f"{name}.png").write_bytes(drawn.intervals_png)
-    for name, text in report_files(study, posteriors, raw, pictures, interval, made, earlier).items():
+    for name, text in report_files(study, posteriors, raw, pictures, interval, made).items():
         (folder / name).write_text(text, encoding="utf-8")

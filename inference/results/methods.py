@@ -59,7 +59,7 @@ def methods_of(study: Study, posteriors: Mapping[str, Posterior], made: Provenan
     ]
 
 
-def cited(study: Study | None, posteriors: Mapping[str, Posterior], calibrated: bool = False) -> list[str]:
+def cited(study: Study | None, posteriors: Mapping[str, Posterior]) -> list[str]:
     """Return the papers behind the methods used, ordered by author."""
     found: set[str] = set()
     for question in study.questions if study is not None else ():
@@ -70,7 +70,7 @@ def cited(study: Study | None, posteriors: Mapping[str, Posterior], calibrated: 
             found |= {references.NUTS, references.VEHTARI}
         if posterior.method in SAMPLERS:
             found.add(references.NUMPYRO)
-    return sorted(found | ({references.TALTS, references.SAILYNOJA} if calibrated else set()))
+    return sorted(found)
 
 
 def _privacy(study: Study) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 from inference.results.chain_plots import CHAINS_IN_WORDS
 from inference.results.citation import citation_of
-from inference.results.earlier_steps import NOTHING, Earlier
 from inference.results.headline import STYLES, headlines, lists_in_words
 from inference.results.identified import set_of
 from inference.results.intervals import USUAL, Interval, between, in_words, rounded_up, written
@@ -34,15 +33,13 @@ def report_files(
     pictures: Mapping[str, Pictures] | None = None,
     interval: Interval = USUAL,
     made: Provenance | None = None,
-    earlier: Earlier = NOTHING,
 ) -> dict[str, str]:
     """Return {file name: text}: the page, and its tables in Markdown, CSV and LaTeX.
 
     raw: {question id: draws from the raw answers}, if known. pictures: {question id: Pictures}, if already
-    drawn. made: the fit's provenance; None for day and versions only. earlier: the steps before the fit.
+    drawn. made: the fit's provenance; None for day and versions only.
     """
-    posteriors = earlier.on(posteriors)
-    return files_of(_shown(study, posteriors, raw, pictures, interval, made, earlier), posteriors, interval)
+    return files_of(_shown(study, posteriors, raw, pictures, interval, made), posteriors, interval)
 
 
 def render_page(
@@ -70,7 +67,6 @@ def _shown(
     pictures: Mapping[str, Pictures] | None,
     interval: Interval,
     made: Provenance | None,
-    earlier: Earlier,
 ) -> dict[str, Any]:
     """Return the variables of the templates."""
     known = raw or {}
@@ -85,7 +81,6 @@ def _shown(
         "lead": f"From {size} with the noise that the study states, which the reports do not prove.",
         "headlines": headlines(study, posteriors, interval),
         "lists": lists_in_words(study, names),
-        "earlier": earlier,
         "items": [_item(study, posteriors[name], known.get(name), drawn[name], interval) for name in names],
         "size": size,
         "unit": "holders" if study.respondent == "holder" else "devices",
@@ -95,7 +90,7 @@ def _shown(
         "interval": interval.name,
         "chains_words": CHAINS_IN_WORDS,
         "raw_interval": f"raw {interval.percent} %",
-        **citation_of(study, posteriors, made, earlier),
+        **citation_of(study, posteriors, made),
     }
 
 

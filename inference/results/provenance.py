@@ -36,14 +36,13 @@ class Provenance:
     """day: of the fit, in UTC. versions: {package: version}, with Python and the platform.
 
     inputs: files that were read. call: of `ldpkit fit` or `survey`, with these files' names; "" if the fit
-    did not run as a command. beside: files of earlier steps, which do not affect the numbers.
+    did not run as a command.
     """
 
     day: str
     versions: Mapping[str, str]
     inputs: tuple[Input, ...] = ()
     call: str = ""
-    beside: tuple[Input, ...] = ()
 
     def to_document(self) -> dict[str, Any]:
         """Return the member `made` of posterior.json."""
@@ -52,7 +51,6 @@ class Provenance:
             "versions": dict(self.versions),
             "inputs": [one._asdict() for one in self.inputs],
             **({"call": self.call} if self.call else {}),
-            **({"beside": [one._asdict() for one in self.beside]} if self.beside else {}),
         }
 
 

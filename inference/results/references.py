@@ -67,15 +67,6 @@ VEHTARI = (
     "folding, and localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis "
     "16(2), 667–718."
 )
-TALTS = (
-    "Talts, S., Betancourt, M., Simpson, D., Vehtari, A., Gelman, A. (2018). Validating Bayesian inference "
-    "algorithms with simulation-based calibration. arXiv:1804.06788."
-)
-SAILYNOJA = (
-    "Säilynoja, T., Bürkner, P.-C., Vehtari, A. (2022). Graphical test for discrete uniformity and its "
-    "applications in goodness-of-fit evaluation and multiple sample comparison. Statistics and Computing "
-    "32, 32."
-)
 
 # {mechanism: (its name in a paper, its source papers)}.
 MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.results.provenance import Provenance
-from inference.results.saving import EARLIER, RESULT
+from inference.results.saving import RESULT
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import visible
 
 Document = Mapping[str, Any]
-# Members that are no part of a fit's result: day and versions, and earlier steps.
-BESIDE = ("made", EARLIER)
 # Means and sds of two fits differ by more standard errors once in two million times.
 MOST_ERRORS = 5.0
 # Lower limit of the effective sample size that a file states: a tiny size would let any mean pass.
@@ -100,7 +98,7 @@ def _refuse_other_inputs(path: Path, document: Document, made: Provenance) -> No
 
 
 def _of_fit(document: Document) -> dict[str, Any]:
-    return {key: value for key, value in document.items() if key not in BESIDE}
+    return {key: value for key, value in document.items() if key != "made"}
 
 
 def _differences(question: str, before: Any, now: Document) -> Iterator[str]:

@@ -17,10 +17,9 @@ from ldp_client.documents.errors import InputError, UsageError
 from schemas.disk import STREAM
 
 if TYPE_CHECKING:
-    from inference.results.earlier_steps import Earlier
     from inference.results.posterior import Posterior
 
-RESULT, EARLIER = "posterior.json", "earlier"
+RESULT = "posterior.json"
 
 
 @contextmanager
@@ -65,17 +64,14 @@ def save_posteriors(
     posteriors: Mapping[str, Posterior],
     folder: Path,
     made: Provenance | None = None,
-    earlier: Earlier | None = None,
 ) -> None:
     """Write posterior.json for all questions of one study, and each question's draws, into a new folder.
 
-    made: the fit's provenance. earlier: the steps before the fit.
+    made: the fit's provenance.
     """
     first = next(iter(posteriors.values()))
     document: dict[str, Any] = {"study_digest": first.study_digest, "seed": first.seed}
     document["made"] = (made or made_now()).to_document()
-    if earlier is not None and earlier.lines:
-        document[EARLIER] = earlier.to_document()
     document["questions"] = {name: posterior.to_document() for name, posterior in posteriors.items()}
     # JSON has no NaN; R-hat is NaN for a parameter without spread.
     text = json.dumps(_without_nan(document), indent=1, ensure_ascii=False, allow_nan=False)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 USABLE, CARE, NOT_USABLE = "usable", "use with care", "not usable"
 _WORST_FIRST = (NOT_USABLE, CARE, USABLE)
 # What a finding speaks about. Without sound draws no other finding is readable, and the width of a wrong
-# model's posterior does not matter. Earlier steps come last. A note changes no word.
-CONVERGENCE, FIT, INFORMATIVENESS, EARLIER = PARTS = ("convergence", "fit", "informativeness", "earlier")
+# model's posterior does not matter. A note changes no word.
+CONVERGENCE, FIT, INFORMATIVENESS = PARTS = ("convergence", "fit", "informativeness")
 NOTE = "note"
 
 

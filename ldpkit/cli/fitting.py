@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED
-from ldp_client.words.text import visible
 from ldpkit.cli.commands import COUNT, command, out_option
 from ldpkit.cli.output import progress, show
 
@@ -57,7 +56,6 @@ def sampling_options(function: F) -> F:
     metavar="SHARE",
     help="also show bounds on shares and means if this share of reports is arbitrary, such as 0.01",
 )
-@click.option("--earlier", multiple=True, metavar="PATH", help="join results of plan, calibrate, audit")
 @sampling_options
 def fit(
     study: str,
@@ -65,7 +63,6 @@ def fit(
     out: str,
     questions: tuple[str, ...],
     contamination: float,
-    earlier: tuple[str, ...],
     seed: int,
     method: str,
     draws: int,
@@ -80,10 +77,7 @@ def fit(
     from schemas.study import load_study
 
     document = load_study(study)
-    from dataclasses import replace
-
     from inference.fitting import fit as fit_study
-    from inference.results.earlier_steps import read_earlier
     from inference.results.folder import save_report
     from inference.results.intervals import interval_of
     from inference.results.provenance import made_by, words_of
@@ -94,7 +88,6 @@ def fit(
 
     # 1. Read what decides whether the fit can be made.
     interval, tell = interval_of(level), progress()
-    join_steps = read_earlier(document, earlier)
     with new_folder(Path(out)) as folder:
         evidence = evidence_of(document, reports, reading_of(tell, reports))
         decisive = {"seed": seed, "method": method, "draws": draws, "level": level}
@@ -113,17 +106,9 @@ def fit(
             method=method,
         )
         # 3. Write the folder.
-        steps = join_steps(posteriors)
-        made = replace(made, beside=steps.files)
-        save_report(document, posteriors, folder, interval=interval, made=made, earlier=steps)
+        save_report(document, posteriors, folder, interval=interval, made=made)
         comparison = compare(folder)
-    more = [
-        f"{line.question}: {line.what}: {line.state or 'no verdict'}: {visible(line.says)}"
-        for line in steps.lines
-    ]
-    is_good = steps.ok and comparison.same
-    lines = [*more, *comparison.lines]
-    return show_posteriors(steps.on(posteriors), out, interval, lines, is_good, strict)
+    return show_posteriors(posteriors, out, interval, comparison.lines, comparison.same, strict)
 
 
 def show_posteriors(

@@ -5,27 +5,21 @@ Defence: `ldpkit fit`: refuses those of another digest, and says what failed fir
 
 import csv
 import io
-import json
 import re
 
 import numpy as np
 import pytest
 
 from inference.results.diagnostics import diagnose
-from inference.results.earlier_steps import read_earlier
 from inference.results.folder import save_report
 from inference.results.headline import headline
-from inference.results.intervals import USUAL
 from inference.results.page import render_page
 from inference.results.plots import pictures_of
 from inference.results.posterior import Posterior
-from inference.results.printed import text_of
 from inference.results.prior_notes import informativeness
 from inference.results.verdict import CARE, Finding
-from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
-from tests.kit.errors import raises
 
 HOSTILE = ["=1+1", "a & b_c%$#{}~^\\", "[x] | <b>*y*</b> `z`"]
 STUDY = Study(
@@ -93,21 +87,6 @@ def test_csv_has_every_parameter_and_no_spreadsheet_formula(folder):
     assert not [cell for row in rows for cell in row if cell[:1] in ("=", "+", "@")]
 
 
-PLANNED = {"half_widths": {"1": {"p": [0.05, 0.02]}}, "devices": [1000, 10000]}
-CALIBRATED = {"parameters": {"p": {"covered_90": 0.91}}, "studies": 100, "n": 1000, "ok": True, "reasons": []}
-CHECK = {"name": "noise", "passed": True, "detail": "ok"}
-AUDITED = {"question": "ever", "passed": True, "epsilon": "1.0", "lower_bound": "0.9", "checks": [CHECK]}
-
-
-def earlier(tmp_path, digest=STUDY.digest, calibrated=CALIBRATED, audited=AUDITED):
-    for name, entry in (("plan", PLANNED), ("calibration", calibrated)):
-        (tmp_path / name).mkdir(exist_ok=True)
-        document = {"study_digest": digest, "seed": 0, "questions": {"ever": entry}}
-        (tmp_path / name / f"{name}.json").write_text(json.dumps(document))
-    (tmp_path / "audit.json").write_text(json.dumps([{"study_digest": digest, **audited}]))
-    return [str(tmp_path / name) for name in ("plan", "calibration", "audit.json")]
-
-
 def test_hostile_list_title_is_escaped(tmp_path, pictures):
     """In HTML and in Markdown it is shown as written."""
     title = HOSTILE[2] + " <img src=x onerror=x()>"
@@ -120,63 +99,3 @@ def test_hostile_list_title_is_escaped(tmp_path, pictures):
     for text in (page, (tmp_path / "report.md").read_text()):
         assert "<img src=x" not in text
         assert "<b>" not in text
-
-
-def test_result_shows_plan_calibration_and_audit(tmp_path, pictures):
-    found = read_earlier(STUDY, earlier(tmp_path))(POSTERIORS)
-    assert found.ok
-    said = {(line.question, line.what): (line.state, line.says) for line in found.lines}
-    assert said["ever", "plan"][1].startswith("expected of p ± 5.0 points from 1,000 devices")
-    assert said["ever", "calibration"][0] == said["ever", "audit"][0] == "good"
-    assert said["colour", "audit"] == ("", "not audited")
-    assert "What was done before" in render_page(STUDY, POSTERIORS, pictures=pictures, earlier=found)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"calibrated": {**CALIBRATED, "ok": False, "reasons": ["ranks of p"]}},
-        {"audited": {**AUDITED, "passed": False}},
-        {"audited": {**AUDITED, "checks": [{**CHECK, "passed": False}]}},
-        {"audited": {**AUDITED, "checks": []}},
-    ],
-)
-def test_failed_earlier_check_makes_result_not_ok(wrong, tmp_path, pictures):
-    found = read_earlier(STUDY, earlier(tmp_path, **wrong))(POSTERIORS)
-    assert not found.ok
-    page = render_page(STUDY, POSTERIORS, pictures=pictures, earlier=found)
-    assert re.search(r'class="bad">not usable: (calibration|audit): ', page)
-
-
-@pytest.mark.slow
-def test_failed_earlier_check_is_in_json_and_csv(tmp_path):
-    (tmp_path / "given").mkdir()
-    failed = {**CALIBRATED, "ok": False, "reasons": ["ranks of p"]}
-    found = read_earlier(STUDY, earlier(tmp_path / "given", calibrated=failed))(POSTERIORS)
-    save_report(STUDY, POSTERIORS, tmp_path, earlier=found)
-    said = json.loads((tmp_path / "posterior.json").read_text())["earlier"]
-    assert said["ok"] is False
-    (bad,) = [one for one in said["says"] if one["state"] == "bad"]
-    assert (bad["question"], bad["what"]) == ("ever", "calibration")
-    rows = list(csv.DictReader((tmp_path / "tables.csv").read_text().splitlines()))
-    of_ever = [row for row in rows if row["question"] == "ever"]
-    told = f"calibration: {bad['says']}"
-    assert {(row["verdict"], row["reasons"]) for row in of_ever} == {("not usable", told)}
-    assert all(row["reasons"] != told for row in rows if row["question"] != "ever")
-    # Where people look first, too: beside the number.
-    page = (tmp_path / "report.md").read_text()
-    (line,) = [one for one in page.splitlines() if one.startswith("| Ever")]
-    assert line.endswith("| not usable: calibration: " + bad["says"].replace("|", "\\|") + " |")
-    printed = "\n".join(text_of(each, USUAL) for each in found.on(POSTERIORS).values())
-    assert "): not usable\n" in printed
-    assert printed.count(told) == 1
-
-
-def test_earlier_checks_of_another_study_are_rejected(tmp_path):
-    steps = earlier(tmp_path, digest="0" * 64)
-    for path in steps:
-        with raises(InputError, "result.input_of_other_study"):
-            read_earlier(STUDY, [path])
-    (tmp_path / "audit.json").write_text(json.dumps([AUDITED]))
-    with raises(InputError, "result.not_a_result"):
-        read_earlier(STUDY, [steps[-1]])
