@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from math import exp
 
-from inference.results.rendering import environment, markdown
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from ldp_client import mechanisms_of
 from ldp_client.explain import (
     answers_in_words,
@@ -26,13 +27,25 @@ from ldp_client.explain import (
     who_asks,
 )
 from ldp_client.mechanisms import Privacy
-from ldp_client.words.text import rounded_up
+from ldp_client.words.text import rounded_up, visible
 from schemas import Study
 from schemas.warnings import notes_of, warnings_of
 
 # How sure an observer may have been before, besides the even guess.
 BEFORE = (0.01, 0.1, 0.5)
-MARKDOWN = environment(markdown, "ldpkit")
+_MARKUP = re.compile(r"([\\`*_\[\]|~$]|^[#+=-])|^(\d+)([.)])(?=\s|$)")
+
+
+def markdown(text: object) -> str:
+    """Escape text for a line or a cell of Markdown, so that it shows literally and contains no HTML."""
+    line = " ".join(visible(str(text)).split())
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKUP.sub(lambda found: f"\\{found[1]}" if found[1] else f"{found[2]}\\{found[3]}", line)
+
+
+MARKDOWN = Environment(
+    loader=PackageLoader("ldpkit"), undefined=StrictUndefined, trim_blocks=True, finalize=markdown
+)
 
 
 def dossier_of(study: Study) -> str:

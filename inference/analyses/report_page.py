@@ -48,7 +48,7 @@ def save_analysis(
     interval: Interval = USUAL,
     made: Provenance | None = None,
 ) -> None:
-    """Write posterior.json, the report (HTML, Markdown, CSV, LaTeX), draws (OUTCOME.nc) and pictures."""
+    """Write posterior.json, the report (HTML, CSV), draws (OUTCOME.nc) and pictures."""
     save_posteriors({posterior.question: posterior}, folder, made)
     pictures, forest = pictures_of(posterior, None, interval), forest_plot(posterior, interval)
     (folder / f"{posterior.question}-chains.png").write_bytes(pictures.chains_png)

@@ -22,7 +22,7 @@ def save_report(
     interval: Interval = USUAL,
     made: Provenance | None = None,
 ) -> None:
-    """Write posterior.json, the report (HTML, Markdown, CSV, LaTeX), and each question's draws and pictures.
+    """Write posterior.json, the report (HTML, CSV), and each question's draws and pictures.
 
     QUESTION.nc has its draws, QUESTION.png its intervals, QUESTION-chains.png its traces and ranks.
     """

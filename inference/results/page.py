@@ -1,4 +1,4 @@
-"""The report of a fit for people: a self-contained page that needs no network, and its tables as text."""
+"""The report of a fit for people: a self-contained page that needs no network, and its numbers as CSV."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from inference.results.plots import Draws, Pictures, pictures_of
 from inference.results.posterior import Posterior
 from inference.results.provenance import Provenance
 from inference.results.rendering import PAGES
-from inference.results.tables import tables_of
+from inference.results.tables import CSV, csv_of
 from inference.samplers import SAMPLERS
 from ldp_client import explain, mechanisms_of
 from ldp_client.explain import odds_of
@@ -34,7 +34,7 @@ def report_files(
     interval: Interval = USUAL,
     made: Provenance | None = None,
 ) -> dict[str, str]:
-    """Return {file name: text}: the page, and its tables in Markdown, CSV and LaTeX.
+    """Return {file name: text}: the page, and its numbers as CSV.
 
     raw: {question id: draws from the raw answers}, if known. pictures: {question id: Pictures}, if already
     drawn. made: the fit's provenance; None for day and versions only.
@@ -57,7 +57,7 @@ def files_of(
 ) -> dict[str, str]:
     """Return {file name: text} of a report. shown: the variables of the templates."""
     page = PAGES.get_template("report.html.j2").render(shown)
-    return {PAGE: page, **tables_of(posteriors, shown, interval)}
+    return {PAGE: page, CSV: csv_of(posteriors, interval)}
 
 
 def _shown(

@@ -1,32 +1,18 @@
-"""A report's tables in separate files: Markdown (report.md), CSV (tables.csv) and LaTeX (tables.tex)."""
+"""A report's numbers in full as CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Mapping
-from typing import Any
 
-from inference.results import rendering
 from inference.results.identified import set_of
 from inference.results.intervals import USUAL, Interval
 from inference.results.posterior import Posterior
 from ldp_client.words.text import visible
 from schemas.disk import no_formula
 
-MARKDOWN, CSV, LATEX = "report.md", "tables.csv", "tables.tex"
-FILES = (MARKDOWN, CSV, LATEX)
-
-
-def tables_of(
-    posteriors: Mapping[str, Posterior], shown: Mapping[str, Any], interval: Interval = USUAL
-) -> dict[str, str]:
-    """Return {file name: its text}. shown: variables of the Markdown and LaTeX templates."""
-    return {
-        MARKDOWN: rendering.MARKDOWN.get_template("report.md.j2").render(shown),
-        CSV: csv_of(posteriors, interval),
-        LATEX: rendering.LATEX.get_template("tables.tex.j2").render(shown),
-    }
+CSV = "tables.csv"
 
 
 def csv_of(posteriors: Mapping[str, Posterior], interval: Interval = USUAL) -> str:

@@ -45,7 +45,7 @@ def sampling_options(function: F) -> F:
 @command("fit", "fit study.json reports.ndjson --out posterior")
 @click.argument("study", metavar="STUDY.json")
 @click.argument("reports", nargs=-1, required=True, metavar="REPORTS_OR_SUMMARY...")
-@out_option("a new folder for posterior.json, draws and the report (HTML, Markdown, CSV, LaTeX)", "DIR")
+@out_option("a new folder for posterior.json, draws, the report and its numbers (CSV)", "DIR")
 @click.option(
     "--question", "questions", multiple=True, metavar="ID", help="fit only this question; repeatable"
 )

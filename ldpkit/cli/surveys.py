@@ -35,7 +35,7 @@ class Source(NamedTuple):
 @command("survey", 'survey study.json reports.ndjson --formula "ever ~ age + region" --out analysis')
 @click.argument("study", metavar="[STUDY.json", required=False)
 @click.argument("reports", metavar="REPORTS]", required=False)
-@out_option("a new folder for posterior.json, draws and the report (HTML, Markdown, CSV, LaTeX)", "DIR")
+@out_option("a new folder for posterior.json, draws, the report and its numbers (CSV)", "DIR")
 @click.option("--formula", metavar="FORMULA", help='such as "ever ~ age + region + (1 | clinic)"')
 @click.option("--crosstab", metavar="A,B", help="the joint table of private columns, instead of a formula")
 @click.option("--table", metavar="TABLE.csv", help="a survey's table, instead of a study's reports")
