@@ -71,7 +71,7 @@ _HOMES = {
         {"ShuffledPrivacy", "shuffled_delta", "shuffled_epsilon", "shuffled_privacy"},
     ),
     "ldpkit.ask": ("", {"study"}),
-    "ldpkit.auditing.auditing": ("", {"audit"}),
+    "ldpkit.auditing.auditing": ("tables", {"audit"}),
     "schemas": ("", {"Question", "Report", "Study"}),
     "summaries": ("tables", {"Summary", "summarize", "summarize_dataset"}),
     "summaries.engines.frames": ("tables", {"dask_summary", "spark_summary"}),

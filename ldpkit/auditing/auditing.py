@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import asdict, dataclass, field
+from itertools import permutations
+from math import inf
 from typing import Any
 
 from ldp_client.documents.errors import AnswerError
@@ -11,16 +14,62 @@ from ldp_client.documents.study import Study
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.words.text import rounded_up
 from ldpkit.auditing.answers import answers_for, pairs_of, random_answers
-from ldpkit.auditing.events import bound_checks, evidence_of, support_check
-from ldpkit.auditing.exact import distance_check, law_checks, odds_check, stated_check
-from ldpkit.auditing.findings import Audit, Check
-from ldpkit.auditing.views import Batch, is_numeric
+from ldpkit.auditing.claims import lower_share, upper_share
+from ldpkit.auditing.events import Sample, evidence_of, support_view
+from ldpkit.auditing.exact import (
+    Check,
+    distance_check,
+    is_numeric,
+    law_checks,
+    odds_check,
+    stated_check,
+    support_law,
+)
 
 # The probability that a sound mechanism fails any of the sampled bounds of one question.
 FALSE_ALARM = 1e-6
 SAMPLES = 20_000
 MOST_FAMILIES = 8
+
+
+@dataclass
+class Audit:
+    """All checks of one question. bound: the largest lower bound on ε found, in nats (∞ is possible)."""
+
+    question: str
+    mechanism: str
+    epsilon: float
+    delta: float
+    bound: float = 0.0
+    checks: list[Check] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return all([check.passed for check in self.checks])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit for JSON, with decimals as strings, as in all documents."""
+        return {
+            "question": self.question,
+            "mechanism": self.mechanism,
+            "epsilon": repr(self.epsilon),
+            "delta": repr(self.delta),
+            "lower_bound": "infinite" if self.bound == inf else repr(self.bound),
+            "passed": self.passed,
+            "checks": [asdict(check) for check in self.checks],
+        }
+
+    def lines(self) -> list[str]:
+        """Return the audit for people: a line for the question, then one for each check."""
+        delta = f", delta {rounded_up(self.delta)}" if self.delta else ""
+        stated = f"epsilon {rounded_up(self.epsilon)}{delta}"
+        verdict = "passed" if self.passed else "FAILED"
+        return [
+            f"{self.question}: {verdict}: {self.mechanism}, {stated}, found at least {self.bound:.4g}",
+            *(f"    {'ok  ' if each.passed else 'FAIL'} {each.name}: {each.detail}" for each in self.checks),
+        ]
 
 
 def audit(study: Study, questions: Sequence[Question], samples: int = SAMPLES) -> Iterator[Audit]:
@@ -85,17 +134,34 @@ def _audit_stage(
         checks += _worst([law_checks(mechanism, (answers[a], answers[b])) for a, b in pairs])
     else:
         checks.append(odds_check(mechanism))
-    # 3. Events among reports, in both directions.
-    batches = {name: Batch.draw(mechanism, answers[name], samples) for pair in pairs for name in pair}
+    # 3. Events among reports, in both directions: of each family, the one that refutes, or shows most.
+    names = sorted({name for pair in pairs for name in pair})
+    reports = {name: Sample.halves(mechanism, answers[name], samples) for name in names}
     share = false_alarm / (2 * len(pairs) * MOST_FAMILIES)
     evidence, supports = [], []
-    for one, other in [*pairs, *[(b, a) for a, b in pairs]]:
-        both = (answers[one], answers[other])
-        evidence += evidence_of((one, other), both, batches[one], batches[other], share)
+    for pair in [order for each in pairs for order in permutations(each)]:
+        both = {name: answers[name] for name in pair}
+        evidence += evidence_of(mechanism, both, reports, share)
         if isinstance(mechanism, ChoiceMechanism):
-            supports.append([support_check(both, batches[one], share)])
-    checks += [*_worst(supports), *bound_checks(evidence)]
-    return checks, max([each.epsilon for each in evidence])
+            supports.append([_support_check(mechanism, list(both.values()), reports[pair[0]][1], share)])
+    strongest = {each.family: each for each in sorted(evidence, key=lambda e: (e.refutes, e.epsilon))}
+    bounds = [Check(f"bound from {name}", not e.refutes, e.detail) for name, e in strongest.items()]
+    return [*checks, *_worst(supports), *bounds], max([each.epsilon for each in evidence])
+
+
+def _support_check(mechanism: Any, answers: list[Any], sample: Sample, false_alarm: float) -> Check:
+    """Check how often reports support the true choice, the other, both or neither, against the exact law."""
+    p, q, both = support_law(mechanism, answers)
+    law = {3: both, 2: p - both, 1: q - both, 0: 1 - p - q + both}
+    labels = support_view(mechanism, answers).labels(sample).tolist()
+    rate = false_alarm / (2 * len(law))
+    passed, shown = True, []
+    for label, chance in law.items():
+        seen = labels.count(label)
+        low, high = lower_share(seen, sample.count, rate), upper_share(seen, sample.count, rate)
+        passed = passed and low <= float(chance) <= high
+        shown.append(f"{seen} of {float(chance) * sample.count:.0f}")
+    return Check("supported choices follow the stated law", passed, ", ".join(shown))
 
 
 def _takes(mechanism: Mechanism, answer: Any) -> bool:

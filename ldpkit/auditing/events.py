@@ -1,91 +1,197 @@
-"""Lower bounds on ε: events are found on one half of the samples and tested on the other."""
+"""Lower bounds on ε: events are chosen on one half of the reports, and tested on the other.
 
+A view gives each report a label below 2**16. An event is a set of labels. Of the views of a family, the best
+event is tested. Some families find faults that show only in joint distributions: two bits, or a
+number with the response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from math import exp, sqrt
 from typing import Any
 
-from ldpkit.auditing.claims import Claim, lower_share, upper_share
-from ldpkit.auditing.exact import support_law
-from ldpkit.auditing.findings import Check
-from ldpkit.auditing.views import Batch, Family, View, families, support_view
+import numpy as np
+from numpy.typing import NDArray
 
+from ldp_client.core.randomness import urandom
+from ldp_client.mechanisms import Mechanism
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldpkit.auditing.answers import words_of
+from ldpkit.auditing.claims import Claim, GaussianClaim, lower_share, upper_share
+from ldpkit.auditing.exact import is_numeric
+
+Labels = NDArray[np.int64]
+
+# With more bits than this, pairs are built around the bits that differ most between two answers.
+ALL_PAIRS_UP_TO = 48
+FOCUS = 6
+# Cells of numbers along the line between two answers.
+CELLS = 16
+LOWEST_BITS = (1 << 8) - 1
+MOST_WORDS = 8
 # Events are chosen by bounds of this many standard errors; the test itself uses bounds that always hold.
 CAUTION = 5.0
 TIE_BREAK = exp(-20)
 
 
+class Sample:
+    """Reports of one answer: as payloads, bytes, bits (lowest of byte 0 first) and integers."""
+
+    def __init__(self, mechanism: Mechanism, payloads: list[bytes]) -> None:
+        self.payloads = payloads
+        self.count = len(payloads)
+        size = mechanism.payload_size
+        self.bytes = np.frombuffer(b"".join(payloads), np.uint8).reshape(self.count, size).astype(np.int64)
+        self.bits = np.unpackbits(self.bytes.astype(np.uint8), axis=1, bitorder="little").T.astype(np.int64)
+        self.words = np.array([mechanism.words(payload) for payload in payloads], np.int64)
+
+    @classmethod
+    def halves(cls, mechanism: Mechanism, answer: Any, count: int) -> tuple[Sample, Sample]:
+        """Draw independent reports of one answer: one half to choose events, and one to test them."""
+        quantised = mechanism.quantise(answer)
+        payloads = [mechanism.randomise(quantised, urandom) for _ in range(count)]
+        return cls(mechanism, payloads[: count // 2]), cls(mechanism, payloads[count // 2 :])
+
+
+@dataclass(frozen=True)
+class View:
+    """A labelling of reports."""
+
+    name: str
+    labels: Callable[[Sample], Labels]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Views of one kind, and the claim that their events test."""
+
+    name: str
+    claim: Claim
+    views: list[View]
+
+
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence of one event about a claim, on samples that did not choose the event.
+    """The evidence of one event about a claim, on reports that did not choose the event.
 
-    family: the event's kind. answers: the answers that it compares. seen: its counts under the two answers,
-    out of `samples` each. refutes: whether bounds of both shares break the claim. epsilon: the evidence in
-    nats. Both bounds hold except with a given probability.
+    family: the event's kind. epsilon: the evidence in nats. refutes: whether it breaks the claim. Both hold
+    except with a given probability.
     """
 
     family: str
-    view: str
-    answers: str
-    samples: int
-    seen: tuple[int, int]
-    refutes: bool
     epsilon: float
-
-    def __str__(self) -> str:
-        return (
-            f"epsilon ≥ {self.epsilon:.4g} ({self.view}: {self.seen[0]} and {self.seen[1]} "
-            f"of {self.samples}, {self.answers})"
-        )
+    refutes: bool
+    detail: str
 
 
 def evidence_of(
-    names: tuple[str, str], answers: tuple[Any, Any], one: Batch, other: Batch, false_alarm: float
+    mechanism: Mechanism,
+    answers: dict[str, Any],
+    samples: dict[str, tuple[Sample, Sample]],
+    false_alarm: float,
 ) -> list[Evidence]:
-    """Return the evidence of each family's best event; each is wrong with at most that probability."""
-    (learn, test), (learn_other, test_other) = one.halves, other.halves
-    evidence = []
-    for family in families(answers, learn, learn_other):
-        view, labels = _best_event(family, learn, learn_other)
-        counts = [view.counts(batch) for batch in (test, test_other)]
-        seen = [sum([count.get(label, 0) for label in labels]) for count in counts]
+    """Return the evidence of each family's best event for two answers.
+
+    Args:
+        mechanism: the mechanism that drew the reports.
+        answers: two answers by name; events are likelier under the first.
+        samples: the reports of each, in halves.
+        false_alarm: each result is wrong with at most this probability.
+    """
+    (first, second), found = answers, []
+    (learn, test), (learn_other, test_other) = samples[first], samples[second]
+    for family in _families(mechanism, list(answers.values()), learn, learn_other):
+        scored = [_best_event(view, family.claim, learn, learn_other) for view in family.views]
+        _, view, event = max(scored, key=lambda scores: scores[0])
+        seen = [int(np.isin(view.labels(sample), event).sum()) for sample in (test, test_other)]
         low = lower_share(seen[0], test.count, false_alarm / 2)
         high = upper_share(seen[1], test_other.count, false_alarm / 2)
         value = family.claim.evidence(low, high)
-        evidence.append(
-            Evidence(
-                family=family.name,
-                view=view.name,
-                answers=f"{names[0]} against {names[1]}",
-                samples=test.count,
-                seen=(seen[0], seen[1]),
-                refutes=value > family.claim.limit,
-                epsilon=family.claim.as_epsilon(value),
-            )
-        )
-    return evidence
+        epsilon = family.claim.as_epsilon(value)
+        counts = f"{view.name}: {seen[0]} and {seen[1]} of {test.count}, {first} against {second}"
+        detail = f"epsilon ≥ {epsilon:.4g} ({counts})"
+        found.append(Evidence(family.name, epsilon, value > family.claim.limit, detail))
+    return found
 
 
-def _best_event(family: Family, one: Batch, other: Batch) -> tuple[View, list[int]]:
-    """Return the most promising event of a family, judged on these samples alone: a view and its labels."""
-    scored = [(*_best_labels(view, family.claim, one, other), view) for view in family.views]
-    _, labels, view = max(scored, key=lambda each: each[0])
-    return view, labels
+def _families(mechanism: Mechanism, answers: list[Any], one: Sample, other: Sample) -> Iterator[Family]:
+    """Yield all families for two answers. Families that adapt to data use these samples only."""
+    claim = Claim(mechanism.privacy)
+    yield Family("pairs of bits", claim, _bit_pairs(one, other))
+    size = mechanism.payload_size
+    if size <= 2:
+        place_values = 256 ** np.arange(size)
+        yield Family("whole payloads", claim, [View("payload", lambda s: s.bytes @ place_values)])
+    if isinstance(mechanism, ChoiceMechanism):
+        yield Family("supported choices", claim, [support_view(mechanism, answers)])
+    if is_numeric(mechanism):
+        shift = [a - b for a, b in zip(*[words_of(mechanism, answer) for answer in answers])]
+        cells = _cells_along(np.array(shift, float), one, other)
+        if size % 4:
+            joint = View("threshold with the last byte", lambda s: 256 * cells(s) + s.bytes[:, -1])
+            yield Family("numbers with the last byte", claim, [joint])
+        else:
+            exact = GaussianClaim(mechanism.privacy) if claim.delta else claim
+            yield Family("numbers", exact, [View("threshold", cells)])
+        far = sorted(range(len(shift)), key=lambda index: -abs(shift[index]))[:MOST_WORDS]
+        yield Family("lowest bits", claim, [_lowest_bits(index) for index in far])
 
 
-def _best_labels(view: View, claim: Claim, one: Batch, other: Batch) -> tuple[float, list[int]]:
-    """Return the labels most likely under the first answer, as many as give the strongest evidence."""
-    here, there = view.counts(one), view.counts(other)
-    ratios = {label: (here[label] + 0.5) / (there.get(label, 0) + 0.5) for label in here}
-    labels = sorted(here, key=None if view.ordered else lambda label: ratios[label], reverse=True)
-    best, cut, first, second = -1.0, 0, 0, 0
-    for place, label in enumerate(labels):
-        first, second = first + here[label], second + there.get(label, 0)
-        p, q = first / one.count, second / other.count
+def _bit_pairs(one: Sample, other: Sample) -> list[View]:
+    """Return views of two bits."""
+
+    def view(first: int, second: int) -> View:
+        return View(f"bits {first} and {second}", lambda s: 2 * s.bits[first] + s.bits[second])
+
+    count = len(one.bits)
+    if count <= ALL_PAIRS_UP_TO:
+        return [view(first, second) for first, second in combinations(range(count), 2)]
+    gaps = np.abs(one.bits.sum(axis=1) - other.bits.sum(axis=1))
+    focus = np.argsort(gaps)[-FOCUS:].tolist()
+    return [view(first, second) for first in focus for second in range(count) if first != second]
+
+
+def support_view(mechanism: Any, answers: list[Any]) -> View:
+    """Return a view of which of the two answers are in the report's set of supported choices."""
+    one, other = [mechanism.quantise(answer) for answer in answers]
+
+    def labels(sample: Sample) -> Labels:
+        supported = mechanism.supported
+        return np.array([2 * supported(each, one) + supported(each, other) for each in sample.payloads])
+
+    return View("support of the two answers", labels)
+
+
+def _cells_along(shift: NDArray[np.float64], one: Sample, other: Sample) -> Callable[[Sample], Labels]:
+    """Project integers on a line, and return their cells: CELLS cells, equally full over both samples."""
+    both = np.concatenate([one.words, other.words]) @ shift
+    edges = np.quantile(both, np.arange(1, CELLS) / CELLS)
+    return lambda sample: np.searchsorted(edges, sample.words @ shift)
+
+
+def _lowest_bits(index: int) -> View:
+    """Return a view of an integer's residues, which shows coarser noise."""
+    return View(f"number {index} mod {LOWEST_BITS + 1}", lambda s: s.words[:, index] & LOWEST_BITS)
+
+
+def _best_event(view: View, claim: Claim, one: Sample, other: Sample) -> tuple[float, View, Labels]:
+    """Return the score, the view, and the labels most likely under the first answer that score best."""
+    labels = [view.labels(sample) for sample in (one, other)]
+    size = 1 + max(int(label.max()) for label in labels)
+    here, there = (np.bincount(label, minlength=size) for label in labels)
+    present = np.flatnonzero(here)
+    order = present[np.argsort(-(here[present] + 0.5) / (there[present] + 0.5), kind="stable")]
+    best, cut = -1.0, 0
+    shares = zip(np.cumsum(here[order]) / one.count, np.cumsum(there[order]) / other.count)
+    for count, (p, q) in enumerate(shares, 1):
         low, high = _wilson(p, one.count, -CAUTION), _wilson(q, one.count, CAUTION)
         score = claim.evidence(low, high) + TIE_BREAK * (p - q)
         if score > best:
-            best, cut = score, place + 1
-    return best, labels[:cut]
+            best, cut = score, count
+    return best, view, order[:cut]
 
 
 def _wilson(share: float, n: int, z: float) -> float:
@@ -93,29 +199,3 @@ def _wilson(share: float, n: int, z: float) -> float:
     middle = share + z * z / (2 * n)
     spread = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return min(max((middle + spread) / (1 + z * z / n), 0.0), 1.0)
-
-
-def bound_checks(evidence: list[Evidence]) -> list[Check]:
-    """Check each family's strongest evidence, and that no event is possible under one answer only."""
-    strongest: dict[str, Evidence] = {}
-    for each in sorted(evidence, key=lambda e: (e.refutes, e.epsilon)):
-        strongest[each.family] = each
-    checks = [Check(f"bound from {name}", not e.refutes, str(e)) for name, e in strongest.items()]
-    impossible = [e for e in evidence if e.refutes and e.seen[1] == 0]
-    detail = str(impossible[0]) if impossible else f"{len(evidence)} events, of {len(strongest)} kinds"
-    return [*checks, Check("no output of one answer is impossible for another", not impossible, detail)]
-
-
-def support_check(answers: tuple[Any, Any], batch: Batch, false_alarm: float) -> Check:
-    """Check how often reports support the true choice, the other, both or neither, against the exact law."""
-    p, q, both = support_law(batch.mechanism, answers)
-    law = {3: both, 2: p - both, 1: q - both, 0: 1 - p - q + both}
-    counts = support_view(batch.mechanism, answers).counts(batch)
-    rate = false_alarm / (2 * len(law))
-    passed, shown = True, []
-    for label, chance in law.items():
-        seen = counts.get(label, 0)
-        low, high = lower_share(seen, batch.count, rate), upper_share(seen, batch.count, rate)
-        passed = passed and low <= float(chance) <= high
-        shown.append(f"{seen} of {float(chance) * batch.count:.0f}")
-    return Check("supported choices follow the stated law", passed, ", ".join(shown))

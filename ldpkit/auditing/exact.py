@@ -1,6 +1,7 @@
 """Checks without samples: the stated privacy against the odds, and the distances of integers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import combinations
@@ -10,16 +11,32 @@ from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms import Mechanism
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.words.text import rounded_up
 from ldpkit.auditing.answers import words_of
 from ldpkit.auditing.claims import largest_distance
-from ldpkit.auditing.findings import Check
 
 # Decimal's exp and ln are correctly rounded, and independent of core/integers.py.
 PRECISE = Context(prec=60)
 ARITHMETIC = Decimal("1e-57")
 RELATIVE = 1e-9
 NEGLIGIBLE = Fraction(1, 1 << 24)
+
+
+@dataclass
+class Check:
+    """The result of one check: its name, whether the mechanism passed, and the evidence."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+def is_numeric(mechanism: Mechanism) -> bool:
+    """Return True if payloads are integers with added noise."""
+    coded = isinstance(mechanism, (ChoiceMechanism, SampledProducts))
+    return not coded and len(mechanism.words(bytes(mechanism.payload_size))) > 0
 
 
 def exact(value: Rational) -> Fraction:
@@ -46,7 +63,7 @@ def odds_check(mechanism: Any) -> Check:
     return Check("epsilon is not below the logarithm of the odds", good, f"odds {float(ratio):.12g}")
 
 
-def law_checks(mechanism: Any, answers: tuple[Any, Any]) -> Iterator[Check]:
+def law_checks(mechanism: Any, answers: Sequence[Any]) -> Iterator[Check]:
     """Check for choices that the odds match ε, p and q, in exact numbers."""
     yield odds_check(mechanism)
     p, q, both = support_law(mechanism, answers)
@@ -56,14 +73,14 @@ def law_checks(mechanism: Any, answers: tuple[Any, Any]) -> Iterator[Check]:
     yield Check("odds, p and q are one law", lawful, detail)
 
 
-def support_law(mechanism: Any, answers: tuple[Any, Any]) -> tuple[Fraction, Fraction, Fraction]:
+def support_law(mechanism: Any, answers: Sequence[Any]) -> tuple[Fraction, Fraction, Fraction]:
     """Return P(x ∈ S), P(x′ ∈ S) and P(both ∈ S) if x is answered. S is the random set of supported choices.
 
     P(x′ ∈ S, x ∉ S | x) e^ε = P(x ∈ S, x′ ∉ S | x), so the last follows from p, q and the odds. It is exactly
     pq if bits are independent, and 0 if S has one choice only, so even a small error in the odds shows.
     """
-    one, other = [mechanism.quantise(answer) for answer in answers]
-    p, q = [exact(mechanism.support_probability(one, index)) for index in (one, other)]
+    first, second = [mechanism.quantise(answer) for answer in answers]
+    p, q = [exact(mechanism.support_probability(first, index)) for index in (first, second)]
     often, seldom = mechanism.odds
     return p, q, (often * q - seldom * p) / (often - seldom)
 

@@ -111,7 +111,6 @@ def _cells_in_words(study: Study, summary: Summary) -> str:
 def audit(study: Study, question: str | None, samples: int, out: str | None) -> int:
     """Try to refute a study's stated privacy. Exit with 0 if every question passed, else with 4."""
     from ldpkit.auditing import auditing
-    from ldpkit.auditing.findings import table
     from summaries.progress import Step
 
     if study.protocol is not None:
@@ -124,7 +123,7 @@ def audit(study: Study, question: str | None, samples: int, out: str | None) -> 
     for each in auditing.audit(study, questions, samples):
         audits.append(each)
         tell(Step(f"audited {each.question}", len(audits), len(questions) + 1))
-    show(table(audits))
+    show([line for each in audits for line in each.lines()])
     if out:
         findings = [{"study_digest": study.digest, **each.to_dict()} for each in audits]
         with replacing(out, is_new=True) as file:
