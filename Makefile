@@ -13,7 +13,7 @@ NPM := $(if $(shell command -v npm),$(NPM_PACKAGES))
 # A file's tests stay in one process, so that its browser, server or fits are made once. Slow files go first.
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder -n
 
-.PHONY: demo test test-all coverage lint types schemas page release site machines bare clean
+.PHONY: demo test test-all coverage lint types schemas page release site machines bare native clean
 
 demo: $(VENV)/demo.installed
 	@# 4: all was written, and not all of it is to be trusted, as the page says: no error here.
@@ -41,6 +41,12 @@ lint: $(VENV)/test.installed
 
 types: $(VENV)/test.installed
 	$(BIN)/mypy
+
+# As root, with a Debian mirror and PyPI: wrappers for phones. Compilers (4 GB) go to
+# ~/.cache/ldpkit-native. CI does not run it.
+native: $(VENV)/test.installed
+	$(BIN)/python -m tests.native.phones.compilers
+	$(BIN)/python -m pytest -v tests/native/phones/kotlin.py
 
 schemas: $(VENV)/test.installed
 	$(BIN)/python -m schemas.json_schema

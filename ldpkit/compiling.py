@@ -44,7 +44,8 @@ def compile_study(study: Study, collector: str, language: str) -> dict[str, str]
         language: "c", "kotlin" or "swift".
 
     Returns:
-        {file name: text}: the tables in C for every language, and a file of words for Kotlin or Swift.
+        {file name: text}: the tables in C for every language, a file of words for Kotlin or Swift, and for
+        Kotlin a file in C by which it finds the tables.
 
     Raises:
         InputError: the core in C cannot answer the study; the error says what to use.
@@ -54,9 +55,10 @@ def compile_study(study: Study, collector: str, language: str) -> dict[str, str]
     name = "study_" + re.sub(r"\W", "_", study.id)
     files = {f"{name}.h": _header(study, base, name)}
     if language == "kotlin":
-        files[f"{_camel(name)}.kt"] = _app_words(study, base, f"object {_camel(name)}", KOTLIN)
+        files[f"{_camel(name)}.kt"] = _app_words(study, base, name, KOTLIN)
+        files[f"{name}_jni.c"] = JNI.format(name=name, object=_camel(name))
     if language == "swift":
-        files[f"{_camel(name)}.swift"] = _app_words(study, base, f"enum {_camel(name)}", SWIFT)
+        files[f"{_camel(name)}.swift"] = _app_words(study, base, name, SWIFT)
     return files
 
 
@@ -239,22 +241,23 @@ def _words(study: Study, name: str) -> list[str]:
     return [*lines, ""]
 
 
-def _app_words(study: Study, base: str, opening: str, members: Members) -> str:
+def _app_words(study: Study, base: str, name: str, language: Language) -> str:
     """Return the study's words in an app's language; its tables are in the header."""
-    text, listed = members.text, members.listed
-    labels = [listed.format(_joined(text, _labels(question))) for question in study.questions]
-    shown = {
+    text, listed = language.text, language.listed
+    words = {"url": _url(study, base), "opens": study.opens or "", "closes": study.closes or ""}
+    lists = {
         "about": _joined(text, describe(study)),
         "questions": _joined(text, [question.id for question in study.questions]),
         "texts": _joined(text, [question.full_text or question.id for question in study.questions]),
-        "labels": ", ".join(labels),
+        "labels": ", ".join(listed.format(_joined(text, _labels(question))) for question in study.questions),
     }
-    lines = [f"// {_comment(study.title)}. Written by `ldpkit compile`: do not change.", f"{opening} {{"]
-    lines.append(f"    {members.constant} url{members.of_text} = {text(_url(study, base))}")
-    for name, values in shown.items():
-        kind = members.of_lists if name == "labels" else members.of_list
-        lines.append(f"    {members.value} {name}{kind} = {listed.format(values)}")
-    return "\n".join([*lines, "}", ""])
+    lines = [f"// {_comment(study.title)}. Written by `ldpkit compile`: do not change."]
+    lines += [language.opening.format(_camel(name))]
+    lines += [f"    {language.constant.format(key, text(value))}" for key, value in words.items()]
+    for key, values in lists.items():
+        kind = language.of_lists if key == "labels" else language.of_list
+        lines.append(f"    {language.value.format(key, kind, listed.format(values))}")
+    return "\n".join([*lines, f"    {language.table.format(name)}", "}", ""])
 
 
 def _joined(text: Callable[[str], str], values: Iterable[str]) -> str:
@@ -303,17 +306,49 @@ def _swift_text(text: str) -> str:
     return re.sub(r"\\u([0-9a-f]{4})", r"\\u{\1}", escaped).replace("\\b", "\\u{8}").replace("\\f", "\\u{c}")
 
 
-class Members(NamedTuple):
-    """How a language writes constants: keywords, types, lists and texts."""
+class Language(NamedTuple):
+    """How a language writes an object of constants, its lists and its texts."""
 
+    opening: str
     constant: str
     value: str
-    of_text: str
     of_list: str
     of_lists: str
     listed: str
     text: Callable[[str], str]
+    table: str
 
 
-KOTLIN = Members("const val", "val", "", ": List<String>", ": List<List<String>>", "listOf({})", _kotlin_text)
-SWIFT = Members("static let", "static let", "", ": [String]", ": [[String]]", "[{}]", _swift_text)
+KOTLIN = Language(
+    opening="package ldpkit\n\nobject {} : Study {{",
+    constant="const val {} = {}",
+    value="val {}: {} = {}",
+    of_list="List<String>",
+    of_lists="List<List<String>>",
+    listed="listOf({})",
+    text=_kotlin_text,
+    table="external override fun table(): Long",
+)
+SWIFT = Language(
+    opening="enum {} {{",
+    constant="static let {} = {}",
+    value="static let {}: {} = {}",
+    of_list="[String]",
+    of_lists="[[String]]",
+    listed="[{}]",
+    text=_swift_text,
+    table="static var table: ldp_study {{ {} }}",
+)
+# By this file Kotlin finds the tables.
+JNI = """\
+/* Written by `ldpkit compile`: do not change. */
+#include <jni.h>
+
+#include "{name}.h"
+
+JNIEXPORT jlong JNICALL Java_ldpkit_{object}_table(JNIEnv *env, jobject self) {{
+    (void)env;
+    (void)self;
+    return (jlong)(intptr_t)&{name};
+}}
+"""

@@ -42,9 +42,9 @@ class Inside:
     sealed: bool = False
 
 
-def debian(folder: Path) -> Path:
+def debian(folder: Path, suite: str = SUITE) -> Path:
     """A minimal Debian in a new folder."""
-    run(["debootstrap", "--variant=minbase", SUITE, str(folder), MIRROR])
+    run(["debootstrap", "--variant=minbase", suite, str(folder), MIRROR])
     # As in images: packages start no service.
     policy = folder / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")

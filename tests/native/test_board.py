@@ -115,32 +115,43 @@ def value_in_c(value):
     return f"{{{value.kind}, {value.choice}u, {number}}}"
 
 
-def vectors_in_c():
-    """The text of a program that runs the vectors, and how many it has."""
-    lines, known, rows = [RUNNER], {}, []
+def drawn_cases():
+    """Yield (question, values, case, expected) of each case that a compiled question can have."""
+    known = {}
     for case, expected in cases():
-        skipped = case["case"].split()[0] in NOT_IN_C or case["kind"] != "draw"
-        if skipped or expected["bytes"] > LONGEST:
+        if case["case"].split()[0] in NOT_IN_C or case["kind"] != "draw" or expected["bytes"] > LONGEST:
             continue
         document = json.dumps(case["question"])
         if document not in known:
-            known[document] = Study(studies.document(case["question"])).questions[0], f"q{len(known)}"
-            question, name = known[document]
-            arrays, members = question_in_c(question, "", "")
-            own = f"question_{question.id.replace('-', '_')}_"
-            lines += [line.replace(own, f"{name}_") for line in arrays]
-            lines.append(f"static const ldp_question {name} = {{{members.replace(own, f'{name}_')}}};")
-        question, name = known[document]
-        answer = case["answer"]
-        if question.ask == "record" and not (
-            isinstance(answer, dict) and len(answer) <= len(question.fields)
-        ):
-            continue
-        values = ", ".join(map(value_in_c, Port.values_of(question, answer)))
-        random = bytes_in_c(bytes.fromhex(case["random"])[: expected["bytes"]] or b"\0")
-        payload = bytes_in_c(bytes.fromhex(expected["payload"])) if "payload" in expected else "0"
+            known[document] = Study(studies.document(case["question"])).questions[0]
+        question, answer = known[document], case["answer"]
+        is_record = isinstance(answer, dict) and len(answer) <= len(question.fields)
+        if question.ask != "record" or is_record:
+            yield question, Port.values_of(question, answer), case, expected
+
+
+def renamed_question(question, name):
+    """The definitions of a question's arrays, and its members, under a name of its own."""
+    arrays, members = question_in_c(question, "", "")
+    prefix = f"question_{question.id.replace('-', '_')}_"
+    return [line.replace(prefix, f"{name}_") for line in arrays], members.replace(prefix, f"{name}_")
+
+
+def vectors_in_c():
+    """The text of a program that runs the vectors, and how many it has."""
+    lines, names, rows = [RUNNER], {}, []
+    for question, values, case, expected in drawn_cases():
+        if question not in names:
+            names[question] = name = f"q{len(names)}"
+            arrays, members = renamed_question(question, name)
+            lines += [*arrays, f"static const ldp_question {name} = {{{members}}};"]
+        shown = ", ".join(map(value_in_c, values))
         taken = expected["bytes"]
-        rows.append(f"    {{&{name}, (const ldp_value[]){{{values}}}, {random}, {payload}, {taken}}},")
+        random = bytes_in_c(bytes.fromhex(case["random"])[:taken] or b"\0")
+        payload = bytes_in_c(bytes.fromhex(expected["payload"])) if "payload" in expected else "0"
+        rows.append(
+            f"    {{&{names[question]}, (const ldp_value[]){{{shown}}}, {random}, {payload}, {taken}}},"
+        )
     return "\n".join([*lines, "static const vector VECTORS[] = {", *rows, "};", MAIN]), len(rows)
 
 

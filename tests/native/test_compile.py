@@ -127,6 +127,7 @@ def test_norm_that_needs_more_than_64_bits_is_refused():
 def test_words_are_written_for_the_app(language, suffix):
     files = compile_study(Study(STUDIES["public"]), COLLECTOR, language)
     words = files[f"StudySurvey.{suffix}"]
+    assert ("study_survey_jni.c" in files) == (language == "kotlin")
     assert "https://study.example.org/base/v1/studies/survey/reports/" in words
     assert "student" in words
     assert ("\\$x" in words) == (language == "kotlin")

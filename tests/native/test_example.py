@@ -1,5 +1,6 @@
 """The example in C: from `ldpkit compile` to a report that a real collector stores, and deletes."""
 
+import fcntl
 import json
 import subprocess
 import urllib.request
@@ -29,10 +30,19 @@ def program(tmp_path_factory):
         "https://collector.example",
     ]
     assert main([*command, "--out", str(folder)]) == 0
-    flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wno-unused-variable", "-Werror"]
-    sources = [*map(str, sorted(CORE.glob("*.c"))), str(EXAMPLE / "sleep.c")]
-    include = ["-I", str(CORE), "-I", str(folder)]
-    subprocess.run(["cc", *flags, *include, "-o", str(folder / "sleep"), *sources], check=True)
+    flags = [
+        "-std=c99",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Wconversion",
+        "-pedantic",
+        "-Wno-unused-variable",
+        "-Werror",
+    ]
+    sources = [*sorted(CORE.glob("*.c")), CORE / "posix" / "device.c", EXAMPLE / "sleep.c"]
+    include = [f"-I{path}" for path in (CORE, CORE / "posix", folder)]
+    subprocess.run(["cc", *flags, *include, "-o", folder / "sleep", *sources], check=True)
     return folder / "sleep"
 
 
@@ -47,13 +57,31 @@ def sent(url, words, body):
         return json.load(response)
 
 
-@pytest.mark.slow
-def test_collector_accepts_and_deletes_a_report_of_the_example(program, tmp_path):
-    def call(*words):
+@pytest.fixture
+def call(program, tmp_path):
+    """Run the example in an empty folder. Return its status and what it prints."""
+
+    def run(*words):
         command = [program, "journal", *words]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 
+    return run
+
+
+@pytest.mark.attack(4)
+@pytest.mark.slow
+def test_second_process_cannot_use_the_journal(call, tmp_path):
+    (tmp_path / "journal").touch(0o600)
+    with (tmp_path / "journal").open() as journal:
+        fcntl.flock(journal, fcntl.LOCK_EX)
+        assert call("answer", "7.5", "yes")[0] == 2
+    assert (tmp_path / "journal").stat().st_size == 0
+    assert call("answer", "7.5", "yes")[0] == 0
+
+
+@pytest.mark.slow
+def test_collector_accepts_and_deletes_a_report_of_the_example(call, tmp_path):
     collector = Server(tmp_path)
     try:
         study = json.loads((EXAMPLE / "study.json").read_text())
