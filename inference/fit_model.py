@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from inference.models.base import Fit, Model
 from inference.models.plain_means import Clipped
 from inference.pointwise import log_likelihood
-from inference.predicting import predict
+from inference.predictive import Predictive, predict
 from inference.results.diagnostics import diagnose, is_fixed, listed
 from inference.results.intervals import REFUSED
 from inference.results.posterior import CLIPPED_MEAN, MEAN, Posterior
-from inference.results.predictive import Predictive, Unchecked
 from inference.results.prior_notes import WIDER, disagreements, informativeness, leaning_notes
 from inference.results.verdict import CARE, CONVERGENCE, FIT, INFORMATIVENESS, NOTE, Finding, findings
 from inference.samplers import CHAINS, OTHER_REMEDY, SAMPLERS
@@ -42,7 +41,7 @@ def fit_model(
     draws: int = KEPT,
     chains: int = CHAINS,
     sampler: Callable[[int], tuple[str, Sampled]] | None = None,
-    predictive: Callable[[Model, Fit], Predictive | Unchecked | None] = predict,
+    predictive: Callable[[Model, Fit], Predictive | None] = predict,
     more: Iterable[Finding] = (),
     remedy: str = WIDER,
     **about: Any,
@@ -109,7 +108,7 @@ def fit_model(
         remedy=remedy,
         compared=model.compared and (model.compared(fit.sites), model.compared(fit.prior_sites)),
         log_likelihood=partial(log_likelihood, model, fit.sites),
-        predictive=expected if isinstance(expected, Predictive) else None,
+        predictive=expected,
         **derived,
         **about,
     )

@@ -14,7 +14,6 @@ from numpyro import handlers
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
 from inference.analyses.effects import quantities_of, sets_levels
-from inference.analyses.noise_bounds import impossible
 from inference.analyses.parameter_names import INTERCEPT, united
 from inference.analyses.peaks import Peak, peak_of, unidentified, without_bound
 from inference.analyses.population import (
@@ -113,7 +112,6 @@ def analyse_table(
         checks=(
             partial(_learnt_alone, analysis, peak_of(analysis, model, with_prior=False)),
             partial(_far_beyond, analysis),
-            lambda _fit: impossible(analysis.privates, analysis.cells),
         ),
         derived=partial(_derived, analysis, people, over, seed_of(seed, formula, model.data)),
     )

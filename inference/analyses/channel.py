@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -116,24 +115,6 @@ class Channel:
             for path, leaf in zip(self.paths, leaves, strict=True)
         ]
         return sum(terms[1:], start=terms[0])
-
-    def corners(self, part: int) -> Values:
-        """Return rows (…, kinds): the expected shares of kinds are in their hull, at all weights and answers.
-
-        It is exact, as the shares are linear in the weights of each mixture.
-        """
-        leaves = self.chances[:, part]
-        names = {
-            name for path, leaf in zip(self.paths, leaves, strict=True) if leaf.any() for name, _ in path
-        }
-        each = [self.weights[name] for name in sorted(names)]
-        found = []
-        for branches in product(*(np.eye(one.branches) for one in each)):
-            sites = dict.fromkeys((site for one in self.weights.values() for site in one.sites), 0.0)
-            for one, branch in zip(each, branches, strict=True):
-                sites |= dict(zip(one.sites, branch, strict=False))
-            found.append(self.mixed(leaves, sites))
-        return np.concatenate(found)
 
     def reordered(self, order: Sequence[int]) -> Channel:
         """Return the channel with its answers in this order, and a set's kinds with them."""

@@ -1,68 +1,134 @@
-"""Check that reports look as the fitted law predicts: their frequencies, overall and within columns."""
+"""Check that the reports in a formula's columns are as frequent as its fit expects, by level of each column.
+
+The outcome's reports are compared with what the fit expects by public columns, and each private predictor's
+reports with what it expects by everything else, including the outcome. If the outcome's law is wrong, the fit
+may take the outcome as evidence on the predictor's answers. It then expects associations with other columns
+that the reports do not show. Reports that no answers can give are farther off than any fit can come.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import product
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import pandas as pd
+from jax import Array
+from numpyro import handlers
 
-from inference.analyses.cells import cuts_of
+from inference.analyses.cells import Cells, cuts_of
 from inference.analyses.channel import Channel
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.subgroups import MOST_GROUPS, Mask, groups_of
-from inference.analyses.table import Codes, Values
-from inference.analyses.trends import against_columns
-from inference.analyses.whole_reports import Truths
+from inference.analyses.subgroups import MOST_GROUPS, MOST_LEVELS, Mask, groups_of, levels_or_bands
+from inference.analyses.table import Codes, Private, Values
+from inference.compiling import compiled
 from inference.models.base import Draws as Sites
-from inference.predicting import SIMULATED, some_draws
-from inference.results.predictive import Predictive, Unchecked
+from inference.predictive import LEAST_VARIANCE, SIMULATED, Predictive, p_values, some_draws
+from inference.results.verdict import CARE, FALSE_ALARM, FIT, Finding
 
-# Kinds expected less than once are not judged, unless at least MANY reports of the kind arrived.
-RARE, MANY = 1.0, 10.0
-# The most kinds of reports of two columns together. With more, each column is checked alone.
-MOST_KINDS = 64
-AT_ONCE, MOST_AT_ONCE = 2_000_000, 20_000_000
+# Numbers in memory at a time, and in all draws of all cells.
+AT_ONCE, MOST_AT_ONCE = 2_000_000, 10_000_000
 # For a private number: values in memory for each law, and its cost relative to a law of choices.
 HELD, LONGER = 60, {"laplace": 4, "gaussian": 40}
+# The most levels of words in which reports are compared.
+MOST_WORDS = 60
+# Used instead of a column's name: groups by the expected frequency of the kind.
+EXPECTED = ""
+NOT_THE_NOISE = "people did not follow the noise"
 FEW = "the law itself was not checked: there are too few reports"
 
 
 def checked(
     analysis: Assembled, prior: Sites | None, posterior: Sites, seed: int, by: str | None = None
-) -> Predictive | Unchecked:
-    """Return shares of reports, simulated and observed; Unchecked if reports are too few.
+) -> Predictive:
+    """Compare reports with what a fit expects of them; the page shows the outcome's by groups of people.
 
-    A private outcome is checked by its reports, and a private number by parts of its reports' range. A public
-    choice is checked by its choices, and a public number by its distance from what the fit expects by public
-    columns. Each private predictor is checked with the outcome, and its reports along each other column.
-    prior: {site: (draws, …)}, None under flat priors, which expect anything. posterior: {site: (chains,
-    draws, …)}. by: a column to group by first.
+    A private number is checked by parts of its reports' range, and a public number by its distance from what
+    the fit expects by public columns. prior: {site: (draws, …)}, None under flat priors, which expect
+    anything. posterior: {site: (chains, draws, …)}. by: a column to group by first.
     """
-    random = np.random.default_rng(seed)
-    sites = _one_chain(posterior, 2)
+    random, cells = np.random.default_rng(seed), analysis.cells
+    sites = _single_chain(posterior, 2)
     is_public = analysis.response is None and not analysis.outcome.answers
-    middles = _middles(analysis, sites) if is_public else np.zeros(len(analysis.cells.frame))
-    pairs = _pairs(analysis, middles)
-    found = [_compared(analysis, *pair, sites, random, by) for pair in pairs]
-    against = tuple(against_columns(analysis, sites, middles))
-    kept = np.concatenate([one.kept for one in found])
-    if not kept.any():
-        return Unchecked(FEW, against)
-    after, observed = _together(found, kept)
-    people = _people(found)
-    if prior is None or is_public:
-        # The default prior of a public number is scaled to the number itself.
-        return Predictive(random.random(after.shape), after, observed, people=people, against=against)
-    found = [_compared(analysis, *pair, _one_chain(prior, 1), random, by) for pair in pairs]
-    before, _ = _together(found, kept)
-    return Predictive(before, after, observed, people=people, against=against)
+    middles = _middles(analysis, sites) if is_public else np.zeros(len(cells.frame))
+    # 1. Count the outcome's reports, in some cells if there are very many.
+    outcome = _outcome(analysis, middles)
+    reports, combinations = outcome.reports, len(analysis.law.matrix.combinations)
+    most = MOST_AT_ONCE // (SIMULATED * combinations * reports.shows.shape[1] * outcome.longer)
+    some = np.arange(len(cells.frame))
+    if len(some) > max(1, most):
+        some = np.sort(np.random.default_rng(0).choice(some, max(1, most), replace=False))
+    frame = cells.frame.iloc[some].reset_index(drop=True)
+    people, came = reports.in_cells(cells, some)
+    # 2. Compare them with what the fit expects.
+    drawn = np.stack(list(_expected(analysis, outcome, some, sites)))
+    columns = {name: np.tile(own, reports.parts) for name, own in _levels(frame, people).items()}
+    name, why = analysis.formula.outcome, "its law is another"
+    subject = f"values of {name}" if analysis.response is None else f"reports of {name}"
+    why += "" if analysis.response is None else f", or {NOT_THE_NOISE}"
+    chances = drawn.mean(axis=0)
+    against = list(_misfits(subject, why, people, came, chances, columns))
+    if float(people @ (chances * (1 - chances)).max(axis=1)) < LEAST_VARIANCE:
+        against.append(Finding(FIT, FEW, CARE))
+    against += _against_predictors(analysis, sites, middles)
+    # 3. Simulate as many reports, added up in groups of people.
+    of_cells = people.reshape(reports.parts, -1).sum(axis=0)
+    named = list(groups_of(frame, of_cells, by, MOST_GROUPS // came.shape[1]))
+    groups = np.tile(np.stack([mask for _, mask in named]), reports.parts).astype(np.float64)
+    whole = np.maximum(groups @ people, 1)[:, None]
+
+    def simulated(every: Values) -> Values:
+        counts = random.binomial(people.astype(np.int64)[:, None], np.clip(np.nan_to_num(every), 0, 1))
+        return np.asarray((groups @ counts / whole).reshape(len(every), -1))
+
+    # The default prior of a public number is scaled to the number itself.
+    before = None
+    if prior is not None and not is_public:
+        before = simulated(np.stack(list(_expected(analysis, outcome, some, _single_chain(prior, 1)))))
+    names = {place * came.shape[1]: name for place, (name, _) in enumerate(named)}
+    return Predictive(before, simulated(drawn), (groups @ came / whole).ravel(), tuple(against), names)
 
 
-def _one_chain(sites: Sites, axes: int) -> dict[str, Values]:
+def impossible(private: Private, cells: Cells, law: Values) -> Iterator[Finding]:
+    """Yield a finding if a private column's reports differ from a fitted law (cells, answers) in any cell."""
+    reports, channel = _behind(private.choices, cells.reports[private.name]), private.choices
+    some = np.arange(len(cells.frame))
+    people, came = reports.in_cells(cells, some)
+    chances = (law @ channel.chances[0])[..., : came.shape[1]].reshape(came.shape)
+    columns = {name: np.tile(own, reports.parts) for name, own in _levels(cells.frame, people).items()}
+    yield from _misfits(f"reports of {private.name}", NOT_THE_NOISE, people, came, chances, columns)
+
+
+def _misfits(
+    subject: str, why: str, people: Values, came: Values, chances: Values, columns: Mapping[str, Codes]
+) -> Iterator[Finding]:
+    """Yield a finding if a column's reports by kind, (rows, kinds), are not as frequent as expected."""
+    found: list[tuple[float, str]] = []
+    for kind, expected in zip(came.T, chances.T, strict=True):
+        bands = {EXPECTED: levels_or_bands(pd.Series(expected), people, MOST_LEVELS)}
+        found += p_values(people, kind, expected, {**columns, **bands})
+    worst, column = min(found, default=(1.0, EXPECTED))
+    if found and len(found) * worst < FALSE_ALARM:
+        where = (
+            f"do not go with {column} as the fit expects" if column else "are not where the fit expects them"
+        )
+        yield Finding(FIT, f"{subject} {where}: {why}")
+
+
+def _levels(frame: pd.DataFrame, people: Values) -> dict[str, Codes]:
+    """Return {column: each row's level or band}. people: (rows,) or, part after part, (parts × rows,)."""
+    weights = people.reshape(-1, len(frame)).sum(axis=0)
+    found = {}
+    for name in frame.columns:
+        most = MOST_LEVELS if pd.api.types.is_numeric_dtype(frame[name]) else MOST_WORDS
+        found[str(name)] = levels_or_bands(frame[name].reset_index(drop=True), weights, most)
+    return found
+
+
+def _single_chain(sites: Sites, axes: int) -> dict[str, Values]:
     """Return some draws as one chain: {site: (1, draws, …)}."""
     return {name: values[None] for name, values in some_draws(sites, axes).items()}
 
@@ -75,45 +141,56 @@ def _middles(analysis: Assembled, sites: Sites) -> Values:
     return np.clip(np.nan_to_num(expected), analysis.values.min(), analysis.values.max())
 
 
-class _Side(NamedTuple):
-    """One column's kinds of reports.
+class _Reports(NamedTuple):
+    """One column's reports by kind; of exclusive kinds, the last follows from the others and is left out.
 
-    said: (patterns,) whether there is a report. part: (patterns,) its part of the design. shows: (patterns,
-    kinds) whether it is of that kind. exclusive: (parts,) whether each report is of one kind alone. chances:
-    {site: value} of one draw -> P(kind | answer), (parts, answers, kinds).
+    said: (patterns,) whether there is a report. part: (patterns,) its part of the design, of so many parts.
+    shows: (patterns, kinds) whether it is of that kind. chances: {site: value} of one draw -> P(kind |
+    answer), (parts, answers, kinds).
     """
 
     said: Mask
     part: Codes
+    parts: int
     shows: Values
-    exclusive: Mask
     chances: Callable[[Mapping[str, Values]], Values]
 
+    def in_cells(self, cells: Cells, some: Codes) -> tuple[Values, Values]:
+        """Return people (parts × cells,) and their reports of each kind (parts × cells, kinds)."""
+        where = np.full(len(cells.frame), -1)
+        where[some] = np.arange(len(some))
+        used = self.said & (where[cells.cell] >= 0)
+        row, counts = (self.part * len(some) + where[cells.cell])[used], cells.counts[used].astype(np.float64)
+        rows = self.parts * len(some)
+        came = [np.bincount(row, counts * kind, rows) for kind in self.shows[used].T]
+        return np.bincount(row, counts, rows).astype(np.float64), np.stack(came, axis=1)
 
-def _seen(kinds: Codes, count: int, answers: Values) -> _Side:
-    """Return the side of a column that is observed directly. answers: (answers, kinds), 0 or 1."""
-    said, part = np.ones(len(kinds), bool), np.zeros(len(kinds), np.int64)
-    return _Side(said, part, np.eye(count)[kinds], np.ones(1, bool), lambda _sites: answers[None])
+
+def _seen(kinds: Codes, count: int) -> _Reports:
+    """Return a column that is observed directly: of each answer one kind."""
+    alone, eye = np.zeros(len(kinds), np.int64), np.eye(count)[:, : count - 1]
+    return _Reports(np.ones(len(kinds), bool), alone, 1, eye[kinds], lambda _sites: eye[None])
 
 
-def _behind(channel: Channel, codes: Codes, answers: Sequence[int] | slice) -> _Side:
-    """Return the side of a private column with these reports. answers: in the order of the law."""
+def _behind(channel: Channel, codes: Codes) -> _Reports:
+    """Return a private column with these reports."""
+    kinds = channel.shows.shape[1] - channel.exact
 
     def chances(sites: Mapping[str, Values]) -> Values:
-        return np.asarray(channel.mixed(channel.chances, sites))[:, answers]
+        return np.asarray(channel.mixed(channel.chances, sites))[..., :kinds]
 
-    shows = channel.shows[codes].astype(np.float64)
-    return _Side(codes >= 0, channel.part[codes], shows, channel.exclusive, chances)
+    shows = channel.shows[codes, :kinds].astype(np.float64)
+    return _Reports(codes >= 0, channel.part[codes], len(channel.exclusive), shows, chances)
 
 
 class _Outcome(NamedTuple):
-    """The outcome's kinds, and the law of what decides them: its answers, or the kinds themselves.
+    """The outcome's reports, and the law of what decides them: its answers, or the kinds themselves.
 
     law: (prediction, linear predictors, cells) -> (draws, cells, combinations, answers). longer, held: its
     cost and memory relative to a law of choices.
     """
 
-    side: _Side
+    reports: _Reports
     law: Callable[[Predicted, Values, Codes], Values]
     longer: int = 1
     held: int = 1
@@ -121,23 +198,22 @@ class _Outcome(NamedTuple):
 
 def _outcome(analysis: Assembled, middles: Values) -> _Outcome:
     """Return the outcome. middles: (cells,) that are subtracted from a public number."""
-    cells, response, values = analysis.cells, analysis.response, analysis.values
+    cells, response, values, law = analysis.cells, analysis.response, analysis.values, analysis.outcome.law
     if response is not None and response.number is None:
-        side = _behind(response.choices, cells.reports[response.name], slice(None))
-        return _Outcome(side, lambda predicted, eta, _cells: predicted.expected(eta))
+        reports = _behind(response.choices, cells.reports[response.name])
+        return _Outcome(reports, lambda predicted, eta, _cells: predicted.expected(eta))
     if response is not None and response.number is not None:
-        channel, law = response.number, analysis.outcome.law
-        reports = channel.reports[cells.reports[response.name]]
-        cuts = cuts_of(reports, cells.counts)
+        channel = response.number
+        numbers = channel.reports[cells.reports[response.name]]
+        cuts = cuts_of(numbers, cells.counts)
         parts = jax.jit(lambda eta, own: channel.shares(law.at(eta[..., 0], own), cuts))
-        side = _seen(np.searchsorted(cuts, reports), len(cuts) + 1, np.eye(len(cuts) + 1))
+        reports = _seen(np.searchsorted(cuts, numbers), len(cuts) + 1)
         longer = LONGER[channel.noise]
-        return _Outcome(side, lambda predicted, eta, _cells: predicted.reported(eta, parts), longer, HELD)
+        return _Outcome(reports, lambda predicted, eta, _cells: predicted.reported(eta, parts), longer, HELD)
     assert values is not None
     if analysis.outcome.answers:
-        count = len(analysis.outcome.answers)
-        side = _seen(values.astype(int), count, np.eye(count))
-        return _Outcome(side, lambda predicted, eta, _cells: predicted.expected(eta))
+        reports = _seen(values.astype(int), len(analysis.outcome.answers))
+        return _Outcome(reports, lambda predicted, eta, _cells: predicted.expected(eta))
     away = values - middles[cells.cell]
     cuts = cuts_of(away, cells.counts)
 
@@ -146,104 +222,79 @@ def _outcome(analysis: Assembled, middles: Values) -> _Outcome:
         ends = np.zeros((*below.shape[:-1], 1))
         return np.diff(np.concatenate([ends, below, ends + 1], axis=-1), axis=-1)
 
-    return _Outcome(_seen(np.searchsorted(cuts, away), len(cuts) + 1, np.eye(len(cuts) + 1)), parts_of)
+    return _Outcome(_seen(np.searchsorted(cuts, away), len(cuts) + 1), parts_of)
 
 
-def _pairs(analysis: Assembled, middles: Values) -> list[tuple[_Outcome, _Side]]:
-    """Return the outcome paired with each private predictor, or each alone if the pair cannot be counted."""
-    cells, combinations = analysis.cells, analysis.law.matrix.combinations
-    outcome, nothing = _outcome(analysis, middles), np.zeros(len(cells.cell), np.int64)
-    no_outcome = _Outcome(
-        _seen(nothing, 1, np.ones((1, 1))), lambda _predicted, eta, _cells: np.ones((*eta.shape[:3], 1))
-    )
-    pairs, joint = [], False
-    for place, predictor in enumerate(analysis.predictors):
-        answers = [predictor.answers.index(one[place]) for one in combinations]
-        side = _behind(predictor.choices, cells.reports[predictor.name], answers)
-        fits = outcome.side.shows.shape[1] * side.shows.shape[1] <= MOST_KINDS
-        pairs.append((outcome if fits else no_outcome, side))
-        joint = joint or fits
-    return pairs if joint else [(outcome, _seen(nothing, 1, np.ones((len(combinations), 1)))), *pairs]
+def _expected(
+    analysis: Assembled, outcome: _Outcome, some: Codes, sites: Mapping[str, Values]
+) -> Iterator[Values]:
+    """Yield each draw's chances of the outcome's kinds, (parts × cells, kinds).
 
-
-class _Comparison(NamedTuple):
-    """Hold the simulated and observed shares of a pair's kinds in groups of people.
-
-    simulated: (draws, groups × kinds). kept: the entries that can be judged. groups: their names.
+    sites: {site: (1, draws, …)}.
     """
-
-    simulated: Values
-    observed: Values
-    kept: Mask
-    groups: list[str]
-
-
-def _compared(
-    analysis: Assembled,
-    outcome: _Outcome,
-    second: _Side,
-    sites: dict[str, Values],
-    random: np.random.Generator,
-    by: str | None,
-) -> _Comparison:
-    """Compare the joint kinds of an outcome and a predictor. sites: {site: (1, draws, …)}."""
-    cells, first, combinations = analysis.cells, outcome.side, len(analysis.law.matrix.combinations)
-    kinds = first.shows.shape[1] * second.shows.shape[1]
-    exclusive = bool(first.exclusive.all() and second.exclusive.all())
-    # 1. Take some cells if there are very many.
-    most = max(1, MOST_AT_ONCE // (SIMULATED * combinations * kinds * outcome.longer))
-    some = np.arange(len(cells.frame))
-    if len(some) > most:
-        some = np.sort(np.random.default_rng(0).choice(some, most, replace=False))
-    where = np.full(len(cells.frame), -1)
-    where[some] = np.arange(len(some))
-    frame = cells.frame.iloc[some].reset_index(drop=True)
-    # 2. Count people by parts of the designs and by cell, and reports by cell and by kind.
-    said = first.said & second.said & (where[cells.cell] >= 0)
-    cell, counts = where[cells.cell[said]], cells.counts[said].astype(np.float64)
-    parts = len(first.exclusive) * len(second.exclusive)
-    part = (first.part * len(second.exclusive) + second.part)[said]
-    sizes = np.bincount(part * len(some) + cell, counts, parts * len(some)).reshape(parts, len(some))
-    shown = product(first.shows.T, second.shows.T)
-    came = np.stack([np.bincount(cell, counts * (a * b)[said], len(some)) for a, b in shown], axis=1)
-    # 3. Add them up in groups of people, which share simulated reports.
-    of_cells = sizes.sum(axis=0)
-    named = list(groups_of(frame, of_cells, by, MOST_GROUPS // max(kinds - exclusive, 1)))
-    groups = np.stack([mask for _, mask in named]).astype(np.float64)
-    people = groups @ of_cells
-    observed = (groups @ came / np.maximum(people, 1)[:, None]).ravel()
-    # 4. Simulate the reports of as many people at each draw.
-    answers = max(len(analysis.outcome.answers), 1) * combinations * outcome.held
-    step, simulated = max(1, AT_ONCE // (len(frame) * answers)), []
+    frame = analysis.cells.frame.iloc[some].reset_index(drop=True)
+    answers = max(len(analysis.outcome.answers), 1) * len(analysis.law.matrix.combinations) * outcome.held
+    step = max(1, AT_ONCE // (len(frame) * answers))
     for start in range(0, SIMULATED, step):
-        predicted = Predicted(analysis, {name: one[:, start : start + step] for name, one in sites.items()})
+        part = {name: values[:, start : start + step] for name, values in sites.items()}
+        predicted = Predicted(analysis, part)
         shares, eta = predicted.laws(frame)
-        for place, law in enumerate(outcome.law(predicted, eta, some)):
-            at = {name: values[0, start + place] for name, values in sites.items()}
-            truths = Truths(shares[place], law, first.chances(at), second.chances(at))
-            reports = truths.reports(sizes.astype(np.int64), first.exclusive, second.exclusive, random)
-            simulated.append((groups @ reports / np.maximum(people, 1)[:, None]).ravel())
-    # 5. Judge the entries with enough reports. Of exclusive kinds, the last follows from the others.
-    expected = np.mean(simulated, axis=0) * np.repeat(people, kinds)
-    kept = (expected >= RARE) | (observed * np.repeat(people, kinds) >= MANY)
-    if exclusive:
-        kept[kinds - 1 :: kinds] = False
-    return _Comparison(np.stack(simulated), observed, kept, [name for name, _ in named])
+        laws = np.einsum("dck,dcka->dca", shares, outcome.law(predicted, eta, some))
+        for place, law in enumerate(laws):
+            chances = outcome.reports.chances({name: values[0, place] for name, values in part.items()})
+            yield (law @ chances).reshape(-1, chances.shape[2])
 
 
-def _together(found: list[_Comparison], kept: Mask) -> tuple[Values, Values]:
-    """Return what was simulated, and what was observed, for all pairs."""
-    simulated = np.concatenate([one.simulated for one in found], axis=-1)
-    return simulated[:, kept], np.concatenate([one.observed for one in found])[kept]
+def _against_predictors(
+    analysis: Assembled, sites: Mapping[str, Values], middles: Values
+) -> Iterator[Finding]:
+    """Yield findings if a private predictor's reports are not as the fit expects given everything else."""
+    cells, response, outcome = analysis.cells, analysis.response, analysis.formula.outcome
+    if not analysis.predictors:
+        return
+    if response is None:
+        assert analysis.values is not None
+        values: Any = analysis.values - middles[cells.cell]
+    else:
+        codes, number = cells.reports[response.name], response.number
+        values = number.reports[codes] if number is not None else list(map(str, codes))
+    columns = _levels(
+        cells.frame.iloc[cells.cell].assign(**{outcome: values}), cells.counts.astype(np.float64)
+    )
+    for predictor in analysis.predictors:
+        reports = _behind(predictor.choices, cells.reports[predictor.name])
+        people = cells.counts[reports.said].astype(np.float64)
+        came, chances = people[:, None] * reports.shows, _chances(analysis, predictor, sites)
+        levels = {name: own[reports.said] for name, own in columns.items()}
+        why = f"it may use {outcome} as evidence on {predictor.name}, whose coefficient is then an artefact"
+        came, chances = came[reports.said], chances[reports.said, : came.shape[1]]
+        yield from _misfits(f"reports of {predictor.name}", why, people, came, chances, levels)
 
 
-def _people(found: list[_Comparison]) -> dict[int, str]:
-    """Return {the first kept entry of a group: the group's name}."""
-    people: dict[int, str] = {}
-    place = 0
-    for one in found:
-        for name, kept in zip(one.groups, np.split(one.kept, len(one.groups)), strict=True):
-            if kept.any():
-                people[place] = name
-            place += int(kept.sum())
-    return people
+def _chances(analysis: Assembled, private: Private, sites: Mapping[str, Values]) -> Values:
+    """Return (patterns, kinds): each kind's probability, given everything but the predictor's own report.
+
+    This is the probability of the pattern with that kind as its report, divided by its probability without a
+    report.
+    """
+    channel, leaves = private.choices, f"leaves_{analysis.privates.index(private)}"
+    parts = channel.part[analysis.cells.reports[private.name]]
+    with jax.enable_x64(True):
+        data = {name: jnp.asarray(values) for name, values in analysis.data().items()}
+        draws = {name: jnp.asarray(values[0]) for name, values in sites.items()}
+
+        @compiled
+        def mean(draws: dict[str, Array], shown: dict[str, Array], silent: dict[str, Array]) -> Array:
+            def at(own: dict[str, Array]) -> Array:
+                with handlers.seed(rng_seed=0), handlers.substitute(data=own):
+                    drawn = analysis.drawn(shown)
+                return jnp.exp(analysis.each(shown, *drawn) - analysis.each(silent, *drawn))
+
+            return jax.lax.map(at, draws).mean(axis=0)
+
+        silent = {**data, leaves: jnp.broadcast_to(channel.silent[:, None], data[leaves].shape)}
+        kinds = [
+            {**data, leaves: jnp.asarray(channel.chances[..., kind][:, parts])}
+            for kind in range(channel.shows.shape[1])
+        ]
+        return np.stack([np.asarray(mean(draws, kind, silent)) for kind in kinds], axis=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations, product
 from typing import Any
@@ -14,9 +14,9 @@ import numpyro
 from jax import Array
 
 from inference.analyses.cells import Cells, cells_of, joint_vectors
+from inference.analyses.checking import impossible
 from inference.analyses.formula import known_column
 from inference.analyses.joint_law import STATED, JointEffects, JointLaw, log_odds, one_sided, pair_of
-from inference.analyses.noise_bounds import impossible
 from inference.analyses.parameter_names import Parameter, named, united
 from inference.analyses.result import AnalysisPosterior, Draws
 from inference.analyses.table import Codes, Private, Table, Values
@@ -85,7 +85,7 @@ def cross_table(
         draws=draws,
         chains=chains,
         predictive=lambda _model, _fit: None,
-        more=(*impossible(columns, cells), *table.doubts),
+        more=table.doubts,
         remedy=NO_OTHER_PRIOR,
         question="-".join(names),
         model="joint table",
@@ -141,6 +141,12 @@ def joint_model(
         # All quoted measures of dependence follow from the log odds ratios.
         return log_odds(columns, among, law.shares(sites))
 
+    def impossible_of(fit: Fit) -> Iterator[Finding]:
+        joint = law.shares(fit.sites).mean(axis=(0, 1))[codes].reshape(len(codes), *law.sizes)
+        for place, one in enumerate(columns):
+            others = tuple(1 + other for other in range(len(columns)) if other != place)
+            yield from impossible(one, cells, joint.sum(axis=others))
+
     def derived(sites: Sites) -> dict[str, Any]:
         quantities = _dependence(columns, among, law.shares(sites))
         return {"quantities": tuple(united(*({one.name: one} for one in quantities)).values())}
@@ -151,7 +157,7 @@ def joint_model(
         {"effects": np.zeros((len(levels), law.basis.shape[1]))},
         parameters,
         (*table.notes, cells.form, NO_LAW, *missing),
-        (partial(_one_sided, compared),),
+        (partial(_one_sided, compared), impossible_of),
         derived,
         compared=compared,
     )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from inference.models.holder_regression import rows_of
-from inference.results.predictive import FALSE_ALARM
+from inference.results.verdict import FALSE_ALARM
 from inference.tail_probabilities import squares_beyond
 from inference.units import RecordUnits
 from schemas import Question

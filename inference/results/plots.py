@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -39,8 +39,10 @@ from inference.results.plot_parameters import (
     wrapped,
 )
 from inference.results.posterior import Posterior
-from inference.results.predictive import Predictive
 from ldp_client.words.text import visible
+
+if TYPE_CHECKING:
+    from inference.predictive import Predictive
 
 INTERVAL = (0.05, 0.95)
 # Heights in points: a legend; a row of intervals with ticks and without; a line of a label.
@@ -215,15 +217,15 @@ def predictive_plot(found: Predictive) -> Figure:
     people = [visible(textwrap.shorten(name, LABEL_WIDTH, placeholder="…")) for name in found.people.values()]
     # A rotated name of that size is about this long.
     figure = sized(224 + 3.8 * max(map(len, people), default=1))
-    panels = [
-        ("before the reports", found.prior, found.observed_before, PRIOR),
-        ("after the fit", found.posterior, found.observed, PRIVATE),
-    ]
-    upper, lower = figure.subplots(2, 1)
-    for axes, (label, simulated, observed, colour) in zip((upper, lower), panels, strict=True):
-        _predicted(axes, simulated, observed, colour)
+    panels = [("after the fit", found.posterior, PRIVATE)]
+    if found.prior is not None:
+        panels.insert(0, ("before the reports", found.prior, PRIOR))
+    every = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+    for axes, (label, simulated, colour) in zip(every, panels, strict=True):
+        _predicted(axes, simulated, found.observed, colour)
         axes.set_title(f"expected {label} (90 %, bars) and observed (dots)", pad=3)
         axes.tick_params(labelbottom=False)
+    lower = every[-1]
     if people:
         lower.tick_params(labelbottom=True)
         lower.set_xticks(list(found.people), people, rotation=90)

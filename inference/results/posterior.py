@@ -15,7 +15,6 @@ from inference.results.answer_law import AnswerLaw, Implied
 from inference.results.diagnostics import Diagnostics, is_fixed, listed
 from inference.results.identified import IdentifiedSets
 from inference.results.intervals import AT_MOST, REFUSED, USUAL, Interval, in_words, interval_of
-from inference.results.predictive import Predictive
 from inference.results.printed import frame_of, html_of, text_of
 from inference.results.prior_notes import in_logs
 from inference.results.quantity import QUANTILES, Quantity
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from xarray import DataTree
+
+    from inference.predictive import Predictive
 
 
 # Each model's parameter names for shares of people.
@@ -382,15 +383,10 @@ class Posterior:
         if self.diverging is not None:
             found["sample_stats"] = {"diverging": self.diverging}
         if self.predictive is not None:
-            other = self.predictive.before
-            # If the prior is compared with another summary, that summary needs a separate name.
-            name = "reports" if other is None else "reports_before"
-            found["prior_predictive"] = {name: self.predictive.prior[None]}
+            if self.predictive.prior is not None:
+                found["prior_predictive"] = {"reports": self.predictive.prior[None]}
             found["posterior_predictive"] = {"reports": self.predictive.posterior[None]}
-            found["observed_data"] = {
-                name: self.predictive.observed_before,
-                "reports": self.predictive.observed,
-            }
+            found["observed_data"] = {"reports": self.predictive.observed}
         return found
 
     def to_document(self) -> dict[str, Any]:

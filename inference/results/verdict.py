@@ -16,6 +16,8 @@ _WORST_FIRST = (NOT_USABLE, CARE, USABLE)
 # model's posterior does not matter. A note changes no word.
 CONVERGENCE, FIT, INFORMATIVENESS = PARTS = ("convergence", "fit", "informativeness")
 NOTE = "note"
+# The largest probability that a check speaks against a right model.
+FALSE_ALARM = 1e-3
 
 
 @dataclass(frozen=True)

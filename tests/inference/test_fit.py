@@ -6,9 +6,9 @@ import pytest
 
 from inference import fit, summarize
 from inference.fit_model import NO_REPORTS, posterior_of
+from inference.predictive import MISFIT, Predictive, is_far
 from inference.results.diagnostics import diagnose, mixing
-from inference.results.predictive import Predictive
-from inference.results.verdict import NOT_USABLE, USABLE
+from inference.results.verdict import FIT, NOT_USABLE, USABLE, Finding
 from inference.sampling import Sampled
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
@@ -44,12 +44,16 @@ def test_bad_draws_are_not_ok_and_say_why(draws, diverging, reason):
 def test_predictive_check_reports_surprise_and_misfit():
     random = np.random.default_rng(1)
     simulated = random.normal(0.5, 0.01, (60, 10))
-    fits = Predictive(simulated, simulated, np.full(10, 0.5))
-    surprising = Predictive(simulated, simulated, np.full(10, 0.9))
-    assert "the prior allows the reports" in fits.in_words()
-    assert "no misfit shows" in fits.in_words()
-    assert "surprise the prior" in surprising.in_words()
-    assert "does not fit" in surprising.in_words()
+    for share, far, words in (
+        (0.5, False, "the prior allows"),
+        (0.9, True, "the reports surprise the prior"),
+    ):
+        observed = np.full(10, share)
+        assert is_far(simulated, observed) == far
+        against = (Finding(FIT, MISFIT),) if far else ()
+        said = Predictive(simulated, simulated, observed, against).in_words()
+        assert words in said
+        assert ("the model does not fit" in said) == far
 
 
 def test_parameters_that_the_sampler_did_not_measure_are_measured():

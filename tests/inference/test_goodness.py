@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.results.predictive import FALSE_ALARM, p_value
+from inference.predictive import Histogram
+from inference.results.verdict import FALSE_ALARM
 
 EDGES = np.linspace(0, 1, 129)
 ANSWERS = np.linspace(0, 1, 129)
@@ -51,7 +52,7 @@ def p_of(law, epsilon, n, random):
     matrix = channel(epsilon)
     expected = law @ matrix
     counts = random.multinomial(n, expected / expected.sum()).astype(float)
-    return p_value(counts, posterior(counts, matrix, random), matrix[::2], 2)
+    return Histogram(counts, posterior(counts, matrix, random), matrix[::2], 2).p_value()
 
 
 @pytest.mark.slow

@@ -13,10 +13,10 @@ import xarray
 from scipy import stats
 
 from inference.models.family import MODELS
+from inference.predictive import Predictive
 from inference.results.diagnostics import Mixing, diagnose
 from inference.results.page import render_page
 from inference.results.posterior import Posterior
-from inference.results.predictive import Predictive
 from inference.results.saving import save_posteriors
 from inference.results.verdict import CARE, NOT_USABLE, USABLE, Finding
 from ldp_client.documents.errors import InputError

@@ -102,7 +102,7 @@ def test_sound_draws_that_are_judged_as_chains_are_called_usable(tmp_path: Path,
 def test_a_planted_verdict_that_ignores_the_model_is_found(
     name: str, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr("inference.results.predictive.Predictive.findings", lambda _self: ())
+    monkeypatch.setattr("inference.predictive.Predictive.findings", lambda _self: ())
     monkeypatch.setattr("inference.fit_model.disagreements", lambda *_arguments: ())
     monkeypatch.setattr("inference.fitting.conformance", lambda *_arguments: {})
     assert code_of(name, tmp_path, monkeypatch) == USABLE

@@ -13,10 +13,10 @@ import pytest
 
 from inference.analyses.analysing import notes_of
 from inference.analyses.assembling import assemble
-from inference.analyses.checking import FEW, checked
+from inference.analyses.cells import cells_of
+from inference.analyses.checking import FEW, checked, impossible
 from inference.analyses.subgroups import levels_or_bands
 from inference.analyses.table import table_of
-from inference.results.predictive import Unchecked
 from inference.results.verdict import CARE, Verdict
 from tests.inference.analyses.simulated import YES_NO, any_draws, forced, rolled, sites_at, workers
 from tests.kit.channels import known_channel, open_share
@@ -171,13 +171,11 @@ def test_model_of_too_few_reports_is_not_called_good():
     """One report fits every law, so nothing was checked, and the verdict says so."""
     analysis = assemble(forced({"age": [20.0]}), "armed ~ 1")
     found = checked(analysis, None, any_draws(analysis), 1)
-    assert isinstance(found, Unchecked)
-    assert found.why == FEW
     assert Verdict.of_findings(found.findings()).overall == (CARE, (FEW,))
 
 
 def test_groups_of_the_check_are_named_and_share_simulated_reports():
-    """If overlapping groups were simulated separately, sound models would be called wrong."""
+    """The page shows the shares that were reported, and as many simulated reports."""
     random = np.random.default_rng(3)
     frame = {"a": random.integers(0, 3, 300).astype(str), "age": random.normal(size=300)}
     analysis = assemble(forced(frame, random.integers(0, 2, 300)), "armed ~ a + age")
@@ -195,6 +193,32 @@ def test_groups_of_the_check_are_named_and_share_simulated_reports():
     for at in places:
         mine = frame["a"] == found.people[at][-1]
         assert found.observed[at] == pytest.approx(np.mean(said[mine] == 0))
+
+
+@pytest.mark.attack(18)
+@pytest.mark.parametrize("kinds", [2, 4])
+def test_reports_that_no_answers_can_give_are_a_misfit(kinds):
+    """People do not follow the dice in the north; shares at the limit of what is possible are sound."""
+    random, n = np.random.default_rng(kinds), 400
+    answers, place = [str(kind) for kind in range(kinds)], np.arange(n) % 2
+    matrix = np.full((kinds, kinds), 0.4 / kinds) + 0.6 * np.eye(kinds)
+    followed = random.choice(kinds, n, p=matrix[0])
+    for reports, bad in ((followed, False), (np.where(place == 1, 0, followed), True)):
+        column = known_channel("q", answers, reports, matrix)
+        cells = cells_of(table_of(pd.DataFrame({"place": place}), [column]), ["place"], ["q"])
+        found = list(impossible(column, cells, np.tile(np.eye(kinds)[0], (2, 1))))
+        assert [one.text for one in found] == bad * [
+            "reports of q do not go with place as the fit expects: people did not follow the noise"
+        ]
+
+
+def test_sound_reports_are_rarely_called_impossible():
+    """At the corners of what is possible, where all people gave the same answer, and few reports came."""
+    random, matrix = np.random.default_rng(7), np.full((3, 3), 0.4 / 3) + 0.6 * np.eye(3)
+    for answer in (0, 1, 2) * 20:
+        column = known_channel("q", ("0", "1", "2"), random.choice(3, 60, p=matrix[answer]), matrix)
+        cells = cells_of(table_of(pd.DataFrame(index=range(60)), [column]), [], ["q"])
+        assert not list(impossible(column, cells, np.eye(3)[[answer]]))
 
 
 @pytest.mark.parametrize("most", [3, 8])
