@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Table, select, text, update
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from collector import audit_log, store
+from collector import store
 from collector.clock import doubt_of
 from collector.db import LOCK_NOT_AVAILABLE, Database, is_of_all, one_line
 from collector.limiter import log_throttled
@@ -298,7 +298,7 @@ class Days:
         for kept in kept_everywhere(collector):
             find = partial(collector.rules.find, reserved=True)
             try:
-                deleted = delete_overdue(collector.writer.act, find, kept, today, audit_log.BY_SERVER)
+                deleted = delete_overdue(collector.writer.act, find, kept, today)
             except Exception as error:
                 if is_of_all(error) or isinstance(error, (InputError, ProblemError)):
                     raise
@@ -306,7 +306,9 @@ class Days:
                 _warn(f"retention of {kept.study}", error)
                 is_all_done = False
             else:
-                note_deleted(collector, kept, deleted)
+                if deleted:
+                    collector.metrics.count_deletion("retention", deleted)
+                    collector.has_changed(kept.study)
         if is_all_done:
             self._seen = today
 
@@ -329,10 +331,3 @@ def kept_everywhere(collector: Collector) -> list[Kept]:
     """Return the retention of every version of every study that states one."""
     find, today = collector.rules.find, collector.today()
     return [kept for study in collector.studies.get() for kept in kept_of(find, study, today)]
-
-
-def note_deleted(collector: Collector, kept: Kept, deleted: int) -> None:
-    """Add reports that retention deleted to the counts."""
-    if deleted:
-        collector.metrics.count_deletion("retention", deleted)
-        collector.has_changed(kept.study)

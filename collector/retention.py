@@ -173,20 +173,17 @@ def kept_of(find: FindRules, study: StudyOverview, today: date) -> list[Kept]:
     return retained
 
 
-def delete_overdue(
-    act: Act, find: FindRules, kept: Kept, today: date, by: str, most: int | None = None
-) -> int:
-    """Delete a version's overdue reports, or at most about `most`; return how many.
+def delete_overdue(act: Act, find: FindRules, kept: Kept, today: date) -> int:
+    """Delete a version's overdue reports; return how many.
 
-    by: the name of a key, or BY_SERVER. Raises InputError if today's date is in doubt, so that a wrong clock
-    deletes nothing.
+    Raises InputError if today's date is in doubt, so that a wrong clock deletes nothing.
     """
-    if not act(lambda session: _begin_overdue(session, kept, today, by)):
+    if not act(lambda session: _begin_overdue(session, kept, today)):
         return 0
-    return delete_chosen(act, find, kept.study, kept.chosen, most, kept.is_past)
+    return delete_chosen(act, find, kept.study, kept.chosen, None, kept.is_past)
 
 
-def _begin_overdue(session: Session, kept: Kept, today: date, by: str) -> bool:
+def _begin_overdue(session: Session, kept: Kept, today: date) -> bool:
     """Write the line of the audit log; return True if there are reports or ids to delete."""
     if doubt := doubt_of(session, today):
         raise InputError(f"{doubt}: nothing was deleted", code="admin.retention_clock_in_doubt")
@@ -197,6 +194,6 @@ def _begin_overdue(session: Session, kept: Kept, today: date, by: str) -> bool:
         return kept.is_past
     what = f"version {kept.version}, kept for {counted(kept.days, 'day')}: "
     # Deletion in several parts, as by a server's processes, logs the total at the first part.
-    if not audit_log.is_recorded_today(session, by, ACTION, kept.study, what):
-        audit_log.record(session, by, ACTION, kept.study, what + counted(number, "report"))
+    if not audit_log.is_recorded_today(session, audit_log.BY_SERVER, ACTION, kept.study, what):
+        audit_log.record(session, audit_log.BY_SERVER, ACTION, kept.study, what + counted(number, "report"))
     return True

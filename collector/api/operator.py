@@ -1,4 +1,4 @@
-"""Routes for operators: studies and their reports, tickets, keys, retention, the audit log.
+"""Routes for operators: studies and their reports, tickets, keys, the audit log.
 
 Each change writes a line of the audit log.
 """
@@ -21,7 +21,7 @@ from collector.api.openapi import Api
 from collector.api.parameters import LIMIT, SINCE
 from collector.clock import doubt_of
 from collector.context import Collector, current_collector
-from collector.daily import UnfinishedError, Upkeep, kept_everywhere, note_deleted
+from collector.daily import UnfinishedError, Upkeep
 from collector.db import Database
 from collector.keys import TOKEN_KEY, Key, Role
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
@@ -48,7 +48,7 @@ NEW_KEY = Record(
     {"name": Identifier(), "role": OneOf(tuple(role.value for role in Role))},
     {"studies": ListOf(Identifier(), 1, MOST_STUDIES), "expires": Day()},
 )
-EXPIRY = Record({}, {"before": Day()})
+EXPIRY = Record({"before": Day()})
 
 
 @operator.operation("get", "/v1/studies", "Studies", role=Role.READ, of_some=True)
@@ -169,23 +169,10 @@ def _without_hurry(collector: Collector) -> Iterator[Database]:
         database.engine.dispose()
 
 
-@operator.operation("get", "/v1/retention", "Retention", role=Role.READ, of_some=True)
-def list_retention() -> Response:
-    """Return the retention of each version that states one, and how many of its reports are overdue."""
-    key = acting_key()
-    every = kept_everywhere(current_collector())
-    return jsonify(retention=[kept.document() for kept in every if key.reaches(kept.study)])
-
-
 @operator.operation("post", "/v1/studies/{study_id}/expire", "Deleted", role=Role.OPERATE, takes=EXPIRY)
 def expire_reports(study_id: str, body: dict[str, Any]) -> Response:
-    """Delete the reports of a study from before a day, by default those kept for as long as it states.
-
-    Another request goes on where not all were deleted.
-    """
+    """Delete the reports of a study from before a day; another request goes on where not all were deleted."""
     _require_study(study_id)
-    if body["before"] is None:
-        return _deleted(study_id, _delete_overdue(study_id))
     collector, before = current_collector(), date.fromisoformat(body["before"])
     today = collector.today()
     if before > today:
@@ -193,20 +180,6 @@ def expire_reports(study_id: str, body: dict[str, Any]) -> Response:
     if doubt := collector.writer.act(lambda session: doubt_of(session, today)):
         raise ProblemError(STATEMENT_INVALID, f"{doubt}: nothing was deleted")
     return _deleted(study_id, _delete(study_id, partial(retention.delete_reports, before=before)))
-
-
-def _delete_overdue(study_id: str) -> int:
-    """Delete a study's overdue reports, at most about MOST_AT_ONCE; return how many."""
-    collector, by = current_collector(), acting_key().name
-    find, deleted = partial(collector.rules.find, reserved=True), 0
-    for kept in kept_everywhere(collector):
-        if kept.study != study_id or deleted >= MOST_AT_ONCE:
-            continue
-        most = MOST_AT_ONCE - deleted
-        now = retention.delete_overdue(collector.writer.act, find, kept, collector.today(), by, most)
-        note_deleted(collector, kept, now)
-        deleted += now
-    return deleted
 
 
 @operator.operation("delete", "/v1/studies/{study_id}", "Deleted", role=Role.OPERATE)

@@ -67,7 +67,6 @@ SECTIONS = {
         "close": "studies:close",
         "open": "studies:reopen",
         "delete": "studies:delete",
-        "expire": "studies:expire",
         "invite": "tickets:invite",
         "keys": "keys:keys",
         "export": "exporting:export",

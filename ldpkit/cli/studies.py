@@ -1,15 +1,15 @@
-"""The commands for a study at a collector: publish, status, close, open, delete, expire."""
+"""The commands for a study at a collector: publish, status, close, open, delete."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import partial
 from typing import Any
 
 import click
 
-from ldp_client.documents.errors import InputError, StudyError, TransferError, UsageError
+from ldp_client.documents.errors import InputError, StudyError, TransferError
 from ldp_client.words.text import counted, visible
 from ldpkit.cli.client import Client, study_path
 from ldpkit.cli.commands import (
@@ -176,21 +176,34 @@ def _change(collector: Client, study: str, action: str, done: str) -> None:
     show([f"{study}, version {version}, {done}"])
 
 
-@command("delete", "delete habits --yes")
+@command("delete", "delete habits --before 2026-06-01 --yes")
 @id_argument
+@click.option("--before", type=DAY, help="only reports from before this day (UTC): the study stays as it is")
 @yes_option
 @collector_option
-def delete(study: str, yes: bool, collector: Client) -> None:
+def delete(study: str, before: date | None, yes: bool, collector: Client) -> None:
     """Close a study permanently and delete its reports."""
-    reports, is_summed = collector.ask(
-        "GET", f"{study_path(study)}/status", lambda body: (int(body["reports"]), body["summed"])
-    )
+    path = study_path(study)
+    reports, is_summed = collector.ask("GET", f"{path}/status", partial(_count_before, day=before))
     if is_summed:
         warn(f"{study} is a secure sum: {ENDS_SUM}")
-    what = f"{counted(reports, 'report')} of {study} at {collector.url}"
-    require_yes(yes, f"deleting {what}, and closing it permanently")
-    deleted = _delete(collector, "DELETE", study_path(study), None)
-    show([f"{counted(deleted, 'report')} of {study} deleted, and the study closed permanently"])
+    reports_of = f"{counted(reports, 'report')} of {study}"
+    if before is None:
+        require_yes(yes, f"deleting {reports_of} at {collector.url}, and closing it permanently")
+        deleted = _delete(collector, "DELETE", path, None)
+        show([f"{counted(deleted, 'report')} of {study} deleted, and the study closed permanently"])
+    else:
+        require_yes(yes, f"deleting {reports_of} from before {before} at {collector.url}")
+        deleted = _delete(collector, "POST", f"{path}/expire", {"before": before.isoformat()})
+        show([f"{counted(deleted, 'report')} of {study} deleted"])
+
+
+def _count_before(status: Any, day: date | None) -> tuple[int, bool]:
+    """Return how many reports came before a day, all without one, and whether the study is a secure sum."""
+    if day is None:
+        return int(status["reports"]), status["summed"]
+    counts = [int(each["reports"]) for each in status["by_day"] if str(each["day"]) < day.isoformat()]
+    return sum(counts), status["summed"]
 
 
 def _delete(collector: Client, method: str, path: str, body: Any) -> int:
@@ -218,73 +231,3 @@ def _deleted(body: Any) -> tuple[int, bool]:
     if deleted < 1 and not is_complete:
         raise ValueError
     return deleted, is_complete
-
-
-@command("expire", "expire habits --before 2026-06-01 --yes")
-@click.argument("study", metavar="[STUDY_ID]", required=False)
-@click.option("--before", type=DAY, help="those from before this day (UTC), whatever the study states")
-@yes_option
-@collector_option
-def expire(study: str | None, before: date | None, yes: bool, collector: Client) -> None:
-    """Delete reports that were kept for as long as their study states, or that came before a day.
-
-    Without STUDY_ID: the overdue reports of each study that states how long.
-    """
-    # 1. Find the reports.
-    if before is not None and study is None:
-        raise click.UsageError("--before needs a STUDY_ID")
-    if before is not None and before > datetime.now(UTC).date():
-        raise UsageError(
-            f"--before {before} is still to come: today's reports would go too; see ldpkit delete",
-            code="admin.expire_in_future",
-        )
-    if study is not None and before is not None:
-        reports = {study: collector.ask("GET", f"{study_path(study)}/status", partial(_before, day=before))}
-    else:
-        reports = collector.ask("GET", "/v1/retention", partial(_overdue, study=study))
-    if not reports:
-        show([f"nothing is overdue at {collector.url}"])
-        return
-    # 2. Ask.
-    summed = collector.ask("GET", "/v1/studies", _summed)
-    for name in sorted(summed & reports.keys()):
-        warn(visible(f"{name} is a secure sum: {ENDS_SUM}"))
-    what = ", ".join(f"{counted(number, 'report')} of {name}" for name, number in reports.items())
-    since = "" if before is None else f" from before {before}"
-    require_yes(yes, f"deleting {what}{since} at {collector.url}, with their part of the summaries,")
-    # 3. Delete them, of each study.
-    asked = {} if before is None else {"before": before.isoformat()}
-    failures: list[TransferError] = []
-    for name in reports:
-        try:
-            deleted = _delete(collector, "POST", f"{study_path(name)}/expire", asked)
-            show([visible(f"{counted(deleted, 'report')} of {name} deleted")])
-        except TransferError as error:
-            warn(visible(f"reports of {name} are left"))
-            failures.append(error)
-    if failures:
-        raise failures[0]
-
-
-def _before(status: Any, day: date) -> int:
-    """Return how many reports arrived before a day."""
-    return sum(int(each["reports"]) for each in status["by_day"] if str(each["day"]) < day.isoformat())
-
-
-def _overdue(body: Any, study: str | None) -> dict[str, int]:
-    """Return the number of overdue reports by study. Raises InputError if the study states no retention."""
-    overdue: dict[str, int] = {}
-    for kept in body["retention"]:
-        if study in (None, kept["study"]):
-            overdue[str(kept["study"])] = overdue.get(kept["study"], 0) + int(kept["overdue"])
-    if study is not None and not overdue:
-        raise InputError(
-            f"{study[:64]!r} is no study there that states how long its reports are kept: name --before",
-            code="admin.no_stated_retention",
-        )
-    return {name: number for name, number in overdue.items() if number}
-
-
-def _summed(body: Any) -> set[str]:
-    """Return the ids of the studies that are secure sums."""
-    return {each["id"] for each in body["studies"] if each["summed"]}

@@ -78,7 +78,7 @@ SHIM = """#!/bin/sh
 case "$1" in
   serve) set -- "$@" --port {port} ;;
   export) set -- "$@" --collector http://127.0.0.1:{port} ;;
-  expire|delete) set -- "$@" --yes --collector http://127.0.0.1:{port} ;;
+  delete) set -- "$@" --yes --collector http://127.0.0.1:{port} ;;
   publish|status|close|open|invite|keys|upkeep)
     set -- "$@" --collector http://127.0.0.1:{port} ;;
   answer) set -- "$@" --yes ;;

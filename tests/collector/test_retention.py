@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from collector import retention
-from collector.audit_log import BY_SERVER, entries
+from collector.audit_log import entries
 from collector.daily import Days
 from collector.retention import Kept, delete_overdue
 from ldp_client.documents.errors import InputError
@@ -124,7 +124,7 @@ def test_clock_months_ahead_deletes_nothing(make_harness, make_study):
     kept = Kept("short", 1, 1, 30, None, date.max, 1, 1)
 
     def delete():
-        return delete_overdue(harness.collector.writer.act, find, kept, harness.day, BY_SERVER)
+        return delete_overdue(harness.collector.writer.act, find, kept, harness.day)
 
     harness.day = right + timedelta(100)
     secret = secrets.token_bytes(16)

@@ -18,7 +18,9 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from collector.daily import kept_everywhere
 from collector.reports import sums, withdraw
+from collector.retention import delete_overdue
 from schemas import Report, Study
 from tests.collector import conftest
 from tests.collector.conftest import QUESTIONS, TODAY, Harness, build_report, build_study
@@ -62,8 +64,10 @@ def delete(harness: Harness, way: str, reports: list[Report]) -> list[Report]:
         harness.operate("delete", "habits", "--yes")
         return reports
     harness.day += timedelta(30)
-    response = harness.client.post("/v1/studies/habits/expire", json={}, headers=harness.operator)
-    assert response.get_json()["deleted"] == len(reports)
+    collector = harness.collector
+    find = partial(collector.rules.find, reserved=True)
+    (kept,) = kept_everywhere(collector)
+    assert delete_overdue(collector.writer.act, find, kept, harness.day) == len(reports)
     return reports
 
 

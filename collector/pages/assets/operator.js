@@ -145,14 +145,6 @@ const ACTS = {
       return [said, tickets.map((word) => `${new URL(link, location)}#ticket=${word}`)];
     },
   },
-  expire: {
-    title: "Delete what is overdue",
-    text: "Deletes the reports that were kept for as long as the study states, with their part of its summary. Nothing brings them back.",
-    async run({ study }) {
-      const { deleted, complete } = await post(studyPath(study, "/expire"));
-      return `${deleted} reports were deleted${complete ? "" : ", and more are left: do this again"}.`;
-    },
-  },
   export: {
     title: "Export the reports",
     text: "The browser saves one line of JSON for each report. For many reports, or a table, use the command ldpkit export.",

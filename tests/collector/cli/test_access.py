@@ -195,7 +195,7 @@ def test_wrong_keys_commands_are_refused(arguments, code):
         (["keys", "eve", "--role", "read", "--revoke"], "NAME with --role, NAME with --revoke"),
         (["keys", "--study", "habits"], "go with --role"),
         (["keys", "eve", "--role", "read", "--expires", "2099-02-30"], "'2099-02-30' is no day"),
-        (["expire", "habits", "--before", "June", "--yes"], "'June' is no day"),
+        (["delete", "habits", "--before", "June", "--yes"], "'June' is no day"),
     ],
 )
 def test_value_of_another_kind_is_refused(capsys, monkeypatch, command, says):

@@ -28,7 +28,6 @@ COMMANDS = (
     ("keys", "ann", "--role", "read"),
     ("keys",),
     ("status", "--log"),
-    ("expire", "--yes"),
     ("delete", "habits", "--yes"),
 )
 CLEAR = "\x1b[2J\x1b[1;1H\u202e\r\n"
@@ -99,20 +98,14 @@ def test_malformed_or_missing_tickets_are_rejected(says, capsys):
         assert capsys.readouterr().out == ""
 
 
-KEPT = {"study": "habits", "version": 1, "days": 2, "until": None, "reports": 3, "overdue": 3}
-
-
 def test_endless_deletion_is_aborted(says, monkeypatch, capsys):
     """The server answers each time that it deleted none or some reports, but not all."""
     monkeypatch.setattr("ldpkit.cli.studies.MOST_REQUESTS", 100)
     for deleted, said in ((0, "is no answer of a collector"), (1, "without end")):
-        says({"retention": [KEPT], "studies": [], "deleted": deleted, "complete": False})
-        assert main(["expire", "--yes", "--collector", URL]) == 5
+        says({**STATUS, "deleted": deleted, "complete": False})
+        assert main(["delete", "habits", "--yes", "--collector", URL]) == 5
         told = capsys.readouterr()
         assert (told.out, said in told.err) == ("", True)
-    says({"retention": [{**KEPT, "study": CLEAR}], "studies": [], "deleted": 1, "complete": True})
-    assert main(["expire", "--yes", "--collector", URL]) == 0
-    assert "\x1b" not in capsys.readouterr().out
 
 
 @pytest.mark.attack(16)

@@ -1,20 +1,18 @@
-"""`ldpkit expire` and `ldpkit delete`: what goes, what is said before, and what stays."""
+"""`ldpkit delete`: what goes, what is said before, and what stays."""
 
 from __future__ import annotations
 
 import json
 from datetime import timedelta
 
-import click
 import pytest
-from sqlalchemy import text
 
 from collector import retention
 from collector.api import operator
 from collector.audit_log import entries
-from ldp_client.documents.errors import InputError, LdpkitError, TransferError
+from ldp_client.documents.errors import InputError, LdpkitError
 from tests.collector.answered import publish_retained, reports_by_study, send_reports
-from tests.collector.commands import URL, at, lines
+from tests.collector.commands import at, lines
 from tests.kit.errors import raises
 
 A_DAY = timedelta(1)
@@ -26,7 +24,7 @@ def kept(inviting, make_study):
     return publish_retained(inviting, make_study, 20)
 
 
-def test_operator_sees_and_deletes_overdue_reports(asked, kept, make_report, capsys):
+def test_operator_sees_overdue_reports(asked, kept, make_report, capsys):
     asked(kept)
     send_reports(kept, make_report, "closing", 3)
     last = kept.day + timedelta(22)
@@ -36,25 +34,6 @@ def test_operator_sees_and_deletes_overdue_reports(asked, kept, make_report, cap
     kept.day += A_DAY
     at("status", "closing")
     assert f"retention\tversion 1\t20 days, until {last}\t3 kept\t3 overdue" in lines(capsys)
-    with raises(InputError, "options.needs_yes", "deleting", "closing"):
-        at("expire")
-    with raises(InputError, "admin.no_stated_retention", "habits"):
-        at("expire", "habits", "--yes")
-    at("expire", "--yes")
-    assert lines(capsys) == ["3 reports of closing deleted"]
-    at("expire", "--yes")
-    assert lines(capsys) == [f"nothing is overdue at {URL}"]
-    assert reports_by_study(kept)["closing"] == 0
-
-
-def test_expire_with_a_key_that_may_only_read_is_refused(asked, kept, make_report, monkeypatch, capsys):
-    asked(kept)
-    send_reports(kept, make_report, "closing")
-    kept.day += timedelta(30)
-    at("keys", "ann", "--role", "read")
-    monkeypatch.setenv("LDPKIT_TOKEN", capsys.readouterr().out.split()[-1])
-    with raises(TransferError, "server.refused", "403"):
-        at("expire", "--yes")
 
 
 def test_reports_from_before_a_day_are_deleted(asked, kept, study, make_report, capsys, monkeypatch):
@@ -65,10 +44,10 @@ def test_reports_from_before_a_day_are_deleted(asked, kept, study, make_report, 
     kept.day += A_DAY
     last = make_report(study)
     kept.put(last)
-    expire = ["expire", "habits", "--before", kept.day.isoformat()]
+    delete = ["delete", "habits", "--before", kept.day.isoformat()]
     with raises(InputError, "options.needs_yes", "10", "habits"):
-        at(*expire)
-    at(*expire, "--yes")
+        at(*delete)
+    at(*delete, "--yes")
     assert lines(capsys) == ["10 reports of habits deleted"]
     assert kept.exported() == [last]
     with kept.collector.database.read() as session:
@@ -76,16 +55,14 @@ def test_reports_from_before_a_day_are_deleted(asked, kept, study, make_report, 
     assert [(entry.key, entry.study) for entry in found] == [("(token)", "habits")]
 
 
-def test_expire_refuses_a_day_to_come_no_day_and_no_study(asked, kept, make_report):
+def test_delete_refuses_a_day_to_come_or_an_unknown_study(asked, kept, make_report):
     asked(kept)
     send_reports(kept, make_report, "habits")
     tomorrow = (kept.day + A_DAY).isoformat()
-    with pytest.raises(LdpkitError, match="still to come"):
-        at("expire", "habits", "--before", tomorrow, "--yes")
-    with pytest.raises(click.UsageError, match="needs a STUDY_ID"):
-        at("expire", "--before", "2026-06-01", "--yes")
+    with raises(LdpkitError, "server.refused", "still to come"):
+        at("delete", "habits", "--before", tomorrow, "--yes")
     with raises(LdpkitError, "server.refused", "'nosuch'"):
-        at("expire", "nosuch", "--before", "2026-06-01", "--yes")
+        at("delete", "nosuch", "--before", "2026-06-01", "--yes")
     assert reports_by_study(kept)["habits"] == 1
 
 
@@ -108,19 +85,3 @@ def test_delete_command_deletes_a_study_permanently(
     assert kept.publish(make_study(version=2)).status_code == 410
     at("status", "habits", "--json")
     assert json.loads(capsys.readouterr().out)["state"] == "deleted"
-
-
-def test_expire_continues_after_a_failing_study(asked, kept, make_report, capsys):
-    """`expire` used to stop at the first study that failed and never reached the studies after it."""
-    asked(kept)
-    for study_id in ("closing", "rolling"):
-        send_reports(kept, make_report, study_id)
-    kept.day += timedelta(30)
-    with kept.collector.database.write() as session:
-        session.execute(text("UPDATE sums SET sums = :one WHERE study = 2"), {"one": bytes(8)})
-    with pytest.raises(TransferError):
-        at("expire", "--yes")
-    told = capsys.readouterr()
-    assert told.out == "1 report of rolling deleted\n"
-    assert "reports of closing are left" in told.err
-    assert reports_by_study(kept) == {"closing": 1, "habits": 0, "rolling": 0}
