@@ -46,7 +46,7 @@ types: $(VENV)/test.installed
 # ~/.cache/ldpkit-native. CI does not run it.
 native: $(VENV)/test.installed
 	$(BIN)/python -m tests.native.phones.compilers
-	$(BIN)/python -m pytest -v tests/native/phones/kotlin.py
+	$(BIN)/python -m pytest -v tests/native/phones/kotlin.py tests/native/phones/swift.py
 
 schemas: $(VENV)/test.installed
 	$(BIN)/python -m schemas.json_schema

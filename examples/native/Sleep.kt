@@ -12,6 +12,7 @@ import ldpkit.StudySleep
 //
 //   java … SleepKt JOURNAL answer HOURS yes|no
 //   java … SleepKt JOURNAL withdraw
+//   java … SleepKt JOURNAL send
 
 const val LIFETIME_EPSILON = 4.0
 const val TIMEOUT_MS = 20_000

@@ -1,0 +1,73 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// A device: answers the study `sleep` once, and sends what waits to its collector.
+///
+///     sleep JOURNAL answer HOURS yes|no
+///     sleep JOURNAL withdraw
+///     sleep JOURNAL send
+@main
+struct Sleep {
+    static let lifetimeEpsilon = 4.0
+    static let timeout = 20.0
+
+    static func main() async throws {
+        let words = CommandLine.arguments
+        let ledger = try Ledger(path: words[1], epsilon: lifetimeEpsilon)
+        switch words[2] {
+        case "answer":
+            let pills: UInt32 = words[4] == "yes" ? 1 : 0
+            try ledger.answer(StudySleep.table, [.number(Double(words[3])!), .choice(pills)])
+        case "withdraw":
+            try ledger.withdraw(StudySleep.table)
+        default:
+            break
+        }
+        // A report that is not confirmed waits for the next start: docs/payloads.md has the table of answers.
+        let session = URLSession(configuration: .ephemeral, delegate: NoRedirects(), delegateQueue: nil)
+        var (done, waiting) = (0, 0)
+        for parcel in try ledger.pending() {
+            if await send(parcel, by: session) {
+                try ledger.done(parcel)
+                done += 1
+            } else {
+                waiting += 1
+            }
+        }
+        print("\(done) done, \(waiting) waiting")
+        exit(waiting == 0 ? 0 : 1)
+    }
+
+    /// Sends a report, or asks for its deletion. Returns whether the collector has confirmed it.
+    static func send(_ parcel: Parcel, by session: URLSession) async -> Bool {
+        var request = URLRequest(url: URL(string: StudySleep.url + parcel.id)!, timeoutInterval: timeout)
+        request.setValue("ldpkit", forHTTPHeaderField: "User-Agent")
+        if parcel.isWithdrawn {
+            request.httpMethod = "DELETE"
+            request.setValue(parcel.secret, forHTTPHeaderField: "LDPKit-Withdrawal")
+        } else {
+            request.httpMethod = "PUT"
+            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+            request.httpBody = Data(parcel.report)
+        }
+        guard let (body, response) = try? await session.data(for: request),
+            let answer = response as? HTTPURLResponse, (200...201).contains(answer.statusCode),
+            let receipt = try? JSONSerialization.jsonObject(with: body) as? [String: Any]
+        else { return false }
+        let results = ["stored", "duplicate", "withdrawn"]
+        return receipt["id"] as? String == parcel.id && results.contains(receipt["result"] as? String ?? "")
+    }
+}
+
+/// Follows no redirect.
+final class NoRedirects: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+}
