@@ -1,8 +1,12 @@
-/* Opens damaged journals: fuzz_journal JOURNAL COUNT. Half of the damaged records get a right checksum. */
+/*
+ * Opens damaged journals, and answers, sends and withdraws with them: fuzz_journal JOURNAL COUNT. Half of the damaged
+ * records get a right checksum. third.h has a study whose earlier versions the journal answers.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "ledger.c"
+#include "third.h"
 
 static unsigned char original[1 << 16], bytes[1 << 17];
 static uint32_t original_size, size;
@@ -36,6 +40,22 @@ static int32_t sync_bytes(void *context) {
     return 0;
 }
 
+static size_t fill(void *context, unsigned char *out, size_t count) {
+    (void)context;
+    for (size_t i = 0; i < count; i++) out[i] = (unsigned char)below(256);
+    return count;
+}
+
+static ldp_result answer_third(ldp_ledger *ledger) {
+    static uint64_t work[64];
+    static unsigned char record[4096];
+    static ldp_random random;
+    const ldp_value values[2] = {{.kind = LDP_CHOICE, .choice = below(2)}, {.kind = LDP_NUMBER, .number = below(100)}};
+    if (study_survey.work_words > 64 || study_survey.record_size > sizeof record) abort();
+    ldp_random_begin_recorded(&random, fill, NULL);
+    return ldp_answer(ledger, &study_survey, values, NULL, &random, work, record);
+}
+
 static void damage(void) {
     memcpy(bytes, original, original_size);
     size = original_size - (below(4) ? 0 : below(original_size));
@@ -55,7 +75,7 @@ static void damage(void) {
 int main(int count, char **words) {
     static const ldp_journal journal = {NULL, read_bytes, append_bytes, sync_bytes};
     FILE *file = count == 3 ? fopen(words[1], "rb") : NULL;
-    unsigned opened = 0, reports = 0;
+    unsigned opened = 0, reports = 0, answers = 0;
     if (!file) return 2;
     original_size = (uint32_t)fread(original, 1, sizeof original, file);
     for (long left = atol(words[2]); left-- > 0;) {
@@ -64,13 +84,15 @@ int main(int count, char **words) {
         damage();
         if (ldp_ledger_open(&ledger, &journal, below(2) ? UINT64_MAX : 5, 7, (int)below(2))) continue;
         opened++;
+        if (below(2) && answer_third(&ledger) == LDP_OK) answers++;
         while (ldp_next(&ledger, &parcel) == LDP_OK) {
             unsigned char part[16];
             ldp_report_bytes(&ledger, &parcel, 0, part, parcel.size < 16 ? parcel.size : 16);
             reports++;
         }
-        if (ledger.is_open && below(2)) ldp_done(&ledger, &parcel);
+        if (below(2)) ldp_done(&ledger, &parcel);
+        if (!below(8)) ldp_withdraw(&ledger, &study_survey);
     }
-    printf("%u opened, %u reports\n", opened, reports);
+    printf("%u opened, %u answers, %u reports\n", opened, answers, reports);
     return 0;
 }

@@ -69,13 +69,15 @@ def test_damaged_journals_never_break_the_ledger(tmp_path):
     assert device.answer("second", [1]) == device.withdraw("elsewhere") == 0
     (tmp_path / "journal").write_bytes(storage.bytes)
     others = [file for file in core_files() if file.name != "ledger.c"]
-    program = built(tmp_path / "fuzz", [HERE / "fuzz_journal.c", *others], *SANITIZED)
+    sources = [HERE / "fuzz_journal.c", *others]
+    program = built(tmp_path / "fuzz", sources, *SANITIZED, include=[tmp_path / "sources"])
     command = [program, tmp_path / "journal", str(DAMAGED_JOURNALS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
-    opened, reports = map(int, re.findall(r"\d+", done.stdout))
+    opened, answers, reports = map(int, re.findall(r"\d+", done.stdout))
     assert DAMAGED_JOURNALS / 10 < opened < DAMAGED_JOURNALS
     assert reports > opened / 2
+    assert answers > opened / 10
 
 
 def watched(vectors, folder, level, cores):
