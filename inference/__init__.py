@@ -6,8 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inference.analyses.study_formula import analyse
-    from inference.analyses.waves import analyse_waves
+    from inference.analyses.study_formula import analyse, analyse_waves
     from inference.fitting import fit
     from inference.results.posterior import Posterior
     from summaries import Summary, summarize
@@ -16,7 +15,7 @@ __all__ = ["Posterior", "Summary", "analyse", "analyse_waves", "fit", "summarize
 
 _HOMES = {
     "analyse": "inference.analyses.study_formula",
-    "analyse_waves": "inference.analyses.waves",
+    "analyse_waves": "inference.analyses.study_formula",
     "fit": "inference.fitting",
     "Posterior": "inference.results.posterior",
     "Summary": "summaries",

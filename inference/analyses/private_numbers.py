@@ -50,6 +50,11 @@ class NumberChannel:
         return self.noise != "laplace"
 
     @property
+    def mechanism(self) -> tuple[str, float, float, float]:
+        """Return the noise and the bounds, which are the same for reports that can be joined."""
+        return self.noise, self.low, self.high, self.scale
+
+    @property
     def width(self) -> float:
         """Return the distance of the bounds."""
         return self.high - self.low

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -18,20 +18,22 @@ from inference.analyses.table import Codes, Private, Table
 from inference.false_reports.conformance import conformance
 from inference.false_reports.details import Detail, detail_of
 from inference.results.verdict import Finding
-from ldp_client import mechanism_for
+from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.explain import in_words
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
-from ldp_client.mechanisms.number import NumberMechanism, RefusableNumber
+from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.words.text import counted
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary, cell_summaries, check_study
-from summaries.reducing import CheckedReports, good_reports
+from summaries.reducing import CheckedReports, Seen, good_reports
 from summaries.reductions import REDUCTIONS, sets_of
 from summaries.reductions.choice import keeps_patterns
 
 MOST_CHOICES = 1000
+# {(public values, payload of each question or None): how many reports}.
+Rows = Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]]
 
 
 def columns_in(
@@ -48,81 +50,99 @@ def columns_in(
     return columns_of(formula, list(dict.fromkeys([*known, *([added] if added else [])])), also)
 
 
-def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: Sequence[str]) -> Table:
+def table_of_reports(
+    study: Study, reports: Iterable[Report] | Summary, names: Sequence[str], seen: Seen | None = None
+) -> Table:
     """Count a study's reports, or its summary by cell, by these questions and public fields.
 
-    Raises InputError for questions that cannot be analysed, and if no report answers them.
+    seen: reports of other waves, in which none of these may be. Raises InputError for questions that cannot
+    be analysed, and if no report answers them.
     """
+    # 1. What is asked.
     check_study(study)
     asked = [question for question in study.questions if question.id in names]
+    fields = [field for field in study.public if field.id in names]
     for question in asked:
         check_analysable(question)
+    # 2. Count equal reports.
+    notes: tuple[str, ...] = ()
     if isinstance(reports, Summary):
-        return table_of_summary(study, reports, asked, [field for field in study.public if field.id in names])
-    if study.sample_one_question and len(asked) > 1:
-        raise InputError(
-            f"each person answered one question of this study: no report has both {asked[0].id} and "
-            f"{asked[1].id}, so their dependence cannot be estimated",
-            code="formula.one_question_a_person",
-        )
-    fields = [field for field in study.public if field.id in names]
-    seen = _seen(study, reports, asked, fields)
-    others = sum(count for key, count in seen.items() if asked and not any(key[1]))
-    keys = [key for key in seen if not asked or any(key[1])]
-    if not keys:
+        if seen is not None:
+            raise InputError(
+                "a summary has no single reports: waves need the reports themselves",
+                code="wave.summary_has_no_reports",
+            )
+        rows = _rows_of_summary(study, reports, asked, fields)
+        doubts = conformance(mechanisms_of(study), reports.questions, {}).get(asked[0].id, ())
+    else:
+        if study.sample_one_question and len(asked) > 1:
+            raise InputError(
+                f"each person answered one question of this study: no report has both {asked[0].id} and "
+                f"{asked[1].id}, so their dependence cannot be estimated",
+                code="formula.one_question_a_person",
+            )
+        rows = _rows_of_reports(study, reports, asked, fields, seen)
+        others = sum(rows.pop(key) for key in list(rows) if asked and not any(key[1]))
+        notes = reports.notes() if isinstance(reports, CheckedReports) else ()
+        if others:
+            notes = (*notes, f"{counted(others, 'report')} answered another question and are not used")
+        doubts = _doubts(asked, rows)
+    if not rows:
         raise InputError(
             f"no report answers {' or '.join(question.id for question in asked) or 'the study'}",
             code="fit.no_answers_to_study",
         )
-    counts = np.asarray([seen[key] for key in keys], np.int64)
-    public = public_frame(fields, [key[0] for key in keys])
-    private = {
-        question.id: _private(question, [key[1][place] for key in keys])
-        for place, question in enumerate(asked)
+    # 3. Their public values, and P(report | answer).
+    values = {field.id: [public[at] for public, _ in rows] for at, field in enumerate(fields)}
+    public = {
+        field.id: pd.Categorical(values[field.id], categories=list(field.choices))
+        if field.choices
+        else np.asarray(values[field.id], np.float64)
+        for field in fields
     }
-    notes = reports.notes() if isinstance(reports, CheckedReports) else ()
-    if others:
-        notes = (*notes, f"{counted(others, 'report')} answered another question and are not used")
-    came = {one.id: [key[1][place] for key in keys] for place, one in enumerate(asked)}
-    doubts = _doubts(asked, came, counts)
-    return Table(public, private, counts, notes, study.digest, noise_in_words(asked), doubts)
+    private = {}
+    for at, question in enumerate(asked):
+        came = [payloads[at] for _, payloads in rows]
+        if isinstance(mechanism_for(question), NumberMechanism):
+            private[question.id] = private_number_of(question, came)
+        else:
+            are_sets = isinstance(reports, Summary) and not _keeps_payloads(choice_mechanism(question))
+            private[question.id] = private_of(question, came, are_sets)
+    frame = pd.DataFrame(public, index=range(len(rows)))
+    noise = tuple(f"{question.id}: {in_words(mechanism_for(question))}" for question in asked)
+    return Table(frame, private, np.asarray([*rows.values()], np.int64), notes, study.digest, noise, doubts)
 
 
-def _seen(
-    study: Study, reports: Iterable[Report], asked: Sequence[Question], fields: Sequence[Any]
-) -> Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]]:
-    """Count each combination of public values and payloads."""
-    seen: Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]] = Counter()
+def _rows_of_reports(
+    study: Study,
+    reports: Iterable[Report],
+    asked: Sequence[Question],
+    fields: Sequence[Any],
+    seen: Seen | None,
+) -> Rows:
+    rows: Rows = Counter()
     for report in good_reports(study, reports):
-        payloads = tuple(report.payloads.get(question.id) for question in asked)
-        seen[tuple(public_value(report, field.id) for field in fields), payloads] += 1
-    return seen
+        if seen is not None and seen.holds(report):
+            raise InputError(
+                f"report {report.id} is also in another wave: give each report once",
+                code="wave.report_in_two",
+            )
+        missing = [field.id for field in fields if field.id not in report.public]
+        if missing:
+            raise InputError(
+                f"report {report.id} has no {missing[0]}, which was in its ticket: export the reports from "
+                "their collector, which adds it",
+                code="report.public_value_missing",
+            )
+        public = tuple(report.public[field.id] for field in fields)
+        rows[public, tuple(report.payloads.get(question.id) for question in asked)] += 1
+    return rows
 
 
-def _doubts(
-    asked: Sequence[Question], payloads: Mapping[str, Sequence[bytes | None]], counts: Codes
-) -> tuple[Finding, ...]:
-    """Return findings if payloads of questions, with these counts, cannot all come from their mechanisms."""
-    mechanisms = {one.id: mechanism_for(one) for one in asked}
-    parts: dict[str, QuestionSummary] = {}
-    details: dict[str, Detail | None] = {}
-    for name, mechanism in mechanisms.items():
-        came = [place for place, payload in enumerate(payloads[name]) if payload is not None]
-        joined = np.frombuffer(b"".join(payloads[name][place] or b"" for place in came), np.uint8)
-        rows = np.repeat(joined.reshape(len(came), mechanism.payload_size), counts[came], axis=0)
-        parts[name], details[name] = QuestionSummary.of(mechanism, rows), detail_of(mechanism, rows)
-    return tuple(chain.from_iterable(conformance(mechanisms, parts, details).values()))
-
-
-def noise_in_words(asked: Sequence[Question]) -> tuple[str, ...]:
-    """Return the study's description of each question's noise."""
-    return tuple(f"{question.id}: {in_words(mechanism_for(question))}" for question in asked)
-
-
-def table_of_summary(
+def _rows_of_summary(
     study: Study, summary: Summary, asked: Sequence[Question], fields: Sequence[Any]
-) -> Table:
-    """Count a summary kept by cell as its reports would be: it has each cell's reports to one question.
+) -> Rows:
+    """Return a summary's counts as those of its reports: it has each cell's reports to one question.
 
     Raises InputError for more than one question, or none, and if the mechanism's summary does not keep the
     reported sets. Raises SummaryError if it is of another study, or not kept by cell.
@@ -142,63 +162,42 @@ def table_of_summary(
             "the reports themselves",
             code="formula.summary_of_number",
         )
-    places = [study.public.index(field) for field in fields]
-    seen: Counter[tuple[tuple[str, ...], int]] = Counter()
-    for cell, values in _by_cell(study, summary, question):
-        own = tuple(cell[place] for place in places)
-        for place in np.flatnonzero(values):
-            seen[own, int(place)] += int(values[place])
-    if not seen:
-        raise InputError(f"no report answers {question.id}", code="fit.no_answers_in_summary")
     mechanism = choice_mechanism(question)
-    distinct, codes = np.unique([place for _, place in seen], return_inverse=True)
-    private = private_of_sets(question, reported_sets(mechanism, distinct), codes.astype(np.int64))
-    public = public_frame(fields, [key[0] for key in seen])
-    counts = np.asarray(list(seen.values()), np.int64)
-    doubts = conformance({question.id: mechanism}, summary.questions, {}).get(question.id, ())
-    noise = noise_in_words(asked)
-    return Table(public, {question.id: private}, counts, (), study.digest, noise, doubts)
-
-
-def _by_cell(
-    study: Study, summary: Summary, question: Question
-) -> Iterator[tuple[tuple[str, ...], NDArray[np.int64]]]:
-    """Yield each cell's counts of a question.
-
-    Raises InputError if the counts are not of each report's content.
-    """
-    mechanism = choice_mechanism(question)
-    kind = REDUCTIONS[mechanism.name].counts(mechanism)
-    if kind not in ("choices", "columns") and not keeps_patterns(mechanism.choices):
+    keeps_payloads = _keeps_payloads(mechanism)
+    if not keeps_payloads and not keeps_patterns(mechanism.choices):
         raise InputError(
             f"a summary of {question.id} only counts how often each of its {mechanism.choices} choices was "
             "supported, not in which combinations: use the reports themselves",
             code="formula.summary_of_supports",
         )
+    rows: Rows = Counter()
+    places = [study.public.index(field) for field in fields]
     cells = cell_summaries(study, summary) if study.public else {(): summary.questions}
     for cell, parts in cells.items():
-        yield cell, parts[question.id].values
+        for value in np.flatnonzero(parts[question.id].values):
+            size = mechanism.payload_size if keeps_payloads else -(-mechanism.choices // 8)
+            payload = int(value).to_bytes(size, "big" if keeps_payloads else "little")
+            rows[tuple(cell[at] for at in places), (payload,)] += int(parts[question.id].values[value])
+    return rows
 
 
-def reported_sets(mechanism: ChoiceMechanism, places: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return the packed sets at these indices of a summary's values."""
-    size = mechanism.payload_size
-    if REDUCTIONS[mechanism.name].counts(mechanism) in ("choices", "columns"):
-        payloads = b"".join(int(place).to_bytes(size, "big") for place in places)
-        return sets_of(mechanism, np.frombuffer(payloads, np.uint8).reshape(-1, size))
-    patterns = b"".join(int(place).to_bytes(-(-mechanism.choices // 8), "little") for place in places)
-    return np.frombuffer(patterns, np.uint8).reshape(len(places), -1)
+def _keeps_payloads(mechanism: ChoiceMechanism) -> bool:
+    """Return True if a summary counts payloads, and not the sets of choices that they support."""
+    return REDUCTIONS[mechanism.name].counts(mechanism) in ("choices", "columns")
 
 
-def public_value(report: Report, field: str) -> str:
-    """Return a report's public value. Raises InputError if only the ticket had it."""
-    if field not in report.public:
-        raise InputError(
-            f"report {report.id} has no {field}, which was in its ticket: export the reports from their "
-            "collector, which adds it",
-            code="report.public_value_missing",
-        )
-    return report.public[field]
+def _doubts(asked: Sequence[Question], rows: Rows) -> tuple[Finding, ...]:
+    """Return findings if payloads of questions cannot all come from their mechanisms."""
+    mechanisms = {one.id: mechanism_for(one) for one in asked}
+    parts: dict[str, QuestionSummary] = {}
+    details: dict[str, Detail | None] = {}
+    for at, (name, mechanism) in enumerate(mechanisms.items()):
+        came = [(payloads[at], count) for (_, payloads), count in rows.items() if payloads[at] is not None]
+        joined = np.frombuffer(b"".join(payload or b"" for payload, _ in came), np.uint8)
+        every = joined.reshape(len(came), mechanism.payload_size)
+        every = np.repeat(every, [count for _, count in came], axis=0)
+        parts[name], details[name] = QuestionSummary.of(mechanism, every), detail_of(mechanism, every)
+    return tuple(chain.from_iterable(conformance(mechanisms, parts, details).values()))
 
 
 def check_analysable(question: Question) -> None:
@@ -206,12 +205,6 @@ def check_analysable(question: Question) -> None:
     mechanism = mechanism_for(question)
     if isinstance(mechanism, NumberMechanism):
         return
-    if isinstance(mechanism, RefusableNumber):
-        raise InputError(
-            f"{question.id} is a number that may be refused, which analyses do not support yet: `ldpkit fit` "
-            "without a formula fits its own model",
-            code="formula.refusable_number",
-        )
     if not isinstance(mechanism, ChoiceMechanism):
         raise InputError(
             f"{question.id} asks for a {question.ask} under {mechanism.name}: analyses need choices, yes or "
@@ -226,44 +219,16 @@ def check_analysable(question: Question) -> None:
         )
 
 
-def _private(question: Question, payloads: Sequence[bytes | None]) -> Private:
-    if isinstance(mechanism_for(question), NumberMechanism):
-        return private_number_of(question, payloads)
-    return private_of(question, payloads)
-
-
-def public_frame(fields: Sequence[Any], rows: Sequence[Sequence[str]]) -> pd.DataFrame:
-    """Return rows of public values as a frame: choices in the study's order, or numbers."""
-    columns = {field.id: [row[place] for row in rows] for place, field in enumerate(fields)}
-    return pd.DataFrame(
-        {field.id: _public(field, columns[field.id]) for field in fields}, index=range(len(rows))
-    )
-
-
-def _public(field: Any, values: Sequence[str]) -> pd.Series | pd.Categorical:
-    if field.choices:
-        return pd.Categorical(values, categories=list(field.choices))
-    return pd.Series([float(value) for value in values], dtype=np.float64)
-
-
-def private_of(question: Question, payloads: Sequence[bytes | None]) -> Private:
-    """Return a question's payloads as likelihood vectors; None is a missing payload."""
+def private_of(question: Question, payloads: Sequence[bytes | None], are_sets: bool = False) -> Private:
+    """Return a question's payloads, or packed sets of choices, as likelihood vectors; None is missing."""
     mechanism = choice_mechanism(question)
     rows = np.asarray([place for place, payload in enumerate(payloads) if payload is not None], np.int64)
     joined = np.frombuffer(b"".join(payload for payload in payloads if payload is not None), np.uint8)
-    sets = sets_of(mechanism, joined.reshape(len(rows), mechanism.payload_size))
-    distinct, where = np.unique(sets, axis=0, return_inverse=True)
+    size = -(-mechanism.choices // 8) if are_sets else mechanism.payload_size
+    sets = joined.reshape(len(rows), size)
+    distinct, where = np.unique(sets if are_sets else sets_of(mechanism, sets), axis=0, return_inverse=True)
     codes: Codes = np.full(len(payloads), -1, np.int64)
     codes[rows] = where.ravel()
-    return private_of_sets(question, distinct, codes)
-
-
-def private_of_sets(question: Question, distinct: NDArray[np.uint8], codes: Codes) -> Private:
-    """Return packed sets of choices as reports of a private column.
-
-    codes: (rows,) the set of each row, −1 for none.
-    """
-    mechanism = choice_mechanism(question)
     if isinstance(mechanism, Hadamard):
         channel = _hadamard_channel(mechanism, distinct)
     else:

@@ -1,20 +1,27 @@
-"""Fit a formula to a study's private questions and public fields."""
+"""Fit a formula to the private questions and public fields of a study, or of several waves of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 from inference.analyses.analysing import analyse_table
+from inference.analyses.formula import known_column
 from inference.analyses.population import Population
 from inference.analyses.reports import columns_in, table_of_reports
 from inference.analyses.result import AnalysisPosterior
+from inference.analyses.table import POOLED, WAVE, Table
+from inference.analyses.waves import concat
 from inference.samplers import CHAINS
 from inference.sampling import KEPT
+from ldp_client.documents.errors import InputError
 from schemas import Study
-from summaries.reading import Reports, evidence_of
-from summaries.reducing import study_of
+from summaries.reading import ReadReports, Reports, evidence_of
+from summaries.reducing import Seen, study_of
+
+Waves = Mapping[str, tuple[Study, Reports]]
 
 
 def analyse(
@@ -69,3 +76,71 @@ def analyse(
         progress=progress,
         population=population,
     )
+
+
+def analyse_waves(waves: Waves, formula: str, **options: Any) -> AnalysisPosterior:
+    """Fit a formula over several waves of a study; `wave` is an added public field.
+
+    Args:
+        waves: {name: (the study of this wave, its reports, as `fit` takes them)}; the first wave is the
+            reference.
+        formula: such as "ever ~ wave + region", with question ids and public fields that every wave has.
+        options: as for `analyse`.
+
+    Returns:
+        The same as `analyse`, with a difference between each two waves.
+
+    Raises:
+        ReportError: a report does not belong to its wave's study.
+        InputError: choices differ between waves, a report is in two of them, or as for `analyse`.
+    """
+    population = options.get("population")
+    return analyse_table(
+        table_of_waves(waves, formula, population.columns() if population else []), formula, **options
+    )
+
+
+def table_of_waves(waves: Waves, formula: str | None, also: Sequence[str] = ()) -> Table:
+    """Count the reports of all waves by a formula's questions and public fields, by `also`, and by wave.
+
+    Raises InputError for fewer than two waves, for a name that a wave lacks, for choices that differ, and for
+    a report in two waves.
+    """
+    names = columns_in([study for study, _ in waves.values()], formula, also, WAVE)
+    seen: dict[str, Seen] = {}
+    tables: dict[str, Table] = {}
+    for name, (study, given) in waves.items():
+        known = [*(asked.id for asked in study.questions), *(field.id for field in study.public)]
+        if WAVE in known:
+            raise InputError(
+                f"wave {name}: its study already has a field {WAVE}, which would be hidden",
+                code="wave.field_name_taken",
+            )
+        own = [column for column in names if column != WAVE]
+        for column in own:
+            known_column(column, known, f"wave {name}: ")
+        reports = evidence_of(study, given)
+        if isinstance(reports, ReadReports):
+            reports.read_elsewhere = frozenset(other.digest for other, _ in waves.values())
+        tables[name] = table_of_reports(study, reports, own, seen.setdefault(study.digest, Seen()))
+    table = concat(tables)
+    return replace(table, notes=(*table.notes, *_notes([study for study, _ in waves.values()], names)))
+
+
+def _notes(studies: Sequence[Study], names: Sequence[str]) -> Iterator[str]:
+    """Yield notes on questions that differ between waves, and on waves that may share people."""
+    if WAVE not in names:
+        yield POOLED
+    for name in (question.id for question in studies[0].questions if question.id in names):
+        asked = [study.question(name) for study in studies]
+        if len({(one.text, one.list_title) for one in asked}) > 1:
+            yield f"{name} is worded differently between waves: a difference may be due to the wording"
+        if len({one.unit for one in asked}) > 1:
+            stated = ", ".join(one.unit or "nothing stated" for one in asked)
+            yield f"{name} is measured in different units ({stated}): differences may mean nothing"
+        if any(one.repeats for one in asked):
+            yield (
+                f"{name} may be answered by the same people in several waves, from one kept answer. Waves "
+                "are treated as different people: joint results are too certain, and differences are "
+                "uncertain enough"
+            )

@@ -19,6 +19,7 @@ from inference.analyses.matrices import columns_of
 from inference.analyses.public_columns import as_taken, notes_of, number_in
 from inference.analyses.table import POOLED, WAVE, Codes, Private, Table, table_of
 from inference.analyses.varying import level_text
+from inference.analyses.waves import concat
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import counted
 
@@ -30,65 +31,45 @@ _CODE = re.compile(r"[+-]?(0[0-9]+|[0-9]{16,})")
 
 
 def load_survey(
-    path: str, design_path: str, formula: str | None = None, blanks: str = REFUSE, also: Sequence[str] = ()
+    path: str | Mapping[str, str],
+    design_path: str,
+    formula: str | None = None,
+    blanks: str = REFUSE,
+    also: Sequence[str] = (),
 ) -> tuple[Table, Design]:
-    """Read a table's file and its design.
+    """Read a table's file, or those of several waves, and the design.
 
-    formula: its columns are read, and `also`; only their blanks matter. blanks: "error" rows with blanks, or
-    "drop" such rows, which are counted and noted. Raises InputError.
+    path: of waves, {name: path}; `wave` is an added public column, by which the design may have matrices,
+    `"rows": {"wave": NAME}`. formula: its columns are read, and `also`; only their blanks matter. blanks:
+    "error" rows with blanks, or "drop" such rows, which are counted and noted. Raises InputError.
     """
-    return _loaded({"": path}, design_path, formula, blanks, also)
-
-
-def load_waves(
-    waves: Mapping[str, str], design_path: str, formula: str | None, blanks: str, also: Sequence[str]
-) -> tuple[Table, Design]:
-    """Read tables of several waves under one design, {name: path}; `wave` is an added public column.
-
-    The design may have matrices by wave, `"rows": {"wave": NAME}`. Other arguments: see `load_survey`.
-    """
-    if len(waves) < 2:
-        raise UsageError("waves are compared with one another: give two or more", code="wave.only_one")
-    table, design = _loaded(waves, design_path, formula, blanks, also)
-    if WAVE in table.public.columns:
-        return table, design
-    return replace(table, notes=(*table.notes, POOLED)), design
-
-
-def _loaded(
-    paths: Mapping[str, str], design_path: str, formula: str | None, blanks: str, also: Sequence[str]
-) -> tuple[Table, Design]:
-    design_text = _bytes_of(design_path)
-    design = read_design(design_text)
-    frames = {name: read_frame(path) for name, path in paths.items()}
+    text = _bytes_of(design_path)
+    design, paths = read_design(text), {"": path} if isinstance(path, str) else path
+    frames = {name: read_frame(file) for name, file in paths.items()}
     # 1. The columns that are read: all that the formula names, which every table has.
-    added = [WAVE] if "" not in frames else []
+    added = [] if isinstance(path, str) else [WAVE]
+    known = [str(column) for frame in frames.values() for column in frame.columns]
+    used = columns_of(formula, [*dict.fromkeys(known), *added], also)
+    own = [column for column in used if column not in added]
+    # 2. A table of each file.
+    tables = {}
     for name, frame in frames.items():
-        if set(added) & set(frame.columns):
+        if added and WAVE in frame.columns:
             raise InputError(
                 f"wave {name}: {paths[name]} already has a column wave: rename it",
                 code="wave.column_called_wave",
             )
-    known = [str(column) for frame in frames.values() for column in frame.columns]
-    used = columns_of(formula, [*dict.fromkeys(known), *added], also)
-    needed = [*(one.name for one in design.columns), *(name for name in used if name not in added)]
-    for name, frame in frames.items():
-        for column in dict.fromkeys(needed):
-            known_column(column, list(frame.columns), f"wave {name}: " if name else "")
-    # 2. One table, whose rows are named for messages.
-    whole = pd.concat(
-        [frame.set_axis(_row_names(len(frame), name), axis=0) for name, frame in frames.items()]
-    )
-    if added:
-        rows = np.repeat(list(frames), [len(frame) for frame in frames.values()])
-        whole[WAVE] = pd.Categorical(rows, categories=list(frames))
-    parts = [f"{name}\0".encode() + _bytes_of(path) for name, path in paths.items()]
-    digest = hashlib.sha256(b"\0".join([design_text, *parts])).hexdigest()
-    return survey_of(whole, design, used, blanks, digest), design
-
-
-def _row_names(count: int, wave: str) -> list[str]:
-    return [f"{row} of wave {wave}" if wave else str(row) for row in range(1, count + 1)]
+        for column in dict.fromkeys([*(one.name for one in design.columns), *own]):
+            known_column(column, list(frame.columns), f"wave {name}: " if added else "")
+        rows = [f"{row} of wave {name}" if added else str(row) for row in range(1, len(frame) + 1)]
+        whole = frame.set_axis(rows, axis=0).assign(**dict.fromkeys(added, name))
+        digest = hashlib.sha256(text + b"\0" + _bytes_of(paths[name])).hexdigest()
+        tables[name] = survey_of(whole, design, own, blanks, digest)
+    if not added:
+        return tables[""], design
+    table = concat(tables)
+    pooled = () if WAVE in used else (POOLED,)
+    return replace(table, notes=(*table.notes, *pooled), noise=tuple(design.in_words())), design
 
 
 def load_design(path: str) -> Design:

@@ -150,8 +150,8 @@ def words_of_call(given: dict[str, Any], sampling: dict[str, Any], level: float)
 def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
     """Read what the options name. also: columns besides the formula's. Raises InputError."""
     from inference.analyses.reports import columns_in, table_of_reports
-    from inference.analyses.survey import REFUSE, load_survey, load_waves
-    from inference.analyses.waves import columns_in_waves, table_of_waves
+    from inference.analyses.study_formula import table_of_waves
+    from inference.analyses.survey import REFUSE, load_survey
     from schemas.study import load_study
     from summaries.reading import evidence_of
 
@@ -161,17 +161,13 @@ def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
         reports: Any = evidence_of(study, given["reports"])
         table = table_of_reports(study, reports, columns_in([study], formula, also))
         return Source(table, study.title)
-    if not given["waves"]:
-        table, design = load_survey(given["table"], given["design"], formula, blanks, also)
-    else:
-        waves = waves_of(given["waves"], given["design"] is not None)
-        if given["design"] is None:
-            studies = {name: load_study(files[0]) for name, files in waves.items()}
-            read = {name: (study, evidence_of(study, waves[name][1])) for name, study in studies.items()}
-            table = table_of_waves(read, columns_in_waves(read, formula, also))
-            return Source(table, next(iter(studies.values())).title)
-        tables = {name: files[0] for name, files in waves.items()}
-        table, design = load_waves(tables, given["design"], formula, blanks, also)
+    waves = waves_of(given["waves"], given["design"] is not None)
+    if given["design"] is None:
+        studies = {name: load_study(files[0]) for name, files in waves.items()}
+        read = {name: (study, waves[name][1]) for name, study in studies.items()}
+        return Source(table_of_waves(read, formula, also), next(iter(studies.values())).title)
+    tables = {name: files[0] for name, files in waves.items()}
+    table, design = load_survey(given["table"] or tables, given["design"], formula, blanks, also)
     title = str(design.document.get("title", ""))
     return Source(table, title, design.priors, tuple(design.in_words()))
 

@@ -7,7 +7,7 @@ import pytest
 
 from inference import fit
 from inference.analyses.assembling import choice_outcome
-from inference.analyses.reports import private_of_sets
+from inference.analyses.reports import private_of
 from inference.results.headline import headline
 from inference.results.verdict import INFORMATIVENESS
 from ldpkit import ask, study
@@ -59,7 +59,7 @@ def test_a_scale_has_cumulative_shares_a_median_and_a_mean_place():
 @pytest.mark.parametrize(("own", "family"), [({}, "ordered"), ({"refusal": True}, "softmax")])
 def test_a_formula_takes_a_scale_as_an_ordered_outcome(own, family):
     (question,) = asked(**own).questions
-    private = private_of_sets(question, np.asarray([[1]], np.uint8), np.zeros(1, np.int64))
+    private = private_of(question, [b"\x01"], are_sets=True)
     assert choice_outcome(private.answers, private.ordered, None).name == family
 
 

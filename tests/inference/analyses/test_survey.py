@@ -17,7 +17,6 @@ from inference.analyses.survey import (
     DROP,
     codes_of,
     load_survey,
-    load_waves,
     read_frame,
     survey_of,
     typed,
@@ -198,7 +197,7 @@ def test_label_that_looks_blank_stays_a_label(kind: str, tmp_path: Path) -> None
     (tmp_path / "design.json").write_text(design(armed={"reports": ["no", "NA"]}))
     first = saved("a", armed=["no", "NA", "NA"], age=[30, 41, 52])
     waves = {"1": first, "2": saved("b", armed=["NA", "no"], age=[31, 44])}
-    both, _ = load_waves(waves, str(tmp_path / "design.json"), "armed ~ wave", "error", ())
+    both, _ = load_survey(waves, str(tmp_path / "design.json"), "armed ~ wave", "error", ())
     # Each wave has its own two vectors.
     assert (both.private["armed"].codes % 2).tolist() == [0, 1, 1, 1, 0]
 

@@ -12,16 +12,16 @@ from inference import analyse_waves
 from inference.analyses.assembling import assemble
 from inference.analyses.effects import quantities_of
 from inference.analyses.reports import table_of_reports
-from inference.analyses.survey import load_waves
+from inference.analyses.study_formula import table_of_waves
+from inference.analyses.survey import load_survey
 from inference.analyses.table import Private, table_of
-from inference.analyses.waves import joined, table_of_waves
+from inference.analyses.waves import concat
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from ldpkit.cli.surveys import read_source
 from schemas import Report, Study
 from summaries import summarize
-from summaries.reading import evidence_of
 from tests import studies
 from tests.inference.analyses.simulated import answered, any_draws, design, workers, write
 from tests.kit.errors import raises
@@ -79,7 +79,7 @@ def files(waves, tmp_path, monkeypatch):
 
 def test_rows_of_each_wave_keep_their_channel(waves):
     """Row by row, P(report | answer) equals that in the wave's own table."""
-    whole = table_of_waves(waves, ["ever", "job", "region", "wave"])
+    whole = table_of_waves(waves, None, ["ever", "job", "region", "wave"])
     start = 0
     for name, (study, reports) in waves.items():
         own = table_of_reports(study, reports, ["ever", "job", "region"])
@@ -98,7 +98,9 @@ def test_rows_of_each_wave_keep_their_channel(waves):
 def test_choices_in_another_order_are_matched_by_label():
     first, second = study_of(1, JOB), study_of(2, {**JOB, "choices": JOB["choices"][::-1]})
     reports = reports_of(second, 0.5, 40, 7)
-    table = table_of_waves({"a": (first, reports_of(first, 0.5, 9, 8)), "b": (second, reports)}, ["job"])
+    table = table_of_waves(
+        {"a": (first, reports_of(first, 0.5, 9, 8)), "b": (second, reports)}, None, ["job"]
+    )
     own = table_of_reports(second, reports, ["job"])
     mine, theirs = table.private["job"], own.private["job"]
     assert mine.answers == tuple(JOB["choices"])
@@ -107,7 +109,7 @@ def test_choices_in_another_order_are_matched_by_label():
 
 def test_difference_between_waves_is_a_contrast(waves):
     """At each draw: the share with all people in the second wave, less that in the first."""
-    analysis = assemble(table_of_waves(waves, ["ever", "wave"]), "ever ~ wave")
+    analysis = assemble(table_of_waves(waves, "ever ~ wave"), "ever ~ wave")
     draws = any_draws(analysis)
     found = {one.name: one for one in quantities_of(analysis, draws)}
     moved = found["share ever = yes, wave: 2025 − 2024"]
@@ -139,14 +141,14 @@ OTHER_JOB = {**JOB, "choices": ["student", "worker", "nurse", "other"]}
 def test_incompatible_waves_are_rejected(second, names, code):
     given = {"a": (FIRST, reports_of(FIRST, 0.5, 6, 3)), "b": (second, reports_of(second, 0.5, 6, 4))}
     with raises(InputError, code):
-        table_of_waves(given, names)
+        table_of_waves(given, None, names)
 
 
 def test_report_in_two_waves_is_rejected():
     """It would count twice."""
     reports = reports_of(FIRST, 0.5, 20, 3)
     with raises(InputError, "wave.report_in_two"):
-        table_of_waves({"a": (FIRST, reports), "b": (FIRST, reports[5:6])}, ["ever"])
+        table_of_waves({"a": (FIRST, reports), "b": (FIRST, reports[5:6])}, "ever ~ 1")
 
 
 def test_single_wave_and_summary_are_rejected(waves):
@@ -154,14 +156,14 @@ def test_single_wave_and_summary_are_rejected(waves):
     with raises(InputError, "wave.only_one"):
         analyse_waves({"2024": waves["2024"]}, "ever ~ wave")
     study, reports = waves["2024"]
-    with raises(InputError, "wave.summary_has_no_reports", "wave a"):
-        table_of_waves({"a": (study, summarize(study, reports)), "b": waves["2025"]}, ["ever"])
+    with raises(InputError, "wave.summary_has_no_reports"):
+        table_of_waves({"a": (study, summarize(study, reports)), "b": waves["2025"]}, "ever ~ 1")
 
 
 def notes(names: list[str], *versions: Study, n: int = 4) -> list[str]:
     """Notes on waves called 1, 2 …"""
     given = {str(at): (one, reports_of(one, 0.5, n, at)) for at, one in enumerate(versions, 1)}
-    return list(table_of_waves(given, names).notes)
+    return list(table_of_waves(given, None, names).notes)
 
 
 ONE = [study_of(version, EVER) for version in (1, 2)]
@@ -198,7 +200,7 @@ def test_panel_of_kept_answers_is_noted_whichever_wave_is_memoized(kept_first):
     payload = {"habit": mechanism.perturb(True)}
     report = Report("0" * 32, kept.id, kept.version, kept.digest, payload, public={"region": "south"})
     given = {"b": (kept, [report]), "a": (once, reports_of(once, 0.5, 4, 1))}
-    found = table_of_waves(given if kept_first else dict(reversed(given.items())), ["habit"]).notes
+    found = table_of_waves(given if kept_first else dict(reversed(given.items())), None, ["habit"]).notes
     assert any("one kept answer" in note for note in found)
 
 
@@ -209,8 +211,7 @@ def test_one_export_serves_all_waves(waves, tmp_path):
     for others in ([], reports_of(third, 0.5, 3, 9)):
         path = tmp_path / "all.ndjson"
         path.write_text("".join(f"{one.to_json()}\n" for one in [*both, *others]))
-        read = {name: (study, evidence_of(study, path)) for name, (study, _) in waves.items()}
-        table = table_of_waves(read, ["ever", "wave"])
+        table = table_of_waves({name: (study, path) for name, (study, _) in waves.items()}, "ever ~ wave")
         assert table.n == 160
         assert any("3 reports answer other versions" in note for note in table.notes) == bool(others)
 
@@ -231,13 +232,13 @@ def tables(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("tables")
 def test_waves_of_tables_may_have_their_own_dice():
     formula = "q ~ wave + age + (1 | region)"
-    table, _ = load_waves({"a": "a.csv", "b": "b.csv"}, "d.json", formula, "drop", [])
+    table, _ = load_survey({"a": "a.csv", "b": "b.csv"}, "d.json", formula, "drop", [])
     cells = assemble(table, formula).cells
     vectors = table.private["q"].choices.vectors[0, cells.reports["q"]]
     wave = np.asarray(cells.frame["wave"])[cells.cell]
     for name, p in (("a", 0.9), ("b", 0.7)):
         assert set(np.round(vectors[wave == name].max(axis=1), 12)) == {p}
-    assert any(note.startswith("2 rows of 82 had blank cells") for note in table.notes)
+    assert any(note.startswith("each wave: 1 row of 41 had blank cells") for note in table.notes)
     assert table.n == 80
 
 
@@ -245,7 +246,7 @@ def test_waves_of_tables_may_have_their_own_dice():
 @pytest.mark.parametrize(
     ("given", "code", "said"),
     [
-        (["--wave", "a=a.csv"], 2, "two or more"),
+        (["--wave", "a=a.csv", "--missing", "drop"], 2, "two or more"),
         (["--wave", "a=a.csv", "--wave", "a=b.csv"], 2, "called a"),
         (["--wave", "a.csv", "--wave", "b=b.csv"], 2, "NAME=TABLE.csv"),
         (["--wave", "a=a.csv", "--wave", "b=s.json,r.ndjson"], 2, "must be NAME="),
@@ -290,7 +291,7 @@ def test_plain_mean_is_pooled_over_all_waves(order):
         table = workers(SIZES[name], place, "normal" if name == "a" else "groups")
         tables[name] = table_of(table.public[["died"]], [table.private["hours"]])
     own = {name: table.private["hours"].number for name, table in tables.items()}
-    found = joined(tables).private["hours"].number
+    found = concat(tables).private["hours"].number
     shares = {name: SIZES[name] / 4000 for name in order}
     assert found.plain.mean == pytest.approx(sum(shares[one] * own[one].plain.mean for one in order))
     error = np.sqrt(sum((shares[one] * own[one].plain.error) ** 2 for one in order))
