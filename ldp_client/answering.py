@@ -1,22 +1,18 @@
 """From one set of answers to one report."""
 
-from ldp_client.core.randomness import read, uniform_below, urandom
+from typing import Any
+
+from ldp_client.core.randomness import Source, read, uniform_below, urandom
 from ldp_client.documents.errors import AnswerError, RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
+from ldp_client.documents.study import Study
+from ldp_client.mechanisms import Mechanism
 from ldp_client.mechanisms.base import refuse_forgetful
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Optional
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Study
-    from ldp_client.mechanisms import Mechanism
 
 
 def quantise_answers(
-    study: "Study", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]"
-) -> "list[tuple[str, Any]]":
+    study: Study, mechanisms: dict[str, Mechanism], answers: dict[str, Any]
+) -> list[tuple[str, Any]]:
     """Return question ids and quantised answers in the study's order, without public fields.
 
     Raises AnswerError.
@@ -34,7 +30,7 @@ def quantise_answers(
     return [(name, mechanisms[name].quantise(answers[name])) for name in names]
 
 
-def public_values(study: "Study", answers: "dict[str, Any]", invited: bool = True) -> "dict[str, str]":
+def public_values(study: Study, answers: dict[str, Any], invited: bool = True) -> dict[str, str]:
     """Return the values that a report carries without noise: {public field id: value}, in the study's order.
 
     invited: accept that values from a ticket are missing, because the collector adds them. Raises
@@ -50,7 +46,7 @@ def public_values(study: "Study", answers: "dict[str, Any]", invited: bool = Tru
 
 
 def perturb_answers(
-    study: "Study", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]", random: "Source" = urandom
+    study: Study, mechanisms: dict[str, Mechanism], answers: dict[str, Any], random: Source = urandom
 ) -> Report:
     """Return one report with a fresh id. Check all answers, public ones too, before drawing any noise.
 
@@ -67,11 +63,11 @@ def perturb_answers(
 
 
 def report_of(
-    study: "Study",
-    mechanisms: "dict[str, Mechanism]",
-    quantised: "list[tuple[str, Any]]",
-    random: "Source",
-    public: "Optional[dict[str, str]]" = None,
+    study: Study,
+    mechanisms: dict[str, Mechanism],
+    quantised: list[tuple[str, Any]],
+    random: Source,
+    public: dict[str, str] | None = None,
 ) -> Report:
     """Return the report of one person's quantised answers and public values.
 
@@ -88,14 +84,14 @@ def report_of(
     return Report(report_id, study.id, study.version, study.digest, payloads, padding, secret, public)
 
 
-def refuse_wrong_public(study: "Study", public: "dict[str, str]") -> None:
+def refuse_wrong_public(study: Study, public: dict[str, str]) -> None:
     """Raise AnswerError unless public values fit the study; values from a ticket may be missing."""
     wrong = study.wrong_public(public, invited=True) if study.public or public else None
     if wrong:
         raise AnswerError(*wrong, code="answer.public_invalid")
 
 
-def refuse_route(study: "Study") -> None:
+def refuse_route(study: Study) -> None:
     """Raise RefusedError if the study has a protocol: one device's noise alone does not protect its
     answer."""
     if study.protocol is not None:
@@ -103,18 +99,18 @@ def refuse_route(study: "Study") -> None:
 
 
 def padding_of(
-    study: "Study",
-    mechanisms: "dict[str, Mechanism]",
-    payloads: "dict[str, bytes]",
-    public: "dict[str, str]",
+    study: Study,
+    mechanisms: dict[str, Mechanism],
+    payloads: dict[str, bytes],
+    public: dict[str, str],
 ) -> int:
     """Return the number of spaces after a report's text that hide the question drawn and all values."""
     carried = [field for field in study.public if field.id in public]
-    spaces = sum([field.longest - field.length(public[field.id]) for field in carried])
+    spaces = sum(field.longest - field.length(public[field.id]) for field in carried)
     if not study.sample_one_question:
         return spaces
     sizes = {name: len(name) + _base64_size(mechanisms[name].payload_size) for name in mechanisms}
-    return spaces + max(sizes.values()) - sum([sizes[name] for name in payloads])
+    return spaces + max(sizes.values()) - sum(sizes[name] for name in payloads)
 
 
 def _base64_size(size: int) -> int:

@@ -20,7 +20,7 @@ from babel.numbers import format_decimal, format_percent
 from werkzeug.datastructures import LanguageAccept
 
 from ldp_client.documents.rational import Rational
-from ldp_client.words.text import APART, Words
+from ldp_client.words.text import Words
 
 # In the order of the page's menu. Each but English has a catalogue.
 LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "ar", "hi", "zh")
@@ -39,7 +39,7 @@ class Language(Words):
     """
 
     def __init__(self, tag: str) -> None:
-        super().__init__("en", apart=APART)
+        super().__init__("en")
         self.language = tag
         self._locale = Locale.parse(tag)
         self.categories = plural_categories(self._locale)
@@ -60,7 +60,7 @@ class Language(Words):
 
     def sentence(self, key: str, facts: Mapping[str, Any]) -> str:
         """Translate a sentence of the device library, in the form for its facts."""
-        english = self._file(key)[key]
+        english = self._sentences[key]
         if isinstance(english, str):
             return self.gettext(english)
         return self.ngettext(english["one"], english["other"], facts["count"])

@@ -1,1 +1,1 @@
-"""The device core: exact integer arithmetic, samplers and quantising. Runs on MicroPython too."""
+"""The device core: exact integer arithmetic, samplers and quantising."""

@@ -1,4 +1,4 @@
-"""Blind RSA signatures (RFC 9474) in plain integers: RSABSSA with SHA-384 and PSS. Not for MicroPython.
+"""Blind RSA signatures (RFC 9474) in plain integers: RSABSSA with SHA-384 and PSS.
 
 The signer sees a number that is equally likely for every message, so it cannot link the signature to the
 requester. A modulus is big-endian bytes with the first bit set. Only the blinding factor is secret here.
@@ -8,7 +8,6 @@ from hashlib import sha384
 from math import gcd
 
 from ldp_client.core.randomness import Source
-from ldp_client.core.types import Optional
 
 EXPONENT = 65537
 # The length of a SHA-384 digest.
@@ -18,34 +17,23 @@ SALT_BYTES = SIZE
 _SPARE_BYTES = 16
 
 
-class Blinded:
-    """A blinded message, and the factor that turns the signer's answer into a signature on the message.
-
-    sent: the bytes for the signer. factor: the secret that links `sent` to the message.
-    """
-
-    def __init__(self, sent: bytes, factor: int) -> None:
-        self.sent = sent
-        self.factor = factor
-
-
 def draw_factor(modulus: bytes, random: Source) -> int:
     """Draw a blinding factor, uniform below the modulus up to a bias of less than 2**-128."""
     n = int.from_bytes(modulus, "big")
     return 1 + int.from_bytes(random(len(modulus) + _SPARE_BYTES), "big") % (n - 1)
 
 
-def blind(modulus: bytes, message: bytes, salt: bytes, factor: int) -> "Optional[Blinded]":
-    """Blind a message (RFC 9474, section 4.2); None if message or factor share a divisor with the modulus.
+def blind(modulus: bytes, message: bytes, salt: bytes, factor: int) -> bytes | None:
+    """Blind a message for the signer (RFC 9474, section 4.2).
 
-    None would reveal a factor of the modulus. It does not occur with a product of two primes.
+    None if message or factor share a divisor with the modulus. That would reveal a factor of the modulus, and
+    does not occur with a product of two primes.
     """
     n = int.from_bytes(modulus, "big")
     encoded = int.from_bytes(encode(message, salt, 8 * len(modulus) - 1), "big")
     if not (0 < factor < n) or gcd(encoded, n) != 1 or gcd(factor, n) != 1:
         return None
-    sent = encoded * pow(factor, EXPONENT, n) % n
-    return Blinded(sent.to_bytes(len(modulus), "big"), factor)
+    return (encoded * pow(factor, EXPONENT, n) % n).to_bytes(len(modulus), "big")
 
 
 def finalize(
@@ -55,7 +43,7 @@ def finalize(
     factor: int,
     random: Source,
     salt_bytes: int = SIZE,
-) -> "Optional[bytes]":
+) -> bytes | None:
     """Unblind a signature (RFC 9474, section 4.4). Return None if it is not valid for the message."""
     n = int.from_bytes(modulus, "big")
     number = int.from_bytes(signed, "big")

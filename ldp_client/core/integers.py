@@ -1,26 +1,8 @@
-"""Integer arithmetic with proven bounds: square root, exponential, logarithm, normal distribution.
+"""Integer arithmetic with proven bounds: exponential, logarithm, normal distribution.
 
 A real number t is held in fixed point as t × 2**bits. Functions named `*_bounds` return integers
 (low, high) that enclose the true value, so that a caller can round towards privacy.
 """
-
-try:
-    from bisect import bisect_right
-
-    first_above = bisect_right
-except ImportError:  # MicroPython
-
-    def first_above(ends: "list[int]", number: int) -> int:  # type: ignore[misc]
-        """Return the index of the first of the increasing ends that is above the number."""
-        low, high = 0, len(ends)
-        while low < high:
-            middle = (low + high) // 2
-            if ends[middle] > number:
-                high = middle
-            else:
-                low = middle + 1
-        return low
-
 
 GUARD_BITS = 40
 
@@ -29,26 +11,9 @@ INVERSE_SQRT_TAU = 0x662114CF50D942343F2CF1402EAE38BFD3829F30512706D8C0471B48026
 INVERSE_SQRT_TAU_BITS = 256
 
 
-def isqrt(value: int) -> int:
-    """Return the integer square root, rounded down."""
-    if value < 2:
-        return value
-    root = 1 << ((bit_length(value) + 1) // 2)
-    while True:
-        better = (root + value // root) >> 1
-        if better >= root:
-            return root
-        root = better
-
-
-def bit_length(value: int) -> int:
-    """Return the number of bits of a non-negative integer (MicroPython has no int.bit_length)."""
-    return len(bin(value)) - 2 if value else 0
-
-
 def bytes_below(limit: int) -> int:
     """Return how many bytes hold every integer in 0..limit−1: at least 1."""
-    return max(1, (bit_length(limit - 1) + 7) // 8)
+    return max(1, ((limit - 1).bit_length() + 7) // 8)
 
 
 def ceil_div(numerator: int, denominator: int) -> int:
@@ -56,10 +21,10 @@ def ceil_div(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
 
-def exp_bounds(exponent: int, bits: int) -> "tuple[int, int]":
+def exp_bounds(exponent: int, bits: int) -> tuple[int, int]:
     """Enclose 2**bits × exp(exponent / 2**bits); exponents between −400 and 400."""
     work = bits + GUARD_BITS
-    halvings = max(0, bit_length(abs(exponent)) - bits + 8)
+    halvings = max(0, abs(exponent).bit_length() - bits + 8)
     low = high = _small_exp(abs(exponent) << GUARD_BITS, work, halvings)
     high += work  # one unit for each truncated term, and for the remainder
     for _ in range(halvings):
@@ -106,7 +71,7 @@ def _twice_atanh(numerator: int, denominator: int, work: int) -> int:
     return total + 2
 
 
-def normal_cdf_bounds(x: int, bits: int) -> "tuple[int, int]":
+def normal_cdf_bounds(x: int, bits: int) -> tuple[int, int]:
     """Enclose 2**bits × Φ(x / 2**bits), for bits ≤ 256.
 
     Φ(x) = ½ + φ(x) Σ x^(2n+1)/(2n+1)!!, a series of positive terms.
@@ -120,7 +85,7 @@ def normal_cdf_bounds(x: int, bits: int) -> "tuple[int, int]":
     return (one >> 1) + low, (one >> 1) + high
 
 
-def _central_mass(x: int, bits: int) -> "tuple[int, int]":
+def _central_mass(x: int, bits: int) -> tuple[int, int]:
     """Enclose 2**bits × (Φ(x) − ½) for x ≥ 0."""
     square = (x * x) >> bits
     low = _odd_series(x, square, bits, 0)

@@ -1,6 +1,8 @@
 """Convert a study's decimals to the integers that control the noise. Every rounding is towards privacy."""
 
-from ldp_client.core.integers import ceil_div, exp_bounds, isqrt, log_upper, normal_cdf_bounds
+from math import isqrt
+
+from ldp_client.core.integers import ceil_div, exp_bounds, log_upper, normal_cdf_bounds
 from ldp_client.documents.rational import Rational
 
 # The Laplace scale and the Gaussian standard deviation are 2**NOISE_BITS grid units, in every study.

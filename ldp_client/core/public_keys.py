@@ -1,4 +1,4 @@
-"""Public keys and verification of their signatures, in plain integers, wherever Python runs.
+"""Public keys and verification of their signatures, in plain integers.
 
 Keys are PEM (SubjectPublicKeyInfo, RFC 7468). Only RSA with a modulus of 3072 bits and exponent 65537
 (RFC 8017) is accepted. It is recognised by its fixed DER bytes, so no ASN.1 is parsed. A weaker key or
@@ -6,7 +6,7 @@ exponent cannot be expressed.
 """
 
 import hashlib
-from binascii import hexlify, unhexlify
+from typing import NamedTuple, Self
 
 from ldp_client.documents.errors import DocumentError, InputError
 from ldp_client.documents.fields import Base64
@@ -15,31 +15,28 @@ BEGIN, END = "-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----"
 RSA_BITS = 3072
 RSA_BYTES = RSA_BITS // 8
 RSA_EXPONENT = 65537
-_RSA_HEAD = unhexlify(b"308201a2300d06092a864886f70d01010105000382018f003082018a0282018100")
-_RSA_TAIL = unhexlify(b"0203010001")
+_RSA_HEAD = bytes.fromhex("308201a2300d06092a864886f70d01010105000382018f003082018a0282018100")
+_RSA_TAIL = bytes.fromhex("0203010001")
 # DigestInfo of SHA-256 (RFC 8017, 9.2, note 1).
-_SHA256_HEAD = unhexlify(b"3031300d060960864801650304020105000420")
+_SHA256_HEAD = bytes.fromhex("3031300d060960864801650304020105000420")
 
 
-class PublicKey:
+class PublicKey(NamedTuple):
     """A key that may sign studies.
 
     id: SHA-256 of the DER, in hexadecimal digits. value: the RSA modulus, big-endian.
     """
 
-    def __init__(self, der: bytes, value: bytes) -> None:
-        self.der = der
-        self.id = hexlify(hashlib.sha256(der).digest()).decode()
-        self.value = value
+    id: str
+    value: bytes
 
     @classmethod
-    def from_pem(cls, text: str) -> "PublicKey":
+    def from_pem(cls, text: str) -> Self:
         """Read one PEM block. Raises InputError for anything but the known kind."""
         der = _der_of(text)
-        whole = len(_RSA_HEAD) + RSA_BYTES + len(_RSA_TAIL)
-        value = der[len(_RSA_HEAD) : len(_RSA_HEAD) + RSA_BYTES]
-        if der == _RSA_HEAD + value + _RSA_TAIL and len(der) == whole and value[0] & 128:
-            return cls(der, value)
+        value = der[len(_RSA_HEAD) : -len(_RSA_TAIL)]
+        if der == _RSA_HEAD + value + _RSA_TAIL and len(value) == RSA_BYTES and value[0] & 128:
+            return cls(hashlib.sha256(der).hexdigest(), value)
         raise InputError.say("core.key_kind")
 
 

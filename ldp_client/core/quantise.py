@@ -5,8 +5,9 @@ the grid. Missing values, NaN, infinity and booleans are rejected before any noi
 a missing answer.
 """
 
-from ldp_client.core.integers import isqrt
-from ldp_client.core.types import Any
+from math import isqrt
+from typing import Any
+
 from ldp_client.documents.errors import AnswerError
 
 # A pair of floats or of Rationals.
@@ -31,9 +32,6 @@ def as_float(value: Any, field: str) -> float:
     except (TypeError, ValueError):
         raise AnswerError.say("core.number", field) from None
     if number - number != 0:
-        if isinstance(value, int):
-            # The same case where floats overflow silently, as in MicroPython.
-            return number
         raise AnswerError.say("core.infinite" if number == number else "core.missing", field)
     return number
 
@@ -45,16 +43,12 @@ def _refuse_no_number(value: Any, field: str) -> None:
     if kind in ("m", "M"):
         # NumPy converts some times to their unit: four hours would be 14,400,000,000,000.
         raise AnswerError.say("core.times", field)
-    if isinstance(value, (str, bytes, bool)) or not _is_number(value, kind):
+    # NumPy's booleans and complex numbers have a __float__ too.
+    if isinstance(value, bool) or not hasattr(value, "__float__") or kind in ("b", "c"):
         raise AnswerError.say("core.number", field)
 
 
-def _is_number(value: Any, kind: str) -> bool:
-    # MicroPython's numbers have no visible __float__. NumPy's booleans and complex numbers have one.
-    return isinstance(value, (int, float)) or (hasattr(value, "__float__") and kind not in ("b", "c"))
-
-
-def grid_index(value: Any, bounds: "Bounds", levels: int, field: str) -> int:
+def grid_index(value: Any, bounds: Bounds, levels: int, field: str) -> int:
     """Return the nearest of the grid points 0..levels: low is the first, high the last.
 
     Raises AnswerError, which does not contain the value, if it is not a finite number.
@@ -73,16 +67,16 @@ def grid_index(value: Any, bounds: "Bounds", levels: int, field: str) -> int:
     return index if index < levels else levels
 
 
-def signed_units(value: Any, bounds: "Bounds", size: int, field: str) -> int:
+def signed_units(value: Any, bounds: Bounds, size: int, field: str) -> int:
     """Return the number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size."""
     return grid_index(value, bounds, 2 * size, field) - size
 
 
-def clip_norm(vector: "list[int]", radius: int) -> "list[int]":
+def clip_norm(vector: list[int], radius: int) -> list[int]:
     """Return the vector, shrunk if it is longer than radius so that its L2 norm is at most radius. Exact.
 
     A shorter vector takes the same steps, with radius as its length.
     """
-    square = sum([entry * entry for entry in vector])
+    square = sum(entry * entry for entry in vector)
     length = max(isqrt(max(square, 1) - 1) + 1, radius)
     return [entry * radius // length if entry >= 0 else -(-entry * radius // length) for entry in vector]

@@ -14,20 +14,21 @@ The tests find a broken or stuck source, not a predictable source: no test of it
 """
 
 import os
+from collections.abc import Callable
 from hashlib import sha256
+from typing import Any
 
-from ldp_client.core.types import Any
-from ldp_client.core.types import Source as Source
 from ldp_client.documents.errors import RandomnessError
 from ldp_client.words.text import say
 
+# A function n -> n random bytes.
+Source = Callable[[int], bytes]
 REPETITION_CUTOFF = 9
 PROPORTION_CUTOFF = 27
 WINDOW = 512
 # Reads of the system that are compared with each other: false alarms below 2**-56.
 RECENT_READS = 256
 LEAST_COMPARED = 8
-SIMULATORS = ("getrandbits", "randbytes", "random", "randint", "uniform")
 
 
 class NotForRealAnswers:
@@ -44,32 +45,28 @@ class NotForRealAnswers:
 
 
 def urandom(size: int) -> bytes:
-    """Return random bytes of the operating system. Raises RandomnessError if it has none."""
-    try:
-        return os.urandom(size)
-    except AttributeError:  # some microcontroller builds
-        raise RandomnessError.say("core.random_absent") from None
+    """Return random bytes of the operating system."""
+    return os.urandom(size)
 
 
 def read(random: Source, size: int) -> bytes:
     """Read `size` bytes of a source. Raises RandomnessError if it is broken or not a source of secrets."""
     if isinstance(random, NotForRealAnswers):
         return _exactly(random, size)
-    system = getattr(os, "urandom", None)
-    if random is urandom or random is system:
-        return _new(_exactly(random, size), system)
+    if random is urandom or random is os.urandom:
+        return _new(_exactly(random, size))
     return _health_of(random).read(size)
 
 
-def _new(fresh: bytes, system: Any) -> bytes:
+def _new(fresh: bytes) -> bytes:
     """Return the system's bytes. Raises RandomnessError if a recent read had the same bytes.
 
     Short reads may repeat by chance. Only digests are kept: the bytes themselves are secrets.
     """
     if len(fresh) < LEAST_COMPARED:
         return fresh
-    if _recent[0] is not system:
-        _recent[:] = [system, []]
+    if _recent[0] is not os.urandom:
+        _recent[:] = [os.urandom, []]
     digest = sha256(fresh).digest()[:LEAST_COMPARED]
     if digest in _recent[1]:
         raise RandomnessError.say("core.random_broken", problem=say("core.random_same"))
@@ -108,10 +105,10 @@ class Health:
     def _start(self) -> None:
         first, second = self._tested(WINDOW), self._tested(WINDOW)
         whole = first + second
-        if any([whole[shift : shift + WINDOW] == first for shift in range(1, WINDOW + 1)]):
+        if any(whole[shift : shift + WINDOW] == first for shift in range(1, WINDOW + 1)):
             self._fail(say("core.random_same"))
         for window in (first, second):
-            if max([window.count(bytes([value])) for value in range(256)]) >= PROPORTION_CUTOFF:
+            if max(window.count(bytes([value])) for value in range(256)) >= PROPORTION_CUTOFF:
                 self._fail(say("core.random_one_byte", count=PROPORTION_CUTOFF, size=WINDOW))
         self._is_started = True
 
@@ -155,23 +152,16 @@ def _refuse_simulators(source: Any) -> None:
 
     Some of their output determines all the rest, including earlier output.
     """
-    import random
-
-    inner = getattr(source, "func", source)
-    owner = getattr(inner, "__self__", None)
-    classes = getattr(type(owner), "__mro__", ())
-    names = [f"{getattr(kind, '__module__', '')}.{kind.__name__}" for kind in classes]
-    known = "random.SystemRandom" in names
-    simulated = any([name.startswith("numpy.random.") or name == "random.Random" for name in names])
-    # On MicroPython, for example, functions do not know their owner.
-    simulated = simulated or any([inner is getattr(random, name, None) for name in SIMULATORS])
-    if simulated and not known:
+    owner = getattr(getattr(source, "func", source), "__self__", None)
+    names = [f"{kind.__module__}.{kind.__name__}" for kind in type(owner).__mro__]
+    simulated = any(name.startswith("numpy.random.") or name == "random.Random" for name in names)
+    if simulated and "random.SystemRandom" not in names:
         raise RandomnessError.say("core.random_simulator")
 
 
-_known: "list[Health]" = []
+_known: list[Health] = []
 # The system's generator, and digests of its recent reads.
-_recent: "list[Any]" = [None, []]
+_recent: list[Any] = [None, []]
 
 
 def _health_of(source: Source) -> Health:

@@ -9,11 +9,11 @@ round(2**20 · X). The only approximation is the stated truncation of the normal
 """
 
 import struct
+from collections.abc import Callable
 
 from ldp_client.core.integers import exp_bounds
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.randomness import Source, random_bits, read
-from ldp_client.core.types import Callable
 
 STRIP_BITS = 5
 STRIPS_BITS = 9
@@ -36,7 +36,7 @@ class Strips:
     tail: whether the last strip covers the whole tail of an exponential instead.
     """
 
-    def __init__(self, curve: "Callable[[int, int, int], int]", tail: bool) -> None:
+    def __init__(self, curve: Callable[[int, int, int], int], tail: bool) -> None:
         self.curve = curve
         self.tail = tail
         weights = self._weigh()
@@ -50,7 +50,7 @@ class Strips:
         """Bound 2**bits × exp(−curve) from above."""
         return exp_bounds(-self.curve(point, point_bits, bits), bits)[1]
 
-    def _weigh(self) -> "list[int]":
+    def _weigh(self) -> list[int]:
         """Return integer weights that sum to 2**TOTAL_BITS. Store the heights certainly under the curve."""
         upper = [self.above(edge, STRIP_BITS, CURVE_BITS) for edge in range(STRIPS)]
         lower = [self._low(edge, STRIP_BITS, CURVE_BITS) for edge in range(1, STRIPS + 1)]
@@ -66,7 +66,7 @@ class Strips:
         weights[0] += (1 << TOTAL_BITS) - sum(weights)
         return weights
 
-    def _alias(self, weights: "list[int]") -> None:
+    def _alias(self, weights: list[int]) -> None:
         """Build Walker's exact alias table: every column holds 2**COLUMN_BITS of one or two strips.
 
         In column c a word below threshold[c] means strip c, else strip other[c]. Adding start[c] or
@@ -91,7 +91,7 @@ class Strips:
             if left[giver] < capacity:
                 small.append(large.pop())
 
-    def draw(self, count: int, random: Source) -> "list[int]":
+    def draw(self, count: int, random: Source) -> list[int]:
         """Draw `count` independent signed integers round(2**NOISE_BITS × X)."""
         words = struct.unpack(f"<{count}Q{count}I", read(random, DRAW_BYTES * count))
         return [self.draw_from(words[i], words[count + i], random) for i in range(count)]
@@ -147,7 +147,7 @@ def _identity(point: int, point_bits: int, bits: int) -> int:
     return (point << bits) >> point_bits
 
 
-_tables: "dict[str, Strips]" = {}
+_tables: dict[str, Strips] = {}
 
 
 def table_of(law: str) -> Strips:
@@ -157,11 +157,11 @@ def table_of(law: str) -> Strips:
     return _tables[law]
 
 
-def normal(count: int, random: Source) -> "list[int]":
+def normal(count: int, random: Source) -> list[int]:
     """Draw round(2**20 × N(0, 1)) `count` times, with the normal truncated at ±16."""
     return table_of("normal").draw(count, random)
 
 
-def laplace(count: int, random: Source) -> "list[int]":
+def laplace(count: int, random: Source) -> list[int]:
     """Draw round(2**20 × Laplace(1)) `count` times, untruncated."""
     return table_of("laplace").draw(count, random)

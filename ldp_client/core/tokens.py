@@ -5,11 +5,10 @@ so a token is valid for exactly one version of one study.
 """
 
 import hashlib
-from binascii import a2b_base64, b2a_base64, unhexlify
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 
-from ldp_client.core.blind_rsa import SALT_BYTES, Blinded, blind, draw_factor, finalize
+from ldp_client.core.blind_rsa import SALT_BYTES, blind, draw_factor, finalize
 from ldp_client.core.randomness import Source, read
-from ldp_client.core.types import Optional
 from ldp_client.documents.channel import TokenKey
 
 TYPE = b"\x00\x02"
@@ -22,12 +21,11 @@ REQUEST_BYTES = 2 + 1 + SIGNATURE_BYTES
 REQUEST_TYPE = "application/private-token-request"
 RESPONSE_TYPE = "application/private-token-response"
 SCHEME = "PrivateToken"
-_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
 def challenge_of(issuer: str, digest: str) -> bytes:
     """Return the TokenChallenge (RFC 9577, 2.1.1). issuer: its name; digest: the study's, in hex digits."""
-    name, context = issuer.encode("utf-8"), unhexlify(digest)
+    name, context = issuer.encode("utf-8"), bytes.fromhex(digest)
     sizes = (len(name).to_bytes(2, "big"), bytes([len(context)]))
     return TYPE + sizes[0] + name + sizes[1] + context + bytes(2)
 
@@ -64,19 +62,19 @@ class Asking:
     def __init__(self, key: TokenKey, challenge: bytes, nonce: bytes, salt: bytes, factor: int) -> None:
         self._modulus = key.modulus
         self._input = input_of(nonce, challenge, key.spki)
-        blinded: "Optional[Blinded]" = blind(key.modulus, self._input, salt, factor)
+        blinded = blind(key.modulus, self._input, salt, factor)
         if blinded is None:
             raise ValueError(len(key.modulus))
         self.factor = factor
-        self.body = TYPE + bytes([short_id_of(key.spki)]) + blinded.sent
+        self.body = TYPE + bytes([short_id_of(key.spki)]) + blinded
 
-    def token(self, response: bytes, random: Source) -> "Optional[bytes]":
+    def token(self, response: bytes, random: Source) -> bytes | None:
         """Return the token from the issuer's response; None if the study's key did not sign it."""
         signature = finalize(self._modulus, self._input, response, self.factor, random)
         return None if signature is None else self._input + signature
 
 
-def draw(key: TokenKey, random: Source) -> "tuple[bytes, bytes, int]":
+def draw(key: TokenKey, random: Source) -> tuple[bytes, bytes, int]:
     """Draw a nonce, a salt and a blinding factor for `Asking`.
 
     Raises:
@@ -88,17 +86,18 @@ def draw(key: TokenKey, random: Source) -> "tuple[bytes, bytes, int]":
 
 def to_base64url(content: bytes) -> str:
     """Encode as base64url with padding, as these headers do."""
-    return b2a_base64(content).decode().strip().replace("+", "-").replace("/", "_")
+    return urlsafe_b64encode(content).decode()
 
 
-def from_base64url(text: str) -> "Optional[bytes]":
+def from_base64url(text: str) -> bytes | None:
     """Decode base64url with or without padding. Return None for any other text."""
     bare = text.rstrip("=")
-    if len(text) - len(bare) > 2 or any([one not in _ALPHABET for one in bare]) or len(bare) % 4 == 1:
+    try:
+        content = urlsafe_b64decode(bare + "=" * (-len(bare) % 4))
+    except ValueError:
         return None
-    padded = bare.replace("-", "+").replace("_", "/") + "=" * (-len(bare) % 4)
-    content = a2b_base64(padded)
-    return content if to_base64url(content).rstrip("=") == bare else None
+    # The decoder skips what is not of its alphabet.
+    return content if len(text) - len(bare) <= 2 and to_base64url(content).rstrip("=") == bare else None
 
 
 def header_of(token: bytes) -> str:
@@ -115,7 +114,7 @@ def _parameter(name: str, content: bytes) -> str:
     return f'{name}="{to_base64url(content)}"'
 
 
-def token_in(header: str) -> "Optional[bytes]":
+def token_in(header: str) -> bytes | None:
     """Return the token in an `Authorization` value, or None for any other value."""
     scheme, _, rest = header.strip().partition(" ")
     name, equals, value = rest.strip().partition("=")

@@ -3,14 +3,10 @@
 A name never changes meaning. docs/adding-a-mechanism.md adds one.
 """
 
-from ldp_client.documents.fields import Boolean, Constant, Decimal, Integer, OneOf
+from typing import Any
+
+from ldp_client.documents.fields import Boolean, Constant, Decimal, Error, Integer, OneOf
 from ldp_client.documents.shapes import Record, Tagged
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Optional
-
-    from ldp_client.documents.fields import Error
 
 # What one person is asked; a data holder with many records is asked a "table".
 PERSON_ASKS = ("number", "choice", "yes_no", "record")
@@ -31,9 +27,9 @@ class Entry:
     def __init__(
         self,
         name: str,
-        asks: "tuple[str, ...]",
-        optional: "Optional[dict[str, Any]]" = None,
-        **parameters: "Any",
+        asks: tuple[str, ...],
+        optional: dict[str, Any] | None = None,
+        **parameters: Any,
     ) -> None:
         self.name = name
         self.asks = asks
@@ -44,7 +40,7 @@ class Entry:
 class Fitting:
     """A catalogue entry that fits a kind of question. It is looked up on each read: entries may be added."""
 
-    def __init__(self, catalogue: "dict[str, Entry]", ask: str) -> None:
+    def __init__(self, catalogue: dict[str, Entry], ask: str) -> None:
         self.catalogue = catalogue
         self.ask = ask
 
@@ -53,14 +49,14 @@ class Fitting:
         fits = [name for name in self.catalogue if self.ask in self.catalogue[name].asks]
         return Tagged("name", shapes, fits, f"a question that asks {self.ask!r}")
 
-    def read(self, value: "Any", path: str, error: "Error") -> "Any":
+    def read(self, value: Any, path: str, error: Error) -> Any:
         return self._shape().read(value, path, error)
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         return self._shape().json_schema()
 
 
-def _table(name: str, options: "Optional[dict[str, Any]]" = None, **parameters: "Any") -> Entry:
+def _table(name: str, options: dict[str, Any] | None = None, **parameters: Any) -> Entry:
     """Return the entry of a table mechanism: the options of all table mechanisms, and its own options."""
     optional = {"count_share": SHARE_OF_BUDGET, "average": Integer(2, 10**6), "intercept": Boolean()}
     optional.update(options or {})
@@ -109,7 +105,7 @@ _ENTRIES = (
 MECHANISMS = {entry.name: entry for entry in _ENTRIES}
 
 
-def add_mechanism(name: str, *asks: str, **parameters: "Any") -> None:
+def add_mechanism(name: str, *asks: str, **parameters: Any) -> None:
     """Register a mechanism, so that studies can name it.
 
     Args:

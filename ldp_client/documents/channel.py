@@ -4,17 +4,11 @@ The study contains the keys of the tokens. Its digest and signatures ensure that
 keys, which the protocol does not do itself (RFC 9578, section 10).
 """
 
-from binascii import unhexlify
+from typing import Any
 
-from ldp_client.documents.fields import LOWER_HEX, Base64, Checked, Constant, Integer, OneOf, consists
+from ldp_client.documents.fields import Base64, Constant, Error, Integer, Matching, OneOf
 from ldp_client.documents.public import PUBLIC_VALUES
 from ldp_client.documents.shapes import ListOf, Record, Tagged
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Optional
-
-    from ldp_client.documents.fields import Error
 
 # A week. With longer windows, reports would miss the last day of most studies.
 MOST_HOURS = 168
@@ -25,44 +19,27 @@ EXPONENT = 65537
 # SubjectPublicKeyInfo (RFC 9578, section 6.5) with id-RSASSA-PSS, SHA-384, MGF1 of SHA-384 and a salt of 48
 # bytes, for a modulus of 2048 bits; the exponent follows the modulus. No ASN.1 is parsed, because a study
 # cannot state any other form.
-SPKI_HEAD = unhexlify(
-    b"30820152303d06092a864886f70d01010a3030a00d300b0609608648016503040202a11a301806092a864886f70d010108"
-    b"300b0609608648016503040202a2030201300382010f003082010a0282010100"
+SPKI_HEAD = bytes.fromhex(
+    "30820152303d06092a864886f70d01010a3030a00d300b0609608648016503040202a11a301806092a864886f70d010108"
+    "300b0609608648016503040202a2030201300382010f003082010a0282010100"
 )
-SPKI_TAIL = unhexlify(b"0203010001")
+SPKI_TAIL = bytes.fromhex("0203010001")
 SPKI_BYTES = len(SPKI_HEAD) + MODULUS_BYTES + len(SPKI_TAIL)
-_HOST = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 
-def _is_address(text: "Any") -> bool:
-    """Return True for a base URL in the only spelling that is compared: lower-case host, no user or query."""
-    if not isinstance(text, str) or len(text) > LONGEST_ADDRESS:
-        return False
-    scheme, found, rest = text.partition("://")
-    place, _, path = rest.partition("/")
-    host, colon, port = place.partition(":")
-    # An empty label would spell one host in two ways: one operator would look like two.
-    good_host = all([consists(label, _HOST) for label in host.split(".")])
-    good_port = not colon or (consists(port, "0123456789") and len(port) <= 5)
-    good_path = all(["!" <= c <= "~" and c not in "?#" for c in path])
-    return scheme in ("http", "https") and bool(found) and good_host and good_port and good_path
-
-
-WEB_ADDRESS = Checked(
-    _is_address,
+# A base URL in the only spelling that is compared: lower-case host, no user or query. An empty label would
+# spell one host in two ways: one operator would look like two.
+WEB_ADDRESS = Matching(
+    r'https?://([a-z0-9-]+[.])*[a-z0-9-]+(:[0-9]{1,5})?(/[!"$->@-~]*)?',
     "must be https://host in small letters, perhaps with a port and a path",
-    {
-        "type": "string",
-        "pattern": r'^https?://([a-z0-9-]+[.])*[a-z0-9-]+(:[0-9]{1,5})?(/[!"$->@-~]*)?$',
-        "maxLength": LONGEST_ADDRESS,
-    },
+    LONGEST_ADDRESS,
 )
 
 
 class TokenSpki(Base64):
     """A token key (RFC 9578, section 6.5) in base64: RSASSA-PSS with SHA-384, 2048 bits, exponent 65537."""
 
-    def read(self, value: "Any", path: str, error: "Error") -> bytes:
+    def read(self, value: Any, path: str, error: Error) -> bytes:
         der = Base64.read(self, value, path, error)
         modulus = der[len(SPKI_HEAD) : len(SPKI_HEAD) + MODULUS_BYTES]
         whole = len(der) == SPKI_BYTES and der == SPKI_HEAD + modulus + SPKI_TAIL
@@ -97,10 +74,10 @@ class TokenKey:
         public: the values of public fields that a token of this key proves.
     """
 
-    def __init__(self, parsed: "dict[str, Any]") -> None:
+    def __init__(self, parsed: dict[str, Any]) -> None:
         self.spki: bytes = parsed["key"]
         self.modulus: bytes = self.spki[len(SPKI_HEAD) : len(SPKI_HEAD) + MODULUS_BYTES]
-        self.public: "dict[str, str]" = dict(parsed["public"] or {})
+        self.public: dict[str, str] = dict(parsed["public"] or {})
 
 
 class Tickets:
@@ -115,10 +92,10 @@ class Tickets:
         keys: in the document's order.
     """
 
-    def __init__(self, parsed: "dict[str, Any]") -> None:
+    def __init__(self, parsed: dict[str, Any]) -> None:
         self.issuer: str = parsed["issuer"].rstrip("/")
         self.name: str = self.issuer.partition("://")[2].partition("/")[0]
-        self.keys: "tuple[TokenKey, ...]" = tuple([TokenKey(one) for one in parsed["keys"]])
+        self.keys: tuple[TokenKey, ...] = tuple(TokenKey(one) for one in parsed["keys"])
 
 
 class Channel:
@@ -132,9 +109,9 @@ class Channel:
         tickets: the issuer of blind tickets and its keys, or None.
     """
 
-    def __init__(self, parsed: "dict[str, Any]") -> None:
+    def __init__(self, parsed: dict[str, Any]) -> None:
         self.hours: int = parsed["batches"]["hours"]
-        self.tickets: "Optional[Tickets]" = Tickets(parsed["tickets"]) if parsed["tickets"] else None
+        self.tickets: Tickets | None = Tickets(parsed["tickets"]) if parsed["tickets"] else None
 
 
 KEY_BYTES = 32
@@ -145,19 +122,12 @@ MOST_DEVICES = 1 << 24
 FEWEST_NOISY = 3
 
 
-def _is_node_address(value: "Any") -> bool:
-    """Return True for a base URL, then # and keys in hexadecimal: X25519 (sealing), Ed25519 (signing)."""
-    address, _, keys = value.partition("#") if isinstance(value, str) else ("", "", "")
-    good_address = address.startswith(("http://", "https://")) and not address.endswith("://")
-    # A device keeps the addresses of all nodes as one text, with spaces between them.
-    good_address = good_address and all(["!" <= c <= "~" for c in address])
-    return good_address and len(keys) == 4 * KEY_BYTES and consists(keys, LOWER_HEX) and len(value) <= 500
-
-
-NODE_ADDRESS = Checked(
-    _is_node_address,
+# A base URL, then # and keys in hexadecimal: X25519 (sealing), Ed25519 (signing). It has no spaces: a device
+# keeps the addresses of all nodes as one text, with spaces between them.
+NODE_ADDRESS = Matching(
+    f'https?://[!-"$-~]+#[0-9a-f]{{{4 * KEY_BYTES}}}',
     "must be https://host#KEYS, as `ldpkit init --as node` prints it",
-    {"type": "string", "pattern": f'^https?://[!-"$-~]+#[0-9a-f]{{{4 * KEY_BYTES}}}$'},
+    LONGEST_ADDRESS,
 )
 PROTOCOL = Tagged(
     "name",
@@ -180,7 +150,7 @@ class Node:
 
     def __init__(self, address: str) -> None:
         url, _, keys = address.partition("#")
-        raw = unhexlify(keys)
+        raw = bytes.fromhex(keys)
         self.url = url[:-1] if url.endswith("/") else url
         self.sealing_key = raw[:KEY_BYTES]
         self.signing_key = raw[KEY_BYTES:]
@@ -192,8 +162,8 @@ class SecureSum:
     expansion: how a seed is expanded to a share, "chacha20" or "shake_256" (devices without a cipher).
     """
 
-    def __init__(self, parsed: "dict[str, Any]") -> None:
-        self.nodes: "tuple[Node, ...]" = tuple([Node(address) for address in parsed["nodes"]])
+    def __init__(self, parsed: dict[str, Any]) -> None:
+        self.nodes: tuple[Node, ...] = tuple(Node(address) for address in parsed["nodes"])
         self.devices: int = parsed["devices"]
         self.max_faulty: int = parsed["max_faulty"]
         self.expansion: str = parsed["expansion"] or EXPANSIONS[0]

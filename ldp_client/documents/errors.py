@@ -21,14 +21,10 @@ LdpkitError
 └── MissingExtraError     an optional part of ldpkit is not installed
 """
 
+from collections.abc import Callable
+from typing import Any, Self
+
 from ldp_client.words.text import say
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from typing_extensions import Self
 
 # Exit codes of the command `ldpkit`. 0: done, and any result that was judged can be trusted.
 EXIT_OTHER = 1
@@ -66,7 +62,7 @@ class LdpkitError(Exception):
             self.code = code
 
     @classmethod
-    def say(cls, which: str, *arguments: str, **facts: "Any") -> "Self":
+    def say(cls, which: str, *arguments: str, **facts: Any) -> Self:
         """Return an error whose message is a sentence of the catalogue; its code is the sentence's key.
 
         Args:
@@ -74,7 +70,7 @@ class LdpkitError(Exception):
             arguments: the class's arguments before its message, such as the field of a document.
             facts: the values that the sentence contains.
         """
-        make: "Callable[..., Self]" = cls
+        make: Callable[..., Self] = cls
         return make(*arguments, say(which, **facts), code=which)
 
 

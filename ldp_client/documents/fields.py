@@ -4,26 +4,20 @@
 `json_schema()` returns the same rule as JSON Schema, so that both have one definition.
 """
 
+import re
 from binascii import a2b_base64
+from collections.abc import Callable
+from datetime import date
+from typing import Any
 
 from ldp_client.documents.canonical import to_base64
-from ldp_client.documents.rational import Rational
+from ldp_client.documents.errors import DocumentError
+from ldp_client.documents.rational import DECIMAL, Rational
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Optional
-
-    from ldp_client.documents.errors import DocumentError
-
-    Error = type[DocumentError]
-
-DECIMAL_PATTERN = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
-LOWER_HEX = "0123456789abcdef"
-IDENTIFIER_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789._-"
+Error = type[DocumentError]
 
 
-def printable(name: "Any", most: int = 64) -> str:
+def printable(name: Any, most: int = 64) -> str:
     """Return a foreign name or text for a message: shortened, in plain ASCII, on one line."""
     return "".join([character if " " <= character <= "~" else "?" for character in str(name)[:most]])
 
@@ -34,23 +28,36 @@ class Checked:
     problem: what is wrong with any other value. schema: the same rule as JSON Schema.
     """
 
-    def __init__(self, is_good: "Callable[[Any], bool]", problem: str, schema: "dict[str, Any]") -> None:
+    def __init__(self, is_good: Callable[[Any], bool], problem: str, schema: dict[str, Any]) -> None:
         self._is_good = is_good
         self._problem = problem
         self._schema = schema
 
-    def read(self, value: "Any", path: str, error: "Error") -> "Any":
+    def read(self, value: Any, path: str, error: Error) -> Any:
         if not self._is_good(value):
             raise error(path, self._problem)
         return value
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         return dict(self._schema)
 
 
-def consists(text: "Any", characters: str) -> bool:
-    """Return True if a value is a text of these characters, and not empty."""
-    return isinstance(text, str) and bool(text) and all([character in characters for character in text])
+class Matching(Checked):
+    """A string of at most `longest` characters that matches a regular expression as a whole.
+
+    pattern: means the same in Python and in JSON Schema. problem: what is wrong with any other value.
+    """
+
+    def __init__(self, pattern: str, problem: str, longest: int = 0, **schema: str) -> None:
+        super().__init__(self._matches, problem, {"type": "string", "pattern": f"^{pattern}$", **schema})
+        self._pattern = pattern
+        self._longest = longest
+        if longest:
+            self._schema["maxLength"] = longest
+
+    def _matches(self, value: Any) -> bool:
+        is_short = isinstance(value, str) and (not self._longest or len(value) <= self._longest)
+        return is_short and re.fullmatch(self._pattern, value) is not None
 
 
 class Text:
@@ -60,7 +67,7 @@ class Text:
         self.longest = longest
         self.shortest = 0 if empty else 1
 
-    def read(self, value: "Any", path: str, error: "Error") -> str:
+    def read(self, value: Any, path: str, error: Error) -> str:
         if not isinstance(value, str):
             raise error(path, "must be a string")
         if not self.shortest <= len(value) <= self.longest:
@@ -68,13 +75,13 @@ class Text:
         _check_characters(value, path, error)
         return value
 
-    def json_schema(self) -> "dict[str, Any]":
-        schema: "dict[str, Any]" = {"type": "string", "pattern": "^[^\\u0000]*$"}
+    def json_schema(self) -> dict[str, Any]:
+        schema: dict[str, Any] = {"type": "string", "pattern": "^[^\\u0000]*$"}
         schema.update(minLength=self.shortest, maxLength=self.longest)
         return schema
 
 
-def _check_characters(value: str, path: str, error: "Error") -> None:
+def _check_characters(value: str, path: str, error: Error) -> None:
     try:
         value.encode("utf-8")
     except UnicodeError:
@@ -84,34 +91,25 @@ def _check_characters(value: str, path: str, error: "Error") -> None:
         raise error(path, "contains the character U+0000")
 
 
-class Identifier(Checked):
+class Identifier(Matching):
     """1 to 64 lower-case letters, digits, dots, hyphens and underscores, a letter or digit first."""
 
     def __init__(self) -> None:
         problem = "must be 1 to 64 of a-z 0-9 . _ - and start with a letter or digit"
-        schema = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,63}$"}
-        super().__init__(_is_identifier, problem, schema)
+        super().__init__("[a-z0-9][a-z0-9._-]{0,63}", problem)
 
 
-def _is_identifier(value: "Any") -> bool:
-    return consists(value, IDENTIFIER_CHARACTERS) and len(value) <= 64 and value[0] not in "._-"
-
-
-class Hex(Checked):
+class Hex(Matching):
     """Exactly `length` lower-case hexadecimal digits."""
 
     def __init__(self, length: int) -> None:
-        super().__init__(
-            lambda value: consists(value, LOWER_HEX) and len(value) == length,
-            f"must be {length} lower-case hexadecimal digits",
-            {"type": "string", "pattern": f"^[0-9a-f]{{{length}}}$"},
-        )
+        super().__init__(f"[0-9a-f]{{{length}}}", f"must be {length} lower-case hexadecimal digits")
 
 
 class Base64:
     """Bytes in padded base64. Each value has one spelling: the decoded bytes must encode to the same text."""
 
-    def read(self, value: "Any", path: str, error: "Error") -> bytes:
+    def read(self, value: Any, path: str, error: Error) -> bytes:
         try:
             decoded = a2b_base64(value) if isinstance(value, str) else None
         except ValueError:
@@ -120,7 +118,7 @@ class Base64:
             raise error(path, "must be padded base64")
         return decoded
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         return {"type": "string", "contentEncoding": "base64"}
 
 
@@ -147,15 +145,15 @@ LARGEST_INTEGER = (1 << 53) - 1
 class Ignored:
     """A part of a document that another reader needs; this one only checks that it has one canonical text."""
 
-    def read(self, value: "Any", path: str, error: "Error") -> None:
+    def read(self, value: Any, path: str, error: Error) -> None:
         self._check(value, path, error, MOST_NESTED)
 
-    def _check(self, value: "Any", path: str, error: "Error", left: int) -> None:
+    def _check(self, value: Any, path: str, error: Error, left: int) -> None:
         if left == 0:
             raise error(path, f"is nested more than {MOST_NESTED} deep")
         if isinstance(value, dict):
             # Platforms sort other characters in different orders.
-            if any([printable(key, len(key)) != key for key in value]):
+            if any(printable(key, len(key)) != key for key in value):
                 raise error(path, "has a name that is not of printable ASCII characters")
             value = list(value.values())
         if isinstance(value, list):
@@ -166,14 +164,14 @@ class Ignored:
         elif not isinstance(value, (bool, int)) or abs(value) > LARGEST_INTEGER:
             raise error(path, "contains null or a number that is not an integer: write it as a string")
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         return {}
 
 
 class OneOf(Checked):
     """One of a few fixed strings."""
 
-    def __init__(self, values: "tuple[str, ...]") -> None:
+    def __init__(self, values: tuple[str, ...]) -> None:
         super().__init__(
             lambda value: isinstance(value, str) and value in values,
             f"must be one of {', '.join(values)}",
@@ -196,13 +194,13 @@ class Decimal:
     """An exact decimal in a string, optionally strictly above and at most / strictly below a limit."""
 
     def __init__(
-        self, above: "Optional[str]" = None, at_most: "Optional[str]" = None, below: "Optional[str]" = None
+        self, above: str | None = None, at_most: str | None = None, below: str | None = None
     ) -> None:
         self.above = above
         self.at_most = at_most
         self.below = below
 
-    def read(self, value: "Any", path: str, error: "Error") -> Rational:
+    def read(self, value: Any, path: str, error: Error) -> Rational:
         if not isinstance(value, str):
             raise error(path, 'must be a decimal number in a string, such as "0.5"')
         try:
@@ -224,8 +222,8 @@ class Decimal:
         limits = (("above", self.above), ("at most", self.at_most), ("below", self.below))
         return " and ".join([f"{word} {limit}" for word, limit in limits if limit is not None])
 
-    def json_schema(self) -> "dict[str, Any]":
-        schema: dict[str, Any] = {"type": "string", "pattern": DECIMAL_PATTERN, "maxLength": 40}
+    def json_schema(self) -> dict[str, Any]:
+        schema: dict[str, Any] = {"type": "string", "pattern": f"^{DECIMAL}$", "maxLength": 40}
         if self._range():
             schema["description"] = self._range()
         return schema
@@ -237,40 +235,33 @@ INFINITY = float("inf")
 class Bounds:
     """Two decimals, the lower one first."""
 
-    def read(self, value: "Any", path: str, error: "Error") -> "tuple[Rational, Rational]":
+    def read(self, value: Any, path: str, error: Error) -> tuple[Rational, Rational]:
         if not isinstance(value, list) or len(value) != 2:
             raise error(path, "must be two decimals: [low, high]")
         low = Decimal().read(value[0], f"{path}[0]", error)
         high = Decimal().read(value[1], f"{path}[1]", error)
         if not low < high:
             raise error(path, f"low {value[0]} must be below high {value[1]}")
-        # Answers are compared with the bounds as floats of this platform, which have 32 bits on some boards.
+        # Answers are compared with the bounds as floats.
         first, last = float(low), float(high)
         if not (-INFINITY < first < INFINITY and last - first < INFINITY):
-            raise error(path, "low, high and high − low must be finite floats on this device")
+            raise error(path, "low, high and high − low must be finite floats")
         if not (first < last and last - first > 0):
             raise error(path, "low and high are too close to tell apart")
         return low, high
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         return {"type": "array", "items": Decimal().json_schema(), "minItems": 2, "maxItems": 2}
 
 
-class Day(Checked):
+class Day(Matching):
     """A calendar day, YYYY-MM-DD."""
 
     def __init__(self) -> None:
-        schema = {"type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
-        super().__init__(_is_day, "must be a day, YYYY-MM-DD", schema)
+        super().__init__("[0-9]{4}-[0-9]{2}-[0-9]{2}", "must be a day, YYYY-MM-DD", format="date")
 
-
-def _is_day(text: "Any") -> bool:
-    parts = text.split("-") if consists(text, "0123456789-") else []
-    if [len(part) for part in parts] != [4, 2, 2]:
-        return False
-    year, month, day = int(parts[0]), int(parts[1]), int(parts[2])
-    if not (year >= 1 and 1 <= month <= 12):
-        return False
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    lengths = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-    return 1 <= day <= lengths[month - 1]
+    def _matches(self, value: Any) -> bool:
+        try:
+            return super()._matches(value) and bool(date.fromisoformat(value))
+        except ValueError:
+            return False

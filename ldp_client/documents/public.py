@@ -1,18 +1,14 @@
 """Public fields: values that a report carries without noise next to its noisy answers, such as a region."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AnswerError
-from ldp_client.documents.fields import Bounds, Constant, Decimal, Identifier, Text
+from ldp_client.documents.fields import Bounds, Constant, Decimal, Error, Identifier, Text
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.shapes import Either, ListOf, MapOf, Record
 from ldp_client.documents.spoken import Spoken
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Optional
-
-    from ldp_client.documents.fields import Error
 
 MOST_FIELDS = 16
 MOST_CHOICES = 1000
@@ -25,14 +21,14 @@ TICKET = "ticket"
 _TOLERANCE = Rational(1, 1000)
 _EXACT = Rational(0)
 
-_OPTIONAL: "dict[str, Any]" = {"text": Spoken(1000), "source": Constant(TICKET)}
+_OPTIONAL: dict[str, Any] = {"text": Spoken(1000), "source": Constant(TICKET)}
 _CHOICE = Record({"id": Identifier(), "choices": ListOf(Spoken(200), 2, MOST_CHOICES)}, _OPTIONAL)
 
 
 class _Number(Record):
     """A number on the grid low, low + step, …, high."""
 
-    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
+    def read(self, value: Any, path: str, error: Error) -> dict[str, Any]:
         found = Record.read(self, value, path, error)
         low, high = found["bounds"]
         for name, number in (("bounds[0]", low), ("bounds[1]", high), ("step", found["step"])):
@@ -73,22 +69,22 @@ class PublicField:
         size: the number of values.
     """
 
-    def __init__(self, parsed: "dict[str, Any]") -> None:
+    def __init__(self, parsed: dict[str, Any]) -> None:
         self.id: str = parsed["id"]
         self.text: str = parsed["text"] or ""
-        self.choices: "tuple[str, ...]" = parsed.get("choices", ())
-        self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
-        self.step: "Optional[Rational]" = parsed.get("step")
+        self.choices: tuple[str, ...] = parsed.get("choices", ())
+        self.bounds: tuple[Rational, Rational] | None = parsed.get("bounds")
+        self.step: Rational | None = parsed.get("step")
         self.from_ticket: bool = parsed["source"] == TICKET
         self.size = len(self.choices)
-        self.longest = max([self.length(label) for label in self.choices]) if self.choices else 0
+        self.longest = max(self.length(label) for label in self.choices) if self.choices else 0
         self._places = {label: place for place, label in enumerate(self.choices)}
         if self.bounds is not None and self.step is not None:
             low, high = self.bounds
             self.size = _quotient(high - low, self.step).numerator + 1
             # An upper bound: each part of a number at its longest, even if no single value has all of them.
-            places = max([len(_parts(str(number))[1]) for number in (low, self.step)])
-            whole = max([len(_parts(str(number))[0]) for number in (low, high)])
+            places = max(len(_parts(str(number))[1]) for number in (low, self.step))
+            whole = max(len(_parts(str(number))[0]) for number in (low, high))
             self.longest = 2 + (low < Rational(0)) + whole + (1 + places if places else 0)
 
     @staticmethod
@@ -116,7 +112,7 @@ class PublicField:
             return self.choices[place]
         return str(self.bounds[0] + self.step * Rational(place))
 
-    def place(self, value: str) -> "Optional[int]":
+    def place(self, value: str) -> int | None:
         """Find a report's value among the field's values.
 
         Args:
@@ -130,7 +126,7 @@ class PublicField:
         found = self._nearest(value)
         return found if found is not None and self.value(found) == value else None
 
-    def value_of(self, answer: "Any") -> str:
+    def value_of(self, answer: Any) -> str:
         """Convert a person's answer to the value that is sent.
 
         Args:
@@ -154,16 +150,16 @@ class PublicField:
             raise AnswerError.say("core.public_number", self.id, **facts)
         return self.value(found)
 
-    def _place_of(self, answer: "Any") -> "Optional[int]":
+    def _place_of(self, answer: Any) -> int | None:
         try:
-            # Some boards print 8.2 as 8.199999999999999, and few floats are exactly on a decimal grid.
+            # Few floats are exactly on a decimal grid.
             is_inexact = isinstance(answer, float) and answer % 1 != 0
             return self._nearest(str(answer), _TOLERANCE if is_inexact else _EXACT)
         except ValueError:
             # The integer has more digits than Python converts to text.
             return None
 
-    def _nearest(self, text: str, tolerance: Rational = _EXACT) -> "Optional[int]":
+    def _nearest(self, text: str, tolerance: Rational = _EXACT) -> int | None:
         """Return the index of the number in a text, in any spelling. tolerance: in steps."""
         assert self.bounds is not None
         assert self.step is not None
@@ -179,8 +175,8 @@ class PublicField:
 
 
 def wrong_value(
-    fields: "Sequence[PublicField]", values: "dict[str, str]", invited: bool = False
-) -> "Optional[tuple[str, str]]":
+    fields: Sequence[PublicField], values: dict[str, str], invited: bool = False
+) -> tuple[str, str] | None:
     """Return (field, problem) of the first value that is wrong, or None if all are right.
 
     invited: a ticket still adds the fields that it carries, so that they may be missing.
@@ -202,7 +198,7 @@ def _is_short(number: Rational) -> bool:
     return exact and abs(number.numerator) <= LARGEST * number.denominator
 
 
-def _parts(decimal: str) -> "tuple[str, str]":
+def _parts(decimal: str) -> tuple[str, str]:
     """Return the digits before and after the point."""
     whole, _, fraction = decimal.lstrip("-").partition(".")
     return whole, fraction

@@ -1,17 +1,22 @@
 """A question of a study, what a device knows of it, and sections: questions that are shown together."""
 
+from typing import Any
+
 from ldp_client.documents.catalogue import KINDS_OF_PRODUCTS, MECHANISMS, Fitting
-from ldp_client.documents.fields import Boolean, Bounds, Constant, Decimal, Identifier, Ignored, Integer
+from ldp_client.documents.channel import SecureSum
+from ldp_client.documents.fields import (
+    Boolean,
+    Bounds,
+    Constant,
+    Decimal,
+    Error,
+    Identifier,
+    Ignored,
+    Integer,
+)
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.shapes import Either, ListOf, Record
 from ldp_client.documents.spoken import Spoken
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Optional
-
-    from ldp_client.documents.channel import SecureSum
-    from ldp_client.documents.fields import Error
 
 YES_NO = ("no", "yes")
 # With more levels in a field, hardly any participants would be asked about each entry.
@@ -35,7 +40,7 @@ _CHOICE = Record(
 _RESPONSE = Either(lambda value: _YES_NO if "ask" in value else _NUMBER, _NUMBER, _YES_NO)
 
 
-def _feature_shape(value: "dict[str, Any]") -> Record:
+def _feature_shape(value: dict[str, Any]) -> Record:
     if "ask" not in value:
         return _CUT
     return _YES_NO if value["ask"] == "yes_no" else _CHOICE
@@ -48,7 +53,7 @@ _FEATURE = Either(_feature_shape, _CUT, _YES_NO, _CHOICE)
 class _Count(Record):
     """{"count": N} for the whole numbers 0…N−1."""
 
-    def read(self, value: "Any", path: str, error: "Error") -> "Any":
+    def read(self, value: Any, path: str, error: Error) -> Any:
         return range(Record.read(self, value, path, error)["count"])
 
 
@@ -56,11 +61,11 @@ _COUNT = _Count({"count": Integer(2, 1 << 20)})
 _CHOICES = Either(lambda _: _COUNT, ListOf(Spoken(200), 2, 10000), _COUNT)
 
 
-def _shape(ask: str, required: "dict[str, Any]", optional: "dict[str, Any]") -> Record:
-    fields: "dict[str, Any]" = {"id": Identifier(), "ask": Constant(ask)}
+def _shape(ask: str, required: dict[str, Any], optional: dict[str, Any]) -> Record:
+    fields: dict[str, Any] = {"id": Identifier(), "ask": Constant(ask)}
     fields.update(required)
     fields["mechanism"] = Fitting(MECHANISMS, ask)
-    others: "dict[str, Any]" = {"text": Spoken(1000), "model": Ignored()}
+    others: dict[str, Any] = {"text": Spoken(1000), "model": Ignored()}
     others.update(optional)
     return Record(fields, others)
 
@@ -102,13 +107,13 @@ class Field:
     cuts: the boundaries of a number's bins, from low to high; empty if the number is not binned.
     """
 
-    def __init__(self, parsed: "dict[str, Any]") -> None:
+    def __init__(self, parsed: dict[str, Any]) -> None:
         self.id: str = parsed["id"]
         self.text: str = parsed.get("text") or ""
         self.unit: str = parsed.get("unit") or ""
-        self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
-        self.cuts: "tuple[Rational, ...]" = parsed.get("cuts") or ()
-        self.choices: "tuple[str, ...]" = parsed.get("choices") or ()
+        self.bounds: tuple[Rational, Rational] | None = parsed.get("bounds")
+        self.cuts: tuple[Rational, ...] = parsed.get("cuts") or ()
+        self.choices: tuple[str, ...] = parsed.get("choices") or ()
 
 
 class MechanismSpec:
@@ -120,22 +125,22 @@ class MechanismSpec:
     fourth_moments.
     """
 
-    def __init__(self, parsed: "dict[str, Any]") -> None:
+    def __init__(self, parsed: dict[str, Any]) -> None:
         self.name: str = parsed["name"]
         self.epsilon: Rational = parsed["epsilon"]
         self.delta: Rational = parsed.get("delta") or Rational(0)
-        self.cells: "Optional[int]" = parsed.get("cells")
+        self.cells: int | None = parsed.get("cells")
         self.statistic: str = parsed.get("statistic") or ""
-        self.share: "Optional[Rational]" = parsed.get("share")
-        self.response_share: "Optional[Rational]" = parsed.get("response_share")
+        self.share: Rational | None = parsed.get("share")
+        self.response_share: Rational | None = parsed.get("response_share")
         self.of: str = parsed.get("of") or ""
-        self.instantaneous_epsilon: "Optional[Rational]" = parsed.get("instantaneous_epsilon")
-        self.count_share: "Optional[Rational]" = parsed.get("count_share")
+        self.instantaneous_epsilon: Rational | None = parsed.get("instantaneous_epsilon")
+        self.count_share: Rational | None = parsed.get("count_share")
         self.average: int = parsed.get("average") or 1
         self.intercept: bool = parsed.get("intercept") is not False
         self.fourth_moments: bool = parsed.get("fourth_moments") is True
         weights = parsed.get("weights") or {}
-        self.weights: "dict[str, int]" = {kind: weights.get(kind) or 1 for kind in KINDS_OF_PRODUCTS}
+        self.weights: dict[str, int] = {kind: weights.get(kind) or 1 for kind in KINDS_OF_PRODUCTS}
         self.products: int = parsed.get("products") or 1
 
 
@@ -170,7 +175,7 @@ class Question:
         repeats: whether each version of the study may ask it again.
     """
 
-    def __init__(self, parsed: "dict[str, Any]", path: str, protocol: "Optional[SecureSum]" = None) -> None:
+    def __init__(self, parsed: dict[str, Any], path: str, protocol: SecureSum | None = None) -> None:
         self.path = path
         self.id: str = parsed["id"]
         self.protocol = protocol
@@ -178,18 +183,16 @@ class Question:
         self.text: str = parsed["text"] or ""
         self.list_title = ""
         self.unit: str = parsed.get("unit") or ""
-        self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
-        self.choices: "tuple[str, ...] | range" = (
-            YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
-        )
+        self.bounds: tuple[Rational, Rational] | None = parsed.get("bounds")
+        self.choices: tuple[str, ...] | range = YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
         self.numbered = isinstance(self.choices, range)
         self.ordered: bool = bool(parsed.get("ordered"))
         refusal = parsed.get("refusal")
         self.refusal: bool = bool(refusal)
-        self.refusal_share: "Optional[Rational]" = refusal["share"] if isinstance(refusal, dict) else None
-        self.features: "tuple[Field, ...]" = tuple([Field(item) for item in parsed.get("features", ())])
-        self.norm: "Optional[Rational]" = parsed.get("norm")
-        self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None
+        self.refusal_share: Rational | None = refusal["share"] if isinstance(refusal, dict) else None
+        self.features: tuple[Field, ...] = tuple(Field(item) for item in parsed.get("features", ()))
+        self.norm: Rational | None = parsed.get("norm")
+        self.response: Field | None = Field(parsed["response"]) if "response" in parsed else None
         self.fields = self.features + (() if self.response is None else (self.response,))
         self.mechanism = MechanismSpec(parsed["mechanism"])
         self.repeats = self.mechanism.name == "memoized"
@@ -221,9 +224,9 @@ class Section:
         any_of: whether the title is the question, and its questions are a list of boxes to tick.
     """
 
-    def __init__(self, parsed: "dict[str, Any]") -> None:
+    def __init__(self, parsed: dict[str, Any]) -> None:
         self.title: str = parsed["title"]
-        self.questions: "tuple[str, ...]" = tuple(parsed["questions"])
+        self.questions: tuple[str, ...] = tuple(parsed["questions"])
         self.any_of: bool = bool(parsed["any_of"])
 
 

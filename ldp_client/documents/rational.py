@@ -1,11 +1,13 @@
 """Exact numbers: decimal strings of documents, privacy parameters."""
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Union
+import re
+from fractions import Fraction
+from typing import Union
 
-    Exact = Union["Rational", int]
+Exact = Union["Rational", int]
 
+# A decimal, perhaps with an exponent.
+DECIMAL = r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 MAX_DECIMAL_LENGTH = 40
 MAX_DECIMAL_EXPONENT = 60
 
@@ -14,10 +16,6 @@ def _gcd(a: int, b: int) -> int:
     while b:
         a, b = b, a % b
     return a
-
-
-def _digits(text: str) -> bool:
-    return bool(text) and all([character in "0123456789" for character in text])
 
 
 class Rational:
@@ -60,22 +58,12 @@ class Rational:
         Raises:
             ValueError: the text is anything else.
         """
-        if not isinstance(text, str) or len(text) > MAX_DECIMAL_LENGTH:
+        is_short = isinstance(text, str) and len(text) <= MAX_DECIMAL_LENGTH
+        is_decimal = is_short and re.fullmatch(DECIMAL, text) is not None
+        if not is_decimal or abs(int(text.lower().partition("e")[2] or 0)) > MAX_DECIMAL_EXPONENT:
             raise ValueError("not a decimal number")
-        mantissa, mark, exponent = text.replace("E", "e").partition("e")
-        negative = mantissa.startswith("-")
-        whole, point, fraction = (mantissa[1:] if negative else mantissa).partition(".")
-        down = exponent.startswith("-")
-        power_digits = exponent[1:] if exponent[:1] in ("-", "+") else exponent
-        parts = [whole] + ([fraction] if point else []) + ([power_digits] if mark else [])
-        if not all([_digits(part) for part in parts]):
-            raise ValueError("not a decimal number")
-        power = int(power_digits or "0")
-        if power > MAX_DECIMAL_EXPONENT:
-            raise ValueError("not a decimal number")
-        power = (-power if down else power) - len(fraction)
-        value = int(whole + fraction) * (-1 if negative else 1)
-        return cls(value * 10**power) if power >= 0 else cls(value, 10**-power)
+        exact = Fraction(text)
+        return cls(exact.numerator, exact.denominator)
 
     def floor_scaled(self, scale: int) -> int:
         """Scale the fraction by an integer and round down.
@@ -112,10 +100,10 @@ class Rational:
             return False
         return self.numerator == other.numerator and self.denominator == other.denominator
 
-    def __lt__(self, other: "Exact") -> bool:
+    def __lt__(self, other: Exact) -> bool:
         return self.numerator * other.denominator < other.numerator * self.denominator
 
-    def __le__(self, other: "Exact") -> bool:
+    def __le__(self, other: Exact) -> bool:
         return self.numerator * other.denominator <= other.numerator * self.denominator
 
     def __add__(self, other: "Rational") -> "Rational":

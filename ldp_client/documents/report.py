@@ -1,14 +1,13 @@
 """A report: what one device sends, once, in answer to one study."""
 
+from hashlib import sha256
+from typing import Any, Self
+
 from ldp_client.documents.canonical import canonical_json, parse_json, to_base64
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.fields import Base64, Constant, Hex, Identifier, Integer
 from ldp_client.documents.public import PUBLIC_VALUES
 from ldp_client.documents.shapes import MapOf, Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Optional
 
 FORMAT = "ldpkit.report/1"
 MAX_BYTES = 8 << 20
@@ -25,10 +24,7 @@ def report_id_of(secret: bytes) -> str:
 
     The secret gives the right to delete the report. It cannot be computed from the id.
     """
-    from binascii import hexlify
-    from hashlib import sha256  # deferred: it takes a hundredth of a process's start time
-
-    return hexlify(sha256(ID_PREFIX + secret).digest()[:ID_BYTES]).decode()
+    return sha256(ID_PREFIX + secret).digest()[:ID_BYTES].hex()
 
 
 REPORT = Record(
@@ -68,10 +64,10 @@ class Report:
         study: str,
         version: int,
         digest: str,
-        payloads: "dict[str, bytes]",
+        payloads: dict[str, bytes],
         padding: int = 0,
         secret: bytes = b"",
-        public: "Optional[dict[str, str]]" = None,
+        public: dict[str, str] | None = None,
     ) -> None:
         self.id = id
         self.study = study
@@ -81,10 +77,10 @@ class Report:
         self.payloads = dict(payloads)
         self.padding = padding
         self.secret = secret
-        self.public: "dict[str, str]" = dict(public or {})
+        self.public: dict[str, str] = dict(public or {})
 
     @classmethod
-    def from_document(cls, document: "Any") -> "Report":
+    def from_document(cls, document: Any) -> Self:
         """Validate a plain JSON value and build the report that it states.
 
         Args:
@@ -101,7 +97,7 @@ class Report:
         return cls(**parsed)
 
     @classmethod
-    def from_json(cls, text: "str | bytes") -> "Report":
+    def from_json(cls, text: str | bytes) -> Self:
         """Parse and validate a report.
 
         Args:
@@ -115,9 +111,9 @@ class Report:
         """
         return cls.from_document(parse_json(text, ReportError, MAX_BYTES))
 
-    def to_document(self) -> "dict[str, Any]":
+    def to_document(self) -> dict[str, Any]:
         """Return the report as a plain JSON value: payloads in base64, public values as they are."""
-        document: "dict[str, Any]" = {
+        document: dict[str, Any] = {
             "format": FORMAT,
             "id": self.id,
             "study": self.study,

@@ -1,14 +1,13 @@
 """The rules that join several fields of a study. Each rule is stated once, as a call of `refuse_study`."""
 
+import itertools
+from typing import Any
+
 from ldp_client.documents.channel import FEWEST_NOISY
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.public import PublicField, wrong_value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Parsed = dict[str, Any]
+Parsed = dict[str, Any]
 
 # Twenty features have some 9000 products of four features, all in one report.
 MOST_FEATURES_OF_POWERS = 20
@@ -16,13 +15,13 @@ MOST_FEATURES_OF_POWERS = 20
 MOST_CELLS = 1 << 16
 
 
-def refuse_study(is_broken: "Any", path: str, problem: str, code: str) -> None:
+def refuse_study(is_broken: Any, path: str, problem: str, code: str) -> None:
     """Raise StudyError if a rule is broken."""
     if is_broken:
         raise StudyError(path, problem, code=code)
 
 
-def check_study(parsed: "Parsed") -> None:
+def check_study(parsed: Parsed) -> None:
     """Raise StudyError if fields of a parsed study conflict."""
     opens, closes, protocol = parsed["opens"], parsed["closes"], parsed["protocol"]
     is_late = opens and closes and opens > closes
@@ -54,7 +53,7 @@ def check_study(parsed: "Parsed") -> None:
         _check_strata(parsed["public"] or (), parsed["channel"]["tickets"]["keys"])
 
 
-def _check_sections(parsed: "Parsed") -> None:
+def _check_sections(parsed: Parsed) -> None:
     """Raise StudyError unless each question is in exactly one section."""
     problem = "do not go with sample_one_question: each device is shown one question"
     code = "study.sections_with_sample_one_question"
@@ -74,11 +73,11 @@ def _check_sections(parsed: "Parsed") -> None:
     refuse_study(left, "sections", problem, "study.question_in_no_section")
 
 
-def _check_strata(public: "tuple[Parsed, ...]", keys: "tuple[Parsed, ...]") -> None:
+def _check_strata(public: tuple[Parsed, ...], keys: tuple[Parsed, ...]) -> None:
     """Raise StudyError unless each key has its own values of the public fields that tickets carry."""
     fields = [PublicField(item) for item in public]
     carried = [field for field in fields if field.from_ticket]
-    seen: "list[dict[str, str]]" = []
+    seen: list[dict[str, str]] = []
     for index, key in enumerate(keys):
         path, values = f"channel.tickets.keys[{index}].public", key["public"] or {}
         wrong = wrong_value(carried, values)
@@ -89,7 +88,7 @@ def _check_strata(public: "tuple[Parsed, ...]", keys: "tuple[Parsed, ...]") -> N
         seen.append(values)
 
 
-def _fields_of(question: "Parsed") -> "list[Parsed]":
+def _fields_of(question: Parsed) -> list[Parsed]:
     """Return the fields of a record or table, the response last; empty for other questions."""
     fields = list(question.get("features", ()))
     if "response" in question:
@@ -97,7 +96,7 @@ def _fields_of(question: "Parsed") -> "list[Parsed]":
     return fields
 
 
-def _check_question(parsed: "Parsed", question: "Parsed", path: str) -> None:
+def _check_question(parsed: Parsed, question: Parsed, path: str) -> None:
     """Raise StudyError if fields of a parsed question conflict with each other, or with its study."""
     mechanism, protocol, ask = question["mechanism"], parsed["protocol"], question["ask"]
     name, statistic = mechanism["name"], mechanism.get("statistic")
@@ -141,7 +140,7 @@ def _check_question(parsed: "Parsed", question: "Parsed", path: str) -> None:
         _check_fields(question, path)
 
 
-def _check_table(question: "Parsed", path: str) -> None:
+def _check_table(question: Parsed, path: str) -> None:
     mechanism = question["mechanism"]
     is_grouped = mechanism["average"] is not None
     # Removing one record would change all later groups, and no noise hides that.
@@ -157,7 +156,7 @@ def _check_table(question: "Parsed", path: str) -> None:
     refuse_study(is_wrong, f"{path}.fourth_moments", problem, "study.fourth_moments_invalid")
 
 
-def _check_fields(question: "Parsed", path: str) -> None:
+def _check_fields(question: Parsed, path: str) -> None:
     """Raise StudyError unless the fields of a record or table fit each other and the mechanism."""
     features, response, mechanism = question["features"], question["response"], question["mechanism"]
     is_sampled, statistic = mechanism["name"] == "sampled_products", mechanism.get("statistic")
@@ -178,8 +177,8 @@ def _check_fields(question: "Parsed", path: str) -> None:
     is_wrong = statistic is not None and "bounds" not in response
     refuse_study(is_wrong, f"{path}.response", problem, "study.marginals_response")
     # 3. Levels, in few enough cells for a posterior.
-    is_cut = any([is_leveled(feature) for feature in features])
-    if not is_cut and any(["bounds" in field for field in _fields_of(question)]):
+    is_cut = any(is_leveled(feature) for feature in features)
+    if not is_cut and any("bounds" in field for field in _fields_of(question)):
         return
     cells = 1
     for index, feature in enumerate(features):
@@ -187,19 +186,19 @@ def _check_fields(question: "Parsed", path: str) -> None:
         if "bounds" in feature:
             low, high = feature["bounds"]
             ends = [float(low)] + [float(cut) for cut in feature["cuts"] or ()] + [float(high)]
-            is_rising = len(ends) > 2 and all([start < end for start, end in zip(ends, ends[1:])])
+            is_rising = len(ends) > 2 and all(start < end for start, end in itertools.pairwise(ends))
             problem = "must be given, as another feature is a choice or has cuts, and rise between the bounds"
             refuse_study(not is_rising, f"{path}.features[{index}].cuts", problem, "study.cuts_invalid")
     problem = f"make {cells} cells together, a choice a power of two of them: {MOST_CELLS} at most"
     refuse_study(cells > MOST_CELLS, f"{path}.features", problem, "study.levels_invalid")
 
 
-def is_leveled(feature: "Parsed") -> bool:
+def is_leveled(feature: Parsed) -> bool:
     """Return True if a parsed feature has levels: bins or choices, not just a yes/no."""
     return bool(feature.get("cuts") or feature.get("choices"))
 
 
-def _entries_of(feature: "Parsed") -> int:
+def _entries_of(feature: Parsed) -> int:
     """Return the number of entries of a parsed feature: its cuts, or characters of a choice or a yes/no."""
     cuts = feature.get("cuts")
     return len(cuts) if cuts else power_of_two(len(feature.get("choices") or ())) - 1

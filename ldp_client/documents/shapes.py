@@ -1,20 +1,16 @@
 """Lists and objects that documents are made of: tables of fields, each with its shape."""
 
-from ldp_client.documents.fields import Identifier, printable
+from collections.abc import Callable
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Optional
-
-    from ldp_client.documents.fields import Error
+from ldp_client.documents.fields import Error, Identifier, printable
 
 
 class ListOf:
     """A list of `fewest` to `most` items of one shape. Keys must be unique unless `repeats` is true."""
 
     def __init__(
-        self, item: "Any", fewest: int, most: int, unique_by: "Optional[str]" = None, repeats: bool = False
+        self, item: Any, fewest: int, most: int, unique_by: str | None = None, repeats: bool = False
     ) -> None:
         self.item = item
         self.repeats = repeats
@@ -22,7 +18,7 @@ class ListOf:
         self.most = most
         self.unique_by = unique_by
 
-    def read(self, value: "Any", path: str, error: "Error") -> "tuple[Any, ...]":
+    def read(self, value: Any, path: str, error: Error) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise error(path, "must be a list")
         if not self.fewest <= len(value) <= self.most:
@@ -32,7 +28,7 @@ class ListOf:
             self._refuse_duplicates(items, path, error)
         return tuple(items)
 
-    def _refuse_duplicates(self, items: "list[Any]", path: str, error: "Error") -> None:
+    def _refuse_duplicates(self, items: list[Any], path: str, error: Error) -> None:
         seen = set()
         for index, item in enumerate(items):
             key = item[self.unique_by] if self.unique_by else item
@@ -41,7 +37,7 @@ class ListOf:
                 raise error(f"{path}[{index}]{suffix}", f"{printable(key)} occurs twice")
             seen.add(key)
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         schema = {
             "type": "array",
             "items": self.item.json_schema(),
@@ -56,11 +52,11 @@ class ListOf:
 class MapOf:
     """An object with 1 to `most` values of one shape, each under an identifier."""
 
-    def __init__(self, item: "Any", most: int) -> None:
+    def __init__(self, item: Any, most: int) -> None:
         self.item = item
         self.most = most
 
-    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
+    def read(self, value: Any, path: str, error: Error) -> dict[str, Any]:
         if not isinstance(value, dict) or not 1 <= len(value) <= self.most:
             raise error(path, f"must be an object with 1 to {self.most} values")
         found = {}
@@ -69,7 +65,7 @@ class MapOf:
             found[key] = self.item.read(value[key], f"{path}.{key}", error)
         return found
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         return {
             "type": "object",
             "propertyNames": Identifier().json_schema(),
@@ -82,11 +78,11 @@ class MapOf:
 class Record:
     """An object with exactly these fields; `optional` fields may be missing, and are then read as None."""
 
-    def __init__(self, required: "dict[str, Any]", optional: "Optional[dict[str, Any]]" = None) -> None:
+    def __init__(self, required: dict[str, Any], optional: dict[str, Any] | None = None) -> None:
         self.required = required
         self.optional = optional or {}
 
-    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
+    def read(self, value: Any, path: str, error: Error) -> dict[str, Any]:
         prefix = path + "." if path else ""
         if not isinstance(value, dict):
             raise error(path, "must be an object")
@@ -103,7 +99,7 @@ class Record:
                 found[key] = fields[key].read(value[key], prefix + key, error) if key in value else None
         return found
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         properties = {}
         for fields in (self.required, self.optional):
             for key in fields:
@@ -123,14 +119,14 @@ class Tagged:
     """
 
     def __init__(
-        self, tag: str, variants: "dict[str, Any]", fits: "Optional[list[str]]" = None, here: str = ""
+        self, tag: str, variants: dict[str, Any], fits: list[str] | None = None, here: str = ""
     ) -> None:
         self.tag = tag
         self.variants = variants
         self.fits = sorted(variants) if fits is None else sorted(fits)
         self.here = here
 
-    def read(self, value: "Any", path: str, error: "Error") -> "Any":
+    def read(self, value: Any, path: str, error: Error) -> Any:
         if not isinstance(value, dict):
             raise error(path, "must be an object")
         where = f"{path}.{self.tag}" if path else self.tag
@@ -145,20 +141,20 @@ class Tagged:
             raise error(where, f"{name!r} does not fit {self.here}; {', '.join(self.fits)} would")
         return self.variants[name].read(value, path, error)
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         return {"oneOf": [self.variants[name].json_schema() for name in self.fits]}
 
 
 class Either:
     """One of several shapes: an object has the shape that `of_object` returns, all else the first shape."""
 
-    def __init__(self, of_object: "Callable[[dict[str, Any]], Any]", *shapes: "Any") -> None:
+    def __init__(self, of_object: Callable[[dict[str, Any]], Any], *shapes: Any) -> None:
         self.of_object = of_object
         self.shapes = shapes
 
-    def read(self, value: "Any", path: str, error: "Error") -> "Any":
+    def read(self, value: Any, path: str, error: Error) -> Any:
         shape = self.of_object(value) if isinstance(value, dict) else self.shapes[0]
         return shape.read(value, path, error)
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         return {"oneOf": [shape.json_schema() for shape in self.shapes]}

@@ -3,18 +3,14 @@
 The study document itself does not change, so its digest and its reports do not either.
 """
 
+from typing import Any, Self
+
 from ldp_client.documents.canonical import canonical_json, parse_json, to_base64
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.fields import Base64, Constant, Hex, Text
 from ldp_client.documents.shapes import ListOf, Record
 from ldp_client.documents.study import MAX_BYTES as MAX_STUDY_BYTES
 from ldp_client.documents.study import Study
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from typing_extensions import Self
 
 FORMAT = "ldpkit.signed-study/1"
 # Quotes inside the study's text are escaped: at most twice its size, and the signatures.
@@ -48,7 +44,7 @@ class Signature:
         self.key = key
         self.value = value
 
-    def to_document(self) -> "dict[str, Any]":
+    def to_document(self) -> dict[str, Any]:
         """Return the plain JSON value."""
         return {"algorithm": RSA, "key": self.key, "signature": to_base64(self.value)}
 
@@ -62,12 +58,12 @@ class SignedStudy:
     # What a subclass reads the study by.
     _study_class = Study
 
-    def __init__(self, study: Study, signatures: "list[Signature]") -> None:
+    def __init__(self, study: Study, signatures: list[Signature]) -> None:
         self.study = study
         self.signatures = signatures
 
     @classmethod
-    def from_json(cls, text: "str | bytes") -> "Self":
+    def from_json(cls, text: str | bytes) -> Self:
         """Parse and validate a signed study. Raises StudyError."""
         parsed = SIGNED_STUDY.read(parse_json(text, StudyError, MAX_BYTES), "", StudyError)
         study = cls._study_class.from_json(parsed["study"])
@@ -84,7 +80,7 @@ class SignedStudy:
         return f"SignedStudy({self.study!r}, {len(self.signatures)} signatures)"
 
 
-def signed_json(study: str, signatures: "list[Signature]") -> str:
+def signed_json(study: str, signatures: list[Signature]) -> str:
     """Return the canonical JSON text of a signed study. study: its canonical JSON, which is not parsed."""
     documents = [signature.to_document() for signature in signatures]
     return canonical_json({"format": FORMAT, "study": study, "signatures": documents})

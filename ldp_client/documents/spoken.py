@@ -4,63 +4,46 @@ The study's `languages` lists them, its own language first. Devices use the plai
 language: they answer, count and send its labels, in whatever language the participant reads the study.
 """
 
-from ldp_client.documents.fields import Checked, Text, consists
+from typing import Any
+
+from ldp_client.documents.fields import Error, Matching, Text
 from ldp_client.documents.shapes import ListOf
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ldp_client.documents.fields import Error
 
 MOST = 50
 FIELD = "languages"
-LETTERS, DIGITS = "abcdefghijklmnopqrstuvwxyz", "0123456789"
-_TAG = {"type": "string", "pattern": "^[a-z]{2,3}(-[A-Za-z0-9]{1,8})*$", "maxLength": 35}
-
-
-def _is_tag(value: "Any") -> bool:
-    """Return True for the tag of a language (BCP 47): "de", "pt-BR", "zh-Hant"."""
-    parts = value.split("-") if isinstance(value, str) and len(value) <= 35 else [""]
-    return (
-        consists(parts[0], LETTERS)
-        and 2 <= len(parts[0]) <= 3
-        and all([consists(part, LETTERS + LETTERS.upper() + DIGITS) and len(part) <= 8 for part in parts[1:]])
-    )
-
-
-TAG = Checked(_is_tag, 'must be the tag of a language, such as "de" or "pt-BR"', _TAG)
+# The tag of a language (BCP 47): "de", "pt-BR", "zh-Hant".
+TAG = Matching("[a-z]{2,3}(-[A-Za-z0-9]{1,8})*", 'must be the tag of a language, such as "de" or "pt-BR"', 35)
 LANGUAGES = ListOf(TAG, 1, MOST)
 
 
 class Spoken(Text):
     """A text, or a text in each of the study's languages, from which `plain` selects."""
 
-    def read(self, value: "Any", path: str, error: "Error") -> str:
+    def read(self, value: Any, path: str, error: Error) -> str:
         if isinstance(value, dict):
             raise error(path, f"must be a string: texts in several languages need the study's {FIELD!r}")
         return super().read(value, path, error)
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         text = super().json_schema()
         texts = {
             "type": "object",
-            "propertyNames": dict(_TAG),
+            "propertyNames": TAG.json_schema(),
             "additionalProperties": text,
             "minProperties": 1,
         }
         return {"oneOf": [text, texts]}
 
 
-def languages_of(document: "Any", error: "Error") -> "tuple[str, ...]":
+def languages_of(document: Any, error: Error) -> tuple[str, ...]:
     """Read the languages that a document states, its own first; empty if it states none."""
     if not isinstance(document, dict) or FIELD not in document:
         return ()
-    found: "tuple[str, ...]" = LANGUAGES.read(document[FIELD], FIELD, error)
+    found: tuple[str, ...] = LANGUAGES.read(document[FIELD], FIELD, error)
     return found
 
 
-def plain(document: "dict[str, Any]", language: str, error: "Error") -> "dict[str, Any]":
+def plain(document: dict[str, Any], language: str, error: Error) -> dict[str, Any]:
     """Return the document with each text in one language.
 
     Args:
@@ -71,14 +54,14 @@ def plain(document: "dict[str, Any]", language: str, error: "Error") -> "dict[st
     Returns:
         A document of plain texts.
     """
-    languages: "list[str]" = list(document[FIELD])
-    found: "dict[str, Any]" = _part(
+    languages: list[str] = list(document[FIELD])
+    found: dict[str, Any] = _part(
         {key: document[key] for key in document if key != FIELD}, language, languages, "", error
     )
     return found
 
 
-def _part(part: "Any", language: str, languages: "list[str]", path: str, error: "Error") -> "Any":
+def _part(part: Any, language: str, languages: list[str], path: str, error: Error) -> Any:
     if isinstance(part, list):
         return [_part(one, language, languages, f"{path}[{index}]", error) for index, one in enumerate(part)]
     if not isinstance(part, dict):
@@ -91,7 +74,7 @@ def _part(part: "Any", language: str, languages: "list[str]", path: str, error: 
     return found
 
 
-def _texts(values: "Any", language: str, languages: "list[str]", path: str, error: "Error") -> "Any":
+def _texts(values: Any, language: str, languages: list[str], path: str, error: Error) -> Any:
     if not isinstance(values, list):
         return values
     found = [_text(one, language, languages, f"{path}[{index}]", error) for index, one in enumerate(values)]
@@ -107,7 +90,7 @@ def _texts(values: "Any", language: str, languages: "list[str]", path: str, erro
     return found
 
 
-def _text(value: "Any", language: str, languages: "list[str]", path: str, error: "Error") -> "Any":
+def _text(value: Any, language: str, languages: list[str], path: str, error: Error) -> Any:
     if not isinstance(value, dict):
         return value
     known = sorted(languages)

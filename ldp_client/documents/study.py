@@ -1,11 +1,13 @@
 """A study: what is asked, what a device may answer, and the noise that protects the answer."""
 
-from binascii import hexlify
+import hashlib
+from collections.abc import Iterable
+from typing import Any, Self
 
 from ldp_client.documents.canonical import canonical_json, parse_canonical, parse_json
 from ldp_client.documents.channel import CHANNEL, PROTOCOL, Channel, SecureSum
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.fields import Boolean, Checked, Constant, Day, Identifier, Integer, OneOf, consists
+from ldp_client.documents.fields import Boolean, Constant, Day, Error, Identifier, Integer, Matching, OneOf
 from ldp_client.documents.public import PUBLIC, PublicField, wrong_value
 from ldp_client.documents.question import QUESTIONS, SECTIONS, Question, Section
 from ldp_client.documents.rational import Rational
@@ -14,34 +16,16 @@ from ldp_client.documents.rules import check_study
 from ldp_client.documents.shapes import ListOf, Record, Tagged
 from ldp_client.documents.spoken import FIELD, LANGUAGES, Spoken, languages_of, plain
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any, Optional
-
-    from typing_extensions import Self
-
-    from ldp_client.documents.fields import Error
-
-_MAIL = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._+"
-# Without @: the host after it would differ from the host that people see first.
-_WEB = _MAIL + "~:/?#[]!$&'()*,;=%"
-HTTPS = "https://"
 LONGEST_CONTACT = 200
-_CONTACT = {
-    "type": "string",
-    "pattern": r"^(https://[A-Za-z0-9][A-Za-z0-9._+~:/?#\[\]!$&'()*,;=%-]*|[A-Za-z0-9._+-]+@[A-Za-z0-9_+-]+([.][A-Za-z0-9_+-]+)+)$",
-    "maxLength": LONGEST_CONTACT,
-}
 MOST_DAYS = 36500
 
 
 class Line(Spoken):
     """A text on one line, without control characters and without marks that change the writing direction."""
 
-    def read(self, value: "Any", path: str, error: "Error") -> str:
+    def read(self, value: Any, path: str, error: Error) -> str:
         text = Spoken.read(self, value, path, error)
-        if any([_is_control(character) for character in text]):
+        if any(_is_control(character) for character in text):
             raise error(path, "must be one line, without control characters")
         return text
 
@@ -51,22 +35,14 @@ def _is_control(character: str) -> bool:
     return code < 0x20 or 0x7F <= code < 0xA0 or 0x2028 <= code <= 0x202E or 0x2066 <= code <= 0x2069
 
 
-def _is_contact(text: "Any") -> bool:
-    """Return True for an e-mail address, or for a web address that begins with https://."""
-    if not isinstance(text, str) or len(text) > LONGEST_CONTACT:
-        return False
-    local, mark, host = text.partition("@")
-    if mark:
-        return consists(local, _MAIL) and consists(host, _MAIL) and "." in host and all(host.split("."))
-    rest = text[len(HTTPS) :]
-    return text.startswith(HTTPS) and consists(rest, _WEB) and rest[0] in _MAIL[:62]
-
-
-CONTACT = Checked(
-    _is_contact,
+# Without @ in a web address: the host after it would differ from the host that people see first.
+_WEB = r"https://[A-Za-z0-9][A-Za-z0-9._+~:/?#\[\]!$&'()*,;=%-]*"
+_MAIL = "[A-Za-z0-9._+-]+@[A-Za-z0-9_+-]+([.][A-Za-z0-9_+-]+)+"
+CONTACT = Matching(
+    f"({_WEB}|{_MAIL})",
     "must be an e-mail address, or a web address that begins with https://, of at most "
     f"{LONGEST_CONTACT} characters",
-    _CONTACT,
+    LONGEST_CONTACT,
 )
 # Fields of a study document.
 ASKER = {
@@ -81,7 +57,7 @@ MAX_BYTES = 1 << 20
 # Who answers: one person about herself, or a data holder about its many records.
 RESPONDENTS = ("person", "holder")
 
-_OPTIONAL: "dict[str, Any]" = {
+_OPTIONAL: dict[str, Any] = {
     FIELD: LANGUAGES,
     "purpose": Spoken(5000),
     "opens": Day(),
@@ -150,29 +126,25 @@ class Study:
     _shape = STUDY
     _question_class = Question
 
-    def __init__(self, document: "dict[str, Any]") -> None:
-        self.languages: "tuple[str, ...]" = languages_of(document, StudyError)
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.languages: tuple[str, ...] = languages_of(document, StudyError)
         self._take(self._read(document))
-        # Deferred: it takes longer to import than all other modules that a device loads.
-        import hashlib
-
         self._canonical = canonical_json(document)
-        self.digest: str = hexlify(hashlib.sha256(self.canonical()).digest()).decode()
+        self.digest: str = hashlib.sha256(self.canonical()).hexdigest()
 
-    def _read(self, document: "Any") -> "dict[str, Any]":
+    def _read(self, document: Any) -> dict[str, Any]:
         """Parse the document in its own language. Raise StudyError if it is invalid in any language."""
         languages = self.languages
         try:
             own = plain(document, languages[0], StudyError) if languages else document
-        except RuntimeError:
-            # CPython's RecursionError is one, and MicroPython's error of deep calls.
+        except RecursionError:
             raise StudyError("", "is nested too deeply", code="study.too_deep") from None
-        parsed: "dict[str, Any]" = self._shape.read(own, "", StudyError)
+        parsed: dict[str, Any] = self._shape.read(own, "", StudyError)
         for language in languages[1:]:
             self._shape.read(plain(document, language, StudyError), "", StudyError)
         return parsed
 
-    def _take(self, parsed: "dict[str, Any]") -> None:
+    def _take(self, parsed: dict[str, Any]) -> None:
         """Check the parsed document as a whole, and keep its values. Raise StudyError."""
         check_study(parsed)
         self.id: str = parsed["id"]
@@ -183,26 +155,26 @@ class Study:
         self.contact: str = parsed["contact"] or ""
         self.ethics: str = parsed["ethics"] or ""
         retention = parsed["retention"]
-        self.retention_days: "Optional[int]" = retention["days"] if retention else None
-        self.opens: "Optional[str]" = parsed["opens"]
-        self.closes: "Optional[str]" = parsed["closes"]
-        self.protocol: "Optional[SecureSum]" = SecureSum(parsed["protocol"]) if parsed["protocol"] else None
-        self.channel: "Optional[Channel]" = Channel(parsed["channel"]) if parsed["channel"] else None
+        self.retention_days: int | None = retention["days"] if retention else None
+        self.opens: str | None = parsed["opens"]
+        self.closes: str | None = parsed["closes"]
+        self.protocol: SecureSum | None = SecureSum(parsed["protocol"]) if parsed["protocol"] else None
+        self.channel: Channel | None = Channel(parsed["channel"]) if parsed["channel"] else None
         self.sample_one_question: bool = bool(parsed["sample_one_question"])
         self.respondent: str = parsed["respondent"] or RESPONDENTS[0]
         asked = enumerate(parsed["questions"])
-        self.questions: "tuple[Question, ...]" = tuple(
+        self.questions: tuple[Question, ...] = tuple(
             [self._question_class(item, f"questions[{index}]", self.protocol) for index, item in asked]
         )
-        self.sections: "tuple[Section, ...]" = tuple([Section(item) for item in parsed["sections"] or ()])
+        self.sections: tuple[Section, ...] = tuple(Section(item) for item in parsed["sections"] or ())
         for section in [one for one in self.sections if one.any_of]:
             for name in section.questions:
                 self.question(name).list_title = section.title
-        self.public: "tuple[PublicField, ...]" = tuple([PublicField(item) for item in parsed["public"] or ()])
-        self.carried = tuple([field for field in self.public if field.from_ticket])
+        self.public: tuple[PublicField, ...] = tuple(PublicField(item) for item in parsed["public"] or ())
+        self.carried = tuple(field for field in self.public if field.from_ticket)
 
     @classmethod
-    def from_json(cls, text: "str | bytes") -> "Self":
+    def from_json(cls, text: str | bytes) -> Self:
         """Parse and validate a study document.
 
         Args:
@@ -217,7 +189,7 @@ class Study:
         return cls(parse_json(text, StudyError, MAX_BYTES))
 
     @property
-    def document(self) -> "Any":
+    def document(self) -> Any:
         """The plain JSON value, a new copy each time: changes to a copy do not change the digest."""
         return parse_canonical(self._canonical)
 
@@ -229,7 +201,7 @@ class Study:
         """Return the canonical bytes, over which the digest and signatures are computed."""
         return self._canonical.encode("utf-8")
 
-    def shown_in(self, language: str) -> "Self":
+    def shown_in(self, language: str) -> Self:
         """Return the study with its texts in one language, for display only: its digest differs.
 
         Args:
@@ -295,7 +267,7 @@ class Study:
         """The delta, a probability, that these questions spend on a device: added up as epsilon is."""
         return self._together([question.mechanism.delta for question in self.questions])
 
-    def _together(self, costs: "list[Rational]") -> Rational:
+    def _together(self, costs: list[Rational]) -> Rational:
         total = largest = Rational(0)
         for question, cost in zip(self.questions, costs):
             if not self.sample_one_question or question.repeats:
@@ -314,7 +286,7 @@ class Study:
         """The number of combinations of public values that tickets can carry; 1 if they carry none."""
         return _combinations(self.carried)
 
-    def wrong_public(self, values: "dict[str, str]", invited: bool = False) -> "Optional[tuple[str, str]]":
+    def wrong_public(self, values: dict[str, str], invited: bool = False) -> tuple[str, str] | None:
         """Check a report's public values against this study.
 
         Args:
@@ -326,7 +298,7 @@ class Study:
         """
         return wrong_value(self.public, values, invited)
 
-    def wrong_payload(self, names: "Iterable[str]") -> "Optional[tuple[str, str]]":
+    def wrong_payload(self, names: Iterable[str]) -> tuple[str, str] | None:
         """Check that a report has payloads for all questions, or for exactly one if sample_one_question.
 
         Args:
@@ -356,7 +328,7 @@ class Study:
         return f"Study({self.id!r}, version {self.version}, {len(self.questions)} questions)"
 
 
-def _combinations(fields: "tuple[PublicField, ...]") -> int:
+def _combinations(fields: tuple[PublicField, ...]) -> int:
     count = 1
     for field in fields:
         count *= field.size

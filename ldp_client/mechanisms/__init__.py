@@ -51,7 +51,7 @@ __all__ = ["MECHANISMS", "Mechanism", "Privacy", "mechanism_for", "mechanisms_of
 
 # Most processes see few studies. A server that sees more rebuilds their mechanisms, in milliseconds.
 MOST_STUDIES = 64
-_built: "dict[str, dict[str, Mechanism]]" = {}
+_built: dict[str, dict[str, Mechanism]] = {}
 
 
 def mechanism_for(question: Question) -> Mechanism:
@@ -71,7 +71,7 @@ def mechanism_for(question: Question) -> Mechanism:
     return MECHANISMS[question.mechanism.name](question)
 
 
-def mechanisms_of(study: Study) -> "dict[str, Mechanism]":
+def mechanisms_of(study: Study) -> dict[str, Mechanism]:
     """Build the mechanism of every question, once per process and study: finding integers takes time.
 
     Args:

@@ -1,30 +1,16 @@
 """The base class of all mechanisms: sampler, privacy loss, and the check of payloads."""
 
 import struct
+from collections.abc import Callable
+from typing import Any
 
 from ldp_client.core.noise_levels import CHOICE_BITS, truth_threshold
 from ldp_client.core.randomness import Source, urandom
-from ldp_client.core.types import Any, Callable
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 
 LARGEST_SIGNED = (1 << 31) - 1
-
-# Builds a question's mechanism, by the name that studies use.
-MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {}
-
-
-def register(kind: "type[Mechanism]") -> "type[Mechanism]":
-    """Add a mechanism to the registry: a class decorator.
-
-    Raises:
-        ValueError: Another mechanism has the name.
-    """
-    if kind.name in MECHANISMS:
-        raise ValueError(f"a mechanism {kind.name!r} is already registered")
-    MECHANISMS[kind.name] = kind
-    return kind
 
 
 class Privacy:
@@ -125,7 +111,7 @@ class Mechanism:
         if len(payload) != self.payload_size:
             raise self.impossible(f"must have {self.payload_size} bytes, has {len(payload)}")
 
-    def words(self, payload: bytes) -> "list[int]":
+    def words(self, payload: bytes) -> list[int]:
         """Read a payload's noisy integers.
 
         Args:
@@ -161,7 +147,23 @@ class Mechanism:
         return ReportError(f"payloads.{self.field}", problem, code="report.payload_impossible")
 
 
-def refuse_forgetful(mechanisms: "dict[str, Any]") -> None:
+# Builds a question's mechanism, by the name that studies use.
+MECHANISMS: dict[str, Callable[[Question], Mechanism]] = {}
+
+
+def register(kind: type[Mechanism]) -> type[Mechanism]:
+    """Add a mechanism to the registry: a class decorator.
+
+    Raises:
+        ValueError: Another mechanism has the name.
+    """
+    if kind.name in MECHANISMS:
+        raise ValueError(f"a mechanism {kind.name!r} is already registered")
+    MECHANISMS[kind.name] = kind
+    return kind
+
+
+def refuse_forgetful(mechanisms: dict[str, Any]) -> None:
     """Raise InputError for a memoized mechanism that is not `memoized.Remembering`.
 
     It would draw a new permanent answer for each report, and many reports together reveal the true answer.
@@ -171,14 +173,13 @@ def refuse_forgetful(mechanisms: "dict[str, Any]") -> None:
             raise InputError.say("core.memoized", question=question)
 
 
-def pack_signed(values: "list[int]") -> bytes:
+def pack_signed(values: list[int]) -> bytes:
     """Pack values as signed 32-bit big-endian integers. Values out of range saturate (post-processing)."""
     if max(values) > LARGEST_SIGNED or min(values) < -LARGEST_SIGNED:
         values = [min(max(value, -LARGEST_SIGNED), LARGEST_SIGNED) for value in values]
     return struct.pack(f">{len(values)}i", *values)
 
 
-def unpack_signed(payload: bytes) -> "list[int]":
+def unpack_signed(payload: bytes) -> list[int]:
     """Return the integers that `pack_signed` packed."""
-    words = [int.from_bytes(payload[i : i + 4], "big") for i in range(0, len(payload), 4)]
-    return [word - (1 << 32) if word >> 31 else word for word in words]
+    return list(struct.unpack(f">{len(payload) // 4}i", payload))

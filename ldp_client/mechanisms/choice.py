@@ -5,11 +5,11 @@ every x (METHODS 3.2b). Subclasses define how S is drawn and encoded.
 """
 
 import hashlib
+from typing import Any
 
 from ldp_client.core.integers import bytes_below
 from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio
 from ldp_client.core.randomness import Source, truth_or_other
-from ldp_client.core.types import Any
 from ldp_client.documents.errors import AnswerError, StudyError
 from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
@@ -74,8 +74,7 @@ class ChoiceMechanism(Mechanism):
     def __init__(self, question: Question) -> None:
         super().__init__(question)
         labels: Any = question.choices
-        # Spelt out because MicroPython does not unpack in tuples.
-        self.labels = labels + (None,) if self.refusal else labels  # noqa: RUF005
+        self.labels = (*labels, None) if self.refusal else labels
         self.choices = len(self.labels)
         self.numbered = question.numbered
         self._places = None if self.numbered else Places(question.choices)
@@ -103,7 +102,7 @@ class ChoiceMechanism(Mechanism):
     def _number(self, answer: Any) -> int:
         if isinstance(answer, str) and 0 < len(answer) <= MOST_DIGITS:
             digits = "0" * (MOST_DIGITS - len(answer)) + answer
-            if all([c in "0123456789" for c in digits]):
+            if all(c in "0123456789" for c in digits):
                 answer = int(digits)
         if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < self.choices:
             raise AnswerError.say("core.whole_number", self.field, largest=self.choices - 1)

@@ -5,12 +5,13 @@ then the share of the squared L2 distance of two records that the response may u
 is released by randomized response, next to normal features. response_share is then its share of ε.
 """
 
-from ldp_client.core.integers import isqrt
+from math import isqrt
+from typing import Any
+
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, log_ratio
 from ldp_client.core.quantise import clip_norm
 from ldp_client.core.randomness import Source, truth_or_other
 from ldp_client.core.strips import NOISE_REACH, normal
-from ldp_client.core.types import Any
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
@@ -48,7 +49,7 @@ class GaussianRecord(RecordMechanism):
         return (1 << NOISE_BITS) / self.grid
 
     def _check_features(self, payload: bytes) -> None:
-        if any([abs(value) > self.radius + NOISE_REACH for value in unpack_signed(payload)]):
+        if any(abs(value) > self.radius + NOISE_REACH for value in unpack_signed(payload)):
             raise self.impossible("has a feature out of range")
 
 
@@ -81,14 +82,14 @@ class GaussianNumberRecord(GaussianRecord):
         """The noise's standard deviation on the response, in scaled units."""
         return (1 << NOISE_BITS) / self.response_grid
 
-    def quantise(self, answer: Any) -> "list[int]":
+    def quantise(self, answer: Any) -> list[int]:
         """Return features, clipped to the norm, and response, on their grids. Raises AnswerError."""
         features, response = self.quantise_fields(answer)
         entries = clip_norm(features, self.radius)
         entries.append(response)
         return entries
 
-    def randomise(self, quantised: "list[int]", random: Source) -> bytes:
+    def randomise(self, quantised: list[int], random: Source) -> bytes:
         """Add one normal to each entry."""
         noise = normal(len(quantised), random)
         return pack_signed([value + disturbance for value, disturbance in zip(quantised, noise)])
@@ -121,14 +122,14 @@ class GaussianYesNoRecord(GaussianRecord):
         self.payload_size = 4 * len(self.features) + 1
         self.privacy = Privacy(of_features + log_ratio(*self.odds), stated.delta)
 
-    def quantise(self, answer: Any) -> "list[int]":
+    def quantise(self, answer: Any) -> list[int]:
         """Return features, clipped to the norm, and 0 or 1 for the response. Raises AnswerError."""
         features, response = self.quantise_fields(answer)
         entries = clip_norm(features, self.radius)
         entries.append(int(response > 0))
         return entries
 
-    def randomise(self, quantised: "list[int]", random: Source) -> bytes:
+    def randomise(self, quantised: list[int], random: Source) -> bytes:
         """Add one normal to each feature, then apply randomized response."""
         noise = normal(len(self.features), random)
         response = truth_or_other(quantised[-1], 2, self.threshold, random)

@@ -5,12 +5,13 @@ after scaling, so ‖v‖² ≤ 2R² and svec(vvᵀ) has L2 sensitivity √2·2R
 orthogonal v. κ²  and, for a yes/no response y in {−1, 1}, c²y² are known and not released.
 """
 
-from ldp_client.core.integers import isqrt
+from math import isqrt
+from typing import Any
+
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, outer_product_sensitivity
 from ldp_client.core.quantise import UNIT, UNIT_BITS, clip_norm
 from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH, normal
-from ldp_client.core.types import Any
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Question
 from ldp_client.mechanisms.base import Privacy, pack_signed, unpack_signed
@@ -47,7 +48,7 @@ class GaussianStatistics(RecordMechanism):
         stated = question.mechanism
         return gaussian_radius(stated.epsilon, stated.delta, len(self.coordinates))
 
-    def _released_pairs(self) -> "list[tuple[int, int]]":
+    def _released_pairs(self) -> list[tuple[int, int]]:
         last = len(self.features) + 1
         known = [(0, 0), (last, last)] if self.binary else [(0, 0)]
         pairs = [(i, j) for i in range(last + 1) for j in range(i, last + 1)]
@@ -87,7 +88,7 @@ class GaussianStatistics(RecordMechanism):
         """κ = c in scaled units."""
         return self.weight / UNIT
 
-    def quantise(self, answer: Any) -> "list[int]":
+    def quantise(self, answer: Any) -> list[int]:
         """Return v in units of 2**-20, with features clipped to the norm. Raises AnswerError."""
         scaled, response = self.quantise_fields(answer)
         vector = [self.weight]
@@ -95,11 +96,11 @@ class GaussianStatistics(RecordMechanism):
         vector.append(response)
         return vector
 
-    def randomise(self, quantised: "list[int]", random: Source) -> bytes:
+    def randomise(self, quantised: list[int], random: Source) -> bytes:
         """Add one normal to each coordinate of the statistic."""
         return pack_signed(self.noisy_sums(quantised, random))
 
-    def noisy_sums(self, quantised: "list[int]", random: Source) -> "list[int]":
+    def noisy_sums(self, quantised: list[int], random: Source) -> list[int]:
         """Return the statistic's integers with one normal added to each."""
         noise = normal(len(self.coordinates), random)
         half = 1 << (MULTIPLIER_BITS - 1)
@@ -111,5 +112,5 @@ class GaussianStatistics(RecordMechanism):
     def check(self, payload: bytes) -> None:
         """Raise ReportError if a coordinate exceeds the largest sum of statistic and noise."""
         super().check(payload)
-        if any([abs(value) > self.largest for value in unpack_signed(payload)]):
+        if any(abs(value) > self.largest for value in unpack_signed(payload)):
             raise self.impossible("has a number out of range")

@@ -41,7 +41,7 @@ class Hadamard(ChoiceMechanism):
         self.columns = self.blocks * self.width
         self.payload_size = bytes_below(self.columns)
 
-    def place(self, index: int) -> "tuple[int, int]":
+    def place(self, index: int) -> tuple[int, int]:
         """Return the block of a choice and its row there."""
         return index // (self.width - 1), index % (self.width - 1) + 1
 
@@ -57,26 +57,17 @@ class Hadamard(ChoiceMechanism):
         half = truth_or_other(2 * block, 2 * self.blocks, self.threshold, random)
         column = random_bits(32, random) & (self.width - 1)
         # Flipping one of the row's bits maps each half of the columns onto the other half.
-        column ^= (row & -row) * (parity(column & row) ^ (half & 1))
+        column ^= (row & -row) * (((column & row).bit_count() ^ half) & 1)
         return ((half >> 1) * self.width + column).to_bytes(self.payload_size, "big")
 
     def supported(self, payload: bytes, index: int) -> bool:
         """Return True if the choice's row has 1 in the reported column."""
         block, row = self.place(index)
         reported, column = divmod(int.from_bytes(payload, "big"), self.width)
-        return reported == block and parity(column & row) == 0
+        return reported == block and (column & row).bit_count() % 2 == 0
 
     def check(self, payload: bytes) -> None:
         """Raise ReportError unless the payload is a column."""
         super().check(payload)
         if int.from_bytes(payload, "big") >= self.columns:
             raise self.impossible(f"is not one of {self.columns} codes")
-
-
-def parity(word: int) -> int:
-    """Return 1 if a word of at most 32 bits has an odd number of ones, else 0."""
-    word ^= word >> 16
-    word ^= word >> 8
-    word ^= word >> 4
-    word ^= word >> 2
-    return (word ^ (word >> 1)) & 1

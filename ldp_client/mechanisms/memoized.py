@@ -5,9 +5,10 @@ which is drawn once and kept: they cost the longitudinal ε once. The instantane
 single report, and hides that two reports come from the same permanent answer.
 """
 
+from typing import Any
+
 from ldp_client.core.noise_levels import memoized_flip, memoized_truth
 from ldp_client.core.randomness import Source, truth_or_other
-from ldp_client.core.types import Any, Optional
 from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
@@ -25,7 +26,7 @@ class Memoized(ChoiceMechanism):
 
     name = "memoized"
     of = ""
-    first: "RandomizedResponse | Sue"
+    first: RandomizedResponse | Sue
     report_privacy: Privacy
 
     def _state_both(self, often: int, seldom: int) -> None:
@@ -105,7 +106,7 @@ class Remembering(Mechanism):
     A caller that makes a report must store `answer` durably before the report leaves, for all later reports.
     """
 
-    def __init__(self, mechanism: Any, answer: "Optional[bytes]") -> None:
+    def __init__(self, mechanism: Any, answer: bytes | None) -> None:
         self.name = mechanism.name
         self.field = mechanism.field
         self.privacy = mechanism.privacy

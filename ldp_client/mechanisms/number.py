@@ -9,11 +9,12 @@ and by at most half the bounds. So up to half of ε is free for the coin: the wo
 max(ε of the number, ε of the coin + half the ε of the number).
 """
 
+from typing import Any
+
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, laplace_levels, log_ratio
 from ldp_client.core.quantise import grid_index
 from ldp_client.core.randomness import Source, truth_or_other
 from ldp_client.core.strips import NOISE_REACH, laplace, normal
-from ldp_client.core.types import Any
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
@@ -147,14 +148,14 @@ class RefusableNumber(Mechanism):
         number = self.number.privacy.epsilon
         self.privacy = Privacy(far if number < far else number, Rational(0))
 
-    def quantise(self, answer: Any) -> "tuple[int, int]":
+    def quantise(self, answer: Any) -> tuple[int, int]:
         """Return (the middle, 1) for None, else (grid point, 0), in the same steps. Raises AnswerError."""
         refused = answer is None
         low, high = self.bounds
         index = self.number.quantise((float(low) + float(high)) / 2 if refused else answer)
         return self.middle if refused else index, int(refused)
 
-    def randomise(self, quantised: "tuple[int, int]", random: Source) -> bytes:
+    def randomise(self, quantised: tuple[int, int], random: Source) -> bytes:
         """Draw the number's noise, then the coin."""
         index, refused = quantised
         noisy = self.number.randomise(index, random)

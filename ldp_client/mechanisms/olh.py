@@ -45,7 +45,7 @@ class Olh(ChoiceMechanism):
         different = (PRIME * PRIME - collisions) * (whole - self.threshold)
         return Rational(same + different, PRIME * PRIME * whole * others)
 
-    def hash(self, seed: "tuple[int, ...]", index: int) -> int:
+    def hash(self, seed: tuple[int, ...], index: int) -> int:
         """Return the hash of a choice, 0..hashes−1. seed: a, b, c."""
         a, b, c = seed
         return ((a * index + b) % PRIME * index + c) % PRIME % self.hashes

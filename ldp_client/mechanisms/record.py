@@ -1,7 +1,8 @@
 """The base class of mechanisms for a record of features and a response: it reads answers into integers."""
 
+from typing import Any
+
 from ldp_client.core.quantise import UNIT, as_float, signed_units
-from ldp_client.core.types import Any, Optional
 from ldp_client.documents.errors import AnswerError
 from ldp_client.documents.question import Field, Question
 from ldp_client.mechanisms.base import Mechanism
@@ -35,7 +36,7 @@ class RecordMechanism(Mechanism):
         # For each field: its path in the answers, and a number's bounds as floats, or None.
         self._asked = [(field, f"{self.field}.{field.id}", _limits(field)) for field in fields]
 
-    def quantise_fields(self, answer: Any) -> "tuple[list[int], int]":
+    def quantise_fields(self, answer: Any) -> tuple[list[int], int]:
         """Return features in units or as levels, not clipped to the norm, and the response in units.
 
         Raises AnswerError.
@@ -67,14 +68,14 @@ class RecordMechanism(Mechanism):
             return index
         if field.cuts:
             number = as_float(value, path)
-            return sum([number >= cut for cut in self.cuts[field.id]])
+            return sum(number >= cut for cut in self.cuts[field.id])
         sign = SIGNS.get(value) if isinstance(value, (str, bool)) else None
         if sign is None:
             raise AnswerError.say("core.yes_or_no", path)
         return sign * size
 
 
-def _limits(field: Field) -> "Optional[tuple[float, float]]":
+def _limits(field: Field) -> tuple[float, float] | None:
     """Return a number's bounds, or None if the number is cut into bins."""
     if field.bounds is None or field.cuts:
         return None

@@ -13,12 +13,13 @@ sign, and each product of signs of one report, is positive with a share of ½(1 
 """
 
 import struct
+from bisect import bisect_right
+from typing import Any
 
-from ldp_client.core.integers import bytes_below, first_above
+from ldp_client.core.integers import bytes_below
 from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio
 from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.randomness import Source, random_bits, read, uniform_below
-from ldp_client.core.types import Any
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Field, Question
 from ldp_client.documents.rational import Rational
@@ -88,7 +89,7 @@ class SampledProducts(RecordMechanism):
         self.privacy = Privacy(log_ratio(self.odds[0], self.odds[1]), Rational(0))
         self.payload_size = bytes_below(self.patterns * len(self.blocks))
 
-    def _pairs(self) -> "list[tuple[int, int]]":
+    def _pairs(self) -> list[tuple[int, int]]:
         """Return all pairs except squares of the constant, yes/no and levels, and pairs within a field."""
         known = [True] + [field.bounds is None or bool(field.cuts) for field in self.features] + [self.binary]
         owners = self.owners
@@ -99,7 +100,7 @@ class SampledProducts(RecordMechanism):
                     pairs.append((i, j))
         return pairs
 
-    def _weights(self, stated: "dict[str, int]") -> "list[int]":
+    def _weights(self, stated: dict[str, int]) -> list[int]:
         """Return each product's weight: the entries of a field share the weight of a field with one entry."""
         size = [self.owners.count(owner) for owner in range(max(self.owners) + 1)]
         parts = PARTS if max(size) > 1 else 1
@@ -109,15 +110,15 @@ class SampledProducts(RecordMechanism):
             weights.append(stated[self._kind(i, j)] * share)
         return weights
 
-    def _blocks(self, weights: "list[int]") -> "tuple[list[tuple[int, ...]], list[int]]":
+    def _blocks(self, weights: list[int]) -> tuple[list[tuple[int, ...]], list[int]]:
         """Group products of similar weights into blocks. Return the blocks and their weights."""
         count, signs = len(weights), self.signs
         order = [place for _, place in sorted([(weights[place], place) for place in range(count)])]
         if signs == 1:
             order = list(range(count))
         starts = range(0, count, signs)
-        blocks = [tuple([order[(start + slot) % count] for slot in range(signs)]) for start in starts]
-        return blocks, [sum([weights[place] for place in block]) for block in blocks]
+        blocks = [tuple(order[(start + slot) % count] for slot in range(signs)) for start in starts]
+        return blocks, [sum(weights[place] for place in block) for block in blocks]
 
     def _kind(self, i: int, j: int) -> str:
         if i == j:
@@ -126,7 +127,7 @@ class SampledProducts(RecordMechanism):
             return "means"
         return "response" if j == len(self.owners) - 1 else "features"
 
-    def quantise(self, answer: Any) -> "list[int]":
+    def quantise(self, answer: Any) -> list[int]:
         """Return u in units of 2**-20. Raises AnswerError."""
         features, response = self.quantise_fields(answer)
         vector = [UNIT]
@@ -142,7 +143,7 @@ class SampledProducts(RecordMechanism):
         vector.append(response)
         return vector
 
-    def randomise(self, quantised: "list[int]", random: Source) -> bytes:
+    def randomise(self, quantised: list[int], random: Source) -> bytes:
         """Draw the block, round its products, then draw whether to send their signs or another pattern."""
         word, *roundings, coin = struct.unpack(self._reads, read(random, 8 + 8 * self.signs))
         # Rejection sampling, which does not depend on the answers.
@@ -159,7 +160,7 @@ class SampledProducts(RecordMechanism):
 
     def _drawn(self, number: int) -> int:
         """Return the first block whose end is above the number. The number is independent of answers."""
-        return number // self._weight if self._weight else first_above(self.ends, number)
+        return number // self._weight if self._weight else bisect_right(self.ends, number)
 
     def check(self, payload: bytes) -> None:
         """Raise ReportError unless the payload names a block."""
@@ -168,18 +169,12 @@ class SampledProducts(RecordMechanism):
             raise self.impossible(f"is not one of {len(self.blocks)} products")
 
 
-def _codes(field: Field) -> "list[list[int]]":
+def _codes(field: Field) -> list[list[int]]:
     """Return the entries of each level, −1 and 1; empty for a field without levels."""
     if field.cuts:
         levels = range(len(field.cuts) + 1)
         return [[1 if cut < level else -1 for cut in range(len(field.cuts))] for level in levels]
+    # A character is 1 if level and number have an even number of binary ones in common, else −1.
     numbers = range(1, power_of_two(len(field.choices)))
-    return [[_character(level, number) for number in numbers] for level in range(len(field.choices))]
-
-
-def _character(level: int, number: int) -> int:
-    """Return 1 if level and number have an even number of binary ones in common, else −1."""
-    sign, both = 1, level & number
-    while both:
-        sign, both = -sign, both & (both - 1)
-    return sign
+    levels = range(len(field.choices))
+    return [[1 - 2 * ((level & number).bit_count() & 1) for number in numbers] for level in levels]

@@ -48,7 +48,7 @@ class SubsetSelection(UnaryMechanism):
             bits[other >> 3] |= 1 << (other & 7)
         return bytes(bits)
 
-    def _draw_others(self, random: Source) -> "list[int]":
+    def _draw_others(self, random: Source) -> list[int]:
         """Draw `size` distinct numbers of 0..k−2 in uniformly random order: a shuffle that stops early."""
         deck = list(range(self.choices - 1))
         words = struct.unpack(f"<{self.size}I", read(random, 4 * self.size))
@@ -61,5 +61,5 @@ class SubsetSelection(UnaryMechanism):
     def check(self, payload: bytes) -> None:
         """Raise ReportError unless exactly `size` choices are in the set."""
         super().check(payload)
-        if bin(int.from_bytes(payload, "little")).count("1") != self.size:
+        if int.from_bytes(payload, "little").bit_count() != self.size:
             raise self.impossible(f"must name {self.size} choices")

@@ -14,12 +14,13 @@ Sums are modulo 2**64 and cannot wrap. A distance, and so a coordinate of a stat
 noise below 2**49.
 """
 
-from ldp_client.core.integers import isqrt
+from math import isqrt
+from typing import Any
+
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
 from ldp_client.core.quantise import UNIT, grid_index, signed_units
 from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH, normal
-from ldp_client.core.types import Any
 from ldp_client.documents.errors import RefusedError, StudyError
 from ldp_client.documents.question import Question
 from ldp_client.mechanisms.base import Mechanism, Privacy
@@ -41,7 +42,7 @@ def summed_distance(question: Question, size: int) -> int:
     return isqrt(one * one * protocol.noise_devices)
 
 
-def pack_words(values: "list[int]") -> bytes:
+def pack_words(values: list[int]) -> bytes:
     """Pack integers modulo 2**64, little-endian."""
     return b"".join([(value % MODULUS).to_bytes(WORD_BYTES, "little") for value in values])
 
@@ -51,7 +52,7 @@ class SharesOnly(Mechanism):
 
     name = "summed_gaussian"
 
-    def randomise(self, quantised: "list[int]", random: Source) -> bytes:
+    def randomise(self, quantised: list[int], random: Source) -> bytes:
         """Raise RefusedError: the vector must not be sent as a payload."""
         del quantised, random
         raise RefusedError.say("core.sum_leaves", field=self.field)
@@ -94,7 +95,7 @@ class SummedMechanism(SharesOnly):
         self.largest = span * grid + NOISE_REACH
         self.payload_size = WORD_BYTES * self.size
 
-    def noisy_vector(self, quantised: "list[int]", random: Source) -> bytes:
+    def noisy_vector(self, quantised: list[int], random: Source) -> bytes:
         """Return the vector to split into shares. It nearly is the answer: never send, write or show it."""
         noise = normal(self.size, random)
         return pack_words([value + share for value, share in zip(quantised, noise)])
@@ -105,14 +106,10 @@ def nearest(numerator: int, denominator: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-class SummedRecord(GaussianStatistics):
+class SummedRecord(SharesOnly, GaussianStatistics):
     """GaussianStatistics with noise shared among the devices of a sum; 8 bytes a coordinate."""
 
-    name = "summed_gaussian"
     statistic = "record"
-    # MicroPython finds no attributes of a second base class.
-    randomise = SharesOnly.randomise
-    check = SharesOnly.check
 
     def __init__(self, question: Question) -> None:
         super().__init__(question)
@@ -122,7 +119,7 @@ class SummedRecord(GaussianStatistics):
     def _hidden_distance(self, question: Question) -> int:
         return summed_distance(question, len(self.coordinates))
 
-    def noisy_vector(self, quantised: "list[int]", random: Source) -> bytes:
+    def noisy_vector(self, quantised: list[int], random: Source) -> bytes:
         """Return the vector to split into shares. It nearly is the answer: never send, write or show it."""
         return pack_words(self.noisy_sums(quantised, random))
 
@@ -149,7 +146,7 @@ class SummedMoments(SummedMechanism):
         room = max(summed_distance(question, self.size) - isqrt(self.size - 1) - 1, 0)
         self._take_grid(isqrt(room * room // (4 * fields)), 2)
 
-    def quantise(self, answer: Any) -> "list[int]":
+    def quantise(self, answer: Any) -> list[int]:
         """Return the moments on the grid; numbers out of bounds are clipped. Raises AnswerError."""
         if self._record:
             scaled, response = self._record.quantise_fields(answer)
@@ -178,7 +175,7 @@ class SummedChoice(SummedMechanism):
         distance = summed_distance(question, self.size)
         self._take_grid(distance if boolean else isqrt(distance * distance // 2), 1)
 
-    def quantise(self, answer: Any) -> "list[int]":
+    def quantise(self, answer: Any) -> list[int]:
         """Return the choice one-hot. Raise AnswerError if the answer is not a choice."""
         chosen = self._choices.quantise(answer) - self._first
         return [self.grid if index == chosen else 0 for index in range(self.size)]
@@ -198,7 +195,7 @@ class SummedHistogram(SummedMechanism):
         distance = summed_distance(question, self.size)
         self._take_grid(isqrt(distance * distance // 2), 1)
 
-    def quantise(self, answer: Any) -> "list[int]":
+    def quantise(self, answer: Any) -> list[int]:
         """Return the cell one-hot; the outermost cell if out of bounds. Raises AnswerError."""
         place = grid_index(answer, self.bounds, self.size * UNIT, self.field)
         cell = min(place // UNIT, self.size - 1)

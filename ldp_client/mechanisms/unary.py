@@ -55,12 +55,12 @@ def biased_bits(threshold: int, size: int, random: Source) -> int:
     return bits_below(threshold, read_parts(CHOICE_BITS, size, random))
 
 
-def read_parts(count: int, size: int, random: Source) -> "tuple[bytes, ...]":
+def read_parts(count: int, size: int, random: Source) -> tuple[bytes, ...]:
     """Read several random strings of `size` bytes at once."""
     return struct.unpack(f"{size}s" * count, read(random, size * count))
 
 
-def bits_below(threshold: int, parts: "tuple[bytes, ...]") -> int:
+def bits_below(threshold: int, parts: tuple[bytes, ...]) -> int:
     """Return a bit for each random fraction in CHOICE_BITS strings: 1 if the fraction is below threshold.
 
     Bit-sliced: all fractions are compared with the threshold at once, lowest digit first. The time

@@ -1,25 +1,21 @@
 """The sentences of a language, numbers in them, and foreign texts made safe to print.
 
-English is in JSON files, {key: sentence}. In this folder, en.core.json has the sentences of the device core,
-whose keys begin with "core."; it is small enough for boards. en.json has the sentences that describe studies,
-which the participant's page translates. A sentence names its facts as `str.format` does, {so}.
-A sentence that depends on a number is {"one": …, "other": …}, with a form for each plural category of the
-language in the CLDR. That number is the fact {count}.
-
-Runs on MicroPython. A board without these files shows the keys themselves, such as "core.number".
+English is in en.json, {key: sentence}. The participant's page translates the sentences that describe studies.
+Sentences of errors, whose keys begin with "core.", are in English alone. A sentence names its facts as
+`str.format` does, {so}. A sentence that depends on a number is {"one": …, "other": …}, with a form for each
+plural category of the language in the CLDR. That number is the fact {count}.
 """
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any, Optional, Union
+import json
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from math import floor, log10
+from pathlib import Path
+from typing import Any
 
-    Sentence = Union[str, dict[str, str]]
+Sentence = str | dict[str, str]
 
-FOLDER = __file__.replace("\\", "/").rpartition("/")[0]
-CORE = "core."
-# Other files than en.json, by the prefix of their sentences' keys.
-APART = {CORE: FOLDER + "/en.core.json"}
+FOLDER = Path(__file__).parent
 # The default number of digits for privacy parameters.
 DIGITS = 12
 # Characters that print as empty space; no other blank is printable.
@@ -27,36 +23,36 @@ BLANKS = " \u2800\u115f\u1160\u3164\uffa0"
 
 
 class Words:
-    """The sentences of one language. A file is read when its first sentence is needed.
+    """The sentences of one language, in a file that is read when the first sentence is needed.
 
     Args:
-        language: its tag, such as "en": how the names of its files begin.
-        folder: the folder of these files.
-        apart: the files that are elsewhere, by the prefix of their sentences' keys.
+        language: its tag, such as "en", which is the file's name.
+        folder: the folder of the file.
     """
 
-    def __init__(
-        self, language: str, folder: str = FOLDER, apart: "Optional[Mapping[str, str]]" = None
-    ) -> None:
+    def __init__(self, language: str, folder: Path = FOLDER) -> None:
         self.language = language
-        self._paths = {"": folder + "/" + language + ".json"}
-        self._paths.update(apart or {})
-        self._files: "dict[str, dict[str, Sentence]]" = {}
+        self._path = folder / f"{language}.json"
 
-    def say(self, which: str, **facts: "Any") -> str:
+    @cached_property
+    def _sentences(self) -> dict[str, Sentence]:
+        sentences: dict[str, Sentence] = json.loads(self._path.read_text("utf-8"))
+        return sentences
+
+    def say(self, which: str, **facts: Any) -> str:
         """Return the sentence with its facts. Raises KeyError for an unknown key or a missing fact."""
         return self.sentence(which, facts).format(**facts)
 
-    def say_of(self, key: str, facts: "Mapping[str, Any]") -> str:
+    def say_of(self, key: str, facts: Mapping[str, Any]) -> str:
         """Return the sentence with facts from a mapping, which is asked only for facts in the sentence."""
         return self.sentence(key, facts).format_map(facts)
 
-    def sentence(self, key: str, facts: "Mapping[str, Any]") -> str:
+    def sentence(self, key: str, facts: Mapping[str, Any]) -> str:
         """Return the sentence without its facts, in the form for the fact `count` if it has several."""
-        found = self._file(key)[key]
+        found = self._sentences[key]
         return found if isinstance(found, str) else self.form(found, facts["count"])
 
-    def form(self, forms: "dict[str, str]", count: int) -> str:
+    def form(self, forms: dict[str, str], count: int) -> str:
         """Return the form of a sentence for this number."""
         return forms["one" if count == 1 else "other"]
 
@@ -68,45 +64,21 @@ class Words:
         """Return a percentage as the language writes it."""
         return f"{text} %"
 
-    def sentences(self, prefix: str = "") -> "dict[str, Sentence]":
+    def sentences(self, prefix: str = "") -> dict[str, Sentence]:
         """Return all sentences whose keys begin with `prefix`."""
-        starts = [key for key in self._paths if key.startswith(prefix) or prefix.startswith(key)]
-        files = [self._file(key) for key in starts]
-        return {key: file[key] for file in files for key in file if key.startswith(prefix)}
-
-    def _file(self, key: str) -> "dict[str, Sentence]":
-        """Return the sentences of the file that has this key."""
-        longest = ""
-        # A board's dictionaries keep no order, and all keys begin with "".
-        for start in self._paths:
-            if key.startswith(start) and len(start) > len(longest):
-                longest = start
-        path = self._paths[longest]
-        if path not in self._files:
-            # json imports regular expressions: half the start-up time of a device's program.
-            import json
-
-            with open(path, encoding="utf-8") as file:
-                self._files[path] = json.load(file)
-        return self._files[path]
+        return {key: self._sentences[key] for key in self._sentences if key.startswith(prefix)}
 
 
-ENGLISH = Words("en", apart=APART)
+ENGLISH = Words("en")
 
 
-def say(which: str, **facts: "Any") -> str:
+def say(which: str, **facts: Any) -> str:
     """Return the sentence of this key, with its facts, in the language of this device: English."""
-    try:
-        return ENGLISH.say(which, **facts)
-    except OSError:
-        # A board without the files, or no file handle left: return key and facts, not another error.
-        return " ".join([which] + [f"{name}={facts[name]}" for name in facts])
+    return ENGLISH.say(which, **facts)
 
 
 def rounded_up(value: float, digits: int = DIGITS) -> str:
     """Return a number with `digits` significant digits, never below its value: for bounds such as ε and δ."""
-    from math import floor, log10
-
     text = f"{value:.{digits}g}"
     if float(text) >= value:
         return text
@@ -116,9 +88,7 @@ def rounded_up(value: float, digits: int = DIGITS) -> str:
 
 def plain(number: float, digits: int = 3) -> str:
     """Return a number with `digits` significant digits and no exponent: 20,000, 0.0123."""
-    # Not nested, because MicroPython cannot parse that.
-    rounded = float(f"{number:.{digits}g}")
-    return f"{rounded:,.12f}".rstrip("0").rstrip(".")
+    return f"{float(f'{number:.{digits}g}'):,.12f}".rstrip("0").rstrip(".")
 
 
 def counted(number: int, thing: str) -> str:
@@ -142,7 +112,7 @@ def visible(text: str) -> str:
     return shown
 
 
-def nearest(name: str, known: "Iterable[str]", alike: float = 0.6) -> "Optional[str]":
+def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     """Return the known name most like a misspelt `name`; None if no similarity reaches `alike`."""
     from difflib import get_close_matches
 

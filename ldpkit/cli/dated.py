@@ -25,7 +25,7 @@ class DatedReport(Report):
         document: Any = parse_json(line, ReportError, MAX_BYTES + MOST_AROUND)
         if not isinstance(document, dict) or set(document) != {"day", "report"}:
             raise ReportError("", "must be in an object with day and report", code="report.not_dated")
-        report: DatedReport = cls.from_document(document["report"])  # type: ignore[assignment]
+        report = cls.from_document(document["report"])
         report.day = Day().read(document["day"], "day", ReportError)
         return report
 

@@ -7,9 +7,9 @@ replace-one and, without averaging, under add/remove as well (sensitivities.py),
 from __future__ import annotations
 
 import struct
+from math import isqrt
 from typing import Any
 
-from ldp_client.core.integers import isqrt
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, laplace_levels
 from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.randomness import Source
@@ -213,7 +213,7 @@ class TableMechanism(Mechanism):
             raise self.impossible("has a count of records that cannot be")
         if self.law == "gaussian":
             largest = [count * bound + 1 + NOISE_REACH for bound in self._largest()]
-            if any([abs(value) > bound for value, bound in zip(values, largest)]):
+            if any(abs(value) > bound for value, bound in zip(values, largest)):
                 raise self.impossible("has a number out of range")
 
     def _largest(self) -> list[int]:

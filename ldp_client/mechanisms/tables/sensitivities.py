@@ -23,8 +23,9 @@ Its maximum is found in integers, by halving cells on which each term is bounded
 """
 
 import heapq
+from math import isqrt
 
-from ldp_client.core.integers import ceil_div, isqrt
+from ldp_client.core.integers import ceil_div
 
 
 def root_above(square: int) -> int:
@@ -132,7 +133,7 @@ class Ball:
         """h at most, for τ from left to right and w from low to high. 1 + w² + 2τw is largest at a corner."""
         tau = 0 if left <= 0 <= right else min(abs(left), abs(right))
         least = 0 if low <= 0 <= high else min(abs(low), abs(high))
-        corner = max([w * w + 2 * t * w for t in (left, right) for w in (low, high)])
+        corner = max(w * w + 2 * t * w for t in (left, right) for w in (low, high))
         whole = STEPS * STEPS
         lengths = self.gram * (isqrt(whole - tau * tau) + 1) + self.cross * (isqrt(whole + corner) + 1)
         rest = whole - least * least

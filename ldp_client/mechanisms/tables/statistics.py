@@ -4,8 +4,8 @@ Gaussian noise has L2 distances and the analytic Gaussian mechanism (METHODS 1.5
 """
 
 from functools import lru_cache
+from math import isqrt
 
-from ldp_client.core.integers import isqrt
 from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Privacy

@@ -6,14 +6,6 @@ from hypothesis import strategies as st
 from ldp_client.core import integers
 
 
-@settings(max_examples=30)
-@given(st.integers(0, 10**90))
-def test_isqrt_and_bit_length(value):
-    root = integers.isqrt(value)
-    assert root * root <= value < (root + 1) ** 2
-    assert integers.bit_length(value) == value.bit_length()
-
-
 def encloses(bounds, exact, bits, slack):
     low, high = bounds
     scaled = exact * mpmath.mpf(2) ** bits

@@ -171,23 +171,6 @@ def test_numbers_beyond_the_bounds_become_the_bound(value, index):
     assert m.quantise(value) == index * m.levels
 
 
-def test_whole_number_beyond_floats_is_clipped_where_floats_overflow_in_silence(monkeypatch):
-    """An error would tell of the answer. MicroPython's floats become infinite."""
-
-    class Silent(float):
-        def __new__(cls, value):
-            try:
-                return float(value)
-            except OverflowError:
-                return float("inf")
-
-    m = mechanism(studies.NUMBER)
-    monkeypatch.setattr("ldp_client.core.quantise.float", Silent, raising=False)
-    assert m.quantise(10**400) == m.levels
-    with raises(AnswerError, "core.infinite"):
-        m.quantise(float("inf"))
-
-
 AGES = {"age": 20.125, "years": 1}
 UNFIT = [
     (studies.NUMBER, "core.number", ["secret", True, [1], np.bool_(True)]),

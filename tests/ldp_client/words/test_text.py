@@ -7,9 +7,8 @@ import re
 import pytest
 
 from ldp_client.documents.catalogue import MECHANISMS
-from ldp_client.documents.errors import AnswerError
 from ldp_client.explain import FACTS, describe, odds
-from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
+from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
 from ldpkit.cli import main
 from schemas import Study
 from schemas.warnings import warnings_of
@@ -27,13 +26,6 @@ def test_catalogue_keys_match_the_keys_in_code(pytestconfig):
     code = re.sub(r'code ?= ?"[a-z0-9_.]+"', "", code)
     named = set(re.findall(r"""["'](core\.[a-z0-9_.]+)["']""", code))
     assert named == {*ENGLISH.sentences("core.")}
-
-
-def test_board_without_language_files_prints_keys(monkeypatch):
-    """An error that cannot be put in words is still the right error."""
-    monkeypatch.setattr("ldp_client.words.text.ENGLISH", Words("en", "/nowhere"))
-    with pytest.raises(AnswerError, match=r"^answer: hours: core\.one_of_choices choices=3$"):
-        raise AnswerError("hours", say("core.one_of_choices", choices=3))
 
 
 def test_every_mechanism_has_its_sentence():
@@ -57,8 +49,7 @@ def test_another_language_needs_only_another_file(tmp_path):
     """Every sentence of a study comes from the language's file: here all of them are their keys."""
     keys = dict.fromkeys(ENGLISH.sentences(), "»")
     (tmp_path / "keys.json").write_text(json.dumps(keys))
-    (tmp_path / "keys.core.json").write_text(json.dumps(keys))
-    said = describe(Study(studies.document(*studies.ALL)), Words("keys", str(tmp_path)))
+    said = describe(Study(studies.document(*studies.ALL)), Words("keys", tmp_path))
     assert set("".join(said)) == {"»", " "}
 
 
