@@ -179,58 +179,17 @@ _PARTS = ("size", "reduce", "possible", "counts", "sets")
 MEMOIZED = Reduction(**{part: _of_memoized(part) for part in _PARTS})
 
 
-# In rows this short, the values of each byte are counted: as words they would take as many calls as long
-# rows.
-FEW_BYTES = 16
-BITS_OF_BYTES = (np.arange(256)[:, None] >> np.arange(8) & 1).astype(np.int64)
-# Rows at a time: their words and sums stay in the processor's cache.
-ROWS_AT_ONCE = 1 << 13
-Words = NDArray[np.uint64]
+# A byte holds the sum of so many bits.
+MOST_IN_BYTE = 255
+# Bits at a time: one byte each, they stay in the processor's cache.
+BITS_AT_ONCE = 1 << 19
 
 
 def column_sums(rows: NDArray[np.uint8], columns: int) -> NDArray[np.int64]:
     """Return the sums (columns,) of the bits of rows (n, bytes), lowest bit of the first byte first."""
-    if rows.shape[1] <= FEW_BYTES:
-        return _counted_by_byte(rows)[:columns]
     total = np.zeros(columns, dtype=np.int64)
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        for power, words in enumerate(_carried(_words(rows[start : start + ROWS_AT_ONCE]))):
-            bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little", count=columns)
-            total += bits.sum(axis=0, dtype=np.int64) << power
+    step = min(MOST_IN_BYTE, 1 + BITS_AT_ONCE // columns)
+    for start in range(0, len(rows), step):
+        bits = np.unpackbits(rows[start : start + step], axis=1, bitorder="little", count=columns)
+        total += bits.sum(axis=0, dtype=np.uint8)
     return total
-
-
-def _counted_by_byte(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-    total = np.zeros((rows.shape[1], 8), dtype=np.int64)
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        for byte, values in enumerate(rows[start : start + ROWS_AT_ONCE].T):
-            total[byte] += np.bincount(values, minlength=256) @ BITS_OF_BYTES
-    return total.ravel()
-
-
-def _words(rows: NDArray[np.uint8]) -> Words:
-    """Pad rows to whole words of 64 bits, (n, words)."""
-    missing = -rows.shape[1] % 8
-    padded = np.pad(rows, [(0, 0), (0, missing)]) if missing else np.ascontiguousarray(rows)
-    return padded.view(np.uint64)
-
-
-def _carried(words: Words) -> list[Words]:
-    """Return vertical counters: at most two rows per power of two, whose weighted sum is the sum of `words`.
-
-    A full adder turns three rows into their sum and their carry, which counts twice: five operations on words
-    for every 64 bits.
-    """
-    powers: list[Words] = []
-    level = words
-    while len(level):
-        carries: list[Words] = []
-        while len(level) > 2:
-            third = len(level) // 3
-            a, b, c = level[:third], level[third : 2 * third], level[2 * third : 3 * third]
-            either = a ^ b
-            carries.append((a & b) | (either & c))
-            level = np.concatenate([either ^ c, level[3 * third :]])
-        powers.append(level)
-        level = np.concatenate(carries) if carries else words[:0]
-    return powers
