@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from typing import cast
 
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, LargeBinary, String, Text, false, text
+from sqlalchemy import ForeignKey, ForeignKeyConstraint, LargeBinary, String, Table, Text, false, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 # The newest of the migrations: they are numbered.
@@ -134,21 +135,23 @@ class ReportRow(Base):
     payloads: see reports/packing.py; empty once it is deleted.
 
     EXPIRED is the day of a deleted report whose time was over and which was not withdrawn.
-    PostgreSQL has it in partitions, and without the foreign key: see store.py.
+    No foreign key leads to its document, which is never deleted: the check cost as much as the rest of
+    storing a report (`python -m benchmarks.collector_layouts`). For PostgreSQL's partitions see store.py.
     """
 
     __tablename__ = "reports"
     # Without rowid: SQLite's hidden row numbers would keep the order of arrival.
-    __table_args__ = (
-        ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]).ddl_if("sqlite"),
-        {"sqlite_with_rowid": False, "postgresql_partition_by": "LIST (study)"},
-    )
+    __table_args__ = ({"sqlite_with_rowid": False, "postgresql_partition_by": "LIST (study)"},)
 
     study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     id: Mapped[bytes] = mapped_column(LargeBinary(16), primary_key=True)
     version: Mapped[int]
     day: Mapped[date]
     payloads: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+# A copy of a database needs the study's row first: its partition is made with it.
+cast(Table, ReportRow.__table__).add_is_dependent_on(cast(Table, StudyRow.__table__))
 
 
 class SumsRow(Base):
