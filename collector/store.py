@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -16,7 +17,9 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     CursorResult,
+    Select,
     Table,
+    Update,
     bindparam,
     case,
     column,
@@ -31,7 +34,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
-from collector.db import OtherReleaseError, PartlyHeldError, WrongSumsError
+from collector.db import OtherReleaseError, PartlyHeldError, WrongSumsError, sqlite_driver
 from collector.models import (
     EXPIRED,
     REVISION,
@@ -49,11 +52,11 @@ SIGNATURES = cast(Table, SignatureRow.__table__)
 STUDIES = cast(Table, StudyRow.__table__)
 REPORTS = cast(Table, ReportRow.__table__)
 IDS_PER_STATEMENT = 500
-DIGESTS = select(DocumentRow.version, DocumentRow.digest).where(DocumentRow.study == bindparam("the_study"))
 NEVER_PUBLISHED = 0
 # A report as it is stored: id, version, payloads, as in PackedReport.
 StoredRow = tuple[bytes, int, bytes]
-INSERT_INTO_SQLITE = "INSERT INTO reports (study, id, version, day, payloads) VALUES "
+# OR IGNORE: a statement that could fail halfway would first copy every page that it changes.
+INSERT_INTO_SQLITE = "INSERT OR IGNORE INTO reports (study, id, version, day, payloads) VALUES "
 ROW = "(?, ?, ?, ?, ?)"
 # Each statement gives up Python's lock and has to wait for it again behind other threads.
 ROWS_PER_STATEMENT = 250
@@ -67,6 +70,33 @@ ON CONFLICT DO NOTHING RETURNING id
 HELD = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(
     REPORTS.c.study == bindparam("the_study"), REPORTS.c.id.in_(bindparam("ids", expanding=True))
 )
+
+
+class Prepared:
+    """A statement of every commit, rendered once. SQLite's own driver runs it."""
+
+    def __init__(self, statement: Select[*tuple[Any, ...]] | Update) -> None:
+        dialect = sqlite.dialect()
+        compiled = statement.compile(dialect=dialect)
+        columns = statement.selected_columns if isinstance(statement, Select) else ()
+        self._statement = statement
+        self._text, self._names = str(compiled), compiled.positiontup or []
+        self._converters = [
+            column.type.dialect_impl(dialect).result_processor(dialect, None) for column in columns
+        ]
+
+    def rows(self, session: Session, **values: Any) -> list[Sequence[Any]]:
+        """Run the statement, and return its rows."""
+        connection = session.connection()
+        if connection.dialect.name != "sqlite":
+            result = connection.execute(self._statement, values)
+            return list(result) if result.returns_rows else []
+        with sqlite_driver(connection) as driver:
+            rows = driver.execute(self._text, [values[name] for name in self._names]).fetchall()
+        return [
+            [convert(value) if convert else value for convert, value in zip(self._converters, row)]
+            for row in rows
+        ]
 
 
 class PackedReport(NamedTuple):
@@ -102,12 +132,13 @@ class StudyState(NamedTuple):
     deletions: int
 
 
-# Built once: every commit needs the state of its studies.
-STATE = select(
+_STATE = select(
     *[STUDIES.c[name] for name in StudyState._fields],
     select(column("version_num")).select_from(table("alembic_version")).scalar_subquery().label("revision"),
 ).where(STUDIES.c.id == bindparam("study_id"))
-STATE_KEPT = STATE.with_for_update(read=True)
+STATE, STATE_KEPT = Prepared(_STATE), Prepared(_STATE.with_for_update(read=True))
+_VERSIONS = select(DocumentRow.version, DocumentRow.digest)
+DIGESTS = Prepared(_VERSIONS.where(DocumentRow.study == bindparam("the_study")))
 
 
 def study_state(session: Session, study_id: str, keep: bool = False) -> StudyState | None:
@@ -115,11 +146,10 @@ def study_state(session: Session, study_id: str, keep: bool = False) -> StudySta
 
     With keep, raises OtherReleaseError if another release has migrated the database.
     """
-    statement = STATE_KEPT if keep else STATE
-    row = session.connection().execute(statement, {"study_id": study_id}).first()
-    if row is None:
+    rows = (STATE_KEPT if keep else STATE).rows(session, study_id=study_id)
+    if not rows:
         return None
-    *state, revision = row
+    *state, revision = rows[0]
     if keep and revision != REVISION:
         raise OtherReleaseError(f"the database was migrated to {revision}: start its release")
     return StudyState(*state)
@@ -176,8 +206,7 @@ def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
 
 def document_digests(session: Session, study: int) -> dict[int, str]:
     """Return the digest of every version of a study that was ever published. study: its number."""
-    rows = session.connection().execute(DIGESTS, {"the_study": study})
-    return {version: digest for version, digest in rows}
+    return {version: digest for version, digest in DIGESTS.rows(session, the_study=study)}
 
 
 def study_numbers(session: Session) -> list[tuple[str, int]]:
@@ -216,7 +245,7 @@ def insert_reports(session: Session, study: int, day: date, reports: Sequence[Pa
         return set()
     connection = session.connection()
     insert = {"sqlite": _insert_into_sqlite, "postgresql": _insert_into_postgresql}[connection.dialect.name]
-    return insert(connection, study, day, sorted(reports))
+    return insert(connection, study, day, sorted(reports, key=itemgetter(0)))
 
 
 def _insert_into_sqlite(
@@ -226,8 +255,9 @@ def _insert_into_sqlite(
     rows = [(study, report_id, version, written, payloads) for report_id, version, payloads in reports]
     for start in range(0, len(rows), ROWS_PER_STATEMENT):
         some = rows[start : start + ROWS_PER_STATEMENT]
-        statement = f"{INSERT_INTO_SQLITE}{', '.join([ROW] * len(some))} ON CONFLICT DO NOTHING"
-        stored += connection.exec_driver_sql(statement, tuple(chain.from_iterable(some))).rowcount
+        statement = INSERT_INTO_SQLITE + ", ".join([ROW] * len(some))
+        with sqlite_driver(connection) as driver:
+            stored += driver.execute(statement, tuple(chain.from_iterable(some))).rowcount
     if stored not in (0, len(rows)):
         raise PartlyHeldError
     return {report.id for report in reports} if stored else set()
@@ -414,10 +444,9 @@ SUMS = cast(Table, SumsRow.__table__)
 SLOTS = 16
 ON_DISK = np.dtype("<i8")
 KEY = ("study", "version", "slot")
-# Built once: every commit reads and writes one row for each version it has reports of.
 _ROW = [SUMS.c[name] == bindparam(f"the_{name}") for name in KEY]
-READ_ROW = select(SUMS.c.sums).where(*_ROW).with_for_update()
-WRITE_ROW = update(SUMS).where(*_ROW)
+READ_ROW = Prepared(select(SUMS.c.sums).where(*_ROW).with_for_update())
+WRITE_ROW = Prepared(update(SUMS).where(*_ROW).values(sums=bindparam("the_sums")))
 
 
 def add_sums(session: Session, study: int, version: int, change: Sums) -> None:
@@ -425,8 +454,8 @@ def add_sums(session: Session, study: int, version: int, change: Sums) -> None:
     connection = session.connection()
     slot = _slot(connection)
     row = {"the_study": study, "the_version": version, "the_slot": slot}
-    held = connection.execute(READ_ROW, row).scalar()
-    if held is None:
+    held = READ_ROW.rows(session, **row)
+    if not held:
         new = {
             "study": study,
             "version": version,
@@ -435,9 +464,9 @@ def add_sums(session: Session, study: int, version: int, change: Sums) -> None:
         }
         connection.execute(insert_new(session, SUMS, KEY).values(**new))
         # Another process with the same slot may have made the row, and added to it, meanwhile.
-        held = connection.execute(READ_ROW, row).scalar_one()
-    sums = _read(held, len(change)) + change
-    connection.execute(WRITE_ROW, {**row, "sums": sums.astype(ON_DISK).tobytes()})
+        held = READ_ROW.rows(session, **row)
+    sums = _read(held[0][0], len(change)) + change
+    WRITE_ROW.rows(session, **row, the_sums=sums.astype(ON_DISK).tobytes())
 
 
 def read_sums(session: Session, study: int, version: int, size: int) -> Sums:
@@ -508,9 +537,7 @@ def count_withdrawn(session: Session, study: int) -> int:
 
 
 # PostgreSQL has a table for each study's reports, a partition of `reports` by the study's number: the
-# upkeep rewrites one after the other, so that uploads to other studies go on. It has no foreign key to
-# documents: checking it cost as much as the rest of storing a report (`python -m
-# benchmarks.collector_layouts`), and documents are never deleted.
+# upkeep rewrites one after the other, so that uploads to other studies go on.
 PARENT = "reports"
 # An empty table is attached without the lock that would block uploads to other studies.
 MAKE = (

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from binascii import a2b_base64, b2a_base64, hexlify, unhexlify
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 from struct import Struct
 
@@ -43,6 +43,8 @@ BASE64_ENDS = (b"", b"[A-Za-z0-9+/][AQgw]==", b"[A-Za-z0-9+/]{2}[AEIMQUYcgkosw04
 MOST_REMEMBERED = 8192
 MOST_REMEMBERED_BYTES = 4 << 20
 
+# PackedReport._make without its check of the length, which takes most of its time.
+MAKE_REPORT: Callable[[tuple[bytes, int, bytes]], PackedReport] = partial(tuple.__new__, PackedReport)
 Check = Callable[[bytes], None]
 
 
@@ -257,7 +259,7 @@ class CanonicalForm:
             if self._study.public:
                 public = [self._packed_values(text or b"{}") for text in parts[step - 1 :: step]]
                 rows = map(bytes.__add__, public, rows)
-            return list(map(PackedReport._make, zip(ids, repeat(self._study.version), rows)))
+            return list(map(MAKE_REPORT, zip(ids, repeat(self._study.version), rows)))
         except ReportError:
             return None
 

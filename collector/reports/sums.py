@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
@@ -26,7 +26,7 @@ FindRules = Callable[[str, int], Rules]
 
 
 def add_reports(
-    session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[store.StoredRow]
+    session: Session, find: FindRules, study_id: str, study: int, reports: Sequence[store.StoredRow]
 ) -> None:
     """Count reports that this transaction stores. study: its number."""
     for rules, payloads in _by_version(find, study_id, reports):
@@ -34,7 +34,7 @@ def add_reports(
 
 
 def take_back_reports(
-    session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[store.StoredRow]
+    session: Session, find: FindRules, study_id: str, study: int, reports: Sequence[store.StoredRow]
 ) -> None:
     """Undo the counting of reports that this transaction deletes. Withdrawn reports no longer count."""
     for rules, payloads in _by_version(find, study_id, reports):
@@ -71,17 +71,13 @@ def summary_text(collector: Collector, study_id: str, version: int | None) -> st
 
 
 def _by_version(
-    find: FindRules, study_id: str, reports: Iterable[store.StoredRow]
+    find: FindRules, study_id: str, reports: Sequence[store.StoredRow]
 ) -> Iterator[tuple[Rules, Sequence[bytes]]]:
     """Yield each version's rules and the payloads to count, without withdrawn reports.
 
     Versions are in ascending order, which prevents deadlocks between processes.
     """
-    payloads: dict[int, list[bytes]] = {}
-    for _, version, payload in reports:
-        if payload:
-            payloads.setdefault(version, []).append(payload)
-    for version in sorted(payloads):
+    for version in sorted({version for _, version, payload in reports if payload}):
         rules = find(study_id, version)
         if rules.tally.is_kept:
-            yield rules, payloads[version]
+            yield rules, [payload for _, number, payload in reports if payload and number == version]

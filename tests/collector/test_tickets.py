@@ -387,16 +387,16 @@ SPEND = """
 import os, signal, sys
 from tests.collector.conftest import TICKET_KEY, Harness
 from schemas import Report
-from sqlalchemy import event
+from tests.kit.statements import before_each
 
 def spend(url, number, word, text):
     harness = Harness(url, ticket_key=TICKET_KEY)
     seen = []
-    @event.listens_for(harness.collector.database.engine, "before_cursor_execute")
-    def count(*_arguments):
+    def count():
         seen.append(1)
         if len(seen) == number:
             os.kill(os.getpid(), signal.SIGKILL)
+    before_each(harness.collector.database.engine, count)
     report = Report.from_json(text)
     path = f"/v1/studies/habits/reports/{report.id}"
     headers = {"LDPKit-Ticket": word, "Content-Type": "application/json"}

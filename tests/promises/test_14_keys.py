@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from collector import keys, limiter
 from collector.api import auth, operator
@@ -22,6 +21,7 @@ from collector.keys import Key, Role, add_key
 from collector.limiter import TokenBucket
 from tests.collector import conftest
 from tests.collector.conftest import TICKET_KEY, Harness, build_report, build_study
+from tests.kit.statements import before_each
 from tests.promises.key_table import ALIKE, ANSWERS, KINDS, STUDY, WRONG, requests_of, status_of, words_of
 from tests.statistics import seed_the_system
 
@@ -146,7 +146,7 @@ def costs(harness: Harness, monkeypatch: Patch, log: Log) -> list[str]:
         words = [add_key(session, f"key-{number}", Role.READ) for number in range(40)]
     made: Counter[str] = Counter()
     engine = harness.collector.database.engine
-    event.listen(engine, "before_cursor_execute", lambda *_arguments: made.update(["statements"]))
+    before_each(engine, lambda: made.update(["statements"]))
     hashed = keys.hash_key
     monkeypatch.setattr(keys, "hash_key", lambda key: (made.update(["hashes"]), hashed(key))[1])
     log.clear()

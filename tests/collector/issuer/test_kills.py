@@ -22,6 +22,7 @@ from collector.tickets.codes import SPENT
 from ldp_client.core.tokens import header_of
 from tests.collector.conftest import TODAY, ensure_database
 from tests.kit.issuing import Office, invited
+from tests.kit.statements import before_each
 from tests.ldp_client.issuers import channel_of, token_of
 
 AT_MOST = 60
@@ -36,7 +37,7 @@ def die_at(engine, statement):
         if seen[0] == statement:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    event.listen(engine, "before_cursor_execute", count)
+    before_each(engine, count)
     event.listen(engine, "commit", count)
     plain = engine.dialect.do_commit
 

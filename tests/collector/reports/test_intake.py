@@ -10,7 +10,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
-from sqlalchemy import create_engine, delete, event, text, update
+from sqlalchemy import create_engine, delete, text, update
 from sqlalchemy.exc import DataError
 
 from collector import store
@@ -108,17 +108,17 @@ def test_concurrent_conflicts_store_exactly_one(habits, study, make_report):
 
 
 def test_a_batch_is_inserted_in_the_order_of_the_ids(habits, study, make_report, monkeypatch):
-    seen = []
+    seen, insert = [], store._insert_into_sqlite
 
-    def record(_connection, _cursor, statement, values, *_rest):
-        if "INSERT INTO reports" in statement:
-            seen.extend(values[1::5])
+    def record(connection, number, day, reports):
+        seen.extend(report.id for report in reports)
+        return insert(connection, number, day, reports)
 
     monkeypatch.setattr(store, "ROWS_PER_STATEMENT", 8)
-    event.listen(habits.collector.database.engine, "before_cursor_execute", record)
+    monkeypatch.setattr(store, "_insert_into_sqlite", record)
     habits.post([make_report(study).to_document() for _ in range(20)])
-    assert len(seen) == 20
     assert seen == sorted(seen)
+    assert len(seen) == len(habits.exported()) == 20
 
 
 def test_a_bad_report_does_not_refuse_the_rest(habits, study, make_report):
