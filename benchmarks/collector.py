@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sqlite3
+import statistics
 import sys
 import tempfile
 import time
@@ -28,6 +29,7 @@ STUDY = load_study()
 ORDINARY = [sys.executable, "-m", "benchmarks.collector_baselines.ordinary_flask"]
 GRANIAN = collector_command()
 CONNECTIONS = 64
+TURNS = 5
 PAYLOAD = os.urandom(128)
 
 
@@ -95,7 +97,9 @@ def one_by_one(count: int) -> list[bytes]:
 
 
 def in_batches(size: int, count: int, prefix: bytes = b"") -> list[bytes]:
-    """So many uploads of `size` reports, whose ids begin with a prefix."""
+    """So many uploads of `size` reports, whose ids begin with a prefix; of 1 report, not as batches."""
+    if size == 1:
+        return one_by_one(count)
     return [batch_request(fresh_reports(STUDY, size, prefix)) for _ in range(count)]
 
 
@@ -105,18 +109,31 @@ def part_of(count: int, share: float) -> int:
 
 
 def singles_and_batches(share: float) -> None:
-    """The first rows: one report a request, then batches, then the same again as duplicates."""
-    for name, command in (("ordinary Flask", ORDINARY), ("granian", GRANIAN)):
-        with serving(command) as server:
-            singles = one_by_one(part_of(2000 if command is ORDINARY else 10_000, share))
-            show(f"{name}: one report a request", measure(server, singles, CONNECTIONS))
-            if command is not ORDINARY:
-                show(f"{name}: the same again, all duplicates", measure(server, singles, CONNECTIONS))
-            for size, count in ((100, 150), (1000, 25)):
-                batches = in_batches(size, part_of(count, share))
-                show(f"{name}: batches of {size}", measure(server, batches, 4, size))
-            if command is not ORDINARY:
-                show(f"{name}: the same again, all duplicates", measure(server, batches, 4, size))
+    """The first rows: reports one by one and in batches, in turns with an ordinary server, then duplicates.
+
+    The ratio is the median of the turns' ratios of CPU.
+    """
+    with serving(ORDINARY) as ordinary, serving(GRANIAN) as granian:
+        for size, count in ((1, 1000), (100, 50), (1000, 10)):
+            name = "one report a request" if size == 1 else f"batches of {size}"
+            connections = CONNECTIONS if size == 1 else 4
+            turns: list[tuple[dict[str, float], dict[str, float]]] = []
+            for _ in range(TURNS):
+                uploads = [in_batches(size, part_of(count, share)) for _ in range(2)]
+                theirs, ours = (
+                    measure(server, requests, connections, size)
+                    for server, requests in zip((ordinary, granian), uploads)
+                )
+                turns.append((theirs, ours))
+            for server, costs in zip(("ordinary Flask", "granian"), zip(*turns)):
+                show(
+                    f"{server}: {name}",
+                    {key: statistics.median(cost[key] for cost in costs) for key in costs[0]},
+                )
+            ratio = statistics.median(theirs["cpu"] / max(ours["cpu"], 0.01) for theirs, ours in turns)
+            print(f"ordinary Flask takes {ratio:.1f} times the CPU", flush=True)
+            again = measure(granian, uploads[1], connections, size)
+            show("granian: the last turn again, all duplicates", again)
 
 
 def raw_sqlite(share: float) -> None:

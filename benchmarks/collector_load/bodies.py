@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from ldp_client import mechanism_for
+from ldp_client.documents.report import report_id_of
 from schemas import Report, Study
 
 CHOICES = 1024
@@ -59,6 +60,12 @@ def batch_request(reports: Iterable[Report]) -> bytes:
     """Many reports as one HTTP request."""
     members = ",".join(report.to_json() for report in reports)
     return _request(f"POST /v1/studies/{STUDY_ID}/reports", f'{{"reports":[{members}]}}'.encode())
+
+
+def delete_request(secret: bytes) -> bytes:
+    """The withdrawal of the report with this secret, as an HTTP request."""
+    line = f"DELETE /v1/studies/{STUDY_ID}/reports/{report_id_of(secret)}"
+    return f"{line} HTTP/1.1\r\nHost: x\r\nLDPKit-Withdrawal: {secret.hex()}\r\n\r\n".encode()
 
 
 def _request(line: str, body: bytes) -> bytes:
