@@ -5,31 +5,35 @@
     study_id=ID/_manifest.json
 
 BB is the first four bits of a report's random id in hexadecimal, so all copies of a report are in one part.
-The manifest is written last, and ldpkit refuses to read a dataset without it. Readers of folders of Parquet
-files skip names that begin with _.
+The manifest has the digest of each part, and ldpkit refuses to read a dataset without it. Readers of folders
+of Parquet files skip names that begin with _.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import groupby
-from tempfile import SpooledTemporaryFile
-from typing import IO, NamedTuple
+from hashlib import file_digest
+from itertools import groupby, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
+from pyarrow import Schema
 from pyarrow.parquet import ParquetWriter
 
-from ldp_client.documents.errors import InputError, LdpkitError
+from ldp_client.documents.errors import InputError, LdpkitError, TransferError, UsageError
 from ldpkit.cli.columns import rows_batch, schema_of
-from ldpkit.cli.store import Store, digest_of
 from schemas import Report, Study
+from summaries.engines.stores import DISKS, STORES, line_of, store_of
 
 FORMAT = "ldpkit.dataset/1"
 MANIFEST = "_manifest.json"
 ROWS_PER_GROUP = 10_000
-# Bytes of a growing file that stay in memory.
-MOST_IN_MEMORY = 4 << 20
 # Returns a version's document, by its number and digest.
 FindStudy = Callable[[int, str], Study]
 
@@ -55,99 +59,129 @@ def write_dataset(reports: Iterable[Report], study_id: str, address: str, find: 
     Raises:
         InputError: the place is not empty, or cannot be written.
         TransferError: a store cannot be reached, or refuses.
+        UsageError: the address has a password.
     """
-    store = Store(address)
-    if found := store.paths(""):
-        raise InputError(
-            f"{address} is not empty ({found[0]}): an export writes to a new place; name another one",
-            code="export.place_not_empty",
+    store, root = _place(address)
+    is_local = "file" in store.protocol
+    with _errors(address, is_local):
+        # 1. Refuse a place that has files.
+        if existing := store.find(root):
+            raise InputError(
+                f"{address} is not empty ({existing[0]}): an export writes to a new place; name another one",
+                code="export.place_not_empty",
+            )
+        if is_local:
+            Path(root).mkdir(parents=True, exist_ok=True)
+        # 2. Write all files on this disk, then give their folder its name, or upload it.
+        name = f"study_id={study_id}"
+        with TemporaryDirectory(prefix=".ldpkit-", dir=root if is_local else None) as temporary:
+            folder = Path(temporary) / name
+            folder.mkdir(0o700)
+            parts = _write_files(reports, study_id, folder, find)
+            if is_local:
+                os.rename(folder, Path(root) / name)
+            else:
+                _upload(folder, store, f"{root.rstrip('/')}/{name}")
+    return parts
+
+
+def _place(address: str) -> tuple[Any, str]:
+    """Return the file system of an address, and the path in it. Raises as `write_dataset`."""
+    wrong = InputError(
+        f"cannot write files to '{address}': name a folder, or a place such as s3://bucket/studies",
+        code="export.unknown_store",
+    )
+    try:
+        parts = urlsplit(address if "://" in address else f"file://{address}")
+    except ValueError:
+        raise wrong from None
+    if parts.password is not None:
+        raise UsageError(
+            "an address must not hold a password, which would be written down: set it in the environment, "
+            "as the store's own programs read it",
+            code="export.password_in_address",
         )
-    with _all_or_nothing(store, f"study_id={study_id}") as write:
-        parts: list[Part] = []
-        studies: dict[str, Study] = {}
-
-        def study_of(report: Report) -> Study:
-            if report.digest not in studies:
-                studies[report.digest] = find(report.version, report.digest)
-                write(f"_study-{report.version}.json", studies[report.digest].canonical())
-            return studies[report.digest]
-
-        for bucket, some in groupby(reports, lambda report: int(report.id[0], 16)):
-            for file in _files_of(some, study_of):
-                size, digest = digest_of(file.content)
-                path = f"study_version={file.version}/part-{bucket:02x}.parquet"
-                write(path, file.content)
-                parts.append(Part(path, file.reports, size, digest))
-        versions = {digest: study.version for digest, study in studies.items()}
-        write(MANIFEST, _manifest(study_id, versions, sorted(parts)))
-    return sorted(parts)
+    # Accept only protocols that keep written files: fsspec also reads memory, caches and more.
+    if parts.scheme not in (*DISKS, *STORES) or "::" in address or not (parts.netloc + parts.path).strip():
+        raise wrong
+    try:
+        return store_of(address)
+    except (ImportError, ValueError):
+        # Some protocols are unknown without their library.
+        raise wrong from None
 
 
 @contextmanager
-def _all_or_nothing(store: Store, folder: str) -> Iterator[Callable[..., None]]:
-    """Yield a function that writes a file in a folder; if the block fails, the folder is deleted."""
-
-    def write(name: str, content: bytes | IO[bytes]) -> None:
-        store.write(f"{folder}/{name}", content)
-
-    store.begin(folder)
+def _errors(address: str, is_local: bool) -> Iterator[None]:
+    """Turn errors into one line: each store's library raises its own kinds."""
     try:
-        yield write
-        store.settle(folder)
-    except BaseException:
-        # Keep the first error, even if the store cannot be reached.
-        with suppress(LdpkitError):
-            store.remove(folder)
+        yield
+    except LdpkitError:
         raise
+    except Exception as error:
+        kind = InputError if is_local else TransferError
+        raise kind(f"cannot write {address}: {line_of(error)}") from None
 
 
-class _File:
-    """A growing Parquet file of a version's reports; it moves from memory to disk when it is large."""
-
-    def __init__(self, study: Study) -> None:
-        self.version = study.version
-        self.content = SpooledTemporaryFile(MOST_IN_MEMORY)  # noqa: SIM115
-        self.reports = 0
-        self._schema = schema_of(
-            sorted(question.id for question in study.questions), sorted(field.id for field in study.public)
-        )
-        self._waiting: list[Report] = []
-        self._writer = ParquetWriter(self.content, self._schema, write_page_checksum=True)
-
-    def add(self, report: Report) -> None:
-        self._waiting.append(report)
-        if len(self._waiting) == ROWS_PER_GROUP:
-            self._write()
-
-    def finish(self) -> None:
-        if self._waiting:
-            self._write()
-        self._writer.close()
-
-    def _write(self) -> None:
-        self._writer.write_batch(rows_batch(self._schema, [(report, {}) for report in self._waiting]))
-        self.reports += len(self._waiting)
-        self._waiting.clear()
-
-
-def _files_of(reports: Iterable[Report], study_of: Callable[[Report], Study]) -> list[_File]:
-    """Return a file for each version, once all reports of a bucket have arrived."""
-    files: dict[str, _File] = {}
-    for report in reports:
-        if report.digest not in files:
-            files[report.digest] = _File(study_of(report))
-        files[report.digest].add(report)
-    for file in files.values():
-        file.finish()
-    return list(files.values())
-
-
-def _manifest(study_id: str, documents: Mapping[str, int], parts: list[Part]) -> bytes:
+def _write_files(reports: Iterable[Report], study_id: str, folder: Path, find: FindStudy) -> list[Part]:
+    """Write the reports of each bucket and version to a file, then the manifest; return the files."""
+    studies: dict[str, Study] = {}
+    parts: list[Part] = []
+    for bucket, some in groupby(reports, lambda report: int(report.id[0], 16)):
+        writers: dict[str, ParquetWriter] = {}
+        counts: Counter[str] = Counter()
+        while rows := list(islice(some, ROWS_PER_GROUP)):
+            for digest in {report.digest: None for report in rows}:
+                group = [report for report in rows if report.digest == digest]
+                if digest not in studies:
+                    studies[digest] = _add_version(folder, find(group[0].version, digest))
+                if digest not in writers:
+                    file = folder / _part_path(studies[digest], bucket)
+                    writers[digest] = ParquetWriter(file, _schema(studies[digest]), write_page_checksum=True)
+                batch = rows_batch(writers[digest].schema, [(report, {}) for report in group])
+                writers[digest].write_batch(batch)
+                counts[digest] += len(group)
+        for digest, writer in writers.items():
+            writer.close()
+            path = _part_path(studies[digest], bucket)
+            with open(folder / path, "rb") as content:
+                hexadecimal = file_digest(content, "sha256").hexdigest()
+            parts.append(Part(path, counts[digest], (folder / path).stat().st_size, hexadecimal))
     document = {
         "format": FORMAT,
         "study": study_id,
-        "documents": documents,
+        "documents": {digest: study.version for digest, study in studies.items()},
         "reports": sum(part.reports for part in parts),
-        "files": [part._asdict() for part in parts],
+        "files": [part._asdict() for part in sorted(parts)],
     }
-    return (json.dumps(document, indent=1) + "\n").encode()
+    (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n")
+    return sorted(parts)
+
+
+def _add_version(folder: Path, study: Study) -> Study:
+    """Write a version's document, and make the folder of its parts."""
+    (folder / f"_study-{study.version}.json").write_bytes(study.canonical())
+    (folder / f"study_version={study.version}").mkdir()
+    return study
+
+
+def _part_path(study: Study, bucket: int) -> str:
+    return f"study_version={study.version}/part-{bucket:02x}.parquet"
+
+
+def _schema(study: Study) -> Schema:
+    questions = sorted(question.id for question in study.questions)
+    return schema_of(questions, sorted(field.id for field in study.public))
+
+
+def _upload(folder: Path, store: Any, target: str) -> None:
+    """Copy a folder to a store, its manifest last. If that fails, delete the copy."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    try:
+        for path in sorted(files, key=lambda file: file.name == MANIFEST):
+            store.put_file(str(path), f"{target}/{path.relative_to(folder).as_posix()}")
+    except BaseException:
+        # Keep the first error, even if the store cannot be reached.
+        with suppress(Exception):
+            store.rm(target, recursive=True)
+        raise

@@ -59,7 +59,7 @@ def streamed(path: str) -> Iterator[IO[bytes]]:
             yield file
         return
     with _store_errors(path):
-        store, inside = _store_of(path)
+        store, inside = store_of(path)
         with store.open(inside, "rb") as file:
             yield file
 
@@ -73,7 +73,7 @@ def matching(path: str) -> list[str]:
         return [path]
     if is_in_store(path):
         with _store_errors(path):
-            store, inside = _store_of(path)
+            store, inside = store_of(path)
             # Names may contain such letters themselves.
             files = {} if store.exists(inside) else store.glob(inside, detail=True)
             names = [store.unstrip_protocol(name) for name in sorted(files) if files[name]["type"] == "file"]
@@ -95,12 +95,12 @@ def below(folder: str) -> list[str]:
     if folder.partition("://")[0] in UNLISTED:
         return []
     with _store_errors(folder):
-        store, inside = _store_of(folder)
+        store, inside = store_of(folder)
         top = inside.rstrip("/") + "/"
         return [path.removeprefix(top) for path in store.find(top)]
 
 
-def _store_of(address: str) -> tuple[Any, str]:
+def store_of(address: str) -> tuple[Any, str]:
     """Return a store and a path in it. Stores' libraries cache listings, which miss files that are newer."""
     try:
         from fsspec.core import url_to_fs

@@ -104,10 +104,10 @@ def test_failed_dataset_export_leaves_nothing(many, place, reports):
 
 
 def test_unwritable_manifest_leaves_nothing(many, place, monkeypatch):
-    def full(*_):
+    def full(*_, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(dataset, "_manifest", full)
+    monkeypatch.setattr(dataset.json, "dumps", full)
     with pytest.raises(KeyboardInterrupt):
         many.write(place)
     assert contents(place) == {}

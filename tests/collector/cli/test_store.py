@@ -8,13 +8,11 @@ import sys
 import pytest
 
 from ldp_client.documents.errors import InputError, MissingExtraError, TransferError, UsageError
-from ldpkit.cli.store import Store
-from summaries.engines.stores import opened
+from ldpkit.cli.dataset import MANIFEST, _upload, write_dataset
+from summaries.engines.stores import below, opened
 from tests.collector.downloads import Many, contents
 from tests.kit.errors import raises
 from tests.kit.programs import need
-
-STUDY = "study_id=habits"
 
 
 @pytest.fixture
@@ -45,24 +43,33 @@ def served():
 
 
 @pytest.mark.slow
-def test_store_and_folder_receive_the_same_bytes(served, many, tmp_path, monkeypatch):
-    root = tmp_path / "out"
-    parts = many.write(root)
+def test_store_and_folder_receive_the_same_bytes(served, many, tmp_path):
+    root, address = tmp_path / "out", f"{served}/out/"
+    assert many.write(address) == many.write(root)
     local = contents(root)
-    store = Store(f"{served}/out/")
-    assert many.write(store.address) == parts
-    path = f"{STUDY}/{parts[0].path}"
-    # In several parts, as what is long goes.
-    monkeypatch.setattr("ldpkit.cli.store.ONE_PUT", 5 << 20)
-    store.write("long", (root / path).open("rb"))
-    assert store.paths("") == sorted([*local, "long"])
-    for name, content in {**local, "long": local[path]}.items():
-        with opened(f"{store.address}/{name}") as file:
+    assert sorted(below(address)) == sorted(local)
+    for name, content in local.items():
+        with opened(f"{address}{name}") as file:
             assert file.read() == content
     with raises(InputError, "export.place_not_empty"):
-        many.write(store.address)
-    store.remove(STUDY)
-    assert store.paths("") == ["long"]
+        many.write(address)
+
+
+def test_failed_upload_is_deleted(tmp_path):
+    class Full:
+        removed = ""
+
+        def put_file(self, *_paths):
+            raise OSError("full")
+
+        def rm(self, target, recursive):
+            self.removed = target if recursive else ""
+
+    (tmp_path / MANIFEST).write_text("{}")
+    store = Full()
+    with pytest.raises(OSError, match="full"):
+        _upload(tmp_path, store, "bucket/x")
+    assert store.removed == "bucket/x"
 
 
 @pytest.mark.slow
@@ -82,7 +89,7 @@ def test_missing_store_library_names_the_extra_to_install(monkeypatch):
         ("gs://bucket/x", "gs"),
     ):
         with raises(MissingExtraError, "extra.missing", f"ldpkit[{extra}]"):
-            Store(address)
+            write_dataset([], "habits", address, None)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +105,6 @@ def test_missing_store_library_names_the_extra_to_install(monkeypatch):
 )
 def test_non_persistent_addresses_are_rejected(address, code):
     with pytest.raises((InputError, UsageError)) as refused:
-        Store(address)
+        write_dataset([], "habits", address, None)
     assert refused.value.code == code
     assert "secret" not in str(refused.value)
