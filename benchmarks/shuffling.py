@@ -16,10 +16,11 @@ import time
 from collections.abc import Sequence
 from fractions import Fraction
 
-from schemas import Study
+from schemas import Rational, Study
+from schemas.shuffling.amplifying import delta_of
 from schemas.shuffling.lattice import expected_excess
-from schemas.shuffling.laws import choice_law
-from schemas.shuffling.reports import shuffled_delta, shuffled_epsilon, shuffled_privacy
+from schemas.shuffling.laws import any_law, choice_law, exp_above
+from schemas.shuffling.reports import exact, shuffled_epsilon, shuffled_privacy
 from tests import studies
 from tests.schemas.shuffling.shuffled import dominating, response
 
@@ -81,14 +82,21 @@ def print_monotony(cells: int) -> None:
     for _ in range(cells):
         people, own = int(10 ** draw.uniform(0, 4)), draw.uniform(0.05, 6)
         towards = own * 10 ** draw.uniform(-2.5, 0)
-        found = shuffled_delta(own, people, towards)
+        found = _delta(own, people, towards)
         better = (
-            shuffled_delta(own, people + draw.randint(1, people), towards),
-            shuffled_delta(own * draw.uniform(0.9, 1), people, towards),
-            shuffled_delta(own, people, towards * draw.uniform(1, 1.2)),
+            _delta(own, people + draw.randint(1, people), towards),
+            _delta(own * draw.uniform(0.9, 1), people, towards),
+            _delta(own, people, towards * draw.uniform(1, 1.2)),
         )
         wrong += any(one > max(found, LEAST_DELTA) for one in better)
     print(f"\n{wrong} of {cells:,} random cells are not monotone in n, ε₀ and ε")
+
+
+def _delta(epsilon: float, people: int, towards: float) -> float:
+    """Return the bound on δ for any mechanism of this ε."""
+    alone = exact(epsilon, "epsilon")
+    law = any_law(exp_above(Rational(alone.numerator, alone.denominator)))
+    return float(delta_of(law, people, exact(towards, "towards")))
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from schemas import Question, Report, Study
     from schemas.shuffling.reports import (
         ShuffledPrivacy,
-        shuffled_delta,
         shuffled_epsilon,
         shuffled_privacy,
     )
@@ -47,7 +46,7 @@ __all__ = [
     "Device", "Direct", "LdpkitError", "Mechanism", "Oblivious", "Posterior", "Question", "Report",
     "ShuffledPrivacy", "Study", "Summary", "Transport", "__version__", "analyse", "analyse_waves", "audit",
     "calibrate", "create_app", "dask_summary", "fit", "mechanism_for", "mechanisms_of",
-    "perturb_many", "plan", "plan_difference", "plan_shuffled", "shuffled_delta", "shuffled_epsilon",
+    "perturb_many", "plan", "plan_difference", "plan_shuffled", "shuffled_epsilon",
     "shuffled_privacy", "spark_summary", "study", "summarize", "summarize_dataset",
 ]  # fmt: skip
 
@@ -68,7 +67,7 @@ _HOMES = {
     "ldp_client.documents.errors": ("", {"LdpkitError"}),
     "schemas.shuffling.reports": (
         "",
-        {"ShuffledPrivacy", "shuffled_delta", "shuffled_epsilon", "shuffled_privacy"},
+        {"ShuffledPrivacy", "shuffled_epsilon", "shuffled_privacy"},
     ),
     "ldpkit.ask": ("", {"study"}),
     "ldpkit.auditing.auditing": ("tables", {"audit"}),

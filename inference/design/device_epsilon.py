@@ -55,8 +55,6 @@ def plan_shuffled(
     people: int,
     *,
     delta: str | float = DEFAULT_DELTA,
-    contamination: str | float = 0,
-    smallest_cell: int | None = None,
 ) -> DeviceEpsilon:
     """Choose a study's epsilons by what the set of all reports may tell about one person.
 
@@ -65,8 +63,6 @@ def plan_shuffled(
         wished: the ε towards an observer who sees only the set.
         people: how many will send a report.
         delta: the δ that goes with it.
-        contamination: as for `shuffled_privacy`.
-        smallest_cell: as for `shuffled_privacy`.
 
     Returns:
         The largest epsilons, 8 in all at most, that keep to it.
@@ -78,9 +74,7 @@ def plan_shuffled(
     goal, exact_delta = exact(wished, "shuffled_epsilon"), exact(delta, "delta")
     if goal <= 0:
         raise InputError("the epsilon towards the set must be above 0", code="plan.set_epsilon_not_positive")
-    options: dict[str, Any] = {"delta": delta, "contamination": contamination}
-    options["smallest_cell"] = smallest_cell
-    among = shuffled_privacy(study, people, **options).hidden_among
+    among = shuffled_privacy(study, people, delta=delta).hidden_among
 
     def keeps_to(place: int) -> bool:
         scaled = _scaled(study, STEP * place)
@@ -98,7 +92,7 @@ def plan_shuffled(
         )
     scaled = _scaled(study, STEP * low)
     epsilons = {one["id"]: one["mechanism"]["epsilon"] for one in scaled.document["questions"]}
-    found = shuffled_privacy(scaled, people, **options)
+    found = shuffled_privacy(scaled, people, delta=delta)
     # The epsilon that `shuffled_privacy` finds is on a grid; the wish was checked exactly.
     found = replace(found, epsilon=min(found.epsilon, rounded_up(goal)))
     return DeviceEpsilon(float(goal), epsilons, found, STEP * low == MOST, scaled.document)

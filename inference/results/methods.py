@@ -101,19 +101,19 @@ def _privacy(study: Study) -> str:
 def _shuffled_privacy(study: Study, counts: Sequence[int]) -> list[str]:
     """Return the privacy of the shuffled set of reports, for a study with a channel.
 
-    counts: reports that answer each question; too low a count only makes the bound larger. Returns nothing if
-    the study has public values: reports then hide only among reports of equal values, whose smallest number
-    is unknown here.
+    counts: reports that answer each question; too low a count only makes the bound larger. False reports hide
+    no one: a share of FALSE_SHARE is left out. Returns nothing if the study has public values: reports then
+    hide only among reports of equal values, whose smallest number is unknown here.
     """
     people = sum(counts) if study.sample_one_question else min(counts, default=0)
     if study.channel is None or study.public or not people:
         return []
     try:
-        found = shuffled_privacy(study, people, contamination=str(FALSE_SHARE))
+        privacy = shuffled_privacy(study, max(1, int(people * (1 - FALSE_SHARE))))
     except InputError:
         # No bound is certified for noise with a δ.
         return []
-    return [" ".join(lines_of(study, found))]
+    return [" ".join(lines_of(study, privacy))]
 
 
 def _delta(delta: Any) -> str:

@@ -11,8 +11,8 @@ from ldp_client.documents.rational import Rational
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.text import rounded_up as in_digits
-from schemas.shuffling.amplifying import check_people, delta_of, epsilon_of
-from schemas.shuffling.laws import Law, any_law, exp_above, law_of_report
+from schemas.shuffling.amplifying import check_people, epsilon_of
+from schemas.shuffling.laws import any_law, exp_above, law_of_report
 
 DEFAULT_DELTA = "1e-6"
 # The largest ε of a device for the general bound.
@@ -32,42 +32,27 @@ class ShuffledPrivacy:
         epsilon: nats, rounded up.
         delta: the δ for this ε, a probability.
         device_epsilon: the ε of the device's noise alone, towards everyone, rounded up.
-        people: how many people send a report.
-        false_reports: how many of these reports are assumed false. False reports hide no one.
+        people: how many people send a true report.
         cells: how many combinations of public values there are. A report hides among reports in its cell.
-        hidden_among: how many true reports there are in the set, including the person's own.
-        is_even_spread: whether hidden_among assumes an even spread over the cells, because the size of the
-            smallest cell was not given.
+        hidden_among: how many reports there are in each cell, if people spread evenly over the cells.
     """
 
     epsilon: float
     delta: float
     device_epsilon: float
     people: int
-    false_reports: int
     cells: int
     hidden_among: int
-    is_even_spread: bool
 
 
-def shuffled_privacy(
-    study: Study,
-    people: int,
-    *,
-    delta: str | float = DEFAULT_DELTA,
-    contamination: str | float = 0,
-    smallest_cell: int | None = None,
-) -> ShuffledPrivacy:
+def shuffled_privacy(study: Study, people: int, *, delta: str | float = DEFAULT_DELTA) -> ShuffledPrivacy:
     """Bound what the set of a study's reports reveals about one person (METHODS 1.6).
 
     Args:
         study: a study that asks people, whose mechanisms have pure ε.
-        people: how many people send a report.
+        people: how many people send a true report: false reports hide no one. They spread evenly over all
+            combinations of public values.
         delta: the δ for the ε, from 1e-15 to below 1.
-        contamination: how many reports are false: a share below 1, or a number from 1 on. They are subtracted
-            from the person's own cell, the worst case.
-        smallest_cell: how many people share the rarest combination of public values (default: people spread
-            evenly over all combinations).
 
     Returns:
         The ε, and the assumptions behind it.
@@ -78,15 +63,10 @@ def shuffled_privacy(
     """
     check_people(people)
     exact_delta = exact(delta, "delta")
-    false = _false_of(people, exact(contamination, "contamination"))
-    if smallest_cell is not None and not 1 <= smallest_cell <= people:
-        raise InputError("smallest_cell must be from 1 to the number of people", code="set.smallest_cell")
-    cell = people // study.cells if smallest_cell is None else smallest_cell
-    among = max(1, cell - false)
-    own = device_epsilon(study)
-    found = min(rounded_up(epsilon_of(law_of_report(study), among, exact_delta)), own)
-    is_even = study.cells > 1 and smallest_cell is None
-    return ShuffledPrivacy(found, float(exact_delta), own, people, false, study.cells, among, is_even)
+    among = max(1, people // study.cells)
+    alone = device_epsilon(study)
+    epsilon = min(rounded_up(epsilon_of(law_of_report(study), among, exact_delta)), alone)
+    return ShuffledPrivacy(epsilon, float(exact_delta), alone, people, study.cells, among)
 
 
 def device_epsilon(study: Study) -> float:
@@ -119,35 +99,11 @@ def shuffled_epsilon(epsilon: str | float, people: int, delta: str | float = DEF
     Raises:
         InputError: an argument is out of range.
     """
-    own = exact(epsilon, "epsilon")
-    return min(
-        rounded_up(epsilon_of(_law_of_any(own), people, exact(delta, "delta"))),
-        rounded_up(own),
-    )
-
-
-def shuffled_delta(epsilon: str | float, people: int, towards: str | float) -> float:
-    """Bound δ towards the set of reports for any mechanism of pure ε (METHODS 1.6).
-
-    Args:
-        epsilon: the ε of the device's noise alone, in nats, above 0.
-        people: how many true reports are in the set.
-        towards: the ε towards the set for which to bound δ.
-
-    Returns:
-        The δ, rounded up.
-
-    Raises:
-        InputError: an argument is out of range.
-    """
-    law = _law_of_any(exact(epsilon, "epsilon"))
-    return rounded_up(delta_of(law, people, exact(towards, "towards")))
-
-
-def _law_of_any(epsilon: Fraction) -> Law:
-    if not 0 < epsilon <= MOST_EPSILON:
+    alone = exact(epsilon, "epsilon")
+    if not 0 < alone <= MOST_EPSILON:
         raise InputError(f"epsilon must be above 0, and at most {MOST_EPSILON}", code="set.epsilon")
-    return any_law(exp_above(Rational(epsilon.numerator, epsilon.denominator)))
+    law = any_law(exp_above(Rational(alone.numerator, alone.denominator)))
+    return min(rounded_up(epsilon_of(law, people, exact(delta, "delta"))), rounded_up(alone))
 
 
 def exact(number: str | float, name: str) -> Fraction:
@@ -170,16 +126,6 @@ def exact(number: str | float, name: str) -> Fraction:
     return Fraction(found.numerator, found.denominator)
 
 
-def _false_of(people: int, stated: Fraction) -> int:
-    """Return how many reports are false, from a share of all, rounded up, or a number. Raises InputError."""
-    if stated < 0 or (stated >= 1 and stated.denominator != 1) or stated >= people:
-        raise InputError(
-            "false reports must be a share, such as 0.01, or a whole number below the number of people",
-            code="set.contamination",
-        )
-    return int(stated) if stated >= 1 else -(-people * stated.numerator // stated.denominator)
-
-
 def rounded_up(number: Fraction) -> float:
     """Return the least float that is not below the number.
 
@@ -193,29 +139,24 @@ def rounded_up(number: Fraction) -> float:
     return found if Fraction(found) >= number else nextafter(found, inf)
 
 
-def lines_of(study: Study, found: ShuffledPrivacy) -> list[str]:
+def lines_of(study: Study, privacy: ShuffledPrivacy) -> list[str]:
     """Return the bound in words, with the observers for whom it holds and does not hold."""
-    among, left_out = f"{found.hidden_among:,}", ""
-    if found.false_reports:
-        left_out = f" ({found.false_reports:,} of {found.people:,} left out as false)"
-    epsilon, delta = in_digits(found.epsilon, SHOWN_DIGITS), in_digits(found.delta, SHOWN_DIGITS)
+    among = f"{privacy.hidden_among:,}"
+    epsilon, delta = in_digits(privacy.epsilon, SHOWN_DIGITS), in_digits(privacy.delta, SHOWN_DIGITS)
     lines = [
         "towards an observer of only the set of reports, in no order: "
-        f"epsilon {epsilon}, delta {delta}, among {among} true reports{left_out}"
+        f"epsilon {epsilon}, delta {delta}, among {among} true reports"
     ]
-    if found.cells > 1:
-        how = "of the combination that the fewest people share"
-        if found.is_even_spread:
-            how = f"if people spread evenly over all {found.cells:,} combinations; pass --smallest-cell for "
-            how += "the size of the rarest combination"
+    if privacy.cells > 1:
         lines.append(
-            f"That is the set of reports with a person's own public values: {among} true reports, {how}."
+            f"That is the set of reports with a person's own public values: {among} true reports, if people "
+            f"spread evenly over all {privacy.cells:,} combinations."
         )
-    own = in_digits(found.device_epsilon, SHOWN_DIGITS)
+    alone = in_digits(privacy.device_epsilon, SHOWN_DIGITS)
     lines.append(
         "This bound does not hold towards an observer who sees reports arrive, nor towards relay and "
-        f"collector together. Towards them, and for certain towards everyone, the device's own epsilon {own} "
-        "holds."
+        "collector together. Towards them, and for certain towards everyone, the device's own epsilon "
+        f"{alone} holds."
     )
     if study.channel is None:
         return [

@@ -7,9 +7,10 @@ from math import log, nextafter
 import pytest
 
 from ldp_client.documents.errors import InputError
+from ldp_client.documents.rational import Rational
 from schemas.shuffling.amplifying import delta_of, epsilon_of
-from schemas.shuffling.laws import any_law, choice_law, compose, mixture
-from schemas.shuffling.reports import shuffled_delta, shuffled_epsilon
+from schemas.shuffling.laws import any_law, choice_law, compose, exp_above, mixture
+from schemas.shuffling.reports import shuffled_epsilon
 from tests.kit.errors import raises
 from tests.kit.work import counted
 
@@ -30,10 +31,11 @@ def test_hundred_million_reports_take_seconds():
 
 def test_epsilon_and_delta_are_inverse_functions():
     for people, own, delta in [(50, 1, "1e-4"), (1000, 3, "1e-6")]:
-        found = shuffled_epsilon(own, people, delta)
-        assert shuffled_delta(own, people, found) <= float(delta)
+        law = any_law(exp_above(Rational(own)))
+        found = epsilon_of(law, people, Fraction(delta))
+        assert delta_of(law, people, found) <= Fraction(delta)
         if found < own:
-            assert shuffled_delta(own, people, found - 2**-19) > float(delta)
+            assert delta_of(law, people, found - Fraction(1, 2**19)) > Fraction(delta)
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0.1", "0.9"])
