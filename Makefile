@@ -42,11 +42,11 @@ lint: $(VENV)/test.installed
 types: $(VENV)/test.installed
 	$(BIN)/mypy
 
-# As root, with a Debian mirror and PyPI: wrappers for phones. Compilers (4 GB) go to
+# As root, with a Debian mirror and PyPI: the core in Kotlin, in Swift and for other processors. Compilers (4 GB) go to
 # ~/.cache/ldpkit-native. CI does not run it.
 native: $(VENV)/test.installed
 	$(BIN)/python -m tests.native.phones.compilers
-	$(BIN)/python -m pytest -v tests/native/phones/kotlin.py tests/native/phones/swift.py
+	$(BIN)/python -m pytest -v $(addprefix tests/native/phones/,kotlin.py swift.py objects.py)
 
 schemas: $(VENV)/test.installed
 	$(BIN)/python -m schemas.json_schema
