@@ -117,6 +117,16 @@ def test_study_beyond_the_core_is_refused(what):
         compile_study(Study(UNSUPPORTED[what]), COLLECTOR, "c")
 
 
+def test_command_says_in_one_line_that_blind_tickets_are_refused(tmp_path, capsys):
+    study = tmp_path / "study.json"
+    study.write_text(Study(UNSUPPORTED["blind tickets"]).to_json())
+    command = ["compile", str(study), "--to", "c", "--collector", COLLECTOR, "--out", str(tmp_path / "app")]
+    assert main(command) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "use direct tickets" in line
+    assert not (tmp_path / "app").exists()
+
+
 def test_norm_that_needs_more_than_64_bits_is_refused():
     tiny = {**studies.with_epsilon(studies.RECORD, "20"), "norm": "0.0011"}
     with pytest.raises(InputError, match="norm is too small"):
