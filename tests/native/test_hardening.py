@@ -1,6 +1,5 @@
 """The core under sanitizers, with damaged journals, and without branches that depend on an answer."""
 
-import re
 import subprocess
 from pathlib import Path
 
@@ -8,13 +7,11 @@ import pytest
 
 from conformance.native import CORE
 from tests.kit.programs import need
-from tests.native.compiled import Device, Storage, library_of, source
+from tests.native.fuzzing import SANITIZED, built, fuzz_answers, fuzz_journals
 from tests.native.test_board import vectors_in_c
-from tests.native.test_ledger import STUDIES
 
 HERE = Path(__file__).parent
-SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-DAMAGED_JOURNALS = 20_000
+INPUTS = 10_000
 # Faults that would tell an answer by time: (file, before, after, what memcheck reports).
 TELLING = {
     "a branch": (
@@ -35,17 +32,11 @@ TELLING = {
 @pytest.fixture(scope="module")
 def vectors(tmp_path_factory):
     """A program of all vectors, and how many it has."""
+    need("gcc")
     source_file = tmp_path_factory.mktemp("vectors") / "vectors.c"
     text, count = vectors_in_c()
     source_file.write_text(text)
     return source_file, count
-
-
-def built(target, sources, *flags, include=()):
-    need("gcc")
-    folders = [part for folder in (*include, CORE) for part in ("-I", str(folder))]
-    subprocess.run(["cc", "-std=c99", "-w", *flags, *folders, "-o", target, *map(str, sources)], check=True)
-    return target
 
 
 def core_files(folder=CORE):
@@ -63,21 +54,19 @@ def test_vectors_pass_under_sanitizers(vectors, tmp_path):
 @pytest.mark.attack(15)
 def test_damaged_journals_never_break_the_ledger(tmp_path):
     need("gcc")
-    storage = Storage()
-    device = Device(library_of(STUDIES, tmp_path), storage, source(1))
-    assert device.answer("first", [3.5, 1]) == device.answer("elsewhere", [3.5]) == device.done() == 0
-    assert device.answer("second", [1]) == device.withdraw("elsewhere") == 0
-    (tmp_path / "journal").write_bytes(storage.bytes)
-    others = [file for file in core_files() if file.name != "ledger.c"]
-    sources = [HERE / "fuzz_journal.c", *others]
-    program = built(tmp_path / "fuzz", sources, *SANITIZED, include=[tmp_path / "sources"])
-    command = [program, tmp_path / "journal", str(DAMAGED_JOURNALS)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    opened, answers, reports = map(int, re.findall(r"\d+", done.stdout))
-    assert DAMAGED_JOURNALS / 10 < opened < DAMAGED_JOURNALS
+    opened, answers, reports = fuzz_journals(tmp_path, INPUTS)
+    assert INPUTS / 10 < opened < INPUTS
     assert reports > opened / 2
     assert answers > opened / 10
+
+
+@pytest.mark.slow
+@pytest.mark.attack(15)
+def test_arbitrary_answers_never_break_the_core(tmp_path):
+    need("gcc")
+    drawn, refused = fuzz_answers(tmp_path, INPUTS)
+    assert drawn + refused == INPUTS
+    assert min(drawn, refused) > INPUTS / 10
 
 
 def watched(vectors, folder, level, cores):
