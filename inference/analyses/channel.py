@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from inference.analyses.parameter_names import named
 from inference.analyses.table import Codes, Values
@@ -77,10 +78,16 @@ class Channel:
     weights: Mapping[str, Weights] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, matrix: Values) -> Channel:
+    def of(cls, matrix: ArrayLike) -> Channel:
         """Return the channel of one matrix (answers, reports)."""
-        reports = matrix.shape[1]
-        return cls(np.asarray(matrix)[None, None], np.eye(reports, dtype=bool), np.zeros(reports, np.int64))
+        chances = np.asarray(matrix, np.float64)
+        reports = chances.shape[1]
+        return cls(chances[None, None], np.eye(reports, dtype=bool), np.zeros(reports, np.int64))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return the numbers of answers and kinds of reports."""
+        return self.chances.shape[2], self.chances.shape[3]
 
     @property
     def exclusive(self) -> NDArray[np.bool_]:
@@ -148,3 +155,22 @@ def stacked(channels: Sequence[Channel]) -> Channel:
         paths,
         {name: weights for one in channels for name, weights in one.weights.items()},
     )
+
+
+def mixture(channels: Sequence[Channel], weights: Sequence[Fraction] | Weights) -> Channel:
+    """Return Σ weight × channel of channels with the same kinds of reports; weights may be unknown."""
+    leaves: dict[Path, Values] = {}
+    names = {weights.name: weights} if isinstance(weights, Weights) else {}
+    for branch, one in enumerate(channels):
+        names |= one.weights
+        for path, leaf in zip(one.paths, one.chances, strict=True):
+            if isinstance(weights, Weights):
+                leaves[tuple(sorted(((weights.name, branch), *path)))] = leaf
+            else:
+                leaves[path] = leaves.get(path, 0.0) + float(weights[branch]) * leaf
+    return replace(channels[0], chances=np.stack([*leaves.values()]), paths=tuple(leaves), weights=names)
+
+
+def split(share: Fraction | Weights, first: Channel, rest: Channel) -> Channel:
+    """Return the mixture of `first`, with a share that may be unknown, and the rest."""
+    return mixture((first, rest), share if isinstance(share, Weights) else (share, 1 - share))

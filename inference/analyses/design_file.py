@@ -2,31 +2,169 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from inference.analyses.dice import BEHAVIOURS, NAMED, Mixture, Rows, Share, mixed, split
-from ldp_client.documents.errors import InputError
+import numpy as np
+
+from inference.analyses.channel import Channel, Weights, mixture, split
+from inference.analyses.dice import BEHAVIOURS, NAMED
+from ldp_client.documents.canonical import parse_json
+from ldp_client.documents.errors import DocumentError
+from ldp_client.documents.fields import Boolean, Checked, Constant, printable
+from ldp_client.documents.shapes import Either, ListOf, Record, Tagged
 
 FORMAT = "ldpkit.design/1"
-MOST_ANSWERS = 1000
-MOST_CARDS = 100
-MOST_DIGITS = 100
+MOST_BYTES = 10_000_000
+MOST_ANSWERS, MOST_CARDS, MOST_DIGITS = 1000, 100, 100
 # Common words for no, and for yes.
 NO_YES = (("no", "n", "false", "f", "0"), ("yes", "y", "true", "t", "1"))
 UNKNOWN = "unknown"
+# A matrix is shown in fractions with at most this denominator.
+MOST_DENOMINATOR = 1_000_000
+TINY = 1e-12
+Error = type[DocumentError]
+# A known share, or an unknown one.
+Share = Fraction | Weights
+
+
+class DesignError(DocumentError):
+    """A design document is not valid."""
+
+    code = "design.invalid"
+    kind = "design"
+
+
+class _Probability:
+    """A decimal or a fraction in a string: a JSON number would be binary."""
+
+    def read(self, value: Any, path: str, error: Error) -> Fraction:
+        text = value.strip() if isinstance(value, str) and len(value) <= MOST_DIGITS else ""
+        try:
+            # A power of ten may be a number that exhausts memory.
+            number = Fraction("" if "e" in text.lower() else text)
+        except (ValueError, ZeroDivisionError):
+            number = Fraction(-1)
+        if not 0 <= number <= 1:
+            raise error(path, 'must be a probability in quotes, such as "0.25" or "1/6"')
+        return number
+
+
+class _Matrix:
+    """A row of probabilities for each answer, which add up to 1."""
+
+    def read(self, value: Any, path: str, error: Error) -> list[tuple[Fraction, ...]]:
+        row = ListOf(_Probability(), 1, MOST_ANSWERS, repeats=True)
+        rows = ListOf(row, 1, MOST_ANSWERS, repeats=True).read(value, path, error)
+        for place, one in enumerate(rows):
+            # Probabilities that only round to 1, such as three times 0.3333, must be stated as fractions.
+            if sum(one) != 1:
+                raise error(
+                    f"{path}[{place}]", f"adds up to {float(sum(one)):.6g}, not to 1: state fractions"
+                )
+            if len(one) != len(rows[0]):
+                raise error(f"{path}[{place}]", "must be as long as the first row")
+        return list(rows)
+
+
+class _Map:
+    """An object with values of one shape under any names, at least `fewest`."""
+
+    def __init__(self, item: Any, fewest: int = 0) -> None:
+        self.item, self.fewest = item, fewest
+
+    def read(self, value: Any, path: str, error: Error) -> dict[str, Any]:
+        if not isinstance(value, dict) or len(value) < self.fewest:
+            raise error(path, f"must be an object with {self.fewest} or more named values")
+        return {name: self.item.read(one, f"{path}.{printable(name)}", error) for name, one in value.items()}
+
+
+class _Label:
+    """A text that is not blank, or a whole number."""
+
+    def read(self, value: Any, path: str, error: Error) -> str:
+        if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+            raise error(path, "must be a text that is not blank")
+        return str(value).strip()
+
+
+_NAME = Record({UNKNOWN: Checked(lambda name: str(name).isidentifier(), "must be letters, digits and _", {})})
+_WEIGHTS = Either(
+    lambda stated: _NAME if list(stated) == [UNKNOWN] else _Map(_Probability()), Constant(UNKNOWN)
+)
+_CARDS = Checked(
+    lambda value: isinstance(value, str) and value.isdigit() and 1 <= int(value[:9]) <= MOST_CARDS,
+    f"must be a whole number from 1 to {MOST_CARDS}, in quotes",
+    {},
+)
+_ANY = Checked(lambda _value: True, "", {})
+
+
+class _ShareOrName:
+    """A probability, "unknown", or {"unknown": name}."""
+
+    def read(self, value: Any, path: str, error: Error) -> Any:
+        if value == UNKNOWN:
+            return value
+        return (_NAME if isinstance(value, dict) else _Probability()).read(value, path, error)
+
+
+class _Component:
+    """A matrix, a named design or a mixture, with people who behave otherwise.
+
+    Args:
+        required: further fields.
+        optional: further fields that may be missing.
+    """
+
+    def __init__(self, required: Mapping[str, Any], optional: Mapping[str, Any]) -> None:
+        self.required, self.optional = required, {**dict.fromkeys(BEHAVIOURS, _ShareOrName()), **optional}
+
+    def read(self, value: Any, path: str, error: Error) -> dict[str, Any]:
+        kinds = {
+            name: self._record(
+                {"design": Constant(name), **dict.fromkeys(named.needs, _Probability())},
+                {**({"cards": _CARDS} if named.cards else {}), **dict.fromkeys(named.shares, _ShareOrName())},
+            )
+            for name, named in NAMED.items()
+        }
+        shape: Any = Tagged("design", kinds)
+        if isinstance(value, dict) and "matrix" in value:
+            shape = self._record({"matrix": _Matrix()})
+        elif isinstance(value, dict) and "mixture" in value:
+            shape = self._record({"mixture": _Map(_Component({}, {}), 2), "weights": _WEIGHTS})
+        found: dict[str, Any] = shape.read(value, path, error)
+        return found
+
+    def _record(self, required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> Record:
+        return Record({**required, **self.required}, {**(optional or {}), **self.optional})
+
+
+_LABELS = {
+    "answers": ListOf(_Label(), 2, MOST_ANSWERS),
+    "reports": ListOf(_Label(), 2, MOST_ANSWERS),
+    "ordered": Boolean(),
+}
+_GROUPS = ListOf(_Component({"rows": _Map(_Label())}, {}), 1, MOST_ANSWERS, repeats=True)
+_COLUMN = Either(
+    lambda stated: (
+        Record({"matrices": _GROUPS}, {**dict.fromkeys(BEHAVIOURS, _ShareOrName()), **_LABELS})
+        if "matrices" in stated
+        else _Component({}, _LABELS)
+    ),
+    Record({}),
+)
+_DESIGN = Record({"format": Constant(FORMAT), "columns": _Map(_COLUMN, 1)}, {"prior": _ANY, "title": _ANY})
 
 
 @dataclass(frozen=True)
 class Part:
-    """A mixture and its rows: {column: value}, {} for all rows."""
+    """A channel and its rows: {column: value}, {} for all rows."""
 
     rows: Mapping[str, str]
-    mixture: Mixture
+    channel: Channel
     words: str
 
 
@@ -46,9 +184,8 @@ class ColumnDesign:
         reports = [one.casefold() for one in self.reports]
         own = [reports.index(one.casefold()) for one in self.answers if one.casefold() in reports]
         for part in self.parts:
-            (matrix, *_) = part.mixture.leaves.values()
-            likely = [row.index(max(row)) for row in matrix]
-            if part.mixture.weights or len(own) < len(reports) or len(set(likely)) < len(likely):
+            likely = part.channel.chances[0, 0].argmax(axis=1).tolist()
+            if part.channel.weights or len(own) < len(reports) or len(set(likely)) < len(likely):
                 continue
             if likely != own:
                 return (
@@ -64,9 +201,10 @@ class ColumnDesign:
         for part in self.parts:
             which = ", ".join(f"{column} = {value}" for column, value in part.rows.items())
             lines.append(f"{self.name}{f' where {which}' if which else ''}: {part.words}")
-            known = part.mixture.leaves[()] if not part.mixture.weights else ()
+            known = () if part.channel.weights else part.channel.chances[0, 0].tolist()
             for answer, row in zip(self.answers, known, strict=False):
-                chances = [f"{report} {chance}" for report, chance in zip(self.reports, row, strict=True)]
+                shown = [str(Fraction(chance).limit_denominator(MOST_DENOMINATOR)) for chance in row]
+                chances = [f"{report} {chance}" for report, chance in zip(self.reports, shown, strict=True)]
                 lines.append(f"  answer {answer}: report {', '.join(chances)}")
         return lines
 
@@ -85,311 +223,126 @@ class Design:
 
 
 def read_design(text: str | bytes) -> Design:
-    """Read and expand a design document. Raises InputError that names the fault."""
-    try:
-        document = json.loads(text, object_pairs_hook=_without_repeats)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"the design is not JSON: {error}", code="design.not_json") from None
-    _members(document, "the design", ("format", "columns"), ("prior", "title"))
-    if document["format"] != FORMAT:
-        raise InputError(f"the design's format must be {FORMAT!r}", code="design.wrong_format")
-    columns = document["columns"]
-    if not isinstance(columns, dict) or not columns:
-        raise InputError("the design's columns must be {column: its design}", code="design.no_columns_stated")
-    return Design(tuple(_column(name, one) for name, one in columns.items()), document.get("prior"), document)
+    """Read and expand a design document. Raises DesignError that names the fault."""
+    document = parse_json(text, DesignError, MOST_BYTES)
+    stated = _DESIGN.read(document, "", DesignError)
+    columns = tuple(_Column(name).design(one) for name, one in stated["columns"].items())
+    return Design(columns, stated["prior"], document)
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"the design has {twice!r} twice in one object", code="design.repeated_member")
-    return found
+class _Column:
+    """Expands the design of one column, in which unknown weights of one name are the same."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.path = name, f"columns.{printable(name)}"
+        self._labels: dict[str, tuple[str, ...]] = {}
+
+    def design(self, stated: Mapping[str, Any]) -> ColumnDesign:
+        """Expand what was read of the column."""
+        # 1. Its design for all rows, or for each group. Shares that are stated beside `matrices` are of all.
+        parts = []
+        for group in stated.get("matrices") or [{**stated, "rows": {}}]:
+            channel, words = self._component(self.path, group)
+            if "matrices" in stated:
+                channel, words = self._behaving(self.path, stated, channel, words)
+            parts.append(Part(group["rows"], channel, words))
+        # 2. Labels: a named design has usual ones.
+        answers, reports = stated["answers"], stated["reports"]
+        if _is_named((stated.get("matrices") or [stated])[0]):
+            answers = answers or ("no", "yes")
+            _refuse_turned(self.path, answers, reports or ())
+            reports = reports or tuple(map(str, range(parts[0].channel.shape[1])))
+        for name, labels, place in (("answers", answers, 0), ("reports", reports, 1)):
+            sizes = {part.channel.shape[place] for part in parts}
+            if sizes != {len(labels or ())}:
+                wanted = " or ".join(map(str, sorted(sizes)))
+                raise DesignError(f"{self.path}.{name}", f"must have {wanted} entries, as the matrix has")
+        # 3. The noise must carry information.
+        for part in parts:
+            if np.ptp(part.channel.chances, axis=2).max() < TINY:
+                raise DesignError(self.path, "every answer gives the same reports: no report tells of it")
+        return ColumnDesign(self.name, answers, reports, tuple(parts), bool(stated["ordered"]))
+
+    def _component(self, path: str, stated: Mapping[str, Any]) -> tuple[Channel, str]:
+        """Return the channel of a matrix, a named design or a mixture, and describe it."""
+        if "matrix" in stated:
+            channel, words = Channel.of(stated["matrix"]), "a matrix"
+        elif "mixture" in stated:
+            channel, words = self._mixture(path, stated)
+        else:
+            named = NAMED[stated["design"]]
+            given = {name: stated[name] for name in (*named.needs, "cards") if stated.get(name)}
+            given |= {name: self._share(path, name, stated[name] or UNKNOWN) for name in named.shares}
+            if stated["design"] == "forced" and given["yes"] + given["no"] > 1:
+                raise DesignError(path, "yes and no add up to more than 1")
+            said = ", ".join(self._said(name, value) for name, value in given.items())
+            channel, words = named.expand(given), f"{stated['design']}, {said} ({named.words})"
+        return self._behaving(path, stated, channel, words)
+
+    def _behaving(
+        self, path: str, stated: Mapping[str, Any], dice: Channel, words: str
+    ) -> tuple[Channel, str]:
+        """Mix a design with the people who deny, say no or answer at random instead."""
+        for name, behave in BEHAVIOURS.items():
+            if stated.get(name) is not None:
+                share = self._share(path, name, stated[name], dice)
+                dice, words = split(share, behave(dice), dice), f"{words}, {self._said(name, share)}"
+        return dice, words
+
+    def _mixture(self, path: str, stated: Mapping[str, Any]) -> tuple[Channel, str]:
+        labels, weights = tuple(stated["mixture"]), stated["weights"]
+        parts = [self._component(f"{path}.mixture.{name}", one)[0] for name, one in stated["mixture"].items()]
+        if len({part.shape for part in parts}) > 1:
+            raise DesignError(path, "the designs of a mixture must have as many answers and reports each")
+        if weights == UNKNOWN or list(weights) == [UNKNOWN]:
+            unknown = self._unknown(path, "weights", weights, labels, *parts)
+            return mixture(
+                parts, unknown
+            ), f"a mixture of {', '.join(labels)} with {self._said('weights', unknown)}"
+        if set(weights) != set(labels) or sum(weights.values()) != 1:
+            problem = f"must be of {', '.join(labels)} and add up to 1, as fractions where decimals do not"
+            raise DesignError(f"{path}.weights", problem)
+        words = ", ".join(self._said(name, weights[name]) for name in labels)
+        return mixture(parts, [weights[name] for name in labels]), f"a mixture of {words}"
+
+    def _share(self, path: str, key: str, value: Any, *inside: Channel) -> Share:
+        """Return a known share, or an unknown one that is not in what it is mixed with."""
+        return value if isinstance(value, Fraction) else self._unknown(path, key, value, (), *inside)
+
+    def _unknown(self, path: str, key: str, value: Any, labels: tuple[str, ...], *inside: Channel) -> Weights:
+        """Return unknown weights: "unknown" has the member's name, {"unknown": name} its own.
+
+        Raises DesignError if they are inside themselves, or have other branches elsewhere.
+        """
+        name = key if value == UNKNOWN else value[UNKNOWN]
+        weights = Weights(f"{self.name}_{name}", labels)
+        taken = any(weights.name in one.weights for one in inside)
+        if taken or self._labels.setdefault(name, labels) != labels:
+            problem = f'two unknown shares are called {name}: give one another name, {{"unknown": name}}'
+            raise DesignError(f"{path}.{key}", problem)
+        return weights
+
+    def _said(self, key: str, share: Any) -> str:
+        """Describe a share: its number, or the name of an unknown one."""
+        if not isinstance(share, Weights):
+            return f"{key} = {share}"
+        name = share.name.removeprefix(f"{self.name}_")
+        return f"{key} {UNKNOWN}" if name == key else f"{key} {UNKNOWN}, called {name}"
 
 
-def _members(document: Any, where: str, needs: Sequence[str], may: Iterable[str] = ()) -> None:
-    if not isinstance(document, dict):
-        raise InputError(f"{where} must be an object, {{…}}", code="design.not_object")
-    missing = [name for name in needs if name not in document]
-    if missing:
-        raise InputError(f"{where} lacks {missing[0]!r}", code="design.missing_member")
-    other = [name for name in document if name not in (*needs, *may)]
-    if other:
-        raise InputError(
-            f"{where} has {other[0]!r}, which is unknown there: it may have {', '.join([*needs, *may])}",
-            code="design.unknown_member",
-        )
+def _is_named(stated: Mapping[str, Any]) -> bool:
+    """Return True if a component has named designs alone. A stated matrix has labels of its own."""
+    if "mixture" in stated:
+        return all(map(_is_named, stated["mixture"].values()))
+    return "design" in stated
 
 
-def _column(name: str, document: Any) -> ColumnDesign:
-    where = f"the design of {name}"
-    _members(document, where, (), document)
-    rest = {key: value for key, value in document.items() if key not in ("answers", "reports", "ordered")}
-    # 1. The design of all rows, or of each group; shares that are stated beside `matrices` are of all groups.
-    stated, common = [{"rows": {}, **rest}], {}
-    if "matrices" in rest:
-        common = {key: rest.pop(key) for key in BEHAVIOURS if key in rest}
-        _members(rest, where, ("matrices",))
-        stated = rest["matrices"]
-        if (
-            not isinstance(stated, list)
-            or not stated
-            or not all(isinstance(one, dict) and "rows" in one for one in stated)
-        ):
-            raise InputError(
-                f'{where}: matrices must be a list of matrices, each with its rows, {{"column": value}}',
-                code="design.matrices_not_list",
-            )
-    parts = [_part(where, one, common) for one in stated]
-    # 2. Labels: a named design has usual ones.
-    answers = _labels(document, "answers", where)
-    reports = _labels(document, "reports", where)
-    if _is_named(stated[0]):
-        answers = answers or ("no", "yes")
-        _refuse_turned(where, answers, reports)
-        reports = reports or tuple(map(str, range(parts[0].mixture.shape[1])))
-    for what, labels in (("answers", answers), ("reports", reports)):
-        if not labels:
-            raise InputError(f"{where} lacks {what!r}", code="design.missing_labels")
-    # 3. One law for all groups: weights of one name are the same, so they have the same branches.
-    for part in parts:
-        _check(where, part.mixture, answers, reports)
-    with _refusing_names(where):
-        mixed([part.mixture for part in parts], [Fraction(1)] * len(parts))
-    ordered = document.get("ordered", False)
-    if not isinstance(ordered, bool):
-        raise InputError(
-            f"{where}: ordered must be true or false, without quotes", code="design.ordered_not_boolean"
-        )
-    return ColumnDesign(name, answers, reports, tuple(parts), ordered)
-
-
-def _refuse_turned(where: str, answers: Sequence[str], reports: Sequence[str]) -> None:
-    """Raise InputError if a named design lists yes before no: its rows are no, then yes."""
+def _refuse_turned(path: str, answers: Sequence[str], reports: Sequence[str]) -> None:
+    """Raise DesignError if a named design lists yes before no: its rows are no, then yes."""
     for labels, what in ((answers, "answers"), (reports, "reports")):
         lower = [one.casefold() for one in labels]
         if any(lower == [yes, no] for no, yes in zip(*NO_YES, strict=True)):
-            raise InputError(
-                f"{where}: {what} must list no first, then yes, as named designs do: "
-                f"{', '.join(reversed(labels))}. The table may have them in any order",
-                code="design.labels_reversed",
-            )
+            problem = f"must list no first, then yes, as named designs do: {', '.join(reversed(labels))}"
+            raise DesignError(f"{path}.{what}", problem)
     if reports and list(reports) != list(answers) and set(reports) == set(answers):
-        raise InputError(
-            f"{where}: reports are in another order than answers ({', '.join(answers)}): list them alike",
-            code="design.reports_in_other_order",
-        )
-
-
-def _is_named(document: Mapping[str, Any]) -> bool:
-    """Return True if a component has named designs alone. A stated matrix has labels of its own."""
-    if "mixture" in document:
-        return all(_is_named(one) for one in document["mixture"].values())
-    return "design" in document
-
-
-def _labels(document: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    """Return a list of labels, () without one. Raises InputError for labels that are blank or alike."""
-    if name not in document:
-        return ()
-    value, where = document[name], f"{where}: {name}"
-    texts = [str(one).strip() for one in value] if isinstance(value, list) else []
-    known = all(isinstance(one, str | int) and not isinstance(one, bool) for one in value or ())
-    labels = tuple(dict.fromkeys(text for text in texts if text))
-    if not 2 <= len(labels) <= MOST_ANSWERS or len(labels) < len(texts) or not known:
-        raise InputError(
-            f"{where} must be a list of 2 to {MOST_ANSWERS} different labels, none blank",
-            code="design.labels_invalid",
-        )
-    return labels
-
-
-def _part(where: str, document: Mapping[str, Any], common: Mapping[str, Any]) -> Part:
-    """Read a group's rows and its design. common: shares of people in all groups, {behaviour: share}."""
-    rows = document["rows"]
-    if not isinstance(rows, dict) or not all(isinstance(one, str | int | float) for one in rows.values()):
-        raise InputError(f'{where}: rows must be {{"column": value}}', code="design.rows_not_object")
-    own = {key: value for key, value in document.items() if key != "rows"}
-    mixture, words = _behaving(where, common, *_component(where, own))
-    return Part({str(column): str(value) for column, value in rows.items()}, mixture, words)
-
-
-def _component(where: str, document: Any) -> tuple[Mixture, str]:
-    """Read a matrix, a named design or a mixture, with the people who behave otherwise, and describe it."""
-    _members(document, where, (), document)
-    own = {key: value for key, value in document.items() if key not in BEHAVIOURS}
-    if "matrix" in own:
-        _members(own, where, ("matrix",))
-        found = Mixture.of(_matrix(where, own["matrix"])), "a matrix"
-    elif "mixture" in own:
-        found = _mixture(where, own)
-    else:
-        found = _named(where, own)
-    return _behaving(where, {key: document[key] for key in BEHAVIOURS if key in document}, *found)
-
-
-def _mixture(where: str, document: Mapping[str, Any]) -> tuple[Mixture, str]:
-    _members(document, where, ("mixture", "weights"))
-    branches, weights = document["mixture"], document["weights"]
-    if not isinstance(branches, dict) or len(branches) < 2:
-        raise InputError(
-            f"{where}: mixture must be two or more designs by name, {{name: design}}",
-            code="design.mixture_not_named",
-        )
-    labels = tuple(branches)
-    parts = [_component(f"{where}: {label}", one) for label, one in branches.items()]
-    if len({part.shape for part, _ in parts}) > 1:
-        raise InputError(
-            f"{where}: the designs of a mixture must have as many answers and reports each",
-            code="design.mixture_of_other_sizes",
-        )
-    each: list[Fraction] | str
-    if weights == UNKNOWN or (isinstance(weights, dict) and list(weights) == [UNKNOWN]):
-        each = _unknown(where, "weights", weights)
-    else:
-        _members(weights, f"{where}: weights", labels)
-        each = [_probability(f"{where}: the weight of {label}", weights[label]) for label in labels]
-        if sum(each) != 1:
-            raise InputError(
-                f"{where}: its weights add up to {float(sum(each)):.6g}, not to 1: state fractions",
-                code="design.weights_sum_not_one",
-            )
-    with _refusing_names(where):
-        mixture = mixed([part for part, _ in parts], each, labels)
-    known = {} if isinstance(each, str) else dict(zip(labels, each, strict=True))
-    said = ", ".join(_said(label, weight) for label, weight in known.items())
-    said = said or f"{', '.join(labels)} with {_said('weights', str(each))}"
-    return mixture, f"a mixture of {said}"
-
-
-def _named(where: str, document: Mapping[str, Any]) -> tuple[Mixture, str]:
-    stated = dict(document)
-    name = stated.pop("design", None)
-    if name is None or name not in NAMED:
-        raise InputError(
-            f"{where}: {name!r} is an unknown design. Use {', '.join(NAMED)}, or state a matrix or a mixture",
-            code="design.unknown_design",
-        )
-    named = NAMED[name]
-    _members(stated, f"{where}: {name}", named.needs, (*(["cards"] if named.cards else []), *named.shares))
-    members: dict[str, Share] = {
-        key: _probability(f"{where}: {key}", value, key == "cards")
-        for key, value in stated.items()
-        if key not in named.shares
-    }
-    members |= {key: _share(where, key, stated.get(key, UNKNOWN)) for key in named.shares}
-    if name == "forced" and members["yes"] + members["no"] > 1:  # type: ignore[operator]
-        raise InputError(f"{where}: yes and no add up to more than 1", code="design.yes_and_no_above_one")
-    words = ", ".join(_said(key, value) for key, value in members.items())
-    return named.expand(members), f"{name}, {words} ({named.words})"
-
-
-def _behaving(where: str, stated: Mapping[str, Any], dice: Mixture, words: str) -> tuple[Mixture, str]:
-    """Mix a design with the people who deny, say no or answer at random instead."""
-    for name, behave in BEHAVIOURS.items():
-        if name in stated:
-            share = _share(where, name, stated[name])
-            with _refusing_names(where):
-                dice = split(share, behave(dice), dice)
-            words = f"{words}, {_said(name, share)}"
-    return dice, words
-
-
-def _share(where: str, key: str, value: Any) -> Share:
-    """Read a known share, or the name of an unknown one."""
-    if value == UNKNOWN or isinstance(value, dict):
-        return _unknown(where, key, value)
-    return _probability(f"{where}: {key}", value)
-
-
-def _said(key: str, share: Share) -> str:
-    """Describe a share: its number, or the name of an unknown one."""
-    if not isinstance(share, str):
-        return f"{key} = {share}"
-    return f"{key} {UNKNOWN}" if share == key else f"{key} {UNKNOWN}, called {share}"
-
-
-def _unknown(where: str, key: str, value: Any) -> str:
-    """Return the name of unknown weights: "unknown" has the member's, {"unknown": name} its own."""
-    if value == UNKNOWN:
-        return key
-    _members(value, f"{where}: {key}", (UNKNOWN,))
-    name = value[UNKNOWN]
-    if not isinstance(name, str) or not name.isidentifier():
-        raise InputError(
-            f"{where}: {key}: the name of an unknown share must be of letters, digits and _, not {name!r}",
-            code="design.share_name_invalid",
-        )
-    return name
-
-
-@contextmanager
-def _refusing_names(where: str) -> Iterator[None]:
-    """Raise InputError if unknown weights are inside themselves, or have other branches elsewhere."""
-    try:
-        yield
-    except ValueError as error:
-        raise InputError(
-            f'{where}: two unknown shares are called {error}: give one another name, {{"unknown": name}}',
-            code="design.share_name_taken",
-        ) from None
-
-
-def _matrix(where: str, value: Any) -> Rows:
-    if (
-        not isinstance(value, list)
-        or not value
-        or not all(isinstance(row, list) and len(row) == len(value[0]) for row in value)
-    ):
-        raise InputError(
-            f"{where}: matrix must be a list of equally long lists, one for each answer",
-            code="design.matrix_not_lists",
-        )
-    rows = tuple(tuple(_probability(f"{where}: matrix", one) for one in row) for row in value)
-    for place, row in enumerate(rows, 1):
-        # Probabilities that only round to 1, such as three times 0.3333, must be stated as fractions.
-        if sum(row) != 1:
-            raise InputError(
-                f"{where}: row {place} adds up to {float(sum(row)):.6g}, not to 1: state fractions",
-                code="design.row_sum_not_one",
-            )
-    return rows
-
-
-def _probability(where: str, value: Any, whole: bool = False) -> Fraction:
-    """Read a decimal or a fraction in a string. Raises InputError for a JSON number, because it is binary."""
-    text = value.strip() if isinstance(value, str) and len(value) <= MOST_DIGITS else ""
-    try:
-        # A power of ten may be a number that exhausts memory.
-        number = Fraction("" if "e" in text.lower() else text)
-    except (ValueError, ZeroDivisionError):
-        number = Fraction(-1)
-    if whole and not (number.denominator == 1 and 1 <= number <= MOST_CARDS):
-        raise InputError(
-            f"{where} must be a whole number from 1 to {MOST_CARDS}, in quotes", code="design.not_cards"
-        )
-    if not whole and not 0 <= number <= 1:
-        raise InputError(
-            f'{where} must be a probability in quotes, a decimal or fraction such as "0.25" or "1/6"',
-            code="design.not_probability",
-        )
-    return number
-
-
-def _check(where: str, mixture: Mixture, answers: Sequence[str], reports: Sequence[str]) -> None:
-    """Raise InputError if a design does not fit its labels, or is uninformative."""
-    rows, columns = mixture.shape
-    if (rows, columns) != (len(answers), len(reports)):
-        raise InputError(
-            f"{where}: the matrix has {rows} rows and {columns} columns, for {len(answers)} answers and "
-            f"{len(reports)} reports",
-            code="design.wrong_shape",
-        )
-    if all(len(set(matrix)) == 1 for matrix in mixture.leaves.values()):
-        raise InputError(
-            f"{where}: every answer gives the same reports, so reports carry no information",
-            code="design.all_rows_equal",
-        )
+        raise DesignError(f"{path}.reports", f"are in another order than answers ({', '.join(answers)})")

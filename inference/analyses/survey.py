@@ -210,7 +210,7 @@ def _private(frame: pd.DataFrame, design: ColumnDesign) -> Private:
     """Return a private column: each row's report, under the channel of its group of rows."""
     reports = codes_of(frame[design.name], design.reports, design.name)
     codes = _groups(frame, design) * len(design.reports) + reports
-    channel = stacked([part.mixture.channel(f"{design.name}_") for part in design.parts])
+    channel = stacked([part.channel for part in design.parts])
     return Private(design.name, design.answers, codes, channel, design.ordered)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ import pandas as pd
 import pytest
 
 from inference.analyses.design_file import read_design
-from inference.analyses.dice import Rows
+from inference.analyses.table import Values
 
 ROOT = Path(__file__).parents[2]
 SURVEYS: dict[str, Any] = json.loads((ROOT / "tests" / "golden" / "rrtcs.json").read_text())
@@ -52,11 +53,11 @@ def people_of(survey: dict[str, Any]) -> pd.DataFrame:
     return people
 
 
-def matrix_of(design: dict[str, str]) -> Rows:
+def matrix_of(design: dict[str, str]) -> Values:
     """P(report | answer) of a named design, as ldpkit reads it."""
     document = {"format": "ldpkit.design/1", "columns": {"report": design}}
     (column,) = read_design(json.dumps(document)).columns
-    return column.parts[0].mixture.leaves[()]
+    return column.parts[0].channel.chances[0, 0]
 
 
 def run(*arguments: Path | str) -> subprocess.CompletedProcess[str]:
@@ -71,7 +72,7 @@ def figures(
     arguments: list[Path | str] = [folder / "table.csv", question]
     people.to_csv(arguments[0], index=False)
     if design is not None:
-        matrix = [[str(chance) for chance in row] for row in matrix_of(design)]
+        matrix = [[str(Fraction(one).limit_denominator(10**6)) for one in row] for row in matrix_of(design)]
         column = {"answers": ["no", "yes"], "reports": ["no", "yes"], "matrix": matrix}
         document = {"format": "ldpkit.design/1", "columns": {question: column}}
         arguments.append(folder / "design.json")
