@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ldp_client.documents import question as device_question
 from ldp_client.documents import signed as device_signed
 from ldp_client.documents import study as device_study
+from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.catalogue import Fitting
 from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.documents.rational import DECIMAL
 from ldp_client.documents.report import MOST_QUESTIONS
 from ldp_client.documents.rules import is_leveled, refuse_study
 from ldp_client.documents.shapes import ListOf, Record, Tagged
+from ldp_client.documents.study import MAX_BYTES
 from schemas.disk import read_bytes
 from schemas.models import MODELS, NO_LAW
 from schemas.priors import check_prior, given_priors
@@ -114,12 +120,47 @@ def load_study(path: str) -> Study:
     """Read a study document. Raises InputError, which names the file and the wrong field."""
     text = read_bytes(path)
     try:
-        return Study.from_json(text)
+        return read_study(text)
     except StudyError as error:
         if device_signed.FORMAT.encode() in text:
             problem = "is a signed study, for devices: give the study.json that was signed"
             raise InputError(f"{path}: {problem}", code="files.signed") from None
         raise InputError(f"{path}: {error}", code=error.code) from None
+
+
+def read_study(text: bytes) -> Study:
+    """Read a study that a person wrote: numbers may replace decimals in quotes. Raises StudyError."""
+    document = parse_json(text, StudyError, MAX_BYTES)
+    # A second time, because a float would round the digits that were written.
+    return Study(_as_written(json.loads(text, parse_float=str)) if isinstance(document, dict) else document)
+
+
+def _as_written(value: Any, is_decimal: bool = False) -> Any:
+    """Return a part of a document with the numbers of decimal fields as text."""
+    if isinstance(value, dict):
+        return {name: _as_written(part, name in _decimal_fields()) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_as_written(part, is_decimal) for part in value]
+    return str(value) if is_decimal and type(value) is int else value
+
+
+@lru_cache(maxsize=1)
+def _decimal_fields() -> frozenset[str]:
+    """Return the names of all fields that are decimals, or lists of decimals."""
+    return frozenset(_decimals_in("", STUDY.json_schema()))
+
+
+def _decimals_in(name: str, schema: Any) -> Iterator[str]:
+    """Yield `name` if the JSON schema or its items are a decimal, and the names of such fields below it."""
+    if not isinstance(schema, dict):
+        return
+    if schema.get("pattern") == f"^{DECIMAL}$":
+        yield name
+    for part in (schema.get("items"), *schema.get("oneOf", ()), *schema.get("prefixItems", ())):
+        yield from _decimals_in(name, part)
+    for field, part in schema.get("properties", {}).items():
+        yield from _decimals_in(field, part)
+    yield from _decimals_in("", schema.get("additionalProperties"))
 
 
 def check_authored(parsed: dict[str, Any]) -> None:

@@ -39,14 +39,14 @@ def publish(study: str, collector: Client) -> None:
     """Publish a study, signed or not, or a new version of one, at a collector."""
     from ldp_client.documents.signed import FORMAT
     from schemas.disk import read_bytes
-    from schemas.study import SignedStudy, Study
+    from schemas.study import SignedStudy, read_study
     from schemas.warnings import require_keys, unstated_in_words, warnings_of
 
     # 1. Read the study, and check whether it could be answered and analysed.
     document = read_bytes(study)
     try:
         is_signed = FORMAT.encode() in document
-        published = SignedStudy.from_json(document).study if is_signed else Study.from_json(document)
+        published = SignedStudy.from_json(document).study if is_signed else read_study(document)
         require_keys(published)
     except StudyError as error:
         raise InputError(f"{study}: {error}", code="publish.study_invalid") from None
@@ -54,7 +54,8 @@ def publish(study: str, collector: Client) -> None:
         warn(line)
     # 2. Publish it, and compare what the collector says that it published.
     names = {"id": published.id, "version": published.version, "digest": published.digest}
-    answer = collector.send("POST", "/v1/studies", document)
+    body = document if is_signed else published.canonical()
+    answer = collector.send("POST", "/v1/studies", body)
     if not names.items() <= answer.document.items():
         raise TransferError(
             f"{collector.url} did not confirm {published.id}: is that a collector?",

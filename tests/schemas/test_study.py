@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import StudyError
 from schemas import Rational, Study
+from schemas.study import STUDY, _decimal_fields, read_study
 from tests import studies
 from tests.kit.errors import raises
 
@@ -203,3 +205,52 @@ def test_deeply_nested_document_is_refused():
     nested = {"languages": ["en"], "questions": json.loads("[" * 900 + "]" * 900)}
     with raises(StudyError, "study.too_deep"):
         Study(nested)
+
+
+@pytest.mark.parametrize(
+    ("plain", "written"),
+    [
+        ('"epsilon": 1', '"epsilon": "1"'),
+        ('"epsilon": 0.1', '"epsilon": "0.1"'),
+        # No float has this many digits.
+        ('"epsilon": 0.10000000000000000000000001', '"epsilon": "0.10000000000000000000000001"'),
+    ],
+)
+def test_plain_numbers_of_an_author_are_read_as_decimals(plain, written):
+    text = json.dumps(studies.document(studies.YES_NO))
+    (stated,) = re.findall(r'"epsilon": "[^"]*"', text)
+    assert read_study(text.replace(stated, plain).encode()) == Study.from_json(text.replace(stated, written))
+    with pytest.raises(StudyError):
+        Study.from_json(text.replace(stated, plain))
+
+
+def test_bounds_and_priors_may_be_plain_numbers_too():
+    question = {
+        "id": "age",
+        "ask": "number",
+        "bounds": [15, 45.5],
+        "mechanism": {"name": "laplace", "epsilon": 1},
+    }
+    prior = {"mean": {"distribution": "normal", "loc": 30, "scale": 5}}
+    document = studies.document({**question, "model": {"name": "normal", "prior": prior}})
+    study = read_study(json.dumps(document).encode())
+    assert study.document["questions"][0]["bounds"] == ["15", "45.5"]
+    assert study.document["questions"][0]["model"]["prior"]["mean"]["loc"] == "30"
+    assert study.version == 1
+
+
+def test_no_field_is_a_whole_number_in_one_place_and_a_decimal_in_another():
+    """Else a plain 1 would be read as a text where a whole number is due."""
+    integers = set()
+
+    def look(schema, name=""):
+        if isinstance(schema, dict):
+            integers.update({name} if schema.get("type") == "integer" else ())
+            for field, part in schema.get("properties", {}).items():
+                look(part, field)
+            for part in (schema.get("items"), *schema.get("oneOf", ()), schema.get("additionalProperties")):
+                look(part, name)
+
+    look(STUDY.json_schema())
+    assert {"version", "days", "products"} <= integers
+    assert not integers & _decimal_fields()
