@@ -78,7 +78,7 @@ def shown() -> tuple[str, dict[str, bytes]]:
 def ldpkit(folder: Path, *words: str, token: str = "") -> str:
     """What the command prints in that folder."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **({"LDPKIT_TOKEN": token} if token else {})}
-    command = [sys.executable, "-m", "ldpkit.cli", *words]
+    command = [sys.executable, "-m", "ldpkit", *words]
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
@@ -94,7 +94,7 @@ def collector(folder: Path) -> Iterator[tuple[str, str]]:
     ldpkit(folder, "init", "place")
     token = ldpkit(folder / "place", "token").strip()
     ready = folder / "ready"
-    command = [sys.executable, "-m", "ldpkit.cli", "serve", "--port", "0", "--ready-file", str(ready)]
+    command = [sys.executable, "-m", "ldpkit", "serve", "--port", "0", "--ready-file", str(ready)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LDPKIT_TOKEN": token}
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(command, cwd=folder / "place", env=environment, stdout=log, stderr=log)

@@ -83,7 +83,7 @@ case "$1" in
     set -- "$@" --collector http://127.0.0.1:{port} ;;
   answer) set -- "$@" --yes ;;
 esac
-exec {python} -m ldpkit.cli "$@"
+exec {python} -m ldpkit "$@"
 """
 SESSION = ("On a laptop", "Keys", "Tickets", "How long reports are kept", "Backups, deletion")
 

@@ -223,7 +223,7 @@ def place(tmp_path):
     for one in (programs, secrets, folder, tmp_path / "node"):
         one.mkdir()
     command = programs / "ldpkit"
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m ldpkit.cli "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m ldpkit "$@"\n')
     command.chmod(0o755)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PLACE_SECRETS": str(secrets)}
     environment.update({"PYTHONPATH": str(ROOT)})

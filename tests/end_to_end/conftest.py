@@ -14,7 +14,7 @@ from collector.migrations import make
 from collector.settings import Settings
 
 TOKEN = "operators-token-for-tests"
-LDPKIT = [sys.executable, "-m", "ldpkit.cli"]
+LDPKIT = [sys.executable, "-m", "ldpkit"]
 
 
 def ldpkit(*arguments, **options):

@@ -30,7 +30,7 @@ def guide_block(begins):
 
 def run(line, folder, token=TOKEN):
     """One line of the guide, as a shell takes it."""
-    command = line.replace("ldpkit ", f"{LDPKIT[0]} -m ldpkit.cli ", 1)
+    command = line.replace("ldpkit ", f"{LDPKIT[0]} -m ldpkit ", 1)
     environment = {**os.environ, "LDPKIT_TOKEN": token}
     if token is None:
         del environment["LDPKIT_TOKEN"]

@@ -62,7 +62,7 @@ def test_wrong_name_and_missing_package_give_clear_errors(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "prefix"),
-    [(["-c", "import ldpkit"], "ImportError"), (["-m", "ldpkit.cli", "status"], "ldpkit")],
+    [(["-c", "import ldpkit"], "ImportError"), (["-m", "ldpkit", "status"], "ldpkit")],
 )
 @pytest.mark.parametrize("name", ["ldp_client.py", "inference/__init__.py"])
 def test_file_that_hides_a_package_is_named(name, words, prefix, pytestconfig, tmp_path):

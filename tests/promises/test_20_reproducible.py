@@ -157,7 +157,7 @@ def fitted_elsewhere(folder: Path, hash_seed: str) -> Any:
     """What posterior.json says after a fit in a process whose hashes of texts begin with that seed."""
     command = ["fit", "study.json", "reports.ndjson", "--out", f"fit-{hash_seed}", "--seed", "5"]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(REPOSITORY)}
-    program = [sys.executable, "-m", "ldpkit.cli", *command, "--draws", "100"]
+    program = [sys.executable, "-m", "ldpkit", *command, "--draws", "100"]
     subprocess.run(program, cwd=folder, env=environment, check=True, capture_output=True)
     document = json.loads((folder / f"fit-{hash_seed}" / "posterior.json").read_text(encoding="utf-8"))
     return document["questions"]

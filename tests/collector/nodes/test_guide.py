@@ -73,7 +73,7 @@ def start(name: str, port: int, folder: Path, monkeypatch, capsys) -> Node:
     printed = done(capsys, initialise)
     (keys,) = set(re.findall(r"[0-9a-f]{128}", printed))
     token = done(capsys, ["ldpkit", "token"])
-    command = [sys.executable, "-m", "ldpkit.cli", *serve[1:], "--port", str(port)]
+    command = [sys.executable, "-m", "ldpkit", *serve[1:], "--port", str(port)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with (place / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)

@@ -150,7 +150,7 @@ def test_output_that_lacks_letters_escapes_titles_and_keeps_reports(folder):
     )
     outputs = []
     for words in ("check study.json", "perturb study.json labels.csv --out -"):
-        call = [sys.executable, "-m", "ldpkit.cli", *words.split()]
+        call = [sys.executable, "-m", "ldpkit", *words.split()]
         environment = {"PYTHONIOENCODING": "ascii", "PYTHONPATH": ":".join(filter(None, sys.path))}
         done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, check=True)
         outputs.append(done.stdout)

@@ -1,7 +1,0 @@
-"""Run the command as `python -m ldpkit.cli`, if its script is not on the path."""
-
-import sys
-
-from ldpkit.cli import main
-
-sys.exit(main())
