@@ -88,10 +88,14 @@ def send_all(
     unless every report was accepted.
     """
     budget = str(study.epsilon)
+    fields = {field.id for field in study.public}
 
     def run(number: int) -> int:
         device = Device(folder / str(number), budget, url, require_consent=False)
-        device.answer(study, answers[number])
+        given = answers[number]
+        private = {name: answer for name, answer in given.items() if name not in fields}
+        public = {name: value for name, value in given.items() if name in fields}
+        device.answer(study, private, public=public or None)
         lost = number % LOST_EVERY == 0
         if lost:
             _send_and_lose_answer(device, url)
@@ -121,7 +125,7 @@ def _send_and_lose_answer(device: Device, url: str) -> None:
 
 
 START_SECONDS = 60.0
-LDPKIT = [sys.executable, "-m", "ldpkit.cli"]
+LDPKIT = [sys.executable, "-m", "ldpkit"]
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,10 @@ Exit codes: 0 done, 2 usage, 3 refused, 4 not to be trusted, 5 network, 129 term
 # Each command's module below ldpkit.cli, and its name there; by the part of `ldpkit --help`.
 SECTIONS = {
     "Make": {
+        "new": "new:new",
         "check": "making:check",
         "plan": "planning:plan",
+        "try": "trying:try_",
         "sign": "making:sign",
         "keygen": "making:keygen",
         "compile": "compiling:compile_",

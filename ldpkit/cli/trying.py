@@ -1,0 +1,66 @@
+"""The command `try`: a study at work, from its page to its report, on this computer alone."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from itertools import islice
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+import click
+
+from ldpkit.cli.commands import COUNT, NewPath, command, study_argument
+from ldpkit.cli.output import progress, show
+
+if TYPE_CHECKING:
+    from schemas import Study
+
+PEOPLE = 200
+
+
+@command("try", "try study.json")
+@study_argument
+@click.option("--answers", metavar="FILE", help="answers in CSV (default: made-up answers)")
+@click.option("--n", "people", type=COUNT, default=PEOPLE, help="how many people answer (default 200)")
+@click.option("--no-browser", is_flag=True, help="open no pages")
+@click.option("--out", type=NewPath(), metavar="DIR", help="a new folder (default: a temporary folder)")
+def try_(study: Study, answers: str | None, people: int, no_browser: bool, out: str | None) -> int:
+    """Show a study at work: its page, reports from made-up people, and the report.
+
+    The collector is on this computer, and ends with the command. Nothing leaves this computer.
+    """
+    from ldpkit.answer_files import read_answers
+    from ldpkit.trying import answer_lines, simulated_answers, trial_of, try_study
+
+    # 1. Read what decides whether the study can be tried.
+    trial = trial_of(study)
+    if trial.digest != study.digest:
+        show(["tried without its channel, days and tickets"])
+    people_answers = (
+        simulated_answers(trial, people, seed=1)
+        if answers is None
+        else [row for _, row in islice(read_answers(trial, answers), people)]
+    )
+    from inference.results.intervals import USUAL
+    from inference.results.saving import new_folder
+    from ldpkit.cli.fitting import show_posteriors
+
+    folder = Path(out or mkdtemp(prefix="ldpkit-try-"))
+
+    def show_page(address: str) -> None:
+        show([f"the page for participants: {address}"])
+        if no_browser or not sys.stdin.isatty():
+            return
+        webbrowser.open(address)
+        click.prompt("Answer there if you like, then press Enter", default="", show_default=False, err=True)
+
+    # 2. Collect and fit.
+    with new_folder(folder) as unfinished:
+        posteriors = try_study(trial, people_answers, unfinished, show_page, progress())
+    # 3. Show the results.
+    code = show_posteriors(posteriors, str(folder), USUAL, answer_lines(trial, people_answers))
+    if not no_browser and sys.stdin.isatty():
+        webbrowser.open((folder / "report.html").absolute().as_uri())
+    return code

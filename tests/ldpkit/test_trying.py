@@ -1,0 +1,92 @@
+"""Trying a study: made-up answers fit any study, and one run ends with a report and no process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.answering import public_values, quantise_answers
+from ldp_client.documents.errors import UsageError
+from ldpkit.trying import answer_lines, simulated_answers, trial_of
+from schemas import Study
+from tests.kit.commands import run
+from tests.kit.errors import raises
+
+GOLDEN = sorted((Path(__file__).parents[1] / "golden" / "studies").glob("*.json"))
+GOLDEN = [path for path in GOLDEN if path.stem != "digests"]
+
+
+def study_in(path):
+    return Study.from_json(path.read_bytes())
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_made_up_answers_fit_each_golden_study(path):
+    study = study_in(path)
+    try:
+        trial = trial_of(study)
+    except UsageError:
+        assert study.protocol is not None or study.respondent == "holder"
+        return
+    assert trial.channel is None
+    assert trial.opens is trial.closes is None
+    mechanisms = {question.id: mechanism_for(question) for question in trial.questions}
+    people = simulated_answers(trial, 3, seed=1)
+    for answers in people:
+        assert quantise_answers(trial, mechanisms, answers)
+        assert set(public_values(trial, answers, invited=False)) == {field.id for field in trial.public}
+    assert people == simulated_answers(trial, 3, seed=1)
+
+
+def test_made_up_answers_have_the_stated_shares(study_of_kinds):
+    people = simulated_answers(study_of_kinds, 4000, seed=1)
+    lines = answer_lines(study_of_kinds, people)
+    assert lines[0].startswith(("ever: 29.", "ever: 30."))
+    assert "answered worker" in lines[1]
+    # The mean of a triangular law on 0..24 with its peak at 8.
+    assert float(lines[2].rpartition(" ")[2]) == pytest.approx((0 + 24 + 8) / 3, abs=0.3)
+
+
+@pytest.fixture
+def study_of_kinds():
+    from ldpkit import ask, study
+
+    return study(
+        "kinds",
+        "Kinds",
+        [
+            ask.yes_no("ever", epsilon=1),
+            ask.choice("job", ["worker", "clerk", "none"], epsilon=1),
+            ask.number("hours", 0, 24, epsilon=1),
+        ],
+    )
+
+
+def test_studies_of_data_holders_are_rejected():
+    study = next(each for each in map(study_in, GOLDEN) if each.respondent == "holder")
+    with raises(UsageError, "try.not_reports"):
+        trial_of(study)
+
+
+@pytest.mark.slow
+def test_try_ends_with_a_report_and_no_collector(tmp_path):
+    study, out = tmp_path / "study.json", tmp_path / "out"
+    run("new", "--title", "Reuse", "--yes", "--out", str(study))
+    command = [sys.executable, "-m", "ldpkit", "try", str(study), "--n", "60", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 4), done.stderr
+    assert "the page for participants: http://127.0.0.1:" in done.stdout
+    assert "of the answers were yes" in done.stdout
+    (entry,) = json.loads((out / "posterior.json").read_text())["questions"].values()
+    assert entry["n"] == 60
+    assert (out / "report.html").exists()
+    (address,) = [line.split()[-1] for line in done.stdout.splitlines() if "participants" in line]
+    with pytest.raises(URLError):
+        urlopen(address, timeout=5)
