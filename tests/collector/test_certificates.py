@@ -60,7 +60,7 @@ def test_device_that_trusts_the_certificate_answers_over_https(tmp_path):
         command = [
             sys.executable,
             "-m",
-            "ldpkit.cli",
+            "ldpkit",
             "answer",
             "--max-epsilon",
             "8",
