@@ -22,8 +22,8 @@ from benchmarks.collector_bare import show_bare
 from benchmarks.collector_load.bodies import STUDY_ID, batch_request, fresh_reports, load_study, put_request
 from benchmarks.collector_load.generator import run_load
 from benchmarks.collector_load.servers import TOKEN, Server, collector_command
-from tests.collector.failing_disk import FailingDisk
-from tests.collector.postgresql import Postgresql
+from tests.kit.failing_disk import FailingDisk
+from tests.kit.postgresql import Postgresql
 
 STUDY = load_study()
 ORDINARY = [sys.executable, "-m", "benchmarks.collector_baselines.ordinary_flask"]

@@ -24,8 +24,8 @@ from benchmarks.collector_load.servers import TOKEN, Server, collector_command
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
 from schemas import Report
-from tests.collector.failing_disk import FailingDisk
-from tests.collector.postgresql import STANDBY, Postgresql
+from tests.kit.failing_disk import FailingDisk
+from tests.kit.postgresql import STANDBY, Postgresql
 
 STUDY = load_study()
 SEED = 20260615

@@ -28,8 +28,8 @@ from collector.reports.uploads import inflate
 from ldp_client.documents.errors import DocumentError
 from ldp_client.documents.report import report_id_of
 from schemas import Report
-from tests.collector.conftest import Harness, build_report, build_study
-from tests.collector.contract import run_cases
+from tests.kit.collectors import Harness, build_report, build_study
+from tests.kit.contract import run_cases
 
 SEED = 20260615
 LIMIT = 1 << 16

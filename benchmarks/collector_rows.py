@@ -26,7 +26,7 @@ from collector.db import Database
 from collector.reports.rules import RuleBook
 from collector.retention import delete_study
 from collector.store import PackedReport
-from tests.collector.postgresql import Postgresql
+from tests.kit.postgresql import Postgresql
 
 SIZE = 1000
 PAYLOAD = os.urandom(128)

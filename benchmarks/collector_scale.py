@@ -21,7 +21,7 @@ from benchmarks.collector_load.clusters import cluster, cpu_seconds
 from benchmarks.collector_load.generator import run_load
 from benchmarks.collector_load.servers import Server, collector_command
 from benchmarks.collector_slow_clients import proxied
-from tests.collector.postgresql import Postgresql
+from tests.kit.postgresql import Postgresql
 
 STUDY = load_study()
 CONNECTIONS, SIZE = 64, 1000

@@ -13,7 +13,7 @@ from benchmarks.collector_load.bodies import load_study
 from collector.db import Database
 from collector.migrations import make
 from collector.studies import publish
-from tests.collector.postgresql import Postgresql
+from tests.kit.postgresql import Postgresql
 
 TICKS = os.sysconf("SC_CLK_TCK")
 DAYS = 100

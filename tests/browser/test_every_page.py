@@ -16,7 +16,7 @@ from schemas import Report, Study
 from tests import studies
 from tests.browser.pages import report_page
 from tests.browser.visiting import visit
-from tests.collector.conftest import TOKEN, Server, build_report, build_study, wait_for
+from tests.kit.collectors import TOKEN, Server, build_report, build_study, wait_for
 from tests.portable import chromium
 from tests.portable.participant import EVERY_KIND, SMALL
 

@@ -13,7 +13,7 @@ import pytest
 
 from ldpkit.cli.dataset import write_dataset
 from schemas import Study
-from tests.collector.conftest import Harness, build_report, build_study
+from tests.kit.collectors import Harness, build_report, build_study
 from tests.kit.commands import run
 
 

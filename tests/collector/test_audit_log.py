@@ -10,7 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
 from collector.audit_log import entries
-from tests.collector.commands import at, lines
+from tests.kit.operators import at, lines
 
 
 def test_audit_log_records_key_action_study_and_day(asked, habits, study, make_report, capsys):

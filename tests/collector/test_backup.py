@@ -15,10 +15,10 @@ from collector.migrations import make
 from collector.models import TicketRow
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
-from tests.collector.commands import main_on, run_on
-from tests.collector.conftest import build_report, build_study
+from tests.kit.collectors import build_report, build_study
 from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
+from tests.kit.operators import main_on, run_on
 from tests.statistics import seed_the_system
 
 

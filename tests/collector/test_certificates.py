@@ -20,7 +20,7 @@ from collector.server import check_certificate
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Study
 from tests import studies
-from tests.collector.conftest import REPOSITORY, TOKEN, Server
+from tests.kit.collectors import REPOSITORY, TOKEN, Server
 from tests.kit.errors import raises
 
 NOW = datetime.now(UTC)

@@ -9,7 +9,7 @@ from collector.settings import Settings
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import serving
 from ldpkit.cli.serving import wait_for_database
-from tests.collector.conftest import ensure_database
+from tests.kit.collectors import ensure_database
 from tests.kit.errors import raises
 
 

@@ -14,7 +14,7 @@ from collector.daily import LOOK_SECONDS, RETRY_SECONDS, UnfinishedError, Upkeep
 from collector.models import UpkeepRow
 from collector.retention import delete_study
 from collector.tickets.codes import make_tickets
-from tests.collector.conftest import build_report
+from tests.kit.collectors import build_report
 
 SAID = "the daily upkeep failed"
 KEY = "the key of this place"

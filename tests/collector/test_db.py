@@ -24,10 +24,10 @@ from collector.store import add_sums, read_sums
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests.collector.answered import problem
-from tests.collector.commands import main_on, said_at_start
-from tests.collector.conftest import TOKEN, build_study
+from tests.kit.collectors import TOKEN, build_study
 from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
+from tests.kit.operators import main_on, said_at_start
 from tests.kit.secure_sum import tokened_study as summed_study
 
 

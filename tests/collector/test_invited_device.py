@@ -8,7 +8,7 @@ from collector.tickets.codes import make_tickets
 from ldp_client import Device
 from schemas import Study
 from tests import studies
-from tests.collector.conftest import ANSWERS
+from tests.kit.collectors import ANSWERS
 from tests.kit.serving import served
 
 

@@ -12,8 +12,8 @@ from ldp_client.answering import perturb_answers
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Study
 from tests.collector.answered import problem
-from tests.collector.conftest import ANSWERS, build_report, build_study, count_tickets
-from tests.collector.conftest import TICKET_KEY as KEY
+from tests.kit.collectors import ANSWERS, build_report, build_study, count_tickets
+from tests.kit.collectors import TICKET_KEY as KEY
 
 STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
 PLAIN, CARRYING, OPEN_AGAIN = build_study(), build_study(2, public=[STRATUM]), build_study(3)

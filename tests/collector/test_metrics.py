@@ -14,7 +14,7 @@ import yaml
 
 from collector.metrics import Metrics
 from collector.settings import METRICS_FOLDER
-from tests.collector.conftest import ANSWERS, REPOSITORY
+from tests.kit.collectors import ANSWERS, REPOSITORY
 
 
 def samples(harness):

@@ -18,8 +18,8 @@ from collector.models import Base
 from collector.wal import served_alone
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
-from tests.collector.commands import main_on
 from tests.kit.errors import raises
+from tests.kit.operators import main_on
 
 
 @pytest.fixture

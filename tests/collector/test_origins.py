@@ -10,7 +10,7 @@ from collector.keys import Role, add_key
 from collector.studies import MOST_ORIGINS
 from tests import studies
 from tests.collector.answered import refusal
-from tests.collector.conftest import REPOSITORY
+from tests.kit.collectors import REPOSITORY
 from tests.ldp_client.issuers import Key
 
 # nginx refuses an answer whose headers are longer, unless it is told otherwise.

@@ -13,9 +13,9 @@ from collector import backup, wal
 from collector.db import Database
 from collector.migrations import check
 from ldp_client.documents.errors import InputError
-from tests.collector.commands import main_on
-from tests.collector.conftest import build_report, build_study
+from tests.kit.collectors import build_report, build_study
 from tests.kit.errors import raises
+from tests.kit.operators import main_on
 
 
 def test_restore_replaces_the_database(make_harness, database_url, postgresql, study, tmp_path):

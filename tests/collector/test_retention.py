@@ -15,9 +15,9 @@ from collector.retention import Kept, delete_overdue
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import report_id_of
 from tests.collector.answered import problem, publish_retained, reports_by_study, send_reports
-from tests.collector.commands import at, lines
-from tests.collector.conftest import build_report
+from tests.kit.collectors import build_report
 from tests.kit.errors import raises
+from tests.kit.operators import at, lines
 
 
 @pytest.fixture

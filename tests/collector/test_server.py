@@ -23,7 +23,7 @@ from collector.server import METRICS_PREFIX, Endpoint, base_url, listen
 from ldp_client.documents.errors import InputError
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
-from tests.collector.conftest import START_SECONDS, build_report, build_study, wait_for
+from tests.kit.collectors import START_SECONDS, build_report, build_study, wait_for
 from tests.kit.errors import raises
 
 

@@ -12,9 +12,9 @@ from collector.keys import Role, add_key, remove_key
 from collector.settings import Settings, server_settings
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
-from tests.collector.commands import operate
-from tests.collector.conftest import REPOSITORY
+from tests.kit.collectors import REPOSITORY
 from tests.kit.errors import raises
+from tests.kit.operators import operate
 
 TOKEN = "token-for-the-tests"
 

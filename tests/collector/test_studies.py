@@ -6,7 +6,7 @@ from sqlalchemy import update
 
 from collector import store
 from collector.studies import publish
-from tests.collector.conftest import TODAY, build_study
+from tests.kit.collectors import TODAY, build_study
 
 
 def page(harness, **headers):

@@ -15,7 +15,7 @@ from collector.reports.sums import take_back_reports
 from collector.reports.writer import Change, Upload
 from collector.store import withdraw_report
 from tests.collector.answered import problem
-from tests.collector.conftest import TODAY, build_report, build_study
+from tests.kit.collectors import TODAY, build_report, build_study
 
 STUDY = build_study()
 

@@ -27,11 +27,11 @@ from collector.tickets.codes import TICKETS, delete_used_tickets, make_tickets
 from ldpkit.cli import client
 from ldpkit.cli.client import RefusalError
 from tests.collector.answered import AwayError, problem
-from tests.collector.commands import URL, answering, main_on
-from tests.collector.conftest import REPOSITORY, build_report, build_study, count_tickets
-from tests.collector.conftest import TICKET_KEY as KEY
+from tests.kit.collectors import REPOSITORY, build_report, build_study, count_tickets
+from tests.kit.collectors import TICKET_KEY as KEY
 from tests.kit.commands import run
 from tests.kit.errors import raises
+from tests.kit.operators import URL, answering, main_on
 from tests.statistics import seed_the_system
 
 REFUSED = (401, "ticket-needed")
@@ -385,7 +385,7 @@ def test_another_ticket_key_admits_no_report_twice(make_harness, either, study):
 
 SPEND = """
 import os, signal, sys
-from tests.collector.conftest import TICKET_KEY, Harness
+from tests.kit.collectors import TICKET_KEY, Harness
 from schemas import Report
 from tests.kit.statements import before_each
 

@@ -19,7 +19,7 @@ from collector.db import Database
 from collector.migrations import check, make
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
-from tests.collector.conftest import START_SECONDS, build_report, build_study
+from tests.kit.collectors import START_SECONDS, build_report, build_study
 from tests.kit.errors import raises
 
 

@@ -18,7 +18,7 @@ from collector.migrations import make
 from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.channel import TokenKey
-from tests.collector.commands import TOKEN
+from tests.kit.operators import TOKEN
 
 TYPES = {"Content-Type": "application/private-token-request"}
 NORTH, SOUTH = {"region": "north"}, {"region": "south"}

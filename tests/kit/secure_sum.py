@@ -30,7 +30,7 @@ from ldpkit.cli.aggregator import collect
 from ldpkit.cli.node import senders_of
 from schemas import Report, Study
 from summaries import Summary
-from tests.collector.conftest import ensure_database
+from tests.kit.collectors import ensure_database
 from tests.kit.deleting import delete_study
 from tests.ldp_client.issuers import Issuer, channel_of, token_of
 from tests.ports import held_port

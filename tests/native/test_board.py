@@ -12,7 +12,7 @@ from ldp_client.documents.study import Study
 from ldpkit.cli import main
 from ldpkit.compiling import question_in_c
 from tests import studies
-from tests.collector.conftest import Server
+from tests.kit.collectors import Server
 from tests.kit.programs import need
 from tests.native.test_core import NOT_IN_C
 from tests.native.test_example import EXAMPLE, sent

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.native import CORE
 from ldpkit.cli import main
-from tests.collector.conftest import Server
+from tests.kit.collectors import Server
 from tests.kit.programs import need
 
 EXAMPLE = CORE.parent / "examples" / "native"

@@ -10,7 +10,7 @@ import pytest
 from selenium import webdriver
 
 from schemas import Study
-from tests.collector.conftest import Server
+from tests.kit.collectors import Server
 from tests.portable import chromium
 from tests.portable.participant import SMALL, Participant
 from tests.portable.site import Site

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.collector.conftest import REPOSITORY, RUN_COMMAND, START_SECONDS
+from tests.kit.collectors import REPOSITORY, RUN_COMMAND, START_SECONDS
 from tests.ports import held_port
 
 

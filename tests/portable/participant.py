@@ -14,7 +14,7 @@ from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
 from schemas import Report, Study
 from tests import studies
-from tests.collector.conftest import TOKEN, Server
+from tests.kit.collectors import TOKEN, Server
 
 WAIT_SECONDS = 20
 SENT = "Network.requestWillBeSent"

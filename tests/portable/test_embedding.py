@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 
 from schemas import Study
 from tests import studies
-from tests.collector.conftest import Server
+from tests.kit.collectors import Server
 from tests.portable.chromium import attempt, run
 from tests.portable.participant import Participant
 from tests.portable.site import Site

@@ -9,7 +9,7 @@ from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError, Tran
 from schemas import Study
 from schemas.signing import new_key
 from tests import studies
-from tests.collector.conftest import ANSWERS, build_study
+from tests.kit.collectors import ANSWERS, build_study
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server
 from tests.portable.embedding_guide import code

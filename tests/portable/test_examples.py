@@ -17,7 +17,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from schemas import Report, Study
 from tests import studies
-from tests.collector.conftest import Server
+from tests.kit.collectors import Server
 from tests.portable import npm
 from tests.portable.folder_site import served
 from tests.portable.platforms import JAVASCRIPT, REPOSITORY

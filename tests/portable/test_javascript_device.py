@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tests import studies
-from tests.collector.failing_disk import FailingDisk
+from tests.kit.failing_disk import FailingDisk
 from tests.ldp_client.devices import Server
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT

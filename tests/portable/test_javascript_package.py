@@ -13,7 +13,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tests import studies
 from tests.browser.visiting import visit
-from tests.collector.conftest import Server
+from tests.kit.collectors import Server
 from tests.portable import npm, run_vectors, webkit
 from tests.portable.folder_site import served
 from tests.portable.make_vectors import FOLDER

@@ -14,7 +14,7 @@ from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
 from schemas import Study
 from tests import studies
-from tests.collector.conftest import TOKEN, Server
+from tests.kit.collectors import TOKEN, Server
 from tests.kit.relay_example import relaying
 from tests.portable import npm
 from tests.portable.issuer_server import IssuerServer

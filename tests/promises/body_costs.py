@@ -10,7 +10,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
-from tests.collector.conftest import Harness, build_report, build_study
+from tests.kit.collectors import Harness, build_report, build_study
 from tests.kit.work import counted
 
 LIMIT = 100_000

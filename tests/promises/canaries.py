@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from schemas import Report
-from tests.collector.conftest import QUESTIONS, Harness
+from tests.kit.collectors import QUESTIONS, Harness
 
 # Payloads of 25 bytes, which no other bytes are like.
 CHOICES = {**QUESTIONS[1], "choices": {"count": 200}, "mechanism": {"name": "sue", "epsilon": "1"}}

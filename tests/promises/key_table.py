@@ -9,7 +9,7 @@ from typing import Any
 from collector import keys
 from collector.keys import Role, add_key
 from schemas import Report
-from tests.collector.conftest import TOKEN, Harness, build_report, build_study
+from tests.kit.collectors import TOKEN, Harness, build_report, build_study
 
 WRONG = "a-word-that-is-no-key"
 STUDY = "/v1/studies/<study_id>"

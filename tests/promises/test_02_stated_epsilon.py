@@ -24,7 +24,7 @@ from ldpkit import ask
 from ldpkit.dossier import dossier_of
 from schemas import Rational, Study
 from tests import studies
-from tests.collector.conftest import Harness
+from tests.kit.collectors import Harness
 from tests.promises.choice_laws import CHOICES, coin, edges, laws_of, question  # noqa: F401
 from tests.promises.true_epsilon import exact, true_epsilon
 from tests.statistics import seed_the_system

@@ -26,7 +26,8 @@ from ldp_client.documents.errors import LdpkitError
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE
 from schemas import Study
 from tests import studies
-from tests.collector.conftest import REPOSITORY, log_everything, make_harness  # noqa: F401
+from tests.kit.collector_fixtures import log_everything, make_harness  # noqa: F401
+from tests.kit.collectors import REPOSITORY
 from tests.kit.oblivious import Relay
 from tests.ldp_client.devices import Server
 from tests.ldp_client.issuers import Issuer, channel_of

@@ -26,18 +26,19 @@ from collector.reports.intake import Receipt
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
 from schemas import Report, Study
-from tests.collector import conftest, replicas
-from tests.collector.commands import said_at_start
-from tests.collector.conftest import TOKEN, Harness, build_report, wait_for
-from tests.collector.failing_disk import FailingDisk
-from tests.collector.postgresql import STANDBY
+from tests.kit import collector_fixtures as fixtures
+from tests.kit import replicas
+from tests.kit.collectors import TOKEN, Harness, build_report, wait_for
+from tests.kit.failing_disk import FailingDisk
+from tests.kit.operators import said_at_start
+from tests.kit.postgresql import STANDBY
 from tests.statistics import seed_the_system
 
-log_everything, make_harness, study = conftest.log_everything, conftest.make_harness, conftest.study
+log_everything, make_harness, study = fixtures.log_everything, fixtures.make_harness, fixtures.study
 start_server, postgresql, make_postgresql = (
-    conftest.start_server,
-    conftest.postgresql,
-    conftest.make_postgresql,
+    fixtures.start_server,
+    fixtures.postgresql,
+    fixtures.make_postgresql,
 )
 Patch = pytest.MonkeyPatch
 FULL = 2

@@ -22,12 +22,12 @@ from collector.daily import kept_everywhere
 from collector.reports import sums, withdraw
 from collector.retention import delete_overdue
 from schemas import Report, Study
-from tests.collector import conftest
-from tests.collector.conftest import QUESTIONS, TODAY, Harness, build_report, build_study
+from tests.kit import collector_fixtures as fixtures
+from tests.kit.collectors import QUESTIONS, TODAY, Harness, build_report, build_study
 from tests.statistics import seed_the_system
 
-log_everything, make_harness = conftest.log_everything, conftest.make_harness
-commands_know_the_day, postgresql = conftest.commands_know_the_day, conftest.postgresql
+log_everything, make_harness = fixtures.log_everything, fixtures.make_harness
+commands_know_the_day, postgresql = fixtures.commands_know_the_day, fixtures.postgresql
 Patch = pytest.MonkeyPatch
 REPORTS, BATCHES = 80, 4
 CHOICES = {
@@ -43,7 +43,7 @@ WAYS = (WITHDRAWN, DELETED, EXPIRED)
 def seeded(monkeypatch: Patch) -> None:
     """The same reports in every run."""
     seed_the_system(monkeypatch, "deleted is deleted")
-    monkeypatch.setitem(conftest.ANSWERS, "fruit", 7)
+    monkeypatch.setitem(fixtures.ANSWERS, "fruit", 7)
 
 
 def study_of(way: str) -> Study:

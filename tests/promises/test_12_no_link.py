@@ -24,12 +24,12 @@ from collector import daily
 from collector.tickets import redeem
 from ldp_client.core.tokens import header_of
 from schemas import Report, Study
-from tests.collector import conftest
-from tests.collector.conftest import Harness, build_report, build_study
+from tests.kit import collector_fixtures as fixtures
+from tests.kit.collectors import Harness, build_report, build_study
 from tests.ldp_client.issuers import channel_of, token_of
 from tests.statistics import seed_the_system
 
-log_everything, make_harness = conftest.log_everything, conftest.make_harness
+log_everything, make_harness = fixtures.log_everything, fixtures.make_harness
 Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
 REPORTS, FEWER, TOKENS = 400, 30, 20
 ADDRESS = "203.0.113.77"

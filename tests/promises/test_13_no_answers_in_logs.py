@@ -25,13 +25,13 @@ from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldpkit.cli import main
 from tests import studies
-from tests.collector import conftest
-from tests.collector.conftest import QUESTIONS, TICKET_KEY, Harness, build_report, build_study
+from tests.kit import collector_fixtures as fixtures
+from tests.kit.collectors import QUESTIONS, TICKET_KEY, Harness, build_report, build_study
 from tests.ldp_client.devices import Server
 from tests.promises.canaries import ANSWERS, CHOICES, CODE, REPORTS, TABLES, TRUE, requests_of, within
 from tests.statistics import seed_the_system
 
-log_everything, make_harness = conftest.log_everything, conftest.make_harness
+log_everything, make_harness = fixtures.log_everything, fixtures.make_harness
 Patch, Log, Captured = pytest.MonkeyPatch, pytest.LogCaptureFixture, pytest.CaptureFixture[str]
 LIMIT = 20_000
 PEOPLE = studies.document(studies.NUMBER, studies.CHOICE, studies.YES_NO)
@@ -41,7 +41,7 @@ PEOPLE = studies.document(studies.NUMBER, studies.CHOICE, studies.YES_NO)
 def all_is_logged(monkeypatch: Patch, caplog: Log) -> None:
     """The same reports in every run, and each line of every logger."""
     seed_the_system(monkeypatch, "no answers in logs")
-    monkeypatch.setitem(conftest.ANSWERS, "fruit", 7)
+    monkeypatch.setitem(fixtures.ANSWERS, "fruit", 7)
     caplog.set_level(logging.DEBUG)
 
 

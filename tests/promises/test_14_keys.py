@@ -19,13 +19,13 @@ from collector import keys, limiter
 from collector.api import auth, operator
 from collector.keys import Key, Role, add_key
 from collector.limiter import TokenBucket
-from tests.collector import conftest
-from tests.collector.conftest import TICKET_KEY, Harness, build_report, build_study
+from tests.kit import collector_fixtures as fixtures
+from tests.kit.collectors import TICKET_KEY, Harness, build_report, build_study
 from tests.kit.statements import before_each
 from tests.promises.key_table import ALIKE, ANSWERS, KINDS, STUDY, WRONG, requests_of, status_of, words_of
 from tests.statistics import seed_the_system
 
-log_everything, make_harness = conftest.log_everything, conftest.make_harness
+log_everything, make_harness = fixtures.log_everything, fixtures.make_harness
 Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
 REQUESTS = 200
 # Fifty wrong keys at once are looked up one by one.

@@ -26,12 +26,12 @@ from schemas import Study
 from summaries import reading
 from summaries.reading import summarize
 from tests import studies
-from tests.collector import conftest
-from tests.collector.conftest import Harness, build_report, build_study, wait_for
+from tests.kit import collector_fixtures as fixtures
+from tests.kit.collectors import Harness, build_report, build_study, wait_for
 from tests.promises.body_costs import LIMIT, bytes_read, costs
 from tests.statistics import seed_the_system
 
-log_everything, make_harness = conftest.log_everything, conftest.make_harness
+log_everything, make_harness = fixtures.log_everything, fixtures.make_harness
 Patch = pytest.MonkeyPatch
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from collector.problems import ProblemError
 from collector.reports.uploads import MOST_GROWTH, MOST_WRONG, SMALL_BYTES, inflate
 from tests.collector.answered import problem
-from tests.collector.conftest import build_report, build_study
+from tests.kit.collectors import build_report, build_study
 from tests.kit.errors import raises
 
 JSON, LIMIT, MANY = "application/json", 100_000, 100_000

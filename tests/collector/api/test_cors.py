@@ -6,7 +6,7 @@ import pytest
 
 from collector.api.cors import REMEMBERED_SECONDS
 from ldp_client.documents.errors import InputError
-from tests.collector.conftest import TOKEN
+from tests.kit.collectors import TOKEN
 from tests.kit.errors import raises
 
 LISTED, OTHER = "https://survey.example.org", "https://survey.example.net"

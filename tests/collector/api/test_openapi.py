@@ -60,7 +60,7 @@ CASES_EACH = 12
 def run_cases():
     """Imported here: it takes a second, and a package that `make test-all` alone installs."""
     need("schemathesis")
-    from tests.collector.contract import run_cases
+    from tests.kit.contract import run_cases
 
     return run_cases
 

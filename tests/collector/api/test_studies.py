@@ -14,7 +14,7 @@ from schemas import Report, Study
 from schemas.signing import new_key, sign_study
 from schemas.study import SignedStudy
 from tests.collector.answered import problem, refusal
-from tests.collector.conftest import build_report, build_study
+from tests.kit.collectors import build_report, build_study
 
 JSON = "application/json"
 

@@ -16,9 +16,9 @@ from ldp_client.documents.errors import InputError, LdpkitError, UsageError
 from ldpkit.cli import links, main, tickets
 from ldpkit.cli.client import RefusalError
 from ldpkit.cli.people import Person
-from tests.collector.commands import URL, at, lines, run
 from tests.kit.commands import exit_code
 from tests.kit.errors import raises
+from tests.kit.operators import URL, at, lines, run
 
 STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
 

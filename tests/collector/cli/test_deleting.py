@@ -12,8 +12,8 @@ from collector.api import operator
 from collector.audit_log import entries
 from ldp_client.documents.errors import InputError, LdpkitError
 from tests.collector.answered import publish_retained, reports_by_study, send_reports
-from tests.collector.commands import at, lines
 from tests.kit.errors import raises
+from tests.kit.operators import at, lines
 
 A_DAY = timedelta(1)
 

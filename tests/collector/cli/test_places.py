@@ -15,8 +15,8 @@ from collector import create_app, store
 from collector.db import Database
 from collector.studies import publish
 from ldpkit.cli import main
-from tests.collector.commands import operate
-from tests.collector.conftest import build_study
+from tests.kit.collectors import build_study
+from tests.kit.operators import operate
 
 FILES = ["ldpkit.sqlite3", "ldpkit.toml", "ohttp.keys"]
 

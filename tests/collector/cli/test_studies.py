@@ -13,9 +13,9 @@ from sqlalchemy import text
 from ldp_client.documents.errors import InputError, LdpkitError
 from ldpkit.cli import tickets
 from ldpkit.cli.client import Client, RefusalError
-from tests.collector.commands import URL, at, lines
 from tests.kit.commands import exit_code, parsed
 from tests.kit.errors import raises
+from tests.kit.operators import URL, at, lines
 from tests.ldp_client.issuers import channel_of
 
 

@@ -27,10 +27,10 @@ from ldp_client.documents.errors import InputError
 from ldpkit import cli
 from schemas import Study
 from tests import studies
-from tests.collector.commands import answering
-from tests.collector.conftest import build_study, ensure_database
+from tests.kit.collectors import build_study, ensure_database
 from tests.kit.errors import raises
 from tests.kit.issuing import BY, SOUTH, Office, ask, issuer_at
+from tests.kit.operators import answering
 
 URL = "http://127.0.0.1:1"
 

@@ -21,9 +21,9 @@ from collector.issuer.issue import Person
 from collector.migrations import check, make
 from ldp_client.core.tokens import REQUEST_BYTES, TYPE
 from ldp_client.documents.errors import InputError
-from tests.collector.commands import main_on, operate, run
 from tests.kit.errors import raises
 from tests.kit.issuing import BY, TYPES, ask, invited, issuer_at
+from tests.kit.operators import main_on, operate, run
 
 PEOPLE = [f"Person number {number:02}" for number in range(12)]
 TODAY = date(2026, 6, 15)

@@ -21,9 +21,9 @@ from collector.migrations import make
 from collector.models import CollectorRow
 from collector.tickets import codes
 from ldp_client.documents.errors import EXIT_REFUSED, InputError, TransferError
-from tests.collector.commands import operate, run_on
 from tests.kit.errors import raises
 from tests.kit.issuing import ask, invited, issuer_at, made_pairs
+from tests.kit.operators import operate, run_on
 
 PEOPLE = ("Ada", "Bo", "Cy")
 

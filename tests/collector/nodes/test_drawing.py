@@ -19,7 +19,7 @@ from collector.nodes.statements import Statement, set_digest, split_ids
 from collector.problems import SET_CONFLICT, ProblemError
 from collector.studies import close
 from ldp_client.documents.errors import StatementError
-from tests.collector.conftest import ensure_database
+from tests.kit.collectors import ensure_database
 from tests.kit.secure_sum import FEWEST, TOKEN, close_study, kind, tokened_study
 from tests.statistics import seed_the_system
 

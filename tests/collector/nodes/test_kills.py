@@ -14,7 +14,7 @@ from ldp_client.core.tokens import token_in
 from ldp_client.device.requests import put_share
 from ldp_client.documents.errors import TransferError
 from ldp_client.secure_sum import SHARES
-from tests.collector.conftest import TOKEN, Server, ensure_database
+from tests.kit.collectors import TOKEN, Server, ensure_database
 from tests.kit.secure_sum import close_study, shares_of, tokened_study
 from tests.ports import held_port
 

@@ -16,7 +16,7 @@ from collector.nodes.statements import Statement, set_digest
 from collector.nodes.summing import Opener
 from ldp_client.documents.errors import InputError, StatementError
 from schemas import Study
-from tests.collector.conftest import ensure_database
+from tests.kit.collectors import ensure_database
 from tests.kit.errors import raises
 from tests.kit.secure_sum import FEWEST, TOKEN, build_study, close_study, delete_at, kind, tokened_study
 from tests.ldp_client.issuers import channel_of, keys

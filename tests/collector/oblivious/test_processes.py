@@ -19,7 +19,7 @@ import pytest
 from collector.settings import Settings
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
 from ldpkit.cli import main
-from tests.collector.conftest import REPOSITORY
+from tests.kit.collectors import REPOSITORY
 from tests.kit.oblivious import Relay as Recorder
 from tests.kit.oblivious import batched_study, through
 from tests.kit.programs import need, which

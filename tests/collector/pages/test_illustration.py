@@ -10,7 +10,7 @@ from collector.pages.illustration import HALF_WIDTH, Dots, hundred_of
 from ldp_client import mechanism_for
 from schemas import Study
 from tests import studies
-from tests.collector.conftest import TOKEN
+from tests.kit.collectors import TOKEN
 from tests.ldp_client.exact_laws import READS, law_of
 from tests.statistics import seeded
 

@@ -16,7 +16,7 @@ from schemas import Report, Study
 from summaries import summarize
 from tests import studies
 from tests.collector.answered import client_of
-from tests.collector.conftest import TODAY, TOKEN, build_study
+from tests.kit.collectors import TODAY, TOKEN, build_study
 from tests.portable.ticket_issuer import keys
 from tests.studies import MEMOIZED, YES_NO
 

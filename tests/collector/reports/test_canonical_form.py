@@ -16,7 +16,7 @@ from collector.reports.packing import MOST_REMEMBERED_BYTES, digest_of
 from collector.reports.rules import Rules
 from ldp_client.documents.errors import DocumentError
 from schemas import Report
-from tests.collector.conftest import build_study, device_report
+from tests.kit.collectors import build_study, device_report
 
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}

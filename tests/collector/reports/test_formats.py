@@ -23,7 +23,7 @@ from ldpkit.cli.exporting import whole_export
 from ldpkit.cli.report_files import write_reports
 from schemas import Report
 from summaries.reading import evidence_of
-from tests.collector.conftest import build_report, build_study, device_report
+from tests.kit.collectors import build_report, build_study, device_report
 
 REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
 AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}

@@ -20,7 +20,7 @@ from collector.reports import paging as exporting
 from ldpkit.cli.dated import DatedReport
 from summaries import Summary, summarize
 from tests.collector.answered import AwayError
-from tests.collector.conftest import TODAY, Harness, build_report, build_study
+from tests.kit.collectors import TODAY, Harness, build_report, build_study
 from tests.kit.deleting import delete_reports
 
 EXAMPLES = {"sqlite": 5, "postgresql": 2}

@@ -26,7 +26,7 @@ from collector.studies import publish
 from collector.tickets.codes import make_tickets
 from summaries import summarize
 from tests.collector.answered import PROBLEM, AwayError, problem
-from tests.collector.conftest import QUESTIONS, TICKET_KEY, TODAY, build_report, build_study
+from tests.kit.collectors import QUESTIONS, TICKET_KEY, TODAY, build_report, build_study
 from tests.kit.errors import raises
 
 EARLIER, OTHER = build_study(), build_study(id="other")

@@ -7,7 +7,7 @@ import pytest
 from collector.tickets.codes import delete_used_tickets, disable, make_tickets, revoke
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
-from tests.collector.conftest import build_study, count_tickets, device_report
+from tests.kit.collectors import build_study, count_tickets, device_report
 from tests.kit.errors import raises
 
 REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}

@@ -6,7 +6,7 @@ import struct
 
 from collector.reports.packing import OneQuestionLayout, PublicPlaces
 from collector.reports.rules import Rules
-from tests.collector.conftest import build_study, device_report
+from tests.kit.collectors import build_study, device_report
 
 PUBLIC = [
     {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]},

@@ -13,7 +13,7 @@ from schemas import Report
 from summaries.reductions import REDUCTIONS
 from summaries.reductions.choice import SUPPORTS
 from tests.collector.answered import problem
-from tests.collector.conftest import build_study, device_report
+from tests.kit.collectors import build_study, device_report
 from tests.kit.errors import raises
 
 REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}

@@ -10,7 +10,7 @@ from collector.limiter import TokenBucket
 from collector.reports import rules, withdraw
 from ldp_client.documents.report import report_id_of
 from tests.collector.answered import problem
-from tests.collector.conftest import Harness, build_report, build_study
+from tests.kit.collectors import Harness, build_report, build_study
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from collector import store as stored_sums
 from summaries import Summary, summarize
 from tests import studies
 from tests.collector.answered import problem
-from tests.collector.conftest import Harness, build_study, device_report
+from tests.kit.collectors import Harness, build_study, device_report
 
 WIDE = {
     "id": "wide",

@@ -19,7 +19,7 @@ from collector.reports import uploads
 from ldp_client.documents.errors import ReportError
 from schemas import Report
 from tests.collector.answered import problem
-from tests.collector.conftest import build_report, build_study, wait_for
+from tests.kit.collectors import build_report, build_study, wait_for
 from tests.kit.errors import raises
 
 PATH = "/v1/studies/habits/reports"

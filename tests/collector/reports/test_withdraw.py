@@ -11,7 +11,7 @@ from collector.limiter import TokenBucket
 from collector.reports import withdraw
 from ldp_client.documents.report import report_id_of
 from tests.collector.answered import PROBLEM, problem
-from tests.collector.conftest import build_report, build_study
+from tests.kit.collectors import build_report, build_study
 from tests.kit.deleting import delete_reports
 
 STUDY = build_study()

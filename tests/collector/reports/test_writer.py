@@ -17,7 +17,7 @@ from collector.problems import ProblemError
 from collector.reports import writer as writer_module
 from collector.reports.writer import Upload, Writer
 from collector.store import PackedReport
-from tests.collector.conftest import build_report, build_study, wait_for
+from tests.kit.collectors import build_report, build_study, wait_for
 from tests.kit.errors import raises
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tests.collector.failing_disk import FailingDisk
+from tests.kit.failing_disk import FailingDisk
 from tests.ldp_client.faults.checking import problems_after_fault, problems_at_end
 from tests.ldp_client.faults.collector import collector
 from tests.ldp_client.faults.life import live

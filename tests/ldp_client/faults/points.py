@@ -55,7 +55,7 @@ def at_request(point: int) -> None:
 
 
 def at_write(point: int) -> None:
-    """For a process that runs under tests/collector/disk.c."""
+    """For a process that runs under tests/kit/disk.c."""
     os.environ["LDPKIT_DISK_DIES_AT"] = str(point)
 
 

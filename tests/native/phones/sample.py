@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ldpkit.cli import main
-from tests.collector.conftest import Server
+from tests.kit.collectors import Server
 from tests.native.test_example import EXAMPLE
 
 STUDY = EXAMPLE / "study.json"

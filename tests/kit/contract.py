@@ -22,7 +22,7 @@ from schemas import Report
 
 if TYPE_CHECKING:
     from collector.oblivious import Gateway
-    from tests.collector.conftest import Harness
+    from tests.kit.collectors import Harness
 
 TYPES = {kind.type for kind in KINDS}
 

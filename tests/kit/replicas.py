@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 
-from tests.collector.conftest import build_report
-from tests.collector.postgresql import Postgresql
+from tests.kit.collectors import build_report
+from tests.kit.postgresql import Postgresql
 
 SENDERS = 4
 # Uploads that must have been taken before a fault, and after it.

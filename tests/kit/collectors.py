@@ -1,0 +1,340 @@
+"""A collector in this process for most tests, real servers for a few, and what they are sent."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import date
+from functools import cache
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Table, func, select
+from sqlalchemy.orm import Session
+from werkzeug.test import TestResponse
+
+from collector import create_app
+from collector.db import Database
+from collector.migrations import make
+from collector.tickets.codes import SPENT, TICKETS
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.report import report_id_of
+from ldp_client.mechanisms import mechanisms_of
+from schemas import Report, Study
+from tests.kit.operators import TOKEN, exit_code, operate
+from tests.ports import held_port
+
+TICKET_KEY = "the ticket key of tests"
+TODAY = date(2026, 6, 15)
+REPOSITORY = Path(__file__).resolve().parents[2]
+START_SECONDS = 60
+
+QUESTIONS: list[dict[str, Any]] = [
+    {
+        "id": "hours",
+        "ask": "number",
+        "bounds": ["0", "24"],
+        "mechanism": {"name": "laplace", "epsilon": "1"},
+        "model": {"name": "normal"},
+    },
+    {
+        "id": "fruit",
+        "ask": "choice",
+        "choices": ["apple", "pear", "plum"],
+        "mechanism": {"name": "oue", "epsilon": "1"},
+        "model": {"name": "multinomial"},
+    },
+    {
+        "id": "ever",
+        "ask": "yes_no",
+        "mechanism": {"name": "randomized_response", "epsilon": "1"},
+        "model": {"name": "bernoulli"},
+    },
+]
+ANSWERS = {"hours": 8, "fruit": "pear", "ever": "yes"}
+
+RUN_COMMAND = "import sys; from ldpkit.cli import main; sys.exit(main())"
+# In one process: another that opens the file beside a simulated disk would be forgotten by it.
+MAKE_AND_RUN = (
+    """
+import os
+from collector.db import Database
+from collector.migrations import make
+from collector.settings import Settings
+url = os.environ["LDPKIT_DATABASE"]
+if not os.path.exists(url.removeprefix("sqlite:///")):
+    make(Database(url, Settings.lock_timeout))
+"""
+    + RUN_COMMAND
+)
+
+
+def build_study(version: int = 1, **changes: Any) -> Study:
+    """A study of three questions; `changes` replace fields of the document."""
+    document = {
+        "format": "ldpkit.study/1",
+        "id": "habits",
+        "version": version,
+        "title": "Habits",
+        "questions": QUESTIONS,
+    }
+    document.update(changes)
+    return Study.from_json(json.dumps(document))
+
+
+def build_report(study: Study, **changes: Any) -> Report:
+    """A report that a device might send; `changes` replace its fields."""
+    payloads = {
+        question.id: mechanism_for(question).perturb(ANSWERS[question.id]) for question in study.questions
+    }
+    secret = os.urandom(16)
+    fields = {
+        "id": report_id_of(secret),
+        "secret": secret,
+        "study": study.id,
+        "version": study.version,
+        "digest": study.digest,
+        "payloads": payloads,
+    }
+    fields.update(changes)
+    return Report(**fields)
+
+
+def device_report(study: Study, **answers: Any) -> Report:
+    """A report as a device makes it, with its id's secret and its padding; public values among `answers`."""
+    asked = {question.id: ANSWERS.get(question.id, "yes") for question in study.questions}
+    return perturb_answers(study, mechanisms_of(study), {**asked, **answers})
+
+
+def ensure_database(url: str) -> str:
+    """A database with this release's tables, made unless it is there."""
+    file = Path(url.removeprefix("sqlite:///"))
+    if url.startswith("sqlite:") and not file.exists():
+        copy_of_an_empty_one(file)
+        return url
+    database = Database(url, 10)
+    with suppress(InputError):
+        make(database)
+    database.engine.dispose()
+    return url
+
+
+@cache
+def empty_database() -> bytes:
+    """An SQLite file just made: sixteen revisions take sixty milliseconds, a copy one."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "empty.sqlite3"
+        database = Database(f"sqlite:///{file}", 10)
+        make(database)
+        database.engine.dispose()
+        return file.read_bytes()
+
+
+def copy_of_an_empty_one(file: Path) -> None:
+    """An empty database."""
+    file.write_bytes(empty_database())
+    file.chmod(0o600)
+
+
+class Harness:
+    """A collector on one database, with a clock that tests can set, and shorthand for its routes."""
+
+    sent: list[Report]
+
+    def __init__(self, database: str, **settings: Any) -> None:
+        self.day = TODAY
+        config = {"database": ensure_database(database), "token": TOKEN, "lock_timeout": 5, **settings}
+        self.app = create_app(config, today=lambda: self.day)
+        self.collector = self.app.extensions["ldpkit"]
+        self.client = self.app.test_client()
+        self.operator = {"Authorization": f"Bearer {TOKEN}"}
+
+    def operate(self, *arguments: str) -> None:
+        """Run an operator's command here; it succeeds, or raises what it refuses with."""
+        operate(self.app, *arguments)
+
+    def exit_code(self, *arguments: str) -> int:
+        """The exit code of an operator's command here."""
+        return exit_code(self.app, *arguments)
+
+    def upkeep(self, **body: Any) -> TestResponse:
+        """Run the daily upkeep now."""
+        return self.client.post("/v1/upkeep", json=body, headers=self.operator)
+
+    def publish(self, study: Study) -> TestResponse:
+        return self.client.post("/v1/studies", json=study.document, headers=self.operator)
+
+    def close(self, study_id: str = "habits") -> TestResponse:
+        return self.client.post(f"/v1/studies/{study_id}/close", headers=self.operator)
+
+    @property
+    def path(self) -> Path:
+        """The file of an SQLite database."""
+        return Path(self.collector.database.url.database)
+
+    def put(self, report: Report) -> TestResponse:
+        path = f"/v1/studies/{report.study}/reports/{report.id}"
+        return self.app.test_client().put(path, json=report.to_document())
+
+    def post(self, reports: list[Any], study_id: str = "habits") -> TestResponse:
+        return self.client.post(f"/v1/studies/{study_id}/reports", json={"reports": reports})
+
+    def withdraw(self, report_id: str, study_id: str = "habits", secret: bytes = b"") -> TestResponse:
+        """As the device does that has the secret; without one, as the operator does."""
+        headers = {"LDPKit-Withdrawal": secret.hex()} if secret else self.operator
+        return self.client.delete(f"/v1/studies/{study_id}/reports/{report_id}", headers=headers)
+
+    def export(self, **query: str) -> TestResponse:
+        return self.client.get("/v1/studies/habits/export", query_string=query, headers=self.operator)
+
+    def summary(self, study_id: str = "habits", **query: Any) -> TestResponse:
+        path = f"/v1/studies/{study_id}/summary"
+        return self.client.get(path, query_string=query, headers=self.operator)
+
+    def exported(self, **query: str) -> list[Report]:
+        """The reports of a whole export."""
+        *lines, _end = self.export(**query).text.splitlines()
+        return [Report.from_json(line) for line in lines]
+
+
+class Server:
+    """`ldpkit serve` in a process group of its own, on a free port of loopback."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        environment: dict[str, str] | None = None,
+        command: Sequence[str] = ("serve",),
+    ) -> None:
+        self.database = folder / "collector.sqlite3"
+        self.log = folder / "server.log"
+        ready = folder / "ready"
+        ready.unlink(missing_ok=True)
+        # Granian leaves a port that it finds itself alone for a second before it listens, to whoever comes.
+        with held_port() as port, self.log.open("ab") as log:
+            arguments = [*command, *options, "--ready-file", str(ready)]
+            arguments += [] if "--port" in options else ["--port", str(port)]
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", MAKE_AND_RUN, *arguments],
+                cwd=folder,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(REPOSITORY),
+                    "LDPKIT_TOKEN": TOKEN,
+                    "LDPKIT_DATABASE": f"sqlite:///{self.database}",
+                    "LDPKIT_TICKET_KEY": TICKET_KEY,
+                    **(environment or {}),
+                },
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            self.url = self._wait_for(ready)
+
+    def _wait_for(self, ready: Path) -> str:
+        deadline = time.monotonic() + START_SECONDS
+        while not ready.exists():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, "the server did not start"
+            time.sleep(0.02)
+        return ready.read_text().strip()
+
+    def request(
+        self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None
+    ) -> int:
+        """The status of a request that the server grants; the connection is not kept."""
+        body = None if document is None else json.dumps(document).encode()
+        fields = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", **(headers or {})}
+        request = urllib.request.Request(self.url + path, body, fields, method=method)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            response.read()
+            status: int = response.status
+            return status
+
+    def tickets(self, study_id: str, count: int, **public: str) -> list[str]:
+        """So many new tickets, without which the study takes no more reports."""
+        asked = {"count": count, "public": [{"field": name, "value": public[name]} for name in public]}
+        fields = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        path = f"{self.url}/v1/studies/{study_id}/tickets"
+        request = urllib.request.Request(path, json.dumps(asked).encode(), fields)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            words: list[str] = json.load(response)["tickets"]
+            return words
+
+    def read(self, path: str) -> str:
+        """The text of a page for the operator."""
+        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {TOKEN}"})
+        with urllib.request.urlopen(request, timeout=30) as response:
+            text: str = response.read().decode()
+            return text
+
+    def put(self, report: Report, headers: dict[str, str] | None = None) -> int:
+        path = f"/v1/studies/{report.study}/reports/{report.id}"
+        return self.request("PUT", path, report.to_document(), headers)
+
+    def put_until_taken(self, report: Report) -> int:
+        """The status once there is one, as a device would try again and again."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                return self.put(report)
+            except (OSError, HTTPException):
+                time.sleep(0.05)
+        raise AssertionError("the server did not come back")
+
+    def logged(self, words: str) -> list[str]:
+        """The log's lines with these words, once there is one: some are written after an answer is."""
+        wait_for(lambda: words in self.log.read_text())
+        return [line for line in self.log.read_text().splitlines() if words in line]
+
+    def children(self) -> list[int]:
+        """The workers' process ids. The list may lack some while processes start and end (man 5 proc)."""
+        deadline = time.monotonic() + 10
+        while True:
+            text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+            if text or time.monotonic() > deadline:
+                return [int(pid) for pid in text.split()]
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """kill -9 of the master and every worker at once."""
+        if self.group_lives():
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def group_lives(self) -> bool:
+        try:
+            os.killpg(self.process.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+def wait_for(condition: Callable[[], object], seconds: float = START_SECONDS) -> None:
+    """Wait until it holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def count_tickets(session: Session, study: int) -> int:
+    """How many tickets of a study were not used yet."""
+
+    def rows(table: Table) -> int:
+        counted = select(func.count()).select_from(table).where(table.c.study == study)
+        return session.connection().execute(counted).scalar_one()
+
+    return rows(TICKETS) - rows(SPENT)
