@@ -16,14 +16,13 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def checked_url(text: Any) -> tuple[str, str, set[str]]:
+def checked_url(text: str) -> tuple[str, str, set[str]]:
     """Return a base URL in the spelling of `Policy.base_url`, its host, and the host's other spellings.
 
     Raises InputError as `Policy.base_url` does.
     """
     from urllib.parse import urlsplit
 
-    refuse_no_text("collector", text)
     if not text.isascii():
         # Other letters have a second spelling each, and no request is made to them.
         raise UsageError(
@@ -52,17 +51,10 @@ def checked_url(text: Any) -> tuple[str, str, set[str]]:
 
 
 def listed_texts(name: str, given: Sequence[Any]) -> list[str]:
-    """Return a list of strings. Raises InputError for anything else, such as one text or path."""
-    is_list = isinstance(given, (list, tuple, set, frozenset))
-    if not is_list or not all([isinstance(text, str) for text in given]):
+    """Return a list of strings. Raises InputError for one text or path, whose characters would count."""
+    if isinstance(given, (str, bytes, os.PathLike)):
         raise InputError(f"{name} must be a list of strings, even of one", code="device.list")
     return list(given)
-
-
-def refuse_no_text(name: str, given: Any) -> None:
-    """Raise InputError unless `given` is text."""
-    if not isinstance(given, str):
-        raise InputError(f"{name} must be a string, not {type(given).__name__}", code="device.text")
 
 
 def origin_of(base_url: str) -> str:
@@ -80,15 +72,10 @@ def is_here(url: str) -> bool:
 def folder_of(given: str | os.PathLike[str]) -> str:
     """Return a folder's path as text, with ~ replaced by the home folder.
 
-    Raises InputError for anything but a path, and for bytes. Also raises it for a ~ without a home folder:
-    that would be a folder named ~, a different one wherever the program starts.
+    Raises InputError for a ~ without a home folder: that would be a folder named ~, a different one wherever
+    the program starts.
     """
-    path = given.__fspath__() if hasattr(given, "__fspath__") else given
-    if not isinstance(path, str):
-        raise InputError(
-            f"the folder of a device must be a string or a path, not {type(given).__name__}",
-            code="device.folder",
-        )
+    path = os.fspath(given)
     folder = os.path.expanduser(path)
     # An empty HOME would make ~ the root of the disk.
     if path[:1] == "~" and (os.environ.get("HOME") == "" or not os.path.isabs(folder)):
@@ -114,10 +101,7 @@ def above_zero(name: str, text: str) -> Fraction:
 
 def public_keys(given: Sequence[str | os.PathLike[str]]) -> list[PublicKey]:
     """Return the pinned keys. Reject an empty list, as from a folder without keys: it would pin nothing."""
-    if not isinstance(given, (list, tuple, set, frozenset)):
-        # The characters of a text would count as keys.
-        raise InputError("signing_keys must be a list of strings, even of one", code="device.list")
-    keys = [load_public_key(key) for key in given]
+    keys = [load_public_key(key) for key in listed_texts("signing_keys", given)]
     if not keys:
         raise InputError(
             "signing_keys is empty: give at least one key, or omit it to accept unsigned studies",
@@ -130,12 +114,6 @@ def load_public_key(text_or_path: str | os.PathLike[str]) -> PublicKey:
     """Load a key from its PEM text, or from a file that holds it. Raises InputError."""
     if isinstance(text_or_path, str) and "-----BEGIN" in text_or_path:
         return PublicKey.from_pem(text_or_path)
-    if not isinstance(text_or_path, str) and not hasattr(text_or_path, "__fspath__"):
-        # open() would take a number for an open file.
-        raise InputError(
-            f"a key must be PEM text or the path of a file, not {type(text_or_path).__name__}",
-            code="device.key_kind",
-        )
     try:
         with open(text_or_path, encoding="ascii") as file:
             return PublicKey.from_pem(file.read())

@@ -16,7 +16,6 @@ from ldp_client.device.arguments import (
     folder_of,
     listed_texts,
     origin_of,
-    refuse_no_text,
 )
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.outbox import Queued
@@ -103,8 +102,6 @@ class Device:
         self.transport = transport or Direct()
         if self.transport.relay:
             self.policy.base_url(self.transport.relay)
-        if not isinstance(require_consent, bool):
-            raise InputError("require_consent must be True or False", code="device.require_consent")
         self.require_consent = require_consent
         earlier = [origin_of(checked_url(url)[0]) for url in listed_texts("formerly", formerly)]
         self.ledger = Ledger(folder_of(folder), origin_of(self.collector))
@@ -135,7 +132,6 @@ class Device:
         from ldp_client.device.requests import fetch_document
 
         collector = self._needed_collector()
-        refuse_no_text("study_id", study_id)
         is_signed = bool(self.policy.keys)
         document, is_closed = fetch_document(self.transport, collector, study_id, is_signed)
         study = self.accept(document)
@@ -214,7 +210,6 @@ class Device:
                 and delta and of those recomputed from the integers that draw the noise.
             RefusedError: the policy, the study's days or a missing consent forbid it; a value would leave
                 without noise that had noise before, or is not given as public; or 500 reports wait.
-            InputError: the ticket is not text.
             LedgerError: the ledger cannot be used; nothing was answered.
         """
         ticket = outbox.plain_ticket(ticket)
@@ -227,7 +222,7 @@ class Device:
             policy.refuse_nameless(connection, study, origin)
             policy.refuse_older(connection, study)
             self.policy.refuse_places(study, self.collector, self.transport.relay)
-            if self.require_consent:
+            if self.require_consent is not False:
                 policy.refuse_without_consent(connection, study)
             # 2. Refuse repeats, then other days: a report that was answered in time is sent on any day.
             budget.refuse_second_answers(connection, terms)
@@ -275,7 +270,7 @@ class Device:
             ticket: the new ticket; "" removes the tickets of all waiting reports.
 
         Raises:
-            InputError: the device does not know the study, or the ticket is not text.
+            InputError: the device does not know the study.
         """
         ticket = outbox.plain_ticket(ticket)
         with self.ledger.writing() as connection:
@@ -298,11 +293,9 @@ class Device:
             How many reports were sent, wait or were refused, and how many withdrawn reports were deleted.
 
         Raises:
-            InputError: the device has no collector, or attempts is not a whole number above 0.
+            InputError: the device has no collector.
             LedgerError: the ledger cannot be used.
         """
-        if not isinstance(attempts, int) or attempts < 1:
-            raise InputError("attempts must be a whole number above 0", code="device.attempts")
         # Imported only when there is something to send: answering needs no network.
         from ldp_client.device.sending import Sender
 

@@ -186,9 +186,6 @@ def test_unsettled_requests_block_no_others(tmp_path, server, stuck):
     assert settled == ((3, 0, 0, 3) if stuck == "DELETE" else (1, 2, 3, 0))
 
 
-def test_flush_needs_a_collector_and_attempts(tmp_path):
+def test_flush_needs_a_collector(tmp_path):
     with raises(InputError, "device.no_collector"):
         consenting(tmp_path, "4").flush()
-    for attempts in (0, "2"):
-        with raises(InputError, "device.attempts"):
-            consenting(tmp_path, "4", "https://a.example").flush(attempts)
