@@ -9,8 +9,6 @@ from contextlib import suppress
 LAYOUT = 10
 LEDGER_NAME = "ledger.sqlite3"
 LOCK_NAME = "lock.sqlite3"
-# Prefix of the files that a command leaves behind if it is killed while it writes them.
-UNFINISHED = ".ldpkit-"
 # The tables whose rows belong to an origin.
 TABLES = ("reports", "spent", "permanent", "answered", "consents")
 OWNER_ONLY = 0o600
@@ -94,12 +92,6 @@ def holds_device(folder: str) -> bool:
     """Return True if the folder belongs to a device, even if it lost its ledger or its lock."""
     kept = (LEDGER_NAME, LEDGER_NAME + "-journal", LOCK_NAME)
     return any([os.path.lexists(os.path.join(folder, name)) for name in kept])
-
-
-def holds_others(folder: str) -> bool:
-    """Return True if the folder has files that no device put there. Raises OSError."""
-    own = (LEDGER_NAME, LOCK_NAME, UNFINISHED)
-    return any([not name.startswith(own) for name in os.listdir(folder)])
 
 
 def keep_private(path: str) -> None:

@@ -89,7 +89,6 @@ SECTIONS = {
         "audit": "perturbing:audit",
     },
     "More": {
-        "holders": "answering:holders",
         "node": "node:node",
         "tickets": "tickets:tickets",
         "ohttp": "ohttp:ohttp",

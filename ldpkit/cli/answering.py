@@ -1,4 +1,4 @@
-"""Commands of one device: answer, holders, withdraw and budget."""
+"""Commands of one device: answer, withdraw and budget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from ldp_client.documents.errors import (
     DocumentError,
     InputError,
     RefusedError,
-    StudyError,
     TransferError,
     UsageError,
 )
@@ -27,6 +26,7 @@ from ldpkit.cli.output import show, warn
 
 if TYPE_CHECKING:
     from ldp_client import Device
+    from ldp_client.device.ledger import Ledger
     from ldp_client.documents.study import Study
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,21 +41,6 @@ def default_folder() -> str:
         # Ignore a relative path too: each working folder would have a separate device.
         base = os.path.join("~", ".local", "share")
     return os.path.join(base, "ldpkit")
-
-
-class Folder(click.ParamType[str]):
-    """A device's folder, with ~ replaced by the home folder: no shell does so in --folder=~/device."""
-
-    name = "DIR"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Read a folder."""
-        from ldp_client.device.arguments import folder_of
-
-        try:
-            return folder_of(value)
-        except InputError as error:
-            self.fail(str(error), param, ctx)
 
 
 class Link(click.ParamType[tuple[str, str, str]]):
@@ -78,7 +63,7 @@ class Link(click.ParamType[tuple[str, str, str]]):
 def folder_option(function: F) -> F:
     """Add --folder, as `folder: str`."""
     text = f"the device's ledger (default {default_folder()})"
-    return click.option("--folder", type=Folder(), default=default_folder, help=text)(function)
+    return click.option("--folder", metavar="DIR", default=default_folder, help=text)(function)
 
 
 def node_option(function: F) -> F:
@@ -87,21 +72,8 @@ def node_option(function: F) -> F:
     return click.option("--node", multiple=True, metavar="ADDRESS", help=text)(function)
 
 
-def device_options(function: F) -> F:
-    """Add what a device that answers takes, as arguments of `_answer`."""
-    for option in (
-        click.argument("link", type=Link()),
-        click.option("--max-epsilon", metavar="EPSILON", help="lifetime budget, which the ledger keeps"),
-        click.option("--raise-budget", is_flag=True, help="let --max-epsilon exceed the ledger's budget"),
-        click.option("--digest", multiple=True, metavar="HEX", help="accept only studies with this digest"),
-        click.option("--yes", is_flag=True, help="I consent: do not ask"),
-        folder_option,
-    )[::-1]:
-        function = option(function)
-    return function
-
-
 @command("answer", "answer https://collector.example/s/habits --set hours=8 --max-epsilon 4")
+@click.argument("link", type=Link())
 @click.option(
     "--set",
     "settings",
@@ -112,58 +84,31 @@ def device_options(function: F) -> F:
 )
 @click.option("--public", multiple=True, metavar="FIELD=VALUE", help="send it without noise; repeatable")
 @click.option("--refuse", multiple=True, metavar="QUESTION", help="prefer not to answer; repeatable")
+@click.option("--table", metavar="TABLE.csv", help="answer as a data holder, with this table of records")
+@click.option("--max-epsilon", metavar="EPSILON", help="lifetime budget, which the ledger keeps")
+@click.option("--raise-budget", is_flag=True, help="let --max-epsilon exceed the ledger's budget")
+@click.option("--digest", multiple=True, metavar="HEX", help="accept only studies with this digest")
+@click.option("--yes", is_flag=True, help="I consent: do not ask")
 @node_option
-@device_options
+@folder_option
 def answer(
-    settings: tuple[str, ...], public: tuple[str, ...], refuse: tuple[str, ...], yes: bool, **device: Any
-) -> int:
-    """Answer a study once, as one device. LINK is what `publish` or a ticket has for people."""
-
-    def values(study: Study) -> dict[str, Any]:
-        if study.respondent == "holder":
-            raise InputError(
-                f"study {study.id} is for data holders: use `ldpkit holders`", code="answer.study_for_holders"
-            )
-        return _values(study, settings, public, refuse)
-
-    return _answer(values, yes, **device)
-
-
-@command("holders", "holders https://collector.example/s/stays table.csv --max-epsilon 8")
-@device_options
-@click.argument("table", metavar="TABLE")
-def holders(table: str, yes: bool, **device: Any) -> int:
-    """Answer a study once, as one data holder, with a table. TABLE is CSV."""
-
-    def values(study: Study) -> dict[str, Any]:
-        from ldpkit.answer_files import table_answers
-
-        if study.respondent != "holder":
-            raise InputError(
-                f"study {study.id} asks people, not data holders: use `ldpkit answer`",
-                code="answer.study_for_people",
-            )
-        return {**table_answers(study, table)}
-
-    return _answer(values, yes, **device)
-
-
-def _answer(
-    values: Callable[[Study], dict[str, Any]],
-    yes: bool,
     link: tuple[str, str, str],
+    settings: tuple[str, ...],
+    public: tuple[str, ...],
+    refuse: tuple[str, ...],
+    table: str | None,
     max_epsilon: str | None,
     raise_budget: bool,
     digest: tuple[str, ...],
+    yes: bool,
+    node: tuple[str, ...],
     folder: str,
-    node: tuple[str, ...] = (),
 ) -> int:
-    """Fetch the study, ask for consent, answer and send. values: the answers to a study."""
+    """Answer a study once, as one device. LINK is what `publish` or a ticket has for people."""
     from ldp_client import Device
 
     # 1. Open the device.
     collector, study_id, ticket = link
-    _refuse_folder_of_others(folder)
     budget = _budget(folder, max_epsilon, raise_budget)
     device = Device(
         folder,
@@ -174,12 +119,12 @@ def _answer(
         known_digests=digest or None,
     )
     if not device.ledger.spent():
-        where = visible(os.path.abspath(folder))
+        where = visible(device.ledger.folder)
         warn(f"note: a new device, in {where}: it does not know answers that were given from another folder")
     try:
         # 2. Check the answers before anything is stored or spent.
         study = device.fetch(study_id)
-        answers = values(study)
+        answers = _values(study, settings, public, refuse, table)
         if study.channel is not None and study.channel.tickets is not None and not ticket:
             raise RefusedError(
                 "the study accepts one report a person: give the ticket that the issuer of tickets knows",
@@ -190,12 +135,9 @@ def _answer(
         if not yes:
             _ask_for_consent(study, device.collector, ticket)
         device.consent(study)
-        public = {field.id: answers.pop(field.id) for field in study.public if field.id in answers}
-        report = device.answer(study, answers, ticket, public=public)
-    except TransferError:
-        _tell_waiting(device, study_id)
-        raise
-    except (AnswerError, DocumentError, InputError, RefusedError) as error:
+        clear = {field.id: answers.pop(field.id) for field in study.public if field.id in answers}
+        report = device.answer(study, answers, ticket, public=clear)
+    except (AnswerError, DocumentError, InputError, RefusedError, TransferError) as error:
         # 4. Send what earlier calls could not, whatever prevents an answer to this study.
         _tell_waiting(device, study_id)
         is_answered = isinstance(error, AlreadyAnsweredError)
@@ -204,7 +146,7 @@ def _answer(
                 f"the ticket given now is not used: {study_id} was answered from here before. In Python, "
                 "Device.give_ticket gives a waiting report another ticket"
             )
-        if device.ledger.queued() or is_answered:
+        if not isinstance(error, TransferError) and (device.ledger.queued() or is_answered):
             _send(device)
         raise
     print(f"answered {study_id}; report {report}; epsilon left {float(device.epsilon_left):g}", flush=True)
@@ -243,42 +185,39 @@ def _budget(folder: str, stated: str | None, raise_budget: bool) -> str:
 
 
 def _kept_budget(folder: str) -> str | None:
+    ledger = _ledger_in(folder)
+    return None if ledger is None else ledger.budget()
+
+
+def _ledger_in(folder: str) -> Ledger | None:
+    """Return the ledger of the device in a folder, None if no device is there."""
+    from ldp_client.device.arguments import folder_of
     from ldp_client.device.layout import holds_device
     from ldp_client.device.ledger import Ledger
 
-    return Ledger(folder).budget() if holds_device(folder) else None
-
-
-def _refuse_folder_of_others(folder: str) -> None:
-    """Raise InputError, before creating anything in it, for a folder that does not belong to a device."""
-    from ldp_client.device.layout import holds_device, holds_others
-
-    try:
-        is_wrong = os.path.isdir(folder) and not holds_device(folder) and holds_others(folder)
-    except OSError as error:
-        raise InputError(
-            f"cannot read the folder {folder}: {error.strerror}", code="device.unread_folder"
-        ) from None
-    if is_wrong:
-        raise InputError(
-            f"{folder} holds other files and no device: give --folder a new or empty folder",
-            code="answer.other_folder",
-        )
+    path = folder_of(folder)
+    return Ledger(path) if holds_device(path) else None
 
 
 def _values(
-    study: Study, settings: Sequence[str], public: Sequence[str], refused: Sequence[str]
+    study: Study, settings: Sequence[str], public: Sequence[str], refused: Sequence[str], table: str | None
 ) -> dict[str, Any]:
-    """Return a person's answers in the options. Raises InputError."""
-    from ldpkit.answer_files import answers_from_text
+    """Return a person's answers in the options, or a data holder's table. Raises InputError."""
+    from ldpkit.answer_files import answers_from_text, table_answers
 
-    # 1. A blank is no refusal.
+    # 1. A data holder has a table, a person has not.
+    if (study.respondent == "holder") != (table is not None):
+        needed = "people: give --set" if table else "data holders: give --table"
+        raise InputError(f"study {study.id} asks {needed}", code="answer.respondent")
+    if table is not None:
+        return {**table_answers(study, table)}
+    # 2. A blank is no refusal.
     texts = split_settings(study, settings, public)
     answers = answers_from_text(study, texts)
     for name, value in answers.items():
         if value is None:
             raise AnswerError.say("core.blank", name)
-    # 2. Refusals.
+    # 3. Refusals.
     offered = [question.id for question in study.questions if question.refusal and question.id not in texts]
     for name in refused:
         if name not in offered:
@@ -299,12 +238,10 @@ def split_settings(study: Study, settings: Sequence[str], public: Sequence[str] 
     from ldpkit.answer_files import all_columns
 
     known, fields = all_columns(study), [field.id for field in study.public]
-    if len(set(known)) < len(known):
-        # Authors' tools refuse such a study, devices need not: an app names a record's fields in an object.
-        raise StudyError("questions", "two answers have one name", code="study.id_like_record_field")
     names = {"--set": [name for name in known if name not in fields], "--public": fields}
     texts: dict[str, str] = {}
-    for option, setting in [*(("--set", one) for one in settings), *(("--public", one) for one in public)]:
+    stated = [*[("--set", setting) for setting in settings], *[("--public", setting) for setting in public]]
+    for option, setting in stated:
         name, equals, value = setting.partition("=")
         if not equals or name not in names[option]:
             # Do not repeat even the name: it may be a mistyped answer.
@@ -424,15 +361,14 @@ def budget(folder: str) -> None:
     from fractions import Fraction
 
     from ldp_client.device.disclosures import disclosures_of
-    from ldp_client.device.layout import holds_device
-    from ldp_client.device.ledger import Ledger
 
-    if not os.path.isdir(folder) or not holds_device(folder):
+    ledger = _ledger_in(folder)
+    if ledger is None:
         raise InputError(
             f"{folder} holds no device: nothing was answered from there (is --folder right?)",
             code="budget.no_device",
         )
-    ledger, lines, entries, total = Ledger(folder), [], [], Fraction(0)
+    lines, entries, total = [], [], Fraction(0)
     none = "no report is left: withdrawn, and deleted if it had been sent"
     for each in disclosures_of(ledger):
         collector, epsilon = visible(each.collector) or "no collector yet", float(each.epsilon)

@@ -41,7 +41,7 @@ def test_the_page_asks_on_the_studys_days_only(empty, document, day, words):
     empty.publish(build_study(**DAYS, **document))
     empty.day = day
     text = page(empty).text
-    asks = '<form id="answers"' in text or "ldpkit holders" in text
+    asks = '<form id="answers"' in text or "--table table.csv" in text
     assert asks == (not words)
     assert words in text
 
@@ -168,7 +168,7 @@ def test_reports_of_holders_are_stored_once_and_exported(plants):
 def test_the_page_of_the_study_says_how_a_holder_answers(plants):
     page = plants.client.get("/s/plants").text
     assert "This study is for data holders" in page
-    assert "ldpkit holders http://localhost/v1/studies/plants table.csv" in page
+    assert "ldpkit answer http://localhost/v1/studies/plants --table table.csv" in page
     assert "<code>power.pe</code>" in page
     assert "Whatever one record of the table holds" in page
     assert "<form" not in page
@@ -197,7 +197,7 @@ def test_page_is_rendered_once_for_all_hosts(plants):
     for number in range(50):
         host = f"host-{number}.example.org"
         answer = plants.client.get("/s/plants", headers={"Host": host})
-        assert f"ldpkit holders https://{host}/v1/studies/plants" in answer.text
+        assert f"ldpkit answer https://{host}/v1/studies/plants" in answer.text
         assert participant.ADDRESS not in answer.text
         tags.add(answer.headers["ETag"])
     assert len(tags) == 50

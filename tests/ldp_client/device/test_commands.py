@@ -11,16 +11,16 @@ import pytest
 from ldp_client import Device
 from ldp_client.device import device as device_module
 from ldp_client.device import sending
+from ldp_client.device.arguments import folder_of
 from ldp_client.device.ledger import locked
 from ldp_client.documents.errors import (
     EXIT_NETWORK,
     EXIT_REFUSED,
-    EXIT_USAGE,
     AlreadyAnsweredError,
     RefusedError,
 )
 from ldpkit.cli import main
-from ldpkit.cli.answering import Folder, default_folder
+from ldpkit.cli.answering import default_folder
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
@@ -232,17 +232,6 @@ def state(folder):
     return stat.S_IMODE(folder.stat().st_mode), sorted(os.listdir(folder))
 
 
-def test_answer_command_refuses_a_folder_with_other_files(server, answer, documents):
-    before = state(documents)
-    assert answer(folder=documents) == EXIT_REFUSED
-    assert server.requests == []
-    assert state(documents) == before
-    # One that was a device's before it held anything else goes on.
-    assert answer(folder=documents / "device") == 0
-    (documents / "device" / "letter.txt").write_text("Dear")
-    assert withdraw(server, documents / "device") == 0
-
-
 @pytest.mark.parametrize("name", ["Documents", "none", "link"])
 def test_withdraw_command_creates_nothing(server, documents, name):
     (documents.parent / "link").symlink_to(documents)
@@ -266,7 +255,7 @@ def test_default_folder_does_not_depend_on_the_working_folder(tmp_path, monkeypa
     monkeypatch.setenv("HOME", str(tmp_path))
     for base, expected in (("", ".local/share"), ("data", ".local/share"), (str(tmp_path / "xdg"), "xdg")):
         monkeypatch.setenv("XDG_DATA_HOME", base)
-        assert Folder().convert(default_folder(), None, None) == str(Path(tmp_path, expected, "ldpkit"))
+        assert folder_of(default_folder()) == str(Path(tmp_path, expected, "ldpkit"))
 
 
 @pytest.mark.parametrize("home", ["home", None])
@@ -280,5 +269,5 @@ def test_commands_reject_a_relative_or_missing_home(server, tmp_path, monkeypatc
         monkeypatch.setenv("HOME", home)
     url = f"{server.url}/v1/studies/survey"
     for command in (["answer", url, "--set", "ever=yes", "--yes"], ["withdraw", url], ["budget"]):
-        assert main(command) == EXIT_USAGE
+        assert main(command) == EXIT_REFUSED
     assert os.listdir(tmp_path) == []

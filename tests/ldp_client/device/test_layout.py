@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from ldp_client.device.layout import LEDGER_NAME, LOCK_NAME, holds_device, holds_others
+from ldp_client.device.layout import LEDGER_NAME, LOCK_NAME, holds_device
 from tests.ldp_client.devices import STUDY, YES, consenting
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes of files")
@@ -38,7 +38,7 @@ def test_ledger_is_private_and_a_folder_keeps_its_mode(tmp_path, before):
         assert mode(folder / name) == 0o600
         (folder / name).chmod(0o644)
     assert mode(folder) == (before or 0o700)
-    assert (holds_device(folder), holds_others(folder)) == (True, bool(others))
+    assert holds_device(folder)
     # A copy is private from its first use on.
     consenting(folder, "4")
     assert [mode(folder / name) for name in (LEDGER_NAME, LOCK_NAME)] == [0o600, 0o600]

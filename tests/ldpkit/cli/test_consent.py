@@ -22,7 +22,7 @@ TABLE = "t,v,pe\n10,40,480\n"
 def asked(tmp_path, monkeypatch, capsys):
     """Return a function that answers a study and says what was shown before the question of consent."""
 
-    def ask(study, *options, said="n", command="answer", ticket=""):
+    def ask(study, *options, said="n", ticket=""):
         shown = []
 
         def typed():
@@ -34,7 +34,7 @@ def asked(tmp_path, monkeypatch, capsys):
         with Server(study.canonical()) as server:
             url = f"{server.url}/v1/studies/survey{ticket}"
             folder = str(tmp_path / "device")
-            code = main([command, "--max-epsilon", "100", url, "--folder", folder, *options])
+            code = main(["answer", "--max-epsilon", "100", url, "--folder", folder, *options])
             return code, shown, server.asked("PUT")
 
     return ask
@@ -131,23 +131,23 @@ def test_holder_answers_by_a_table_once_and_one_report_is_sent(written, tmp_path
     path = written(TABLE)
     with Server(HOLDER.canonical()) as server:
         url = f"{server.url}/v1/studies/survey"
-        command = ["holders", "--max-epsilon", "8", url, "--folder", str(tmp_path / "device"), "--yes"]
-        assert main([*command, path]) == 0
+        command = ["answer", "--max-epsilon", "8", url, "--folder", str(tmp_path / "device"), "--yes"]
+        assert main([*command, "--table", path]) == 0
         assert "1 report sent" in capsys.readouterr().out
         (body,) = [body for verb, _, body, _ in server.requests if verb == "PUT"]
         assert list(json.loads(body)["payloads"]) == ["power"]
-        assert main([*command, path]) == 3
+        assert main([*command, "--table", path]) == 3
         assert "has answered it before" in capsys.readouterr().err
         assert len(server.asked("PUT")) == 1
 
 
 def test_clipped_rows_are_told_before_consent_and_a_refusal_stores_nothing(asked, written, tmp_path, capsys):
     far = written(TABLE + "1000,4000,48000\n" * 500)
-    code, (shown,), sent = asked(HOLDER, far, command="holders")
+    code, (shown,), sent = asked(HOLDER, "--table", far)
     assert (code, sent) == (3, [])
     assert "clipped to the study's bounds or norm: power 500 of 501" in shown.err
     assert "nothing was done" in capsys.readouterr().err
-    code, (shown,), sent = asked(HOLDER, written(TABLE), command="holders")
+    code, (shown,), sent = asked(HOLDER, "--table", written(TABLE))
     assert (code, sent) == (3, [])
     assert "clipped to" not in shown.err
     assert_nothing_is_stored(tmp_path / "device")
@@ -156,18 +156,18 @@ def test_clipped_rows_are_told_before_consent_and_a_refusal_stores_nothing(asked
 def test_missing_cell_is_told_in_place_of_the_question_of_consent(asked, written, tmp_path, capsys):
     for options in ([], ["--yes"]):
         table = written(TABLE + "10,,480\n")
-        assert asked(HOLDER, *options, table, said="y", command="holders") == (3, [], [])
+        assert asked(HOLDER, *options, "--table", table, said="y") == (3, [], [])
         assert "power.v: row 2: is missing" in capsys.readouterr().err
     assert_nothing_is_stored(tmp_path / "device")
 
 
 @pytest.mark.parametrize(
-    ("study", "command", "option", "says"),
+    ("study", "options", "says"),
     [
-        (HOLDER, "answer", "--yes", "is for data holders: use `ldpkit holders`"),
-        (Study(studies.document(studies.YES_NO)), "holders", "x.csv", "asks people, not data holders"),
+        (HOLDER, [], "asks data holders: give --table"),
+        (Study(studies.document(studies.YES_NO)), ["--table", "x.csv"], "asks people: give --set"),
     ],
 )
-def test_command_for_the_other_kind_of_study_is_refused(asked, study, command, option, says, capsys):
-    assert asked(study, "--yes", option, command=command) == (3, [], [])
+def test_answer_of_another_kind_is_refused(asked, study, options, says, capsys):
+    assert asked(study, "--yes", *options) == (3, [], [])
     assert says in capsys.readouterr().err
