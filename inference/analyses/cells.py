@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from inference.analyses.table import Codes, Private, Table, Values
+from inference.analyses.table import Codes, Table, Values
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
 
@@ -89,17 +89,6 @@ def refuse_blanks(column: pd.Series, name: str) -> None:
             "them in, give them a separate level, or remove those rows from the file",
             code="table.blank_cells",
         )
-
-
-def joint_vectors(columns: Sequence[Private], codes: Sequence[Codes]) -> Values:
-    """Return P(reports | answers) of patterns (patterns, combinations of answers), last column fastest.
-
-    columns: without unknown weights.
-    """
-    found = np.ones((len(codes[0]) if codes else 1, 1))
-    for column, code in zip(columns, codes, strict=True):
-        found = (found[:, :, None] * column.choices.vectors[0, code][:, None, :]).reshape(len(code), -1)
-    return found
 
 
 def cuts_of(values: Values, counts: Codes) -> Values:

@@ -92,12 +92,15 @@ def checked(
     return Predictive(before, simulated(drawn), (groups @ came / whole).ravel(), tuple(against), names)
 
 
-def impossible(private: Private, cells: Cells, law: Values) -> Iterator[Finding]:
-    """Yield a finding if a private column's reports differ from a fitted law (cells, answers) in any cell."""
-    reports, channel = _behind(private.choices, cells.reports[private.name]), private.choices
+def impossible(private: Private, cells: Cells, law: Values, sites: Mapping[str, Values]) -> Iterator[Finding]:
+    """Yield a finding if a private column's reports differ from a fitted law (cells, answers) in any cell.
+
+    sites: the means of the unknown weights of its channel.
+    """
+    reports = _behind(private.choices, cells.reports[private.name])
     some = np.arange(len(cells.frame))
     people, came = reports.in_cells(cells, some)
-    chances = (law @ channel.chances[0])[..., : came.shape[1]].reshape(came.shape)
+    chances = (law @ reports.chances(sites)).reshape(came.shape)
     columns = {name: np.tile(own, reports.parts) for name, own in _levels(cells.frame, people).items()}
     yield from _misfits(f"reports of {private.name}", NOT_THE_NOISE, people, came, chances, columns)
 

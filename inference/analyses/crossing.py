@@ -13,12 +13,15 @@ import numpy as np
 import numpyro
 from jax import Array
 
-from inference.analyses.cells import Cells, cells_of, joint_vectors
+from inference.analyses.cells import Cells, cells_of
 from inference.analyses.checking import impossible
 from inference.analyses.formula import known_column
 from inference.analyses.joint_law import STATED, JointEffects, JointLaw, log_odds, one_sided, pair_of
+from inference.analyses.likelihood import joint
+from inference.analyses.open_shares import OpenShares
 from inference.analyses.parameter_names import Parameter, named, united
 from inference.analyses.result import AnalysisPosterior, Draws
+from inference.analyses.stated_priors import Given
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
 from inference.compiling import use_compile_cache
@@ -43,6 +46,7 @@ def cross_table(
     names: Sequence[str],
     by: str | None = None,
     *,
+    priors: Mapping[str, Any] | None = None,
     seed: int = 0,
     method: str = "nuts",
     draws: int = KEPT,
@@ -51,8 +55,8 @@ def cross_table(
 ) -> AnalysisPosterior:
     """Estimate the shares of all combinations of private answers, overall or by a public column.
 
-    A priori each question's shares are uniform, and log odds ratios are normal around 0. Raises InputError
-    for columns that cannot be crossed.
+    A priori each question's shares are uniform, and log odds ratios are normal around 0. priors: of shares
+    that the channels leave open, by name. Raises InputError for columns that cannot be crossed.
     """
     # 1. Count the reports by cell.
     check_sampling(seed, draws, chains, method)
@@ -75,8 +79,10 @@ def cross_table(
         {f"{by}_dim": level, **{f"{name}_dim": answer for name, answer in zip(names, case, strict=True)}}
         for level, case in product(levels, answers)
     ]
+    opened = OpenShares(columns, Given(priors))
+    places = [*(Parameter("p", each) for each in labels), *opened.entries]
     return fit_model(
-        joint_model(table, columns, cells, codes, levels, among),
+        joint_model(table, columns, cells, codes, levels, among, opened),
         asked,
         table.n,
         kind=AnalysisPosterior,
@@ -90,10 +96,10 @@ def cross_table(
         question="-".join(names),
         model="joint table",
         study_digest=table.digest,
-        prior=STATED,
+        prior={**STATED, **opened.priors},
         formula=asked,
         form=cells.form,
-        axes=united(*({one.name: one.axis} for one in (Parameter("p", each) for each in labels))),
+        axes=united(*({one.name: one.axis} for one in places if one.axis.coordinates)),
         stated=table.noise,
     )
 
@@ -117,35 +123,41 @@ def joint_model(
     codes: Codes,
     levels: Sequence[str],
     among: Sequence[str],
+    opened: OpenShares,
 ) -> Model:
     """Return the model of shares (levels, combinations of answers), with a separate law for each level.
 
     The law's site is `effects`. codes: (cells,) each cell's level. among: each level's suffix of names.
     """
-    vectors = joint_vectors(columns, [cells.reports[one.name] for one in columns])
+    leaves = {one.name: one.choices.vectors[:, cells.reports[one.name]] for one in columns}
     law, answers = JointLaw(tuple(len(one.answers) for one in columns)), [one.answers for one in columns]
     missing = [f"{one.missing:,} rows have no report of {one.name}" for one in columns if one.missing]
 
-    def program(vectors: Array, level: Array, counts: Array) -> None:
+    def program(level: Array, counts: Array, **leaves: Array) -> None:
         effects = numpyro.sample("effects", JointEffects(law, len(levels)))
+        weights = opened.draw()
+        vectors = joint([one.choices.mixed(leaves[one.name], weights) for one in columns])
         chance = jnp.sum(vectors * jax.nn.softmax(effects @ law.basis.T, axis=-1)[level], axis=1)
         numpyro.factor("reports", jnp.sum(counts * jnp.log(chance)))
 
     def parameters(sites: Sites) -> dict[str, Draws]:
         shares = law.shares(sites)
         shares = shares.reshape(*shares.shape[:-2], -1)
-        cases = product(levels, *answers)
-        return {named("p", *case): shares[..., place] for place, case in enumerate(cases)}
+        found = {named("p", *case): shares[..., at] for at, case in enumerate(product(levels, *answers))}
+        for one in opened.weights:
+            found |= dict(zip(one.names, one.at(sites), strict=False))
+        return found
 
     def compared(sites: Sites) -> dict[str, Values]:
         # All quoted measures of dependence follow from the log odds ratios.
         return log_odds(columns, among, law.shares(sites))
 
     def impossible_of(fit: Fit) -> Iterator[Finding]:
-        joint = law.shares(fit.sites).mean(axis=(0, 1))[codes].reshape(len(codes), *law.sizes)
+        whole = law.shares(fit.sites).mean(axis=(0, 1))[codes].reshape(len(codes), *law.sizes)
+        weights = {site: fit.sites[site].mean() for site in opened.laws}
         for place, one in enumerate(columns):
             others = tuple(1 + other for other in range(len(columns)) if other != place)
-            yield from impossible(one, cells, joint.sum(axis=others))
+            yield from impossible(one, cells, whole.sum(axis=others), weights)
 
     def derived(sites: Sites) -> dict[str, Any]:
         quantities = _dependence(columns, among, law.shares(sites))
@@ -153,8 +165,8 @@ def joint_model(
 
     return Model(
         program,
-        {"vectors": vectors, "level": codes[cells.cell], "counts": cells.counts.astype(np.float64)},
-        {"effects": np.zeros((len(levels), law.basis.shape[1]))},
+        {"level": codes[cells.cell], "counts": cells.counts.astype(np.float64), **leaves},
+        {"effects": np.zeros((len(levels), law.basis.shape[1])), **opened.initial()},
         parameters,
         (*table.notes, cells.form, NO_LAW, *missing),
         (partial(_one_sided, compared), impossible_of),
@@ -180,11 +192,6 @@ def _columns(table: Table, names: Sequence[str], by: str | None) -> list[Private
             raise InputError(
                 f"{name} is a number: cross choices, or use the number as a formula's outcome",
                 code="table.cross_number_column",
-            )
-        if table.private[name].choices.weights:
-            raise InputError(
-                f"{name}: its design leaves a share open, which a crossed table cannot estimate",
-                code="table.cross_share_open",
             )
     if by is not None and known_column(by, table.names) in table.private:
         raise InputError(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +15,17 @@ TINY = 1e-300
 # The limit of cells × answers of the outcome for one matrix product of every pattern with every cell. That
 # is ten times as fast as gathering each pattern's laws, whose gradient must scatter them back.
 FEW_LAWS = 32
+
+
+def joint(vectors: Sequence[Any]) -> Any:
+    """Return P(reports | answers) of patterns (patterns, combinations of answers), the last column fastest.
+
+    vectors: (patterns, answers) of each column, as arrays of NumPy or JAX.
+    """
+    found = vectors[0]
+    for own in vectors[1:]:
+        found = (found[:, :, None] * own[:, None, :]).reshape(len(own), -1)
+    return found
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 from inference.analyses.cells import Cells
 from inference.analyses.families import Outcome, OwnParameters
 from inference.analyses.formula import Formula
-from inference.analyses.likelihood import Reported
+from inference.analyses.likelihood import Reported, joint
 from inference.analyses.linear import Linear
 from inference.analyses.open_shares import OpenShares
 from inference.analyses.parameter_names import Parameter, Parameters, united
@@ -172,10 +172,9 @@ class Assembled:
             for place, one in enumerate(self.privates)
             if one.number is None
         }
-        predictors = jnp.ones((len(self.cells.cell), 1))
-        for place in range(len(self.privates) - len(self.predictors), len(self.privates)):
-            own = vectors[place]
-            predictors = (predictors[:, :, None] * own[:, None, :]).reshape(len(own), -1)
+        first = len(self.privates) - len(self.predictors)
+        own = [vectors[place] for place in range(first, len(self.privates))]
+        predictors = joint([jnp.ones((len(self.cells.cell), 1)), *own])
         same = len(self.cells.cell) == len(self.cells.frame)
         reported = Reported(data["cell"], predictors, same)
         if not self.outcome.answers:

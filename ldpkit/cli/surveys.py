@@ -98,7 +98,9 @@ def survey(
         compare = compared_with(check, made)
         # 3. Fit, and write the folder.
         if formula is None:
-            posterior = cross_table(source.table, crossed, by, progress=tell, **sampling)
+            posterior = cross_table(
+                source.table, crossed, by, priors=source.priors, progress=tell, **sampling
+            )
         else:
             priors = stated_priors(given["prior"], source.priors)
             options = {"family": given["family"], "priors": priors, "population": population}

@@ -206,7 +206,7 @@ def test_reports_that_no_answers_can_give_are_a_misfit(kinds):
     for reports, bad in ((followed, False), (np.where(place == 1, 0, followed), True)):
         column = known_channel("q", answers, reports, matrix)
         cells = cells_of(table_of(pd.DataFrame({"place": place}), [column]), ["place"], ["q"])
-        found = list(impossible(column, cells, np.tile(np.eye(kinds)[0], (2, 1))))
+        found = list(impossible(column, cells, np.tile(np.eye(kinds)[0], (2, 1)), {}))
         assert [one.text for one in found] == bad * [
             "reports of q do not go with place as the fit expects: people did not follow the noise"
         ]
@@ -218,7 +218,7 @@ def test_sound_reports_are_rarely_called_impossible():
     for answer in (0, 1, 2) * 20:
         column = known_channel("q", ("0", "1", "2"), random.choice(3, 60, p=matrix[answer]), matrix)
         cells = cells_of(table_of(pd.DataFrame(index=range(60)), [column]), [], ["q"])
-        assert not list(impossible(column, cells, np.eye(3)[[answer]]))
+        assert not list(impossible(column, cells, np.eye(3)[[answer]], {}))
 
 
 @pytest.mark.parametrize("most", [3, 8])

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
+from numpyro import handlers
 from scipy.stats.contingency import association
 
-from inference.analyses.crossing import cramers_v, cross_table
+from inference.analyses.cells import cells_of
+from inference.analyses.crossing import cramers_v, cross_table, joint_model
+from inference.analyses.joint_law import JointLaw
+from inference.analyses.open_shares import OpenShares
+from inference.analyses.stated_priors import Given
 from inference.analyses.table import Table, table_of
 from inference.results.verdict import CARE
 from ldp_client.documents.errors import InputError
@@ -18,6 +24,7 @@ from tests.kit.errors import raises
 pytestmark = pytest.mark.programs
 TRUTH_TOLD = np.e / (1 + np.e)
 CHANNEL = np.asarray([[TRUTH_TOLD, 1 - TRUTH_TOLD], [1 - TRUTH_TOLD, TRUTH_TOLD]])
+YES_NO_OF = np.asarray(YES_NO)
 KINDS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
@@ -83,6 +90,31 @@ def test_rare_independent_answers_are_not_called_dependent():
     assert "log odds ratio a and b" in found.verdict.reasons[0]
 
 
+@pytest.mark.attack(17)
+def test_likelihood_of_open_share_equals_enumeration():
+    """P(both reports) is a sum over both answers, and over whether the second was at random."""
+    said = np.asarray(KINDS)
+    columns = [
+        known_channel("ever", ["no", "yes"], said[:, 0], YES_NO),
+        open_share("open", said[:, 1], "open_t"),
+    ]
+    table = table_of(pd.DataFrame(index=range(4)), columns)
+    cells, opened = cells_of(table, [], ["ever", "open"]), OpenShares(columns, Given(None))
+    model = joint_model(table, columns, cells, np.zeros(1, np.int64), [""], [""], opened)
+    effects, random = np.asarray([[0.3, -0.2, 0.5]]), 0.4
+    with jax.enable_x64(True), handlers.substitute(data={"effects": effects, "open_t": random}):
+        found = handlers.trace(model.program).get_trace(**model.data)["reports"]["fn"].log_factor
+    shares = JointLaw((2, 2)).shares({"effects": effects})[0].reshape(2, 2)
+    (one,) = columns[1].choices.weights.values()
+    leaves = dict(zip(columns[1].choices.paths, columns[1].choices.chances[:, 0], strict=True))
+    second = random * leaves[((one.name, 0),)] + (1 - random) * leaves[((one.name, 1),)]
+    wanted = [np.log(YES_NO_OF[:, a] @ shares @ second[:, b]) for a, b in KINDS]
+    assert float(found) == pytest.approx(sum(wanted), abs=1e-9)
+    assert set(model.parameters({"effects": effects[None, None], "open_t": np.full((1, 1), random)})) == {
+        "p[no, no]", "p[no, yes]", "p[yes, no]", "p[yes, yes]", "open_t",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("names", "by", "code"),
     [
@@ -90,13 +122,11 @@ def test_rare_independent_answers_are_not_called_dependent():
         (["ever", "ever"], None, "table.cross_needs_two_columns"),
         (["ever", "place"], None, "table.cross_public_column"),
         (["ever", "hours"], None, "table.cross_number_column"),
-        (["ever", "open"], None, "table.cross_share_open"),
         (["ever", "job"], "job", "table.cross_by_private"),
     ],
 )
 def test_columns_that_cannot_be_crossed_are_rejected(names, by, code):
     columns = [known_channel(name, ["no", "yes"], [0, 1], YES_NO) for name in ("ever", "job")]
-    columns += [open_share("open", columns[0].codes, "open_t")]
     columns += [reported(SHARP, np.asarray([1.0, 2.0]))]
     with raises(InputError, code):
         cross_table(table_of(pd.DataFrame({"place": ["a", "b"]}), columns), names, by)
