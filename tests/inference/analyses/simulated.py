@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pandas as pd
+from numpyro import handlers
 
 from inference.analyses.linear import Linear
 from inference.analyses.private_numbers import private_number_of
@@ -145,3 +147,16 @@ def workers(n: int, seed: int = 0, law: str = "normal") -> Table:
     died = (random.random(n) < 0.3).astype(int)
     hours = np.clip(drawn[law], LOW, HIGH)
     return table_of(pd.DataFrame({"age": age, "died": died}), [reported(SHARP, hours, seed + 1)])
+
+
+def log_likelihood(found: Assembled, sites: Mapping[str, Any]) -> float:
+    """Of all reports, at these sites."""
+    with jax.enable_x64(True):
+        data = {name: np.asarray(one) for name, one in found.data().items()}
+
+        @jax.jit
+        def density(sites: Mapping[str, Any]) -> Any:
+            trace = handlers.trace(handlers.substitute(found.program, data=sites)).get_trace(**data)
+            return trace["reports"]["fn"].log_factor
+
+        return float(density(sites))

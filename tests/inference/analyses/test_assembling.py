@@ -149,13 +149,6 @@ def test_planned_model_matches_fitted_model(kind: str, formula: str):
         assert planned == ["ordered", "region[south]", "k", "threshold[never]", "threshold[seldom]"]
 
 
-def test_record_is_rejected_by_plan_as_by_fit():
-    record = {**studies.LINEAR, "mechanism": {"name": "sampled_products", "epsilon": "2"}}
-    study = Study(studies.document({key: record[key] for key in record if key != "norm"}, public=PUBLIC))
-    with raises(InputError, "formula.question_not_analysable", "rating"):
-        possible_of_study(study, "rating ~ region", None)
-
-
 def test_column_that_is_private_and_public_is_rejected():
     with raises(InputError, "table.private_and_public", "ever"):
         Table(

@@ -14,7 +14,7 @@ from inference.analyses.assembling import assemble
 from inference.analyses.peaks import Peak, peak_of
 from inference.analyses.survey import load_survey
 from inference.analyses.table import Table, table_of
-from tests.inference.analyses.simulated import MATRIX, YES_NO, design, write
+from tests.inference.analyses.simulated import MATRIX, YES_NO, design
 from tests.kit.channels import known_channel
 
 pytestmark = [pytest.mark.slow, pytest.mark.programs]
@@ -61,22 +61,6 @@ def test_mode_and_its_curvature_match_plain_likelihood():
     ]
     information = -np.asarray(curvature) / (4 * 1e-3**2)
     assert list(found.sds.values()) == pytest.approx(np.sqrt(np.diag(np.linalg.inv(information))), rel=1e-4)
-
-
-def test_two_groups_of_rows_identify_unknown_share(tmp_path):
-    """The lie detector's t and the share of yes, from two groups with different p."""
-    random, n = np.random.default_rng(6), 6000
-    arm, has = np.arange(n) % 2, random.random(n) < 0.4
-    says = random.random(n) < np.where(has, 0.7, np.where(arm, 0.9, 0.2))
-    parts = [
-        {"rows": {"arm": one}, "design": "stochastic_lie_detector", "p": p}
-        for one, p in (("0", "0.8"), ("1", "0.1"))
-    ]
-    (tmp_path / "d.json").write_text(design(q={"matrices": parts, "reports": ["0", "1"]}))
-    path = write(tmp_path / "s.csv", ["q", "arm"], np.column_stack([says.astype(int), arm]).tolist())
-    found = peak(load_survey(path, str(tmp_path / "d.json"), "q ~ 1")[0], "q ~ 1")
-    for name, truth in (("q_t", 0.7), ("Intercept", np.log(0.4 / 0.6))):
-        assert abs(found.values[name] - truth) < 5 * found.sds[name] < 1
 
 
 FOLDER = Path(os.environ.get("LDPKIT_DATA", Path(__file__).parents[4] / "shared" / "golden"))

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.polynomial.legendre import leggauss
-from numpyro import handlers
 from scipy import integrate, stats
 
 from inference.analyses.assembling import assemble
@@ -24,6 +23,7 @@ from tests.inference.analyses.simulated import (
     LOW,
     SHARP,
     YES_NO,
+    log_likelihood,
     reported,
     workers,
 )
@@ -56,18 +56,6 @@ def brute(family, channel, z, eta, sigma):
         )
         total += inside[0]
     return float(total)
-
-
-def log_likelihood(found, sites):
-    with jax.enable_x64(True):
-        data = {name: np.asarray(value) for name, value in found.data().items()}
-
-        @jax.jit
-        def density(sites):
-            trace = handlers.trace(handlers.substitute(found.program, data=sites)).get_trace(**data)
-            return trace["reports"]["fn"].log_factor
-
-        return float(density(sites))
 
 
 @pytest.mark.slow

@@ -27,10 +27,6 @@ FRAME = pd.DataFrame(
 )
 
 
-def taken(values: Any) -> pd.Series:
-    return as_taken(pd.DataFrame({"x": values}), ["x"])["x"]
-
-
 @pytest.mark.attack(17)
 @pytest.mark.parametrize("kind", ["uint8", "float16", "uint8[pyarrow]"])
 def test_small_integers_do_not_wrap_around(kind: str) -> None:
@@ -81,13 +77,8 @@ def test_refused_column_is_named_in_census_and_plan() -> None:
         people_of_table(frame, ["age"])
 
 
-def test_exact_decimals_are_numbers() -> None:
-    assert taken([Decimal(20), None]).dtype == np.float64
-
-
-def noted(values: Any) -> list[str]:
-    return list(notes_of(pd.DataFrame({"x": values}), ["x"]))
-
-
-def test_numbers_as_text_are_noted() -> None:
-    assert "holds numbers as text" in noted(["20", "30"])[0]
+def test_exact_decimals_are_numbers_and_numbers_as_text_are_noted() -> None:
+    frame = pd.DataFrame({"x": [Decimal(20), None], "y": ["20", "30"]})
+    assert as_taken(frame, ["x"])["x"].dtype == np.float64
+    (note,) = notes_of(frame, ["y"])
+    assert note.startswith("y holds numbers as text")

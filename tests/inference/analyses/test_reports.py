@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 
-import jax
 import numpy as np
 import pytest
-from numpyro import handlers
 
 from inference import analyse, summarize
 from inference.analyses.assembling import assemble
-from inference.analyses.program import Assembled
 from inference.analyses.reports import columns_in, private_of, table_of_reports
-from inference.analyses.table import Table
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Report, Study
 from summaries import Summary
 from summaries.decoding import decoder_of
 from tests import studies
-from tests.inference.analyses.simulated import answered
+from tests.inference.analyses.simulated import answered, log_likelihood
 from tests.kit.errors import raises
-from tests.summaries.engines_data import FEW, made
 
 PUBLIC = [
     {"id": "region", "choices": ["south", "north", "east"]},
@@ -91,18 +85,6 @@ def test_hadamard_decoding_is_unbiased(epsilon, choices, refusal):
     private = private_of(question, payloads)
     channel = private.choices
     np.testing.assert_allclose(channel.chances[0, 0], chances @ channel.shows[private.codes], atol=1e-12)
-
-
-def log_likelihood(found: Assembled, sites: dict[str, np.ndarray]) -> float:
-    data = {name: np.asarray(value) for name, value in found.data().items()}
-
-    @jax.jit
-    def density(sites):
-        trace = handlers.trace(handlers.substitute(found.program, data=sites)).get_trace(**data)
-        return trace["reports"]["fn"].log_factor
-
-    with jax.enable_x64(True):
-        return float(density(sites))
 
 
 @pytest.mark.slow
@@ -174,17 +156,3 @@ def test_input_that_cannot_be_analysed_is_rejected():
             analyse(asked, given, formula)
     with raises(SummaryError, "summary.other_study"):
         analyse(other, summarize(study, reports), "ever ~ age")
-
-
-CELLS = made(FEW, 100)
-
-
-def shape_of(table: Table) -> list[tuple[object, ...]]:
-    """What the rows of a table say, in any order."""
-    private = [one.choices.vectors[0, one.codes].tolist() for one in table.private.values()]
-    rows = (
-        table.counts.tolist(),
-        map(str, table.public.to_dict("records")),
-        *map(partial(map, str), private),
-    )
-    return sorted(zip(*rows, strict=True))
