@@ -24,7 +24,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.false_reports.sets import mean_bounds, shares_of_reports
-from inference.models.number import cell_edges, cell_middles, channel_of
+from inference.likelihoods.numbers.noise import noise_channel
+from inference.models.number import ANSWERS, cell_edges, cell_middles
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question, Study
@@ -134,7 +135,7 @@ def number_case(mechanism: dict[str, str], answers: Values, n: int) -> Case:
     (question,) = Study({**HEAD, "questions": [asked]}).questions
     made = mechanism_for(question)
     edges, scale = cell_edges(made)
-    channel = channel_of(made, edges, scale)
+    channel = noise_channel(made.name, ANSWERS, edges, scale)
     places = np.linspace(0, 1, len(channel))
     shares = np.zeros(len(places))
     at = np.clip(answers, 0, 1) * (len(places) - 1)

@@ -26,7 +26,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.compiling import use_compile_cache
-from inference.likelihoods.numbers.shares import noise_channel
+from inference.likelihoods.numbers.shares import cells_channel
 from inference.models import model_for
 from inference.models.nonparametric import grouped_channel
 from inference.models.number import cell_edges
@@ -98,7 +98,7 @@ def report_cells(question: Question, answers: Values) -> Values:
     inside = answers[(answers > 0) & (answers < 1)]
     counts = np.histogram(inside, FINE, (0, 1))[0]
     places = np.concatenate([[np.sum(answers <= 0)], counts, [np.sum(answers >= 1)]]) / len(answers)
-    return np.asarray(places @ noise_channel("laplace", scale, FINE, edges))
+    return np.asarray(places @ cells_channel("laplace", scale, FINE, edges))
 
 
 class Studies(NamedTuple):

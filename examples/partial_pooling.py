@@ -16,7 +16,7 @@ import numpyro.distributions as dist
 from jax import Array
 from numpyro.infer import MCMC, NUTS
 
-from inference.likelihoods import BinnedPerturbed, ClippedNormal, GaussianNoise, LaplaceNoise, Perturbed
+from inference.likelihoods import BinnedPerturbed, GaussianNoise, LaplaceNoise, Perturbed, clipped
 
 # Answers are between 0 and 1. A device of region g adds Laplace noise of scale 1/ε.
 EPSILONS = np.array([0.5, 1.0, 1.0, 2.0, 4.0])
@@ -54,7 +54,7 @@ def model(counts: Array, reports: Array) -> None:
     mean = numpyro.deterministic("mean", centre + spread * offset)
     with numpyro.plate("histograms", len(EPSILONS)):
         noise = LaplaceNoise(1.0 / EPSILONS)
-        law = BinnedPerturbed(ClippedNormal(mean[:-1], sd), noise, EDGES, counts.sum(-1))
+        law = BinnedPerturbed(clipped(dist.Normal(mean[:-1], sd)), noise, EDGES, counts.sum(-1))
         numpyro.sample("counts", law, obs=counts)
     with numpyro.plate("people", len(reports)):
         last = Perturbed(dist.Normal(mean[-1], sd), (0.0, 1.0), GaussianNoise(LAST_NOISE_SD))

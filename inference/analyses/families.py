@@ -16,7 +16,7 @@ from inference.analyses.parameter_names import Parameter
 from inference.analyses.stated_priors import Given, RealPriors
 from inference.analyses.table import Values
 from inference.laws import CHOICES, LAWS, LOGIT_SCALE, NUMBERS, Law
-from inference.likelihoods.numbers.discrete import MOST_POINTS
+from inference.likelihoods.numbers.clipped import MOST_POINTS
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law, state
 from ldp_client.documents.errors import InputError

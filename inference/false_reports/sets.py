@@ -28,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from inference.likelihoods.numbers.noise import noise_channel
 from inference.models.choice_forms import column_gain, supports_of, unbiased_shares
-from inference.models.number import ANSWERS, cell_edges, cell_middles, channel_of
+from inference.models.number import ANSWERS, cell_edges, cell_middles
 from inference.results.identified import MOST_FALSE, Bounds, IdentifiedSets
 from inference.results.intervals import REFUSED
 from inference.units import number_units
@@ -167,7 +168,7 @@ def shares_of_reports(mechanism: ChoiceMechanism, summary: QuestionSummary) -> F
 def mean_bounds(mechanism: Mechanism, summary: QuestionSummary, share: float) -> tuple[float, float]:
     """Return the narrowest 90 % bounds of the mean over bounded functions of a report, bounds at 0 and 1."""
     edges, scale = cell_edges(mechanism)
-    channel, answers = channel_of(mechanism, edges, scale), np.linspace(0, 1, ANSWERS)
+    channel, answers = noise_channel(mechanism.name, ANSWERS, edges, scale), ANSWERS
     middles, counts, n = cell_middles(edges, scale), summary.values, max(summary.values.sum(), 1)
     functions = [middles]
     if mechanism.name != "laplace":

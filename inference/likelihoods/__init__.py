@@ -3,9 +3,7 @@
 from inference.likelihoods.choices.multinomial import HadamardCounts, RandomizedResponseCounts
 from inference.likelihoods.choices.support_counts import SubsetCounts, UnaryEncodingColumnSums
 from inference.likelihoods.choices.supports import PackedSupportSets
-from inference.likelihoods.numbers.base import ClippedExponential, ClippedLaw, ClippedNormal
-from inference.likelihoods.numbers.continuous import ClippedContinuous
-from inference.likelihoods.numbers.discrete import ClippedDiscrete
+from inference.likelihoods.numbers.clipped import ClippedContinuous, ClippedLaw
 from inference.likelihoods.numbers.noise import GaussianNoise, LaplaceNoise
 from inference.likelihoods.numbers.perturbed import BinnedPerturbed, Perturbed, clipped
 from inference.likelihoods.regression.products import ProductSigns, SignPatterns
@@ -15,10 +13,7 @@ from inference.likelihoods.regression.summed import SummedLinearStatistics, Summ
 __all__ = [
     "BinnedPerturbed",
     "ClippedContinuous",
-    "ClippedDiscrete",
-    "ClippedExponential",
     "ClippedLaw",
-    "ClippedNormal",
     "GaussianNoise",
     "HadamardCounts",
     "LaplaceNoise",

@@ -7,11 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import numpyro
+import numpyro.distributions as dist
 from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.likelihoods import ClippedNormal
+from inference.likelihoods import clipped
 from inference.likelihoods.numbers.totals import NoisyMoments, signed_moments
 from inference.models.base import Draws, Model, Truth
 from inference.models.family import Family, Priors, Sets, priors_of, register
@@ -56,7 +57,7 @@ class Marginals(Family):
             means, sds = ([priors[key][name] for name in names] for key in ("mean", "sd"))
             mean = numpyro.sample("mean", vector_law(means, zero, unit))
             sd = numpyro.sample("sd", vector_law(sds, 0 * unit, unit))
-            moments = signed_moments(ClippedNormal(mean, sd, -1.0, 1.0))
+            moments = signed_moments(clipped(dist.Normal(mean, sd), -1.0, 1.0))
             law = NoisyMoments(moments, n, noise_sd, SQUARE_WEIGHT)
             numpyro.sample("reports", law.to_event(1), obs=jnp.asarray(total))
 

@@ -15,7 +15,7 @@ from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_channel
+from inference.likelihoods.numbers.shares import SharesThroughChannel, cells_channel
 from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments
 from inference.models.base import Draws, Model, Sampling, Truth
 from inference.models.family import Family, Priors, Sets, draw, register
@@ -110,7 +110,7 @@ def grouped_channel(mechanism: Mechanism, cells: int) -> tuple[NDArray[np.int_],
     """Return the first cell of each group, and probabilities (cells + 2, groups) of reports in the groups."""
     edges, scale = cell_edges(mechanism)
     starts = _group_starts(edges, scale)
-    return starts, np.add.reduceat(noise_channel(mechanism.name, scale, cells, edges), starts, axis=1)
+    return starts, np.add.reduceat(cells_channel(mechanism.name, scale, cells, edges), starts, axis=1)
 
 
 def _law_of(question: Question) -> NonparametricLaw:

@@ -21,10 +21,10 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference.likelihoods import BinnedPerturbed, ClippedContinuous, GaussianNoise, LaplaceNoise, clipped
-from inference.likelihoods.numbers.discrete import MOST_POINTS
-from inference.likelihoods.numbers.noise import Noise
-from inference.likelihoods.numbers.shares import noise_below
-from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, cell_masses, signed_moments
+from inference.likelihoods.numbers.clipped import MOST_POINTS
+from inference.likelihoods.numbers.closed_forms import ClosedForm
+from inference.likelihoods.numbers.noise import Noise, noise_channel
+from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, signed_moments
 from inference.models.base import (
     IDENTITY,
     Coordinates,
@@ -115,8 +115,8 @@ _VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
 # A law whose sd is a smaller part of the bounds' distance falls between the quadrature's nodes. In at most
 # this share of draws that is harmless.
 NARROWEST, FEW_DRAWS = 1 / 512, 0.05
-# Number of answers for which the channel is computed.
-ANSWERS = 65
+# Answers for which the channel is computed, with the bounds at 0 and 1.
+ANSWERS = np.linspace(0.0, 1.0, 65)
 
 
 def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -139,7 +139,9 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
 
     variance = _VARIANCE[mechanism.name] * noise_scale**2
     start = {**place.start(law, _moments(summary, edges, noise_scale, variance)), **told.start}
-    channel = None if question.refusal else partial(channel_of, mechanism, edges, noise_scale)
+    channel = (
+        None if question.refusal else partial(noise_channel, mechanism.name, ANSWERS, edges, noise_scale)
+    )
     plain = plain_mean(question, mechanism, summary)
     model = Model(
         program,
@@ -147,7 +149,7 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
         start,
         lambda draws: {**law.own(draws, place.units), **refusal_draws(question, draws)},
         refusal_notes(question),
-        (notes_of(partial(_too_narrow, law, place)),),
+        (notes_of(partial(_too_narrow, law, place, mechanism.name)),),
         lambda sites: {
             "implied": law.implied(question, sites),
             "clipped": plain and Clipped(plain, _beyond(law, place, sites), low, low + width),
@@ -173,7 +175,7 @@ def of_total(law: NumberLaw, question: Question, mechanism: Mechanism, summary: 
         if cells is None:
             seen: dist.Distribution = NoisyMoments(signed_moments(base), n, noise_sd, SQUARE_WEIGHT)
         else:
-            seen = NoisyCounts(cell_masses(base, cells), n, noise_sd)
+            seen = NoisyCounts(base.cell_masses(cells), n, noise_sd)
         numpyro.sample("reports", seen, obs=jnp.asarray(total))
 
     start = place.start(law, _moments_of_total(values / max(n, 1), cells))
@@ -184,7 +186,7 @@ def of_total(law: NumberLaw, question: Question, mechanism: Mechanism, summary: 
         half = width / 2
         notes = two_sums_notes({"": of_two_sums(values, n, noise_sd, low + half, half)} if n else {})
     data, own = {"n": n, "total": values}, lambda draws: law.own(draws, place.units)
-    checks = (notes_of(partial(_too_narrow, law, place)),)
+    checks = (notes_of(partial(_too_narrow, law, place, mechanism.name)),)
 
     def derived(sites: Draws) -> dict[str, Any]:
         return {"implied": law.implied(question, sites)}
@@ -253,10 +255,11 @@ def place_of(law: NumberLaw, question: Question) -> Place:
     return place
 
 
-def _too_narrow(law: NumberLaw, place: Place, draws: Draws) -> tuple[str, ...]:
+def _too_narrow(law: NumberLaw, place: Place, noise: str, draws: Draws) -> tuple[str, ...]:
     """Return a note if the posterior has laws too narrow for quadrature; closed forms need none."""
     base = clipped(law.law(**{name: draws[name] for name in law.measures}), *place.bounds)
-    if not isinstance(base, ClippedContinuous):
+    closed = isinstance(base, ClosedForm) and noise != "gaussian"
+    if closed or not isinstance(base, ClippedContinuous):
         return ()
     narrow = float(np.mean(np.sqrt(base.base.variance) < NARROWEST * place.stretch))
     if narrow <= FEW_DRAWS:
@@ -303,21 +306,7 @@ def middle_cells(mechanism: Mechanism) -> NDArray[np.float64]:
     """Return probabilities (cells,) of a report in each cell if the answer is the middle of the bounds."""
     number = cast("Laplace | Gaussian", mechanism)
     edges, scale = cell_edges(mechanism)
-    return channel_of(mechanism, edges, scale, np.asarray([(number.levels // 2) / number.levels]))[0]
-
-
-def channel_of(
-    mechanism: Mechanism,
-    edges: NDArray[np.float64],
-    scale: float,
-    answers: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """Return probabilities (answers, cells) of reports, given answers or ANSWERS evenly spaced ones."""
-    if answers is None:
-        answers = np.linspace(0, 1, ANSWERS)
-    below = noise_below(mechanism.name, (edges - answers[:, None]) / scale)
-    ends = np.zeros((len(answers), 1))
-    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
+    return noise_channel(mechanism.name, [(number.levels // 2) / number.levels], edges, scale)[0]
 
 
 def cell_middles(edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:

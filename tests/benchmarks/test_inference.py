@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 
 from benchmarks.baselines import DenseLinearStatistics
@@ -19,12 +20,7 @@ from benchmarks.ldpbi.literal import normal_log_density, unary_log_density
 from benchmarks.ldpbi.surveys import number_study
 from benchmarks.sizes import Size
 from inference.design.simulated_posteriors import posterior_draws
-from inference.likelihoods import (
-    BinnedPerturbed,
-    ClippedNormal,
-    LaplaceNoise,
-    SummedLinearStatistics,
-)
+from inference.likelihoods import BinnedPerturbed, LaplaceNoise, SummedLinearStatistics, clipped
 from inference.models import model_for
 from summaries.reductions.choice import pattern_bits
 
@@ -33,7 +29,7 @@ from summaries.reductions.choice import pattern_bits
 def test_literal_normal_density_matches_histogram():
     edges = np.linspace(0, 1, 2001)
     with jax.enable_x64(True):
-        law = BinnedPerturbed(ClippedNormal(0.4, 0.3), LaplaceNoise(0.5), edges, 1)
+        law = BinnedPerturbed(clipped(dist.Normal(0.4, 0.3)), LaplaceNoise(0.5), edges, 1)
         middles = (edges[1:] + edges[:-1]) / 2
         literal = np.exp(normal_log_density(jnp.asarray(middles), 0.4, 0.3, 0.5)) / 2000
         assert literal == pytest.approx(np.asarray(law.cell_probs)[1:-1], rel=1e-6)

@@ -11,7 +11,8 @@ import pytest
 from benchmarks.false_reports import set_law
 from inference import fit, summarize
 from inference.false_reports.sets import mean_bounds, shares_of_reports
-from inference.models.number import cell_edges, channel_of
+from inference.likelihoods.numbers.noise import noise_channel
+from inference.models.number import ANSWERS, cell_edges
 from inference.results.folder import save_report
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.answering import perturb_answers
@@ -69,7 +70,7 @@ def test_bounds_hold_the_truth_and_are_reached_by_worst_report(template):
 @pytest.mark.parametrize("template", [studies.AGE, studies.NORMAL], ids=["laplace", "gaussian"])
 def test_bounds_of_the_mean_hold_the_truth(template):
     _, mechanism = asked(template)
-    channel = channel_of(mechanism, *cell_edges(mechanism))
+    channel = noise_channel(mechanism.name, ANSWERS, *cell_edges(mechanism))
     places = np.linspace(0, 1, len(channel))
     for shares in (places**2, places == 0, np.exp(-((places - 0.4) ** 2) / 0.02)):
         law = shares / shares.sum()

@@ -11,7 +11,7 @@ from benchmarks import nonparametric as nonparametric_studies
 from inference.design.calibration import prior_truths
 from inference.design.truth import with_truth
 from inference.fitting import How, fit_question
-from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_channel
+from inference.likelihoods.numbers.shares import SharesThroughChannel, cells_channel
 from inference.models import model_for
 from inference.predictive import Histogram, of_histogram
 from inference.results.page import render_page
@@ -47,7 +47,7 @@ def test_number_without_model_gets_free_model():
 @pytest.mark.parametrize(("name", "law"), [("laplace", stats.laplace), ("gaussian", stats.norm)])
 def test_channel_matches_integral_over_each_cell(name, law):
     edges, scale = np.linspace(-0.2, 1.2, 8), 0.3
-    found = noise_channel(name, scale, 4, edges)
+    found = cells_channel(name, scale, 4, edges)
     assert found.shape == (6, 9)
     assert found.sum(axis=1) == pytest.approx(1, abs=1e-12)
     for cell in range(4):

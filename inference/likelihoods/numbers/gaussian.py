@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.scipy.special import erf
 from scipy.special import erfcx
 
-_SQRT_2 = float(np.sqrt(2.0))
 _SQRT_2PI = float(np.sqrt(2 * np.pi))
 _MILLS_DEGREE = 20
 _MILLS_CENTRE = 4.0
@@ -101,32 +97,3 @@ def tilted_gaussian_masses(
     whole = jnp.exp(jnp.where(straddles & ~narrow, tilt * (loc - origin) + (tilt * scale) ** 2 / 2, 0.0))
     one_side = jnp.where(v[..., :-1] < 0, tail_right - tail_left, tail_left - tail_right)
     return jnp.where(narrow, narrow_mass, jnp.where(straddles, whole - tail_left - tail_right, one_side))
-
-
-def log_gaussian_kernel_integral(
-    left: Array, right: Array, loc: Array, scale: Array, log_at: Callable[[Array], Array]
-) -> Array:
-    """Log of the integral over [left, right] of c * exp(-(x - loc)^2 / (2 scale^2)), left < right.
-
-    `log_at(x)` is the integrand's logarithm, asked where it is well conditioned: at `loc` when that lies
-    inside, at the middle of a narrow interval, else at the end nearer to `loc`. Finite however far away.
-    """
-    u, v = (left - loc) / scale, (right - loc) / scale
-    mirrored = u + v < 0
-    near, far = jnp.where(mirrored, -v, u), jnp.where(mirrored, -u, v)
-    end = jnp.where(mirrored, right, left)
-    middle, width = (left + right) / 2, far - near
-    slope = (near + far) / 2 * width
-    narrow = (width <= _NARROW) & (jnp.abs(slope) <= _NARROW)
-    straddles = (near < 0) & ~narrow
-    one_sided = ~narrow & ~straddles
-
-    factor = _narrow_factor(jnp.where(narrow, width, 0.0), jnp.where(narrow, slope, 0.0))
-    from_0_to = lambda end: erf(jnp.where(straddles, end, 1.0) / _SQRT_2) / 2  # noqa: E731
-    mass = jnp.where(straddles, from_0_to(far) - from_0_to(near), 1.0)
-    near_side, far_side = jnp.where(one_sided, near, 1.0), jnp.where(one_sided, far, 2.0)
-    decay = jnp.exp(-(far_side - near_side) * (far_side + near_side) / 2)
-    tails = mills_ratio(near_side) - decay * mills_ratio(far_side)
-    where = jnp.where(narrow, middle, jnp.where(straddles, loc, end))
-    size = jnp.where(narrow, width * factor, jnp.where(straddles, _SQRT_2PI * mass, tails))
-    return log_at(where) + jnp.log(scale * size)

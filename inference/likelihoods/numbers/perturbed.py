@@ -13,16 +13,16 @@ from numpyro.distributions import Distribution, Exponential, Normal, constraints
 from numpyro.distributions.util import not_jax_tracer, validate_sample
 
 from inference.likelihoods.common import CellCounts
-from inference.likelihoods.numbers.base import ClippedExponential, ClippedLaw, ClippedNormal
-from inference.likelihoods.numbers.continuous import ClippedContinuous
-from inference.likelihoods.numbers.discrete import ClippedDiscrete
+from inference.likelihoods.numbers.clipped import ClippedContinuous, ClippedDiscrete, ClippedLaw
+from inference.likelihoods.numbers.closed_forms import ClippedExponential, ClippedNormal
 from inference.likelihoods.numbers.noise import LaplaceNoise, Noise
 
 
-def clipped(base: Distribution, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> ClippedLaw:
+def clipped(base: Distribution, low: float = 0.0, high: float = 1.0) -> ClippedLaw:
     """Build the law of one answer that is clipped to bounds.
 
-    In closed form for Normal and Exponential, a finite sum for laws on the integers, else quadrature.
+    Normal and Exponential have a closed form under Laplace noise, laws on the integers a finite sum. Others
+    are integrated.
 
     Args:
         base: law of the answer before it is clipped; a ClippedLaw is returned as it is, with its own bounds.
@@ -37,13 +37,9 @@ def clipped(base: Distribution, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> 
     """
     if isinstance(base, ClippedLaw):
         return base
-    if type(base) is Normal:
-        return ClippedNormal(base.loc, base.scale, low, high)
-    if type(base) is Exponential:
-        return ClippedExponential(base.rate, low, high)
-    if base.is_discrete:
-        return ClippedDiscrete(base, low, high)
-    return ClippedContinuous(base, low, high)
+    closed: dict[type, type[ClippedLaw]] = {Normal: ClippedNormal, Exponential: ClippedExponential}
+    other = ClippedDiscrete if base.is_discrete else ClippedContinuous
+    return closed.get(type(base), other)(base, low, high)
 
 
 class Perturbed(Distribution):
@@ -73,13 +69,13 @@ class Perturbed(Distribution):
     def __init__(
         self,
         base: Distribution,
-        clip: tuple[ArrayLike, ArrayLike],
+        clip: tuple[float, float],
         noise: Noise,
         *,
         validate_args: bool | None = None,
     ) -> None:
         self.base, self.noise = clipped(base, *clip), noise
-        _require_range(noise, jnp.stack([self.base.low, self.base.high], -1))
+        _require_range(noise, np.array([self.base.low, self.base.high]))
         batch_shape = jnp.broadcast_shapes(self.base.batch_shape, noise.batch_shape)
         super().__init__(batch_shape, validate_args=validate_args)
 

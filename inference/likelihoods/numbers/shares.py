@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from inference.likelihoods.common import CellCounts
+from inference.likelihoods.numbers.noise import noise_channel
 
 Values = NDArray[np.float64]
 
 
-def noise_channel(name: str, scale: float, cells: int, edges: Values) -> Values:
+def cells_channel(name: str, scale: float, cells: int, edges: Values) -> Values:
     """Probabilities (cells + 2, K + 2) of a report below, in each cell of, and above `edges`, of each answer.
 
     Args:
@@ -31,19 +32,11 @@ def noise_channel(name: str, scale: float, cells: int, edges: Values) -> Values:
     """
     ends = np.linspace(0.0, 1.0, cells + 1)
     integrals = scale * _INTEGRALS[name]((edges - ends[:, None]) / scale)
-    inside = cells * (integrals[:-1] - integrals[1:])
-    low, high = noise_below(name, np.stack([edges, edges - 1]) / scale)
-    below = np.concatenate([low[None], inside, high[None]])
-    rest = np.zeros((cells + 2, 1))
-    return np.maximum(np.diff(np.concatenate([rest, below, rest + 1], axis=1), axis=1), 0.0)
-
-
-def noise_below(name: str, z: Values) -> Values:
-    """Return the probabilities that noise of scale 1 is below z."""
-    if name == "gaussian":
-        return np.asarray(ndtr(z))
-    tail = np.exp(-np.abs(z)) / 2
-    return np.where(z < 0, tail, 1 - tail)
+    below = cells * (integrals[:-1] - integrals[1:])
+    rest = np.zeros((cells, 1))
+    inside = np.maximum(np.diff(np.concatenate([rest, below, rest + 1], axis=1), axis=1), 0.0)
+    low, high = noise_channel(name, [0.0, 1.0], edges, scale)
+    return np.concatenate([low[None], inside, high[None]])
 
 
 # What `noise_below` integrates to.

@@ -11,15 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.scipy.special import ndtr
 from jax.typing import ArrayLike
-from numpy.typing import NDArray
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
-from inference.likelihoods.numbers.base import ClippedExponential, ClippedLaw, ClippedNormal
-from inference.likelihoods.numbers.continuous import ClippedContinuous
-from inference.likelihoods.numbers.discrete import ClippedDiscrete
+from inference.likelihoods.numbers.clipped import ClippedLaw
 
 
 class NoisyCounts(Distribution):
@@ -78,26 +74,6 @@ class NoisyCounts(Distribution):
         quadratic = jnp.sum(residual**2 / diagonal, -1) + self.total_count * along**2 / remainder
         log_det = jnp.log(2 * jnp.pi * diagonal).sum(-1) + jnp.log(remainder)
         return -(quadratic + log_det) / 2
-
-
-def cell_masses(base: ClippedLaw, cells: int) -> Array:
-    """Probabilities (..., cells) of equal cells between a law's bounds, point masses in the outer ones.
-
-    They sum to one, whatever a quadrature missed.
-    """
-    inside = base.tilted_masses(equal_edges(base, cells), 0.0, jnp.zeros(cells))
-    log_low, log_high = base.log_atoms()
-    masses = inside.at[..., 0].add(jnp.exp(log_low)).at[..., -1].add(jnp.exp(log_high))
-    return masses / masses.sum(-1, keepdims=True)
-
-
-def equal_edges(base: ClippedLaw, cells: int) -> Array:
-    """Edges (cells + 1,) of equal cells between a law's bounds."""
-    return jnp.asarray(base.low + (base.high - base.low) * np.linspace(0.0, 1.0, cells + 1))
-
-
-# A normal's moments: so many nodes over at most so many sd on each side of the mean.
-NODES, REACH = 32, 8.0
 
 
 class NoisyMoments(Distribution):
@@ -171,27 +147,7 @@ class NoisyMoments(Distribution):
 
 
 def signed_moments(base: ClippedLaw) -> Array:
-    """E[uᵏ], k = 1 … 4, shape (..., 4), of a clipped law whose bounds are u = −1 and u = 1.
-
-    For a normal hᵏ − ∫ k uᵏ⁻¹ P(U ≤ u) du, else a sum over the law's points, which are dense where a density
-    is singular.
-    """
-    powers = np.arange(1, 5)[:, None]
-    if isinstance(base, ClippedNormal):
-        return _normal_moments(base, powers)
-    assert isinstance(base, (ClippedContinuous, ClippedDiscrete, ClippedExponential))
+    """E[uᵏ], k = 1 … 4, shape (..., 4), of a clipped law whose bounds are u = −1 and u = 1."""
     points, log_masses = base.points()
     scaled = (2 * points - base.low - base.high) / (base.high - base.low)
-    return jnp.sum(scaled**powers * jnp.exp(log_masses)[..., None, :], -1)
-
-
-def _normal_moments(base: ClippedNormal, powers: NDArray[np.int64]) -> Array:
-    """hᵏ − ∫ k uᵏ⁻¹ Φ du from l to h, 8 sd around the mean or the bounds: to 1e-12."""
-    half = (base.high - base.low) / 2
-    mean, sd = jnp.asarray((base.loc - base.low) / half - 1), jnp.asarray(base.scale / half)
-    low, high = jnp.clip(mean - REACH * sd, -1, 1), jnp.clip(mean + REACH * sd, -1, 1)
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    places = low[..., None] + (high - low)[..., None] * (nodes + 1) / 2
-    below = ndtr((places - mean[..., None]) / sd[..., None])
-    inside = jnp.sum(weights * powers * places[..., None, :] ** (powers - 1) * below[..., None, :], -1)
-    return high[..., None] ** powers[:, 0] - (high - low)[..., None] / 2 * inside
+    return jnp.sum(scaled[..., None, :] ** np.arange(1, 5)[:, None] * jnp.exp(log_masses)[..., None, :], -1)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 
-import mpmath as mp
 import numpy as np
 from scipy import stats
 
@@ -23,54 +21,6 @@ def gradient(function: Callable[[np.ndarray], float], at: np.ndarray, step: floa
         return derivative(lambda t: float(function(at + t * axis)), step)
 
     return np.array([along(axis) for axis in np.eye(len(at))])
-
-
-def laplace_mass(z1: mp.mpf, z2: mp.mpf, x: mp.mpf, scale: mp.mpf) -> mp.mpf:
-    """Probability that x + Laplace(scale) lies between z1 and z2."""
-    if x <= z1:
-        return (mp.exp((x - z1) / scale) - mp.exp((x - z2) / scale)) / 2
-    if x >= z2:
-        return (mp.exp((z2 - x) / scale) - mp.exp((z1 - x) / scale)) / 2
-    return 1 - (mp.exp((z1 - x) / scale) + mp.exp((x - z2) / scale)) / 2
-
-
-def perturbed_cells(
-    density: Callable[[mp.mpf], mp.mpf],
-    atoms: tuple[mp.mpf, mp.mpf],
-    breaks: Sequence[float],
-    edges: Sequence[float],
-    scale: float,
-    low: float = 0.0,
-    high: float = 1.0,
-) -> np.ndarray:
-    """Cell probabilities of a clipped law plus Laplace noise, by quadrature of the definition."""
-    bounds = (mp.mpf(low), mp.mpf(high))
-    ends = [-mp.inf, *map(mp.mpf, edges), mp.inf]
-    cells = []
-    for z1, z2 in itertools.pairwise(ends):
-        inside = [mp.mpf(b) for b in (*breaks, z1, z2) if bounds[0] < b < bounds[1]]
-        nodes = sorted({*bounds, *inside})
-        cell = mp.quad(lambda x: density(x) * laplace_mass(z1, z2, x, mp.mpf(scale)), nodes)  # noqa: B023
-        cell += sum(a * laplace_mass(z1, z2, x, mp.mpf(scale)) for a, x in zip(atoms, bounds, strict=True))
-        cells.append(cell)
-    return np.array([float(c) for c in cells])
-
-
-def normal_cells(loc: float, sd: float, edges: Sequence[float], scale: float) -> np.ndarray:
-    m, s = mp.mpf(loc), mp.mpf(sd)
-    breaks = [loc + k * sd for k in (-40, -20, -10, -6, -3, -1, 0, 1, 3, 6, 10, 20, 40)]
-    return perturbed_cells(
-        lambda x: mp.npdf(x, m, s), (mp.ncdf(-m / s), mp.ncdf((m - 1) / s)), breaks, edges, scale
-    )
-
-
-def exponential_cells(rate: float, start: float, edges: Sequence[float], scale: float) -> np.ndarray:
-    r, s = mp.mpf(rate), mp.mpf(start)
-    atoms = (1 - mp.exp(-r * max(-s, 0)), mp.exp(-r * (1 - s)))
-    breaks = [max(start, 0.0) + k / rate for k in (0, 1, 4, 10, 25, 60)]
-    return perturbed_cells(
-        lambda x: r * mp.exp(-r * (x - s)) if x >= s else mp.mpf(0), atoms, breaks, edges, scale
-    )
 
 
 def svec(matrices: np.ndarray) -> np.ndarray:

@@ -1,109 +1,238 @@
-"""Histograms of perturbed numbers against quadrature of their definition."""
+"""Clipped laws of one number, alone and under both noises, against integrals over SciPy's cdf."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
-from likelihood_references import exponential_cells, gradient, normal_cells
+from likelihood_references import derivative, gradient
+from scipy import stats
 
-from inference.likelihoods import BinnedPerturbed, ClippedExponential, ClippedNormal, LaplaceNoise
+from inference.likelihoods import BinnedPerturbed, GaussianNoise, LaplaceNoise, Perturbed, clipped
 from inference.likelihoods.numbers.gaussian import tilted_gaussian_masses
+from inference.likelihoods.numbers.totals import signed_moments
 
-EDGES = np.array([-0.004, 0.11, 0.12, 0.5, 0.9, 1.004])
-NORMALS = [(0.5, 0.2), (0.12, 1e-3), (-0.2, 0.05), (-40.0, 1.0)]  # fmt: skip
-
-
-@jax.jit
-def jitted_cells(base, scale, edges):
-    return LaplaceNoise(scale).cell_probs(base, edges)
+NOISES = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
+SCIPY = {"laplace": stats.laplace, "gaussian": stats.norm}
 
 
-def cells(base: ClippedNormal | ClippedExponential, epsilon: float, edges: np.ndarray = EDGES) -> np.ndarray:
-    return np.asarray(jitted_cells(base, 1 / epsilon, jnp.asarray(edges)))
+class Law(NamedTuple):
+    """A law of both libraries at some parameters, its bounds, and the accuracy of its likelihood."""
+
+    numpyro: Callable[..., dist.Distribution]
+    scipy: Callable[..., Any]
+    at: tuple[float, ...]
+    bounds: tuple[float, float] = (0.0, 1.0)
+    accuracy: float = 1e-8
 
 
-def grid(k: int, step: float = 1e-4) -> np.ndarray:
-    return np.concatenate([[-step], np.arange(1, k) / k, [1 + step]])
+def _exponential(rate: float) -> Any:
+    return stats.expon(scale=1 / rate)
 
 
-@pytest.fixture(autouse=True)
-def _digits():
-    with mp.workdps(40):
-        yield
+def _gamma(shape: float, rate: float) -> Any:
+    return stats.gamma(shape, scale=1 / rate)
+
+
+LAWS = {
+    "normal": Law(dist.Normal, stats.norm, (0.4, 0.07), accuracy=1e-10),
+    "normal, narrow": Law(dist.Normal, stats.norm, (0.12, 1e-3), accuracy=1e-10),
+    "normal, far below": Law(dist.Normal, stats.norm, (-40.0, 1.0), accuracy=1e-10),
+    "exponential": Law(dist.Exponential, _exponential, (6.0,), accuracy=1e-10),
+    "exponential, flat": Law(dist.Exponential, _exponential, (1e-3,), (-0.3, 0.7), 1e-10),
+    "exponential, steep": Law(dist.Exponential, _exponential, (64 * (1 + 1e-9),), (0.5, 1.5), 1e-10),
+    "log-normal": Law(dist.LogNormal, lambda m, s: stats.lognorm(s, scale=np.exp(m)), (-1.0, 0.5)),
+    "gamma, singular": Law(dist.Gamma, _gamma, (0.3, 3.0)),
+    "gamma, far from zero": Law(dist.Gamma, _gamma, (50.0, 9.6), (5.0, 6.0)),
+    "weibull": Law(dist.Weibull, lambda scale, k: stats.weibull_min(k, scale=scale), (0.5, 0.7)),
+    "beta, singular": Law(dist.Beta, stats.beta, (0.2, 0.4)),
+    "logistic": Law(dist.Logistic, stats.logistic, (0.4, 0.1)),
+    "poisson": Law(dist.Poisson, stats.poisson, (3.0,), (1.0, 8.0)),
+    "poisson, far above": Law(dist.Poisson, stats.poisson, (1000.0,), (1.0, 8.0)),
+    "geometric": Law(dist.GeometricProbs, lambda p: stats.geom(p, loc=-1), (0.2,), (1.0, 8.0)),
+}
+WHOLE = [name for name in LAWS if name.startswith(("poisson", "geometric"))]
+CLOSED = [name for name in LAWS if name.startswith(("normal", "exponential"))]
+
+
+def nodes_of(law: Law, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights between the bounds, in panels short for the law, without a kink at the cuts."""
+    low, high = law.bounds
+    ends = (high - low) * 10.0 ** np.arange(-40, -1, 0.5)
+    own = law.scipy(*law.at).ppf(np.concatenate([ends / (high - low), np.linspace(0.01, 0.99, 30)]))
+    whole = np.arange(low, high + 1) if high - low > 1 else np.zeros(1)
+    panels = [np.linspace(low, high, 401), low + ends, high - ends, cuts, own, 2 * own[-1] - own, whole]
+    panels = np.unique(np.clip(np.concatenate(panels), low, high))
+    x, w = np.polynomial.legendre.leggauss(16)
+    left, width = panels[:-1, None], np.diff(panels)[:, None]
+    return (left + width * (x + 1) / 2).ravel(), (width * w / 2).ravel()
+
+
+def reference_cdf(law: Law, noise: Any, at: np.ndarray) -> np.ndarray:
+    """P(clip(X) + noise <= z) = K(z - high) + integral of F(x) k(z - x) dx, and F is bounded."""
+    x, w = nodes_of(law, at)
+    below = law.scipy(*law.at).cdf(x)
+    return noise.cdf(at - law.bounds[1]) + noise.pdf(at[:, None] - x) @ (w * below)
+
+
+def grid(law: Law, count: int, reach: float) -> np.ndarray:
+    low, high = law.bounds
+    return np.linspace(low - reach, high + reach, count + 1)
+
+
+def cells(law: Law, noise: Any, edges: np.ndarray) -> np.ndarray:
+    base = clipped(law.numpyro(*law.at), *law.bounds)
+    return np.asarray(jax.jit(lambda: noise.cell_probs(base, edges))())
+
+
+LAPLACE = [*product(LAWS, ["laplace"], [1.0]), *product(CLOSED, ["laplace"], [0.05, 20.0])]
+GAUSSIAN = [(name, "gaussian", 0.1) for name in ("normal", "beta, singular", "exponential", "poisson")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.05, 64])
-@pytest.mark.parametrize(("loc", "sd"), NORMALS)
-def test_normal_cells_match_integrals(loc: float, sd: float, epsilon: float) -> None:
-    expected = normal_cells(loc, sd, EDGES, 1 / epsilon)
-    np.testing.assert_allclose(cells(ClippedNormal(loc, sd), epsilon), expected, rtol=1e-10)
+@pytest.mark.parametrize(("name", "noise", "scale"), LAPLACE + GAUSSIAN)
+def test_cells_match_integrals(name, noise, scale):
+    law = LAWS[name]
+    reach, count = (0.01, 256) if noise == "laplace" else (0.6, 100)
+    edges = grid(law, count, reach)
+    probs = cells(law, NOISES[noise](scale), edges)
+    some = np.linspace(0, count, 6).astype(int)
+    expected = reference_cdf(law, SCIPY[noise](0, scale), edges[some])
+    np.testing.assert_allclose(np.cumsum(probs)[some], expected, atol=law.accuracy)
+    assert float(probs.sum()) == pytest.approx(1, abs=law.accuracy)
+    assert np.all(probs >= 0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.05, 20])
-@pytest.mark.parametrize(("rate", "start"), [(1e-3, 0), (64 * (1 + 1e-9), -0.5), (20, 0.3)])
-def test_exponential_cells_match_integrals(rate: float, start: float, epsilon: float) -> None:
-    expected = exponential_cells(rate, start, EDGES, 1 / epsilon)
-    np.testing.assert_allclose(cells(ClippedExponential(rate, start=start), epsilon), expected, rtol=1e-10)
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("name", ["normal", "exponential", "gamma, singular", "poisson"])
+def test_densities_of_reports_are_the_derivative_of_the_cdf(name, noise):
+    """Away from the kinks that Laplace noise puts at the bounds, and at whole numbers."""
+    law, step = LAWS[name], 4e-3
+    scale, at = 0.2, law.bounds[0] + np.array([-0.3, 0.3, 0.62, 1.3])
+    shifts = step * np.arange(-4, 5)
+    table = np.array([reference_cdf(law, SCIPY[noise](0, scale), z + shifts) for z in at])
+    slopes = np.array([derivative(lambda t, row=row: row[4 + round(t / step)], step) for row in table])
+    perturbed = Perturbed(law.numpyro(*law.at), law.bounds, NOISES[noise](scale))
+    found = np.exp(np.asarray(jax.jit(perturbed.log_prob)(jnp.asarray(at))))
+    np.testing.assert_allclose(found, slopes, rtol=3e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("k", [1, 1024])
-def test_histogram_sums_to_one(k: int) -> None:
-    for epsilon, (loc, sd) in product([0.05, 1.0, 20.0, 64.0], NORMALS):
-        probs = cells(ClippedNormal(loc, sd), epsilon, grid(k))
+@pytest.mark.parametrize("k", [1, pytest.param(1024, marks=pytest.mark.slow)])
+def test_histogram_of_closed_form_sums_to_one(k):
+    for name, epsilon in product(CLOSED, [0.05, 64.0]):
+        low, high = LAWS[name].bounds
+        edges = low + np.concatenate([[-1e-4], np.arange(1, k) / k, [high - low + 1e-4]])
+        probs = cells(LAWS[name], LaplaceNoise(1 / epsilon), edges)
         assert np.all(probs > 0)
         assert abs(probs.sum() - 1) < 1e-12
-    for epsilon, rate, start in product([0.05, 20.0], [1e-3, 20.0, 1e3], [-1.0, 0.0, 0.5]):
-        assert abs(cells(ClippedExponential(rate, start=start), epsilon, grid(k)).sum() - 1) < 1e-12
+
+
+# Parameters with mass beyond the bounds, from hardly any to all.
+BEYOND = {
+    "normal": [(-5.0, 0.5), (3.0, 0.2), (0.5, 30.0)],
+    "exponential, steep": [(0.5,), (8.0,)],
+    "log-normal": [(-5.0, 0.5), (2.0, 0.1), (0.1, 3.0)],
+    "gamma, far from zero": [(400, 133.0), (2500, 2500.0), (50, 9.6), (0.3, 0.15), (400, 0.4), (3, 1 / 300)],
+    "weibull": [(0.5, 0.7), (3.0, 2.0)],
+    "logistic": [(-5, 0.1), (3, 0.01), (-0.1, 0.2), (0.4, 3)],
+    "poisson": [(0.2,), (30.0,)],
+    "geometric": [(0.5,), (1e-3,)],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BEYOND)
+def test_atoms_and_their_gradients_match_the_cdf(name):
+    law = LAWS[name]
+    low, high = law.bounds
+
+    def both(row):
+        return jnp.exp(jnp.stack(clipped(law.numpyro(*row), low, high).log_atoms()))
+
+    def shares(row):
+        true = law.scipy(*row)
+        return np.array([true.cdf(low), true.sf(high - (name in WHOLE))])
+
+    compiled = jax.jit(lambda row: (both(row), jax.jacfwd(both)(row)))
+    for row in np.array(BEYOND[name], float):
+        mass, slope = compiled(row)
+        np.testing.assert_allclose(mass, shares(row), rtol=0, atol=1e-9)
+        for index, unit in enumerate(np.eye(len(row))):
+            step = 1e-3 * abs(row[index])
+            expected = [derivative(lambda t, i=i: shares(row + t * unit)[i], step) for i in (0, 1)]  # noqa: B023
+            np.testing.assert_allclose(slope[:, index], expected, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "name", ["normal", "normal, narrow", "exponential", "gamma, far from zero", "beta, singular", "geometric"]
+)
+def test_moments_and_equal_cells_match_the_cdf(name):
+    """Secure sums: E[uᵏ] is 1 less the integral of k uᵏ⁻¹ F, with the bounds at −1 and 1."""
+    law = LAWS[name]
+    low, high = law.bounds
+    base, true = clipped(law.numpyro(*law.at), low, high), law.scipy(*law.at)
+    x, w = nodes_of(law, np.zeros(0))
+    u, weights = (2 * x - low - high) / (high - low), 2 * w / (high - low)
+    expected = [1 - np.sum(weights * k * u ** (k - 1) * true.cdf(x)) for k in range(1, 5)]
+    np.testing.assert_allclose(signed_moments(base), expected, atol=1e-8)
+    if name not in WHOLE:
+        inner = true.cdf(np.linspace(low, high, 11)[1:-1])
+        np.testing.assert_allclose(base.cell_masses(10), np.diff([0, *inner, 1]), atol=1e-8)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1e-9, 0.4999, 0.5001, 3.0])
 def test_tilted_masses_match_quadrature(width: float) -> None:
-    for left, tilt in product([-30.0, -2.0, -width / 2, -width, 0.0, 5.0], [-50.0, -1.0, 0.0, 3.0]):
-        edges = jnp.array([left, left + width])
-        found = jax.jit(tilted_gaussian_masses)(edges, jnp.zeros(1), jnp.ones(1), tilt, jnp.array([left]))[0]
-        m, exact_width = mp.mpf(left), mp.mpf(float(edges[1])) - mp.mpf(left)
-        nodes = [k * exact_width / 8 for k in range(9)]
-        relative = mp.quad(lambda x, t=tilt, m=m: mp.exp((t - m) * x - x**2 / 2), nodes)
-        assert float(found) == pytest.approx(float(relative * mp.npdf(m)), rel=1e-10, abs=1e-300)
+    with mp.workdps(40):
+        for left, tilt in product([-30.0, -2.0, -width / 2, -width, 0.0, 5.0], [-50.0, -1.0, 0.0, 3.0]):
+            edges = jnp.array([left, left + width])
+            found = jax.jit(tilted_gaussian_masses)(
+                edges, jnp.zeros(1), jnp.ones(1), tilt, jnp.array([left])
+            )[0]
+            m, exact_width = mp.mpf(left), mp.mpf(float(edges[1])) - mp.mpf(left)
+            nodes = [k * exact_width / 8 for k in range(9)]
+            relative = mp.quad(lambda x, t=tilt, m=m: mp.exp((t - m) * x - x**2 / 2), nodes)
+            assert float(found) == pytest.approx(float(relative * mp.npdf(m)), rel=1e-10, abs=1e-300)
 
 
-def log_prob_of_normal(parameters, epsilon: float = 2.0, k: int = 9):
-    counts = np.arange(k + 2) % 4
-    base = ClippedNormal(parameters[0], jnp.exp(parameters[1]))
-    return BinnedPerturbed(base, LaplaceNoise(1 / epsilon), grid(k), counts.sum()).log_prob(counts)
+@pytest.mark.parametrize(
+    ("law", "at"),
+    [
+        (lambda p: dist.Normal(p[0], jnp.exp(p[1])), (1 / 9, -1.0)),
+        pytest.param(lambda p: dist.Normal(p[0], jnp.exp(p[1])), (3.0, 3.0), marks=pytest.mark.slow),
+        (lambda p: dist.Exponential(jnp.exp(p[0])), (np.log(4.0),)),
+        pytest.param(lambda p: dist.Gamma(jnp.exp(p[0]), jnp.exp(p[1])), (0.5, 1.0), marks=pytest.mark.slow),
+    ],
+)
+def test_gradients_match_finite_differences(law, at):
+    counts = np.arange(11) % 4
+    edges = np.concatenate([[-1e-4], np.arange(1, 9) / 9, [1 + 1e-4]])
+
+    def log_prob(parameters):
+        return BinnedPerturbed(clipped(law(parameters)), LaplaceNoise(0.5), edges, counts.sum()).log_prob(
+            counts
+        )
+
+    expected = gradient(jax.jit(log_prob), np.array(at), 5e-3)
+    np.testing.assert_allclose(jax.jit(jax.grad(log_prob))(jnp.array(at)), expected, rtol=1e-8, atol=1e-9)
 
 
-normal_log_prob = jax.jit(log_prob_of_normal)
-normal_slope = jax.jit(jax.grad(log_prob_of_normal))
-
-
-def log_prob_of_exponential(parameters):
-    counts = np.array([3, 1, 4, 1, 5, 9, 2])
-    base = ClippedExponential(jnp.exp(parameters[0]), start=parameters[1])
-    return BinnedPerturbed(base, LaplaceNoise(0.25), EDGES, counts.sum()).log_prob(counts)
-
-
-exponential_log_prob = jax.jit(log_prob_of_exponential)
-exponential_slope = jax.jit(jax.grad(log_prob_of_exponential))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("at", [(0.4, -1.0), (1 / 9, -1.0), (3.0, 3.0)])
-def test_normal_gradient_matches_finite_differences(at: tuple[float, float]) -> None:
-    expected = gradient(normal_log_prob, np.array(at), 5e-3)
-    np.testing.assert_allclose(normal_slope(jnp.array(at)), expected, rtol=1e-8, atol=1e-9)
-
-
-@pytest.mark.parametrize("at", [(0.0, -0.3), (np.log(4.0), -0.1)])
-def test_exponential_gradient_matches_finite_differences(at: tuple[float, float]) -> None:
-    expected = gradient(exponential_log_prob, np.array(at), 2e-3)
-    np.testing.assert_allclose(exponential_slope(jnp.array(at)), expected, rtol=1e-8, atol=1e-9)
+@pytest.mark.parametrize(
+    "law",
+    [
+        dist.Delta(0.4),
+        dist.MixtureSameFamily(dist.Categorical(jnp.ones(2) / 2), dist.Normal(jnp.zeros(2), 1.0)),
+    ],
+    ids=["delta", "mixture"],
+)
+def test_law_that_quadrature_cannot_integrate_is_rejected(law):
+    with pytest.raises(ValueError, match="with one peak"):
+        Perturbed(law, (0.0, 1.0), LaplaceNoise(1.0))

@@ -1,14 +1,13 @@
-"""Sums over devices: dense normal densities of noisy counts and moments, and moments of clipped laws."""
+"""Sums over devices: dense normal densities of noisy counts and moments."""
 
 from __future__ import annotations
 
 import jax
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import stats
 
-from inference.likelihoods import ClippedExponential, ClippedNormal
-from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, signed_moments
+from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments
 
 
 @pytest.mark.parametrize("noise_sd", [0.3, 5.0])
@@ -33,27 +32,3 @@ def test_moments_have_the_dense_normal_density(noise_sd):
     assert law.log_prob(value) == pytest.approx(dense.logpdf(value), rel=1e-12)
     drawn = np.asarray(law.sample(jax.random.key(1), (20_000,)))
     assert np.cov(drawn.T) == pytest.approx(dense.cov, abs=0.05 * dense.cov.max())
-
-
-LAWS = [
-    (ClippedNormal(0.5, 0.2), stats.norm(0.5, 0.2)),
-    (ClippedNormal(1.4, 0.7), stats.norm(1.4, 0.7)),
-    (ClippedNormal(0.7, 0.002), stats.norm(0.7, 0.002)),
-    (ClippedExponential(4.0), stats.expon(scale=0.25)),
-]
-
-
-@pytest.mark.parametrize(("law", "reference"), LAWS)
-def test_moments_of_clipped_laws_match_quadrature(law, reference):
-    def moment(k):
-        inside = integrate.quad(
-            lambda x: (2 * x - 1) ** k * reference.pdf(x),
-            0,
-            1,
-            epsabs=1e-13,
-            points=[reference.mean()] if 0 < reference.mean() < 1 else None,
-        )[0]
-        return inside + reference.sf(1) + (-1) ** k * reference.cdf(0)
-
-    found = np.asarray(signed_moments(law))
-    assert found == pytest.approx([moment(k) for k in range(1, 5)], abs=1e-7)
