@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from fractions import Fraction
 
-from schemas import Rational, Study
+from schemas import Study
 from schemas.shuffling.amplifying import delta_of
 from schemas.shuffling.lattice import expected_excess
 from schemas.shuffling.laws import any_law, choice_law, exp_above
@@ -95,7 +95,7 @@ def print_monotony(cells: int) -> None:
 def _delta(epsilon: float, people: int, towards: float) -> float:
     """Return the bound on δ for any mechanism of this ε."""
     alone = exact(epsilon, "epsilon")
-    law = any_law(exp_above(Rational(alone.numerator, alone.denominator)))
+    law = any_law(exp_above(alone))
     return float(delta_of(law, people, exact(towards, "towards")))
 
 

@@ -6,6 +6,7 @@ attributes; FACTS computes all other facts.
 
 from binascii import hexlify
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from math import ceil, exp, floor, log, log10
 from typing import Any
 
@@ -13,7 +14,6 @@ from ldp_client.answering import padding_of
 from ldp_client.core.quantise import UNIT
 from ldp_client.documents.public import PublicField
 from ldp_client.documents.question import Field, Question
-from ldp_client.documents.rational import Rational
 from ldp_client.documents.report import ID_BYTES, Report
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism, mechanisms_of
@@ -112,7 +112,7 @@ def _sections(study: Study, words: Words) -> list[str]:
         if section.any_of:
             key = "study.list"
             costs = [study.question(name).mechanism.epsilon for name in section.questions]
-            facts["epsilon"] = rounded_up(float(sum(costs, Rational(0))))
+            facts["epsilon"] = rounded_up(float(sum(costs, Fraction(0))))
         lines.append(words.say(key, **facts))
     return lines
 
@@ -327,7 +327,7 @@ class _Known(dict):  # type: ignore[type-arg]
 
     def __missing__(self, name: str) -> Any:
         value = getattr(self._mechanism, name)
-        return float(value) if isinstance(value, Rational) else value
+        return float(value) if isinstance(value, Fraction) else value
 
 
 def _known(mechanism: Mechanism, words: Words) -> _Known:

@@ -11,6 +11,7 @@ import json
 import re
 import string
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ldp_client import mechanism_for
@@ -19,7 +20,6 @@ from ldp_client.documents.canonical import canonical_json, to_base64
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.public import PublicField
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.documents.report import FORMAT
 from ldp_client.documents.study import Study
 from ldp_client.explain import describe
@@ -86,7 +86,7 @@ def _key(*names: str) -> list[int]:
     return list(hashlib.sha256("\0".join(("ldpkit.ledger/1", *names)).encode()).digest()[:KEY_BYTES])
 
 
-def _units(number: Rational, bits: int) -> int:
+def _units(number: Fraction, bits: int) -> int:
     """Return a cost in units of 2**-bits, rounded up."""
     return -(-(number.numerator << bits) // number.denominator)
 

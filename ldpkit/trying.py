@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldp_client.documents.errors import UsageError
 from ldp_client.documents.public import PublicField
-from schemas import Rational, Study
+from schemas import Study
 
 if TYPE_CHECKING:
     from inference.results.posterior import Posterior
@@ -59,9 +59,9 @@ def _answer(asked: Any, random: Random) -> Any:
 
 
 def _public_value(field: PublicField, random: Random) -> Any:
-    if field.bounds is None or field.step is None:
+    if field.choices:
         return random.choices(field.choices, _falling(len(field.choices)))[0]
-    return str(field.bounds[0] + field.step * Rational(random.randrange(field.size)))
+    return field.value(random.randrange(field.size))
 
 
 def _falling(count: int) -> list[float]:

@@ -10,6 +10,7 @@ A baseline for comparison only: **it simulates the noise in floats and must not 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from math import ceil, log
 
 import numpy as np
@@ -17,7 +18,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
-from ldp_client.documents.rational import Rational
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -44,7 +44,7 @@ def clipped(gradients: Matrix) -> Matrix:
     return gradients / np.maximum(lengths / CLIP, 1.0)
 
 
-def gradient_noise_sd(epsilon: Rational, delta: Rational, dimension: int) -> float:
+def gradient_noise_sd(epsilon: Fraction, delta: Fraction, dimension: int) -> float:
     """The noise on each coordinate of one clipped gradient: analytic Gaussian mechanism (METHODS 1.5).
 
     Replace-one: two clipped gradients may point in opposite directions, so the sensitivity is 2·CLIP.

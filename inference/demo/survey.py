@@ -82,7 +82,7 @@ def _questions(epsilon: str) -> Iterator[dict[str, Any]]:
         # The study rejects an epsilon that is not a number.
         part = epsilon
         with suppress(ValueError):
-            part = str(Rational.parse(epsilon) * Rational.parse(SHARES[name]))
+            part = str(Rational(Rational.parse(epsilon) * Rational.parse(SHARES[name])))
         stated = {"name": mechanism, "epsilon": part}
         yield {"id": name, "ask": ask, "text": text, "mechanism": stated, "model": {"name": model}, **more}
 

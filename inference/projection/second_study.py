@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
-from fractions import Fraction
 from math import hypot, sqrt
 from pathlib import Path
 from typing import Any
@@ -78,10 +77,9 @@ def rest_of_budget(question: Question) -> tuple[str, str]:
     """ε and δ that the first round's share leaves, as decimals, rounded down."""
     stated = question.mechanism
     assert stated.share is not None
-    share = Fraction(stated.share.numerator, stated.share.denominator)
     down, left = Context(prec=PLACES, rounding=ROUND_DOWN), []
     for spent in (stated.epsilon, stated.delta):
-        rest = Fraction(spent.numerator, spent.denominator) * (1 - share) / share
+        rest = spent * (1 - stated.share) / stated.share
         left.append(f"{down.divide(Decimal(rest.numerator), Decimal(rest.denominator)).normalize():f}")
     return left[0], left[1]
 

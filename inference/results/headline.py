@@ -6,6 +6,7 @@ It gives no number that is not usable.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 from inference.results.intervals import PLACE, REFUSED, USUAL, Interval
 from inference.results.posterior import CLIPPED_MEAN, MEAN, Posterior
 from inference.results.verdict import CARE, NOT_USABLE, USABLE
-from ldp_client.documents.rational import Rational
 from schemas import Question, Study
 
 # A headline gives at most this many choices or coefficients; the question's table has all.
@@ -50,7 +50,7 @@ def lists_in_words(study: Study, fitted: Collection[str]) -> list[str]:
         found.append(
             f"“{section.title}” is a list of boxes; people tick any number: each box has its own share, and "
             f"the shares need not add up to 100 %. One person's {len(boxes)} boxes cost epsilon "
-            f"{float(sum(boxes, Rational(0))):g} together."
+            f"{float(sum(boxes, Fraction(0))):g} together."
         )
     return found
 

@@ -3,6 +3,7 @@
 core/quantise.py handles one answer. This module applies the same operations to the numbers of many answers.
 """
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from ldp_client.core.quantise import as_float
 from ldp_client.documents.errors import AnswerError
-from ldp_client.documents.rational import Rational
 from ldp_client.words.text import say
 
 Floats = NDArray[np.float64]
@@ -66,7 +66,7 @@ def numbers(column: Any, field: str, before: int = 0) -> Floats:
     return floats
 
 
-def positions(values: Floats, bounds: tuple[Rational, Rational]) -> Floats:
+def positions(values: Floats, bounds: tuple[Fraction, Fraction]) -> Floats:
     """Return core/quantise.grid_index for every value, without rounding, by the same operations on floats."""
     low, high = float(bounds[0]), float(bounds[1])
     with np.errstate(all="ignore"):
@@ -75,7 +75,7 @@ def positions(values: Floats, bounds: tuple[Rational, Rational]) -> Floats:
     return np.where(values <= low, 0.0, share)
 
 
-def signed(values: Floats, bounds: tuple[Rational, Rational], size: int) -> Integers:
+def signed(values: Floats, bounds: tuple[Fraction, Fraction], size: int) -> Integers:
     """Return core/quantise.signed_units for every value."""
     return (positions(values, bounds) * (2 * size) + 0.5).astype(np.int64) - size
 

@@ -94,9 +94,9 @@ def above_zero(name: str, text: str) -> Fraction:
         raise UsageError(
             f'{name} must be a decimal in a string, such as "4"', code="device.decimal"
         ) from None
-    if not Rational(0) < number:
+    if number <= 0:
         raise UsageError(f"{name} must be above 0", code="device.above_zero")
-    return Fraction(number.numerator, number.denominator)
+    return number
 
 
 def public_keys(given: Sequence[str | os.PathLike[str]]) -> list[PublicKey]:

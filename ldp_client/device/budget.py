@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanisms_of
 from ldp_client.mechanisms.memoized import Remembering
@@ -108,13 +107,9 @@ def _cost(question: Question, mechanism: Mechanism) -> Cost:
     """Return the stated epsilon and delta, or the values from the mechanism's integers if larger."""
     true, stated = mechanism.privacy, question.mechanism
     return Cost(
-        max(_fraction(true.epsilon), _fraction(stated.epsilon)),
-        max(_fraction(true.delta), _fraction(stated.delta)),
+        max(true.epsilon, stated.epsilon),
+        max(true.delta, stated.delta),
     )
-
-
-def _fraction(number: Rational) -> Fraction:
-    return Fraction(number.numerator, number.denominator)
 
 
 def recall(connection: sqlite3.Connection, terms: Terms) -> dict[str, Remembering]:

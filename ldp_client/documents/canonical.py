@@ -14,10 +14,8 @@ from ldp_client.documents.errors import DocumentError
 
 def canonical_json(value: Any) -> str:
     """Return the canonical JSON text of a plain value."""
-    if value is True:
-        return "true"
-    if value is False:
-        return "false"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
     if isinstance(value, str):
@@ -42,11 +40,11 @@ def parse_json(text: str | bytes, error: type[DocumentError], max_bytes: int) ->
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise error("", f"key {twice[:80]!r} occurs twice in one object")
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise error("", f"key {key[:80]!r} occurs twice in one object")
+            found[key] = value
         return found
 
     if len(text) > max_bytes:

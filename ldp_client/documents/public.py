@@ -1,6 +1,8 @@
 """Public fields: values that a report carries without noise next to its noisy answers, such as a region."""
 
 from collections.abc import Sequence
+from fractions import Fraction
+from math import floor
 from typing import Any
 
 from ldp_client.documents.canonical import canonical_json
@@ -18,8 +20,7 @@ MOST_PLACES = 9
 LARGEST = 10**12
 TICKET = "ticket"
 # The rounding error of a float that is accepted, as a fraction of a step.
-_TOLERANCE = Rational(1, 1000)
-_EXACT = Rational(0)
+_TOLERANCE = Fraction(1, 1000)
 
 _OPTIONAL: dict[str, Any] = {"text": Spoken(1000), "source": Constant(TICKET)}
 _CHOICE = Record({"id": Identifier(), "choices": ListOf(Spoken(200), 2, MOST_CHOICES)}, _OPTIONAL)
@@ -35,10 +36,10 @@ class _Number(Record):
             if not _is_short(number):
                 problem = f"must have at most {MOST_PLACES} decimals, and be within ±{LARGEST}"
                 raise error(f"{path}.{name}", problem)
-        steps = _quotient(high - low, found["step"])
+        steps = (high - low) / found["step"]
         if steps.denominator != 1:
             raise error(f"{path}.step", "must divide high − low into a whole number of steps")
-        if steps.numerator >= MOST_VALUES:
+        if steps >= MOST_VALUES:
             raise error(f"{path}.step", f"is too small: a field has at most {MOST_VALUES} values")
         return found
 
@@ -81,11 +82,11 @@ class PublicField:
         self._places = {label: place for place, label in enumerate(self.choices)}
         if self.bounds is not None and self.step is not None:
             low, high = self.bounds
-            self.size = _quotient(high - low, self.step).numerator + 1
+            self.size = int((high - low) / self.step) + 1
             # An upper bound: each part of a number at its longest, even if no single value has all of them.
             places = max(len(_parts(str(number))[1]) for number in (low, self.step))
             whole = max(len(_parts(str(number))[0]) for number in (low, high))
-            self.longest = 2 + (low < Rational(0)) + whole + (1 + places if places else 0)
+            self.longest = 2 + (low < 0) + whole + (1 + places if places else 0)
 
     @staticmethod
     def length(value: str) -> int:
@@ -110,7 +111,7 @@ class PublicField:
         """
         if self.bounds is None or self.step is None:
             return self.choices[place]
-        return str(self.bounds[0] + self.step * Rational(place))
+        return str(Rational(self.bounds[0] + self.step * place))
 
     def place(self, value: str) -> int | None:
         """Find a report's value among the field's values.
@@ -154,12 +155,12 @@ class PublicField:
         try:
             # Few floats are exactly on a decimal grid.
             is_inexact = isinstance(answer, float) and answer % 1 != 0
-            return self._nearest(str(answer), _TOLERANCE if is_inexact else _EXACT)
+            return self._nearest(str(answer), _TOLERANCE if is_inexact else Fraction(0))
         except ValueError:
             # The integer has more digits than Python converts to text.
             return None
 
-    def _nearest(self, text: str, tolerance: Rational = _EXACT) -> int | None:
+    def _nearest(self, text: str, tolerance: Fraction = Fraction(0)) -> int | None:
         """Return the index of the number in a text, in any spelling. tolerance: in steps."""
         assert self.bounds is not None
         assert self.step is not None
@@ -167,11 +168,9 @@ class PublicField:
             number = Rational.parse(text)
         except ValueError:
             return None
-        steps = _quotient(number - self.bounds[0], self.step)
-        place = (2 * steps.numerator + steps.denominator) // (2 * steps.denominator)
-        error = abs(steps.numerator - place * steps.denominator)
-        on_grid = error * tolerance.denominator <= tolerance.numerator * steps.denominator
-        return place if on_grid and 0 <= place < self.size else None
+        steps = (number - self.bounds[0]) / self.step
+        place = floor(steps + Fraction(1, 2))
+        return place if abs(steps - place) <= tolerance and 0 <= place < self.size else None
 
 
 def wrong_value(
@@ -193,16 +192,11 @@ def wrong_value(
     return None
 
 
-def _is_short(number: Rational) -> bool:
-    exact = number.numerator * 10**MOST_PLACES % number.denominator == 0
-    return exact and abs(number.numerator) <= LARGEST * number.denominator
+def _is_short(number: Fraction) -> bool:
+    return (number * 10**MOST_PLACES).denominator == 1 and abs(number) <= LARGEST
 
 
 def _parts(decimal: str) -> tuple[str, str]:
     """Return the digits before and after the point."""
     whole, _, fraction = decimal.lstrip("-").partition(".")
     return whole, fraction
-
-
-def _quotient(one: Rational, other: Rational) -> Rational:
-    return Rational(one.numerator * other.denominator, one.denominator * other.numerator)

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any, Self
 
 from ldp_client.documents.canonical import canonical_json, parse_canonical, parse_json
@@ -268,13 +269,13 @@ class Study:
         return self._together([question.mechanism.delta for question in self.questions])
 
     def _together(self, costs: list[Rational]) -> Rational:
-        total = largest = Rational(0)
+        total = largest = Fraction(0)
         for question, cost in zip(self.questions, costs):
             if not self.sample_one_question or question.repeats:
-                total = total + cost
-            elif largest < cost:
-                largest = cost
-        return total + largest
+                total += cost
+            else:
+                largest = max(largest, cost)
+        return Rational(total + largest)
 
     @property
     def cells(self) -> int:

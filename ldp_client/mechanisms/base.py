@@ -2,18 +2,18 @@
 
 import struct
 from collections.abc import Callable
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 from ldp_client.core.noise_levels import CHOICE_BITS, truth_threshold
 from ldp_client.core.randomness import Source, urandom
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 
 LARGEST_SIGNED = (1 << 31) - 1
 
 
-class Privacy:
+class Privacy(NamedTuple):
     """The exact privacy loss of a mechanism's integer arithmetic, for replace-one neighbours.
 
     Args:
@@ -21,9 +21,8 @@ class Privacy:
         delta: a probability.
     """
 
-    def __init__(self, epsilon: Rational, delta: Rational) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
 
     def __repr__(self) -> str:
         return f"Privacy(epsilon={float(self.epsilon):.9g}, delta={float(self.delta):.9g})"
@@ -122,7 +121,7 @@ class Mechanism:
         """
         return unpack_signed(payload[: len(payload) - len(payload) % 4])
 
-    def _tell_truth(self, epsilon: Rational, count: int) -> bool:
+    def _tell_truth(self, epsilon: Fraction, count: int) -> bool:
         """Set threshold, odds, p and q to tell the truth among `count` values, else another, within epsilon.
 
         Returns:
@@ -131,8 +130,8 @@ class Mechanism:
         whole, others = 1 << CHOICE_BITS, count - 1
         self.threshold = truth_threshold(epsilon, count)
         self.odds = (self.threshold * others, whole - self.threshold)
-        self.p = Rational(self.threshold, whole)
-        self.q = Rational(whole - self.threshold, whole * others)
+        self.p = Fraction(self.threshold, whole)
+        self.q = Fraction(whole - self.threshold, whole * others)
         return self.odds[0] > self.odds[1] > 0
 
     def impossible(self, problem: str) -> ReportError:

@@ -5,6 +5,7 @@ every x (METHODS 3.2b). Subclasses define how S is drawn and encoded.
 """
 
 import hashlib
+from fractions import Fraction
 from typing import Any
 
 from ldp_client.core.integers import bytes_below
@@ -12,7 +13,6 @@ from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio
 from ldp_client.core.randomness import Source, truth_or_other
 from ldp_client.documents.errors import AnswerError, StudyError
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
 
 MOST_DIGITS = 7
@@ -112,11 +112,11 @@ class ChoiceMechanism(Mechanism):
         """Return True if choice `index` is in the set S that a possible payload encodes."""
         raise NotImplementedError(self.name)
 
-    def support_probability(self, true: int, index: int) -> Rational:
+    def support_probability(self, true: int, index: int) -> Fraction:
         """Return the exact probability that S contains choice `index` if the answer is choice `true`."""
         return self.p if true == index else self.q
 
-    def _respond(self, epsilon: Rational, count: int) -> None:
+    def _respond(self, epsilon: Fraction, count: int) -> None:
         """Set odds and privacy of randomized response among `count` values."""
         self._tell_truth(epsilon, count)
         self._state_odds(*self.odds)
@@ -130,7 +130,7 @@ class ChoiceMechanism(Mechanism):
                 code="study.epsilon_too_small_for_choices",
             )
         self.odds = (often, seldom)
-        self.privacy = Privacy(log_ratio(often, seldom), Rational(0))
+        self.privacy = Privacy(log_ratio(often, seldom))
 
 
 class RandomizedResponse(ChoiceMechanism):

@@ -5,7 +5,8 @@ then the share of the squared L2 distance of two records that the response may u
 is released by randomized response, next to normal features. response_share is then its share of ε.
 """
 
-from math import isqrt
+from fractions import Fraction
+from math import floor, isqrt
 from typing import Any
 
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, log_ratio
@@ -14,7 +15,6 @@ from ldp_client.core.randomness import Source, truth_or_other
 from ldp_client.core.strips import NOISE_REACH, normal
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
 from ldp_client.mechanisms.record import RecordMechanism
 
@@ -35,7 +35,7 @@ class GaussianRecord(RecordMechanism):
         norm = question.norm
         assert norm is not None
         self.radius = distance // 2
-        self.grid = self.radius * norm.denominator // norm.numerator
+        self.grid = floor(self.radius / norm)
         if self.grid < 1:
             raise StudyError(
                 self.where,
@@ -66,7 +66,7 @@ class GaussianNumberRecord(GaussianRecord):
         self.distance = gaussian_radius(stated.epsilon, stated.delta, len(self.features) + 1)
         share = _share_of(question)
         square = self.distance * self.distance
-        of_response = square * share.numerator // share.denominator
+        of_response = floor(square * share)
         self._set_grid(question, isqrt(square - of_response))
         self.response_grid = isqrt(of_response) // 2
         if self.response_grid < 1:
@@ -144,7 +144,7 @@ class GaussianYesNoRecord(GaussianRecord):
             raise self.impossible("has a response that is neither yes nor no")
 
 
-def _share_of(question: Question) -> Rational:
+def _share_of(question: Question) -> Fraction:
     share = question.mechanism.response_share
     assert share is not None
     return share

@@ -5,7 +5,7 @@ after scaling, so ‖v‖² ≤ 2R² and svec(vvᵀ) has L2 sensitivity √2·2R
 orthogonal v. κ²  and, for a yes/no response y in {−1, 1}, c²y² are known and not released.
 """
 
-from math import isqrt
+from math import floor, isqrt
 from typing import Any
 
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, outer_product_sensitivity
@@ -35,7 +35,7 @@ class GaussianStatistics(RecordMechanism):
     def __init__(self, question: Question) -> None:
         super().__init__(question)
         assert question.norm is not None
-        self.radius = question.norm.floor_scaled(1 << UNIT_BITS)
+        self.radius = floor(question.norm * (1 << UNIT_BITS))
         self.weight = isqrt(self.radius * self.radius // 2)
         self.units = (UNIT, self.weight)
         self.coordinates = self._released_pairs()

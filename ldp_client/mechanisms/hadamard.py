@@ -6,11 +6,12 @@ are too many for a choice. The block form therefore has `blocks` matrices side b
 a row of a single block, and only half of that block's columns support it. No table is stored.
 """
 
+from fractions import Fraction
+
 from ldp_client.core.integers import bytes_below
 from ldp_client.core.noise_levels import hadamard_blocks
 from ldp_client.core.randomness import Source, random_bits, truth_or_other
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism
 
 
@@ -35,8 +36,7 @@ class Hadamard(ChoiceMechanism):
         self._respond(epsilon, 2 * self.blocks)
         other_half = self.q
         # Another row of the block cuts both halves in two. One half supports a row of another block.
-        half_of_both = self.p + other_half
-        self.q = Rational(half_of_both.numerator, 2 * half_of_both.denominator)
+        self.q = (self.p + other_half) / 2
         self.q_elsewhere = other_half if self.blocks > 1 else self.q
         self.columns = self.blocks * self.width
         self.payload_size = bytes_below(self.columns)
@@ -45,7 +45,7 @@ class Hadamard(ChoiceMechanism):
         """Return the block of a choice and its row there."""
         return index // (self.width - 1), index % (self.width - 1) + 1
 
-    def support_probability(self, true: int, index: int) -> Rational:
+    def support_probability(self, true: int, index: int) -> Fraction:
         """Return p for the true choice, q for others of its block, q_elsewhere for all others."""
         if true == index:
             return self.p

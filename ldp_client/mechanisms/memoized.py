@@ -5,12 +5,12 @@ which is drawn once and kept: they cost the longitudinal ε once. The instantane
 single report, and hides that two reports come from the same permanent answer.
 """
 
+from fractions import Fraction
 from typing import Any
 
 from ldp_client.core.noise_levels import memoized_flip, memoized_truth
 from ldp_client.core.randomness import Source, truth_or_other
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism, RandomizedResponse
 from ldp_client.mechanisms.unary import Sue, biased_bits
@@ -69,8 +69,8 @@ class MemoizedResponse(Memoized):
         truth = kept * self.again * (k - 1) + (whole - kept) * (whole - self.again)
         everything = whole * whole * (k - 1)
         self._state_both(truth * (k - 1), everything - truth)
-        self.p = Rational(truth, everything)
-        self.q = Rational(everything - truth, everything * (k - 1))
+        self.p = Fraction(truth, everything)
+        self.q = Fraction(everything - truth, everything * (k - 1))
 
     def instantaneous(self, state: bytes, random: Source) -> bytes:
         """Return the permanent choice with probability again / 2**bits, else another choice."""
@@ -91,7 +91,7 @@ class MemoizedSue(Memoized):
         flips = flipped * (whole - self.again) + (whole - flipped) * self.again
         kept = whole * whole - flips
         self._state_both(kept * kept, flips * flips)
-        self.p, self.q = Rational(kept, whole * whole), Rational(flips, whole * whole)
+        self.p, self.q = Fraction(kept, whole * whole), Fraction(flips, whole * whole)
         self._pack = first.pack
 
     def instantaneous(self, state: bytes, random: Source) -> bytes:
@@ -123,7 +123,7 @@ class Remembering(Mechanism):
         return bytes(self.mechanism.instantaneous(self.answer, random))
 
 
-def _instantaneous(question: Question) -> Rational:
+def _instantaneous(question: Question) -> Fraction:
     stated = question.mechanism.instantaneous_epsilon
     assert stated is not None
     return stated

@@ -9,6 +9,7 @@ and by at most half the bounds. So up to half of ε is free for the coin: the wo
 max(ε of the number, ε of the coin + half the ε of the number).
 """
 
+from fractions import Fraction
 from typing import Any
 
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, laplace_levels, log_ratio
@@ -17,7 +18,6 @@ from ldp_client.core.randomness import Source, truth_or_other
 from ldp_client.core.strips import NOISE_REACH, laplace, normal
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
 
 
@@ -43,7 +43,7 @@ class NumberMechanism(Mechanism):
         self.bounds = question.bounds
         self._limits = float(self.bounds[0]), float(self.bounds[1])
 
-    def levels_at(self, epsilon: Rational, delta: Rational) -> int:
+    def levels_at(self, epsilon: Fraction, delta: Fraction) -> int:
         """Return the largest distance in grid points that the noise hides; subclasses implement it."""
         raise NotImplementedError(self.name)
 
@@ -65,9 +65,9 @@ class Laplace(NumberMechanism):
                 f"is below 2**-{NOISE_BITS}, the least possible",
                 code="study.epsilon_too_small",
             )
-        self.privacy = Privacy(Rational(self.levels, self.scale), Rational(0))
+        self.privacy = Privacy(Fraction(self.levels, self.scale))
 
-    def levels_at(self, epsilon: Rational, delta: Rational) -> int:  # noqa: ARG002
+    def levels_at(self, epsilon: Fraction, delta: Fraction) -> int:  # noqa: ARG002
         """Return ε in units of 1 / scale, rounded down."""
         return laplace_levels(epsilon)
 
@@ -98,7 +98,7 @@ class Gaussian(NumberMechanism):
             )
         self.privacy = Privacy(stated.epsilon, stated.delta)
 
-    def levels_at(self, epsilon: Rational, delta: Rational) -> int:
+    def levels_at(self, epsilon: Fraction, delta: Fraction) -> int:
         """Return the radius of the analytic Gaussian mechanism."""
         return gaussian_radius(epsilon, delta, 1)
 
@@ -140,13 +140,13 @@ class RefusableNumber(Mechanism):
                 code="study.refusal_share_too_large",
             )
         coin = log_ratio(*self.odds)
-        if Rational(0) < stated.delta:
+        if Fraction(0) < stated.delta:
             # The ε that the coin leaves hides half the bounds; the whole ε hides all of them.
             self.privacy = self.number.privacy
             return
-        far = coin + Rational(self.levels - self.middle, self.scale)
+        far = coin + Fraction(self.levels - self.middle, self.scale)
         number = self.number.privacy.epsilon
-        self.privacy = Privacy(far if number < far else number, Rational(0))
+        self.privacy = Privacy(far if number < far else number)
 
     def quantise(self, answer: Any) -> tuple[int, int]:
         """Return (the middle, 1) for None, else (grid point, 0), in the same steps. Raises AnswerError."""

@@ -1,12 +1,12 @@
 """Optimized local hashing (Wang et al. 2017): randomized response on a hash of the choice."""
 
 import struct
+from fractions import Fraction
 
 from ldp_client.core.integers import bytes_below
 from ldp_client.core.noise_levels import hash_range
 from ldp_client.core.randomness import Source, random_bits, truth_or_other
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism
 
 # A prime above every choice; all products stay below 2**53, which JavaScript's numbers hold exactly.
@@ -36,14 +36,14 @@ class Olh(ChoiceMechanism):
         self.value_size = bytes_below(self.hashes)
         self.payload_size = SEED_BYTES + self.value_size
 
-    def _other_probability(self) -> Rational:
+    def _other_probability(self) -> Fraction:
         """Return q. Another choice has the true hash with probability c, and any other hash equally often."""
         whole, others = 1 << self.bits, self.hashes - 1
         smaller, larger_ones = PRIME // self.hashes, PRIME % self.hashes
         collisions = larger_ones * (smaller + 1) ** 2 + (self.hashes - larger_ones) * smaller**2
         same = collisions * others * self.threshold
         different = (PRIME * PRIME - collisions) * (whole - self.threshold)
-        return Rational(same + different, PRIME * PRIME * whole * others)
+        return Fraction(same + different, PRIME * PRIME * whole * others)
 
     def hash(self, seed: tuple[int, ...], index: int) -> int:
         """Return the hash of a choice, 0..hashes−1. seed: a, b, c."""

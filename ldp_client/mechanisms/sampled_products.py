@@ -22,7 +22,6 @@ from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.randomness import Source, random_bits, read, uniform_below
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Field, Question
-from ldp_client.documents.rational import Rational
 from ldp_client.documents.rules import power_of_two
 from ldp_client.mechanisms.base import Privacy, register
 from ldp_client.mechanisms.record import RecordMechanism
@@ -86,7 +85,7 @@ class SampledProducts(RecordMechanism):
                 f"{self.where}.epsilon", "is too small for a sign", code="study.epsilon_too_small_for_sign"
             )
         self.gain = self.p - self.q
-        self.privacy = Privacy(log_ratio(self.odds[0], self.odds[1]), Rational(0))
+        self.privacy = Privacy(log_ratio(self.odds[0], self.odds[1]))
         self.payload_size = bytes_below(self.patterns * len(self.blocks))
 
     def _pairs(self) -> list[tuple[int, int]]:

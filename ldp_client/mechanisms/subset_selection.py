@@ -1,11 +1,11 @@
 """Subset selection (Ye & Barg 2018; Wang et al. 2016): a random set that likely has the true choice."""
 
 import struct
+from fractions import Fraction
 
 from ldp_client.core.noise_levels import subset_size, truth_threshold_of_weights
 from ldp_client.core.randomness import Source, random_bits, read, uniform_below
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.unary import UnaryMechanism
 
 WORD = 1 << 32
@@ -28,8 +28,8 @@ class SubsetSelection(UnaryMechanism):
         whole, rest = 1 << self.bits, k - self.size
         # C(k−1, size−1) sets with the truth are equally likely, and so are C(k−1, size) sets without it.
         self._state_odds(self.threshold * rest, (whole - self.threshold) * self.size)
-        self.p = Rational(self.threshold, whole)
-        self.q = Rational(whole * self.size - self.threshold, whole * (k - 1))
+        self.p = Fraction(self.threshold, whole)
+        self.q = Fraction(whole * self.size - self.threshold, whole * (k - 1))
         # Words below the ceiling are uniform modulo the number of choices left.
         self._ceilings = [WORD - WORD % (k - 1 - place) for place in range(self.size)]
 

@@ -1,12 +1,12 @@
 """One noisy bit for each choice: optimized (Wang et al. 2017) or symmetric unary encoding (basic RAPPOR)."""
 
 import struct
+from fractions import Fraction
 
 from ldp_client.core.noise_levels import CHOICE_BITS, unary_threshold
 from ldp_client.core.randomness import Source, read
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism
 
 # With more choices, reports would grow to many kilobytes for no gain: olh and hadamard need a few bytes.
@@ -87,8 +87,8 @@ class Oue(UnaryMechanism):
         self.threshold = unary_threshold(question.mechanism.epsilon)
         whole = 1 << self.bits
         self._state_odds(whole - self.threshold, self.threshold)
-        self.p = Rational(1, 2)
-        self.q = Rational(self.threshold, whole)
+        self.p = Fraction(1, 2)
+        self.q = Fraction(self.threshold, whole)
 
     def randomise(self, quantised: int, random: Source) -> bytes:
         """Draw noisy bits, with a fair coin for the true choice, in a time independent of the answer."""
@@ -110,12 +110,12 @@ class Sue(UnaryMechanism):
 
     def __init__(self, question: Question) -> None:
         super().__init__(question)
-        self.threshold = unary_threshold(question.mechanism.epsilon * Rational(1, 2))
+        self.threshold = unary_threshold(question.mechanism.epsilon / 2)
         whole = 1 << self.bits
         kept = whole - self.threshold
         self._state_odds(kept * kept, self.threshold * self.threshold)
-        self.p = Rational(kept, whole)
-        self.q = Rational(self.threshold, whole)
+        self.p = Fraction(kept, whole)
+        self.q = Fraction(self.threshold, whole)
 
     def randomise(self, quantised: int, random: Source) -> bytes:
         """Flip bits of the true choice's encoding, in a time that does not depend on the answer."""

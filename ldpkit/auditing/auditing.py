@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from itertools import permutations
 from math import inf
 from typing import Any
 
 from ldp_client.documents.errors import AnswerError
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.base import Mechanism
@@ -120,7 +120,7 @@ def _stages_of(mechanism: Any, question: Question) -> list[tuple[str, Any, Any]]
 
 
 def _audit_stage(
-    mechanism: Any, epsilon: Rational, question: Question, samples: int, false_alarm: float
+    mechanism: Any, epsilon: Fraction, question: Question, samples: int, false_alarm: float
 ) -> tuple[list[Check], float]:
     """Return all checks of one stage, and its lower bound on ε."""
     # 1. Answers, without those that the mechanism rejects.

@@ -9,7 +9,6 @@ from typing import Any
 
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
@@ -39,16 +38,10 @@ def is_numeric(mechanism: Mechanism) -> bool:
     return not coded and len(mechanism.words(bytes(mechanism.payload_size))) > 0
 
 
-def exact(value: Rational) -> Fraction:
-    """Return the number as a standard fraction."""
-    return Fraction(value.numerator, value.denominator)
-
-
-def stated_check(mechanism: Mechanism, epsilon: Rational, question: Question) -> Check:
+def stated_check(mechanism: Mechanism, epsilon: Fraction, question: Question) -> Check:
     """Check that the mechanism's ε and δ are within the study's."""
     given = mechanism.privacy
-    good = exact(given.epsilon) <= exact(epsilon)
-    good = good and exact(given.delta) <= exact(question.mechanism.delta)
+    good = given.epsilon <= epsilon and given.delta <= question.mechanism.delta
     detail = f"{rounded_up(float(given.epsilon), 12)} of {rounded_up(float(epsilon), 12)}"
     return Check("within the study's epsilon and delta", good, detail)
 
@@ -80,7 +73,7 @@ def support_law(mechanism: Any, answers: Sequence[Any]) -> tuple[Fraction, Fract
     pq if bits are independent, and 0 if S has one choice only, so even a small error in the odds shows.
     """
     first, second = [mechanism.quantise(answer) for answer in answers]
-    p, q = [exact(mechanism.support_probability(first, index)) for index in (first, second)]
+    p, q = [mechanism.support_probability(first, index) for index in (first, second)]
     often, seldom = mechanism.odds
     return p, q, (often * q - seldom * p) / (often - seldom)
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from ldp_client.core.integers import ceil_div, exp_bounds
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.rational import Rational
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
@@ -162,7 +161,7 @@ def law_of(mechanism: Mechanism) -> Law:
         InputError: its noise has a δ, or it is memoized: repeated reports of a permanent answer, each among
             other people, reveal more with each version.
     """
-    if mechanism.privacy.delta != Rational(0):
+    if mechanism.privacy.delta:
         raise InputError(
             f"{mechanism.field}: its noise has its own delta, and no bound towards the set of "
             "reports is certified for that. Use a mechanism of pure epsilon",
@@ -181,7 +180,7 @@ def law_of(mechanism: Mechanism) -> Law:
         return _of_patterns(mechanism)
     growth = exp_above(mechanism.privacy.epsilon)
     if mechanism.name == "laplace":
-        half = mechanism.privacy.epsilon * Rational(1, 2)
+        half = mechanism.privacy.epsilon / 2
         return bounded_law(growth, 1 - 1 / exp_above(half))
     return any_law(growth)
 
@@ -190,22 +189,18 @@ def _of_choice(mechanism: ChoiceMechanism) -> Law:
     growth = Fraction(*mechanism.odds)
     # In a Hadamard response, fewer payloads support both choices if these are in different blocks.
     others = [mechanism.q, getattr(mechanism, "q_elsewhere", mechanism.q)]
-    difference = _exact(mechanism.p) - min(_exact(other) for other in others)
-    both = _exact(mechanism.p) - difference * growth / (growth - 1)
+    difference = mechanism.p - min(others)
+    both = mechanism.p - difference * growth / (growth - 1)
     return choice_law(growth, difference, both)
 
 
 def _of_patterns(mechanism: Any) -> Law:
     """Return the law of randomized sign patterns: two records may differ in every sign of every block."""
-    p = _exact(mechanism.p)
+    p = mechanism.p
     return choice_law(Fraction(*mechanism.odds), p - (1 - p) / (mechanism.patterns - 1), Fraction(0))
 
 
-def _exact(number: Rational) -> Fraction:
-    return Fraction(number.numerator, number.denominator)
-
-
-def exp_above(epsilon: Rational) -> Fraction:
+def exp_above(epsilon: Fraction) -> Fraction:
     """Bound e^ε from above.
 
     Args:

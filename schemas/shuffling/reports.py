@@ -72,17 +72,13 @@ def shuffled_privacy(study: Study, people: int, *, delta: str | float = DEFAULT_
 def device_epsilon(study: Study) -> float:
     """Return the ε of everything that a device sends by its own noise, from the integers, rounded up."""
     built = mechanisms_of(study)
-    costs = {name: Fraction(*_parts(mechanism.privacy.epsilon)) for name, mechanism in built.items()}
+    costs = {name: mechanism.privacy.epsilon for name, mechanism in built.items()}
     once = [costs[question.id] for question in study.questions if not question.repeats]
     always = [costs[question.id] for question in study.questions if question.repeats]
     # Add up as `Study.epsilon` does for the stated ε.
     return rounded_up(
         sum(always, Fraction(0)) + (max(once, default=0) if study.sample_one_question else sum(once))
     )
-
-
-def _parts(number: Rational) -> tuple[int, int]:
-    return number.numerator, number.denominator
 
 
 def shuffled_epsilon(epsilon: str | float, people: int, delta: str | float = DEFAULT_DELTA) -> float:
@@ -102,7 +98,7 @@ def shuffled_epsilon(epsilon: str | float, people: int, delta: str | float = DEF
     alone = exact(epsilon, "epsilon")
     if not 0 < alone <= MOST_EPSILON:
         raise InputError(f"epsilon must be above 0, and at most {MOST_EPSILON}", code="set.epsilon")
-    law = any_law(exp_above(Rational(alone.numerator, alone.denominator)))
+    law = any_law(exp_above(alone))
     return min(rounded_up(epsilon_of(law, people, exact(delta, "delta"))), rounded_up(alone))
 
 
@@ -120,10 +116,9 @@ def exact(number: str | float, name: str) -> Fraction:
         InputError: `number` is not a decimal number.
     """
     try:
-        found = Rational.parse(str(number))
+        return Rational.parse(str(number))
     except ValueError:
         raise InputError(f"{name} must be a decimal, such as 0.01 or 1e-6", code="set.decimal") from None
-    return Fraction(found.numerator, found.denominator)
 
 
 def rounded_up(number: Fraction) -> float:

@@ -4,9 +4,10 @@ A report is a line, which stands for the choices that are its points. Two points
 often one report supports two choices is not what independent bits would have.
 """
 
+from fractions import Fraction
+
 from ldp_client.core.noise_levels import CHOICE_BITS, truth_threshold_of_weights
 from ldp_client.core.randomness import random_bits, uniform_below
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism
 
 # Line a is a plus these, modulo the number of points: each difference occurs once.
@@ -26,10 +27,10 @@ class Projective(ChoiceMechanism):
         whole = 1 << CHOICE_BITS
         self.threshold = truth_threshold_of_weights(question.mechanism.epsilon, through, past)
         self._state_odds(self.threshold * past, (whole - self.threshold) * through)
-        self.p = Rational(self.threshold, whole)
+        self.p = Fraction(self.threshold, whole)
         # Of the lines through a point one goes through a given other; of those past it, all others of that.
-        both = Rational(self.threshold, whole * through)
-        other = Rational((whole - self.threshold) * (through - 1), whole * past)
+        both = Fraction(self.threshold, whole * through)
+        other = Fraction((whole - self.threshold) * (through - 1), whole * past)
         self.q = both + other
         self.payload_size = 1
 

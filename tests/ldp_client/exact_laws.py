@@ -20,10 +20,6 @@ Law = Mapping[bytes, Fraction]
 WHOLE = 1 << 32
 
 
-def fraction(value) -> Fraction:
-    return Fraction(value.numerator, value.denominator)
-
-
 def coin(threshold: int) -> Read:
     """A word below the threshold, and one that is not."""
     return [(bytes(4), Fraction(threshold, WHOLE)), (b"\xff" * 4, 1 - Fraction(threshold, WHOLE))]
@@ -104,6 +100,6 @@ def faults(m, laws: list[Law]) -> set[str]:
     for true, law in enumerate(laws):
         for index in range(m.choices):
             chance = sum(law[payload] for payload in payloads if m.supported(payload, index))
-            if chance != fraction(m.support_probability(true, index)):
+            if chance != m.support_probability(true, index):
                 found.add("p" if true == index else "q")
     return found

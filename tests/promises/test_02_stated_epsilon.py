@@ -19,10 +19,11 @@ import pytest
 
 import ldpkit
 from ldp_client import Device, describe, mechanism_for
+from ldp_client.device import budget
 from ldp_client.words import text
 from ldpkit import ask
 from ldpkit.dossier import dossier_of
-from schemas import Rational, Study
+from schemas import Study
 from tests import studies
 from tests.kit.collectors import Harness
 from tests.promises.choice_laws import CHOICES, coin, edges, laws_of, question  # noqa: F401
@@ -78,11 +79,11 @@ def test_the_stated_epsilon_of_a_mechanism_holds(name: str, epsilon: str) -> Non
 
 def plant(monkeypatch: pytest.MonkeyPatch, home: str, name: str, factor: Fraction) -> None:
     """Have a function return so many times of what it should."""
-    function, exactly = getattr(import_module(home), name), Rational(factor.numerator, factor.denominator)
+    function = getattr(import_module(home), name)
 
     def wrong(*arguments: Any) -> Any:
         value = function(*arguments)
-        return value * exactly if isinstance(value, Rational) else int(value * factor)
+        return value * factor if isinstance(value, Fraction) else int(value * factor)
 
     monkeypatch.setattr(import_module(home), name, wrong)
 
@@ -176,9 +177,15 @@ def test_the_epsilon_of_a_study_holds_and_0999_of_it_is_found(
     seed_the_system(monkeypatch, "spent")
     if planted == "epsilon":
         whole = Study.epsilon.fget
-        monkeypatch.setattr(Study, "epsilon", property(lambda study: whole(study) * Rational(999, 1000)))
+        monkeypatch.setattr(Study, "epsilon", property(lambda study: whole(study) * LESS))
     elif planted == "cost":
-        monkeypatch.setattr("ldp_client.device.budget._fraction", lambda cost: LESS * Fraction(str(cost)))
+        cost_of = budget._cost
+
+        def less(*given: Any) -> budget.Cost:
+            cost = cost_of(*given)
+            return cost._replace(epsilon=LESS * cost.epsilon)
+
+        monkeypatch.setattr(budget, "_cost", less)
     assert bool(study_problems(tmp_path, version)) == (planted != "nothing")
 
 

@@ -92,8 +92,7 @@ def revealed(device: Device, steps: list[Step]) -> Fraction:
         payload = report.payloads[question.id]
         # Of a permanent answer each report has the same first nine bytes.
         drawn = payload[:9] if question.ask == "yes_no" else report.id
-        epsilon = question.mechanism.epsilon
-        costs[queued.origin, drawn] = Fraction(epsilon.numerator, epsilon.denominator)
+        costs[queued.origin, drawn] = question.mechanism.epsilon
     return sum(costs.values(), Fraction(0))
 
 

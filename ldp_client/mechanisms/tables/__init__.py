@@ -1,6 +1,6 @@
 """The mechanisms of data holders: noisy second moments of a table of records. Loaded when a study asks one.
 
-CPython only: not part of the device core. Reading a table needs NumPy.
+Reading a table needs NumPy.
 """
 
 from ldp_client.documents.question import Question

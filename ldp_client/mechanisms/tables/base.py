@@ -7,7 +7,8 @@ replace-one and, without averaging, under add/remove as well (sensitivities.py),
 from __future__ import annotations
 
 import struct
-from math import isqrt
+from fractions import Fraction
+from math import floor, isqrt
 from typing import Any
 
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, laplace_levels
@@ -16,7 +17,6 @@ from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH, laplace, normal
 from ldp_client.documents.errors import AnswerError, StudyError
 from ldp_client.documents.question import Question
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.tables.powers import Gram, PowerSums, products_of
 from ldp_client.mechanisms.tables.rows import records_of
@@ -24,7 +24,7 @@ from ldp_client.mechanisms.tables.rows import records_of
 MULTIPLIER_BITS = 120
 WORD_BYTES = 8
 LARGEST_WORD = (1 << 63) - 1
-ONE = Rational(1)
+ONE = Fraction(1)
 
 
 class TableSums:
@@ -65,16 +65,16 @@ class TableMechanism(Mechanism):
         self.features, self.response = question.features, question.response
         self.intercept, self.average = stated.intercept, stated.average
         longest = isqrt(len(self.features) * UNIT * UNIT - 1) + 1
-        self.radius = min(question.norm.floor_scaled(UNIT), longest)
+        self.radius = min(floor(question.norm * UNIT), longest)
         self.coordinates = self._released_pairs()
         self.products = products_of(len(self.features), self.intercept) if stated.fourth_moments else []
         self.payload_size = WORD_BYTES * (1 + len(self.coordinates) + len(self.products))
         self.count_step = 0
         self._set_noise(Privacy(stated.epsilon, stated.delta), stated.count_share)
 
-    def _set_noise(self, budget: Privacy, share: Rational | None) -> None:
+    def _set_noise(self, budget: Privacy, share: Fraction | None) -> None:
         """The integers that follow from ε and δ, and the privacy that follows from them."""
-        spent = Privacy(Rational(0), Rational(0))
+        spent = Privacy(Fraction(0))
         if share is not None:
             self.count_step, spent = self._distance(part(budget, share), 1)
             budget = part(budget, ONE - share)
@@ -116,7 +116,7 @@ class TableMechanism(Mechanism):
         if self.law == "gaussian":
             return gaussian_radius(budget.epsilon, budget.delta, size), budget
         levels = laplace_levels(budget.epsilon)
-        return levels, Privacy(Rational(levels, 1 << NOISE_BITS), Rational(0))
+        return levels, Privacy(Fraction(levels, 1 << NOISE_BITS))
 
     def _multipliers(self, room: int) -> list[int]:
         """For each coordinate, so that any two neighbours' statistics are at most `room` apart."""
@@ -224,5 +224,5 @@ class TableMechanism(Mechanism):
         return [(p * m >> MULTIPLIER_BITS) + 1 for p, m in zip(products, self.multipliers)]
 
 
-def part(budget: Privacy, share: Rational) -> Privacy:
+def part(budget: Privacy, share: Fraction) -> Privacy:
     return Privacy(budget.epsilon * share, budget.delta * share)

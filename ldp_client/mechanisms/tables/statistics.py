@@ -3,17 +3,17 @@
 Gaussian noise has L2 distances and the analytic Gaussian mechanism (METHODS 1.5), Laplace noise L1 distances.
 """
 
+from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
 
 from ldp_client.core.quantise import UNIT, UNIT_BITS
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Privacy
 from ldp_client.mechanisms.tables.base import MULTIPLIER_BITS, TableMechanism, part
 from ldp_client.mechanisms.tables.powers import power_distance
 from ldp_client.mechanisms.tables.sensitivities import Ball, box_distance, ddplr_sensitivity, svec_sensitivity
 
-HALF = Rational(1, 2)
+HALF = Fraction(1, 2)
 
 
 class TableStatistics(TableMechanism):

@@ -1,5 +1,7 @@
 """LDP-SGD: its gradients, its noise, its single pass, and that it learns where noise is small."""
 
+from fractions import Fraction
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -40,7 +42,7 @@ def test_gradients_match_autodiff_of_loss(loss, gradient, responses):
 
 def test_noise_is_calibrated_to_opposite_gradients():
     """METHODS 1.5: σ/Δ = 3.7306 at ε = 1, δ = 1e-5; Δ = 2."""
-    found = gradient_noise_sd(Rational(1), Rational.parse("1e-5"), 10)
+    found = gradient_noise_sd(Fraction(1), Rational.parse("1e-5"), 10)
     assert found == pytest.approx(2 * 3.7306, rel=1e-4)
     with pytest.raises(ValueError, match="too small"):
         gradient_noise_sd(Rational.parse("1e-9"), Rational.parse("1e-30"), 10)

@@ -1,5 +1,7 @@
 """Perturbed records: any two are within the noise radius. The promise of exact noise tests the noise."""
 
+from fractions import Fraction
+
 import mpmath
 import numpy as np
 import pytest
@@ -11,7 +13,6 @@ from ldp_client.mechanisms.base import pack_signed
 from schemas import Rational, Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.exact_laws import fraction
 
 AGE, YEARS = (np.array([float(bound) for bound in feature["bounds"]]) for feature in studies.FEATURES)
 
@@ -61,7 +62,7 @@ def test_a_yes_no_response_has_its_share_of_epsilon(share):
         assert 0 <= total - (features + odds) < 1e-29
         assert odds <= 2 * mpmath.mpf(share)
     assert m.privacy.epsilon <= Rational(2)
-    assert fraction(m.p) / fraction(m.q) == fraction(Rational(*m.odds))
+    assert m.p / m.q == Fraction(*m.odds)
     assert m.privacy.delta == Rational.parse("1e-6")
 
 

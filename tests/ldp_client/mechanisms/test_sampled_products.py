@@ -18,7 +18,7 @@ from ldp_client.mechanisms.sampled_products import SQUARE
 from schemas import Rational, Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.exact_laws import WHOLE, fraction, worst_ratio
+from tests.ldp_client.exact_laws import WHOLE, worst_ratio
 from tests.ldp_client.mechanisms.products_laws import HIGH, RECORDS, law
 from tests.statistics import Stream
 
@@ -44,7 +44,7 @@ def test_exact_law_has_the_products_mean_and_stated_privacy(weights):
         assert sum(exact.values()) == 1
         for place, (i, j) in enumerate(m.coordinates):
             chance = Fraction(m.weights[place], m.total)
-            mean = fraction(m.gain) * Fraction(vector[i] * vector[j], SQUARE)
+            mean = m.gain * Fraction(vector[i] * vector[j], SQUARE)
             positive = exact.get(bytes([2 * place + 1]), 0)
             assert positive == chance * (1 + mean) / 2
     assert worst_ratio(laws[:3]) == Fraction(*m.odds)
@@ -73,7 +73,7 @@ def test_exact_joint_law_of_products_has_the_stated_privacy(products):
                     * math.prod(itertools.compress(signs_of(pattern, products), taken))
                     for pattern in range(m.patterns)
                 )
-                factor = fraction(m.gain) if any(taken) else 1
+                factor = m.gain if any(taken) else 1
                 assert found == Fraction(m.weights[place], m.total) * factor * chosen
     assert worst_ratio(laws) == Fraction(*m.odds)
     with mpmath.workprec(300):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
+from fractions import Fraction
 
 from ldp_client.core import strips
 from ldp_client.core.noise_levels import gaussian_radius, log_ratio, truth_threshold
 from ldp_client.core.randomness import truth_or_other
-from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Privacy, pack_signed
 from ldp_client.mechanisms.choice import RandomizedResponse
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
@@ -90,7 +90,7 @@ class RoundedUp(Oue):
         super().__init__(question)
         self.threshold -= 1
         self._state_odds((1 << self.bits) - self.threshold, self.threshold)
-        self.q = Rational(self.threshold, 1 << self.bits)
+        self.q = Fraction(self.threshold, 1 << self.bits)
 
 
 class RoundedUpSilently(RoundedUp):
@@ -98,7 +98,7 @@ class RoundedUpSilently(RoundedUp):
 
     def __init__(self, question):
         super().__init__(question)
-        self.privacy = Privacy(question.mechanism.epsilon, Rational(0))
+        self.privacy = Privacy(question.mechanism.epsilon)
 
 
 class OppositeChoices(RandomizedResponse):
@@ -137,7 +137,7 @@ class WrongOdds(RandomizedResponse):
     def __init__(self, question):
         super().__init__(question)
         self.odds = (self.odds[0] - 1, self.odds[1])
-        self.privacy = Privacy(log_ratio(*self.odds), Rational(0))
+        self.privacy = Privacy(log_ratio(*self.odds))
 
 
 class SpentTwice(GaussianYesNoRecord):
@@ -150,7 +150,7 @@ class SpentTwice(GaussianYesNoRecord):
         self._set_grid(question, self.distance)
         self.threshold = truth_threshold(stated.epsilon, 2)
         self.odds = (self.threshold, (1 << 32) - self.threshold)
-        self.p, self.q = (Rational(weight, 1 << 32) for weight in self.odds)
+        self.p, self.q = (Fraction(weight, 1 << 32) for weight in self.odds)
 
 
 class SharedCoin(GaussianYesNoRecord):

@@ -1,6 +1,7 @@
 """The audit finds planted faults and passes the real mechanisms. tests/mutants lists faults of its own."""
 
 import json
+from fractions import Fraction
 
 import pytest
 from scipy import stats
@@ -12,7 +13,7 @@ from ldp_client.mechanisms.tables.statistics import TableStatisticsDdplr
 from ldpkit import cli
 from ldpkit.auditing.auditing import audit_mechanism
 from ldpkit.auditing.claims import delta_of, epsilon_of, largest_distance, lower_share, upper_share
-from schemas import Rational, Study
+from schemas import Study
 from tests import studies
 from tests.ldpkit.auditing import faults
 
@@ -197,7 +198,7 @@ def test_bounds_of_shares_are_outside_the_exact_ones(successes, trials, false_al
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-4"), ("8", "1e-9")])
 def test_the_audits_gaussian_curve_agrees_with_the_calibration(epsilon, delta):
     """The audit uses floats and erfc, and the calibration interval arithmetic on integers."""
-    radius = gaussian_radius(Rational.parse(epsilon), Rational.parse(delta), 9)
+    radius = gaussian_radius(Fraction(epsilon), Fraction(delta), 9)
     allowed = largest_distance(float(epsilon), float(delta))
     assert radius == pytest.approx(allowed * 2**NOISE_BITS, abs=1.5)
     assert delta_of(allowed, float(epsilon)) == pytest.approx(float(delta), rel=1e-9)

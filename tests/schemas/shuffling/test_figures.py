@@ -7,7 +7,6 @@ from math import log, nextafter
 import pytest
 
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.rational import Rational
 from schemas.shuffling.amplifying import delta_of, epsilon_of
 from schemas.shuffling.laws import any_law, choice_law, compose, exp_above, mixture
 from schemas.shuffling.reports import shuffled_epsilon
@@ -31,7 +30,7 @@ def test_hundred_million_reports_take_seconds():
 
 def test_epsilon_and_delta_are_inverse_functions():
     for people, own, delta in [(50, 1, "1e-4"), (1000, 3, "1e-6")]:
-        law = any_law(exp_above(Rational(own)))
+        law = any_law(exp_above(Fraction(own)))
         found = epsilon_of(law, people, Fraction(delta))
         assert delta_of(law, people, found) <= Fraction(delta)
         if found < own:

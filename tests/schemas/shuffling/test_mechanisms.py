@@ -100,9 +100,8 @@ def test_stated_law_of_products_is_the_patterns_law(products):
     mechanism = {**studies.PRODUCTS["mechanism"], "products": products}
     m = built({**studies.PRODUCTS, "mechanism": mechanism})
     growth, others = Fraction(*m.odds), m.patterns - 1
-    p = Fraction(m.p.numerator, m.p.denominator)
-    assert p / ((1 - p) / others) == growth
-    assert law_of(m).kinds == choice_law(growth, p - (1 - p) / others, Fraction(0)).kinds
+    assert m.p / ((1 - m.p) / others) == growth
+    assert law_of(m).kinds == choice_law(growth, m.p - (1 - m.p) / others, Fraction(0)).kinds
 
 
 def test_a_number_that_may_be_refused_has_the_general_bound():

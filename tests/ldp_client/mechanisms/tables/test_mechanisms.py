@@ -1,5 +1,7 @@
 """A holder's table becomes exact sums with noise of the stated law on integers, and nothing else."""
 
+from math import floor
+
 import numpy as np
 import pytest
 
@@ -50,7 +52,7 @@ def test_worst_neighbours_are_exactly_the_noise_radius_apart(question, options):
         hidden = gaussian_radius(share, Rational.parse("1e-6") * share, len(shift))
         assert 0.99 * hidden < sum(x * x for x in shift) ** 0.5 <= hidden
     else:
-        hidden = share.floor_scaled(SCALE)
+        hidden = floor(share * SCALE)
         assert 0.93 * hidden < sum(map(abs, shift)) <= hidden
 
 
