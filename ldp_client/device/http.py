@@ -1,8 +1,7 @@
 """One HTTP request and its whole answer, within one deadline.
 
-TLS certificates are verified. A redirect is followed within the same host and port only, never from https to
-http. Requests to this machine use no proxy. Other requests use https; a proxy that `https_proxy` names sees
-their host and port.
+TLS certificates are verified, and no redirect is followed. Requests to this machine use no proxy. Other
+requests use https; a proxy that `https_proxy` names sees their host and port.
 """
 
 import contextlib
@@ -17,23 +16,19 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from random import SystemRandom
 from socket import SHUT_RDWR
 from typing import Any, NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
 
-# For name lookup, connection, headers, body and redirects together; then for each wait for the network.
+# For name lookup, connection, headers and body together; then for each wait for the network.
 DEADLINE_SECONDS = 20.0
 TIMEOUT_SECONDS = 10.0
-MOST_REDIRECTS = 5
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 60.0
 MOST_BYTES = 1 << 16
 # A longer error text is cut.
 MOST_CHARACTERS = 160
-# All followed redirects, and the redirects that keep the method and the body.
-REDIRECTS = (301, 302, 303, 307, 308)
-KEEPING = (307, 308)
 LOOPBACK = ("localhost", "::1")
 # The type of a collector's own problem documents begins with this.
 PROBLEM_PREFIX = "urn:ldpkit:problem:"
@@ -96,7 +91,7 @@ def exchange(
 
     def run() -> None:
         try:
-            results.append(_follow(request, most, silence or TIMEOUT_SECONDS, cutoff))
+            results.append(_answer(request, most, silence or TIMEOUT_SECONDS, cutoff))
         except Exception as error:
             results.append(error)
 
@@ -164,49 +159,22 @@ def backoff(attempt: int) -> float:
     return CHANCE.uniform(0, min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0**attempt))
 
 
-def _follow(request: urllib.request.Request, most: int, silence: float, cutoff: Cutoff) -> Answer:
-    """Return the answer to a request after its redirects."""
-    opener = opener_for(request.full_url, cutoff)
-    for _ in range(MOST_REDIRECTS + 1):
-        try:
-            response: Any = opener.open(request, timeout=silence)
-        except urllib.error.HTTPError as error:
-            response = error
-        with response:
-            moved = _moved(request, response.getcode(), response.headers.get("Location"))
-            if moved is None:
-                body: bytes = response.read(most + 1)
-                # http.client reports this only if it reads the whole body at once.
-                if len(body) <= most and getattr(response, "length", None):
-                    raise TransferError("the answer was cut off", code="device.cut_off")
-                return Answer(response.getcode(), response.headers, body)
-        request = moved
-    raise TransferError(f"more than {MOST_REDIRECTS} redirects", code="device.redirects")
-
-
-def _moved(
-    request: urllib.request.Request, status: int, location: str | None
-) -> urllib.request.Request | None:
-    """Return the request to make instead, None if the answer is the last one."""
-    keeps = status in KEEPING or (status in REDIRECTS and request.get_method() == "GET")
-    if not keeps or not location:
-        return None
-    url = urljoin(request.full_url, location)
-    if not _stays(request.full_url, url):
-        return None
-    moved = urllib.request.Request(url, request.data, method=request.get_method())
-    moved.headers.update(request.headers)
-    return moved
-
-
-def _stays(old: str, new: str) -> bool:
-    before, after = urlsplit(old), urlsplit(new)
-    kept = ("https",) if before.scheme == "https" else ("http", "https")
-    return after.netloc.lower() == before.netloc.lower() and after.scheme in kept
+def _answer(request: urllib.request.Request, most: int, silence: float, cutoff: Cutoff) -> Answer:
+    """Return the answer to a request."""
+    try:
+        response: Any = opener_for(request.full_url, cutoff).open(request, timeout=silence)
+    except urllib.error.HTTPError as error:
+        response = error
+    with response:
+        body: bytes = response.read(most + 1)
+        # http.client reports this only if it reads the whole body at once.
+        if len(body) <= most and getattr(response, "length", None):
+            raise TransferError("the answer was cut off", code="device.cut_off")
+        return Answer(response.getcode(), response.headers, body)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: urllib would read the whole answer of a redirect, however long it is."""
+    """Follows no redirect."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None

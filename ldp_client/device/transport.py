@@ -55,8 +55,8 @@ class Transport:
 class Direct(Transport):
     """Sends each request to its own host, which sees this device's address.
 
-    A request has 20 seconds and verifies TLS certificates. Redirects stay on the host and port, at most 5.
-    Requests to other machines use the proxy in `https_proxy`, which sees host and port.
+    A request has 20 seconds, verifies TLS certificates and follows no redirect. Requests to other machines
+    use the proxy in `https_proxy`, which sees host and port.
     """
 
     def exchange(self, request: urllib.request.Request, most: int = 0) -> Answer:

@@ -1,6 +1,6 @@
 """Requests to a collector or a node with an operator's key: refusals, retries, deadlines.
 
-They use the device's HTTP module: it verifies TLS certificates, and follows a redirect on the same host only.
+They use the device's HTTP module: it verifies TLS certificates, and follows no redirect.
 """
 
 from __future__ import annotations
@@ -201,7 +201,6 @@ class Client:
     def _request(self, method: str, path: str, body: bytes | None = None) -> urllib.request.Request:
         request = urllib.request.Request(self.url + path, body, method=method)
         if self.token:
-            # The library does not copy this header to a redirect's target, so the key goes nowhere else.
             request.add_unredirected_header("Authorization", f"Bearer {self.token}")
         if body is not None:
             request.add_header("Content-Type", JSON)

@@ -178,9 +178,9 @@ def test_no_redirect_leads_to_another_host(world: World, connected: Spy, status:
 
 
 def test_a_followed_redirect_is_found(world: World, connected: Spy, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(http, "_stays", lambda _old, _new: True)
+    monkeypatch.setattr(http, "_NoRedirects", urllib.request.HTTPRedirectHandler)
     host, port = address_of(world.elsewhere.url)
-    assert redirected(world, connected, 307) == [f"asked {host}:{port}"]
+    assert redirected(world, connected, 302) == [f"asked {host}:{port}"]
 
 
 def behind_proxy_variables(world: World, connected: Spy, monkeypatch: Patch) -> list[str]:

@@ -88,13 +88,6 @@ def test_device_attributes_key_gone_to_relay_and_advises_waiting(device, relay, 
     assert len(relay.requests) == before + 1
 
 
-def test_relay_redirect_is_not_followed(device, relay, collector, study, send):
-    path = f"/v1/studies/{study.id}/reports/{device.ledger.queued()[0].report_id}"
-    relay.answer = (307, {"Location": collector.url + path}, b"")
-    assert send(device).sent == 0
-    assert collector.requests == []
-
-
 def test_relay_sees_one_media_type_and_one_size(device, relay, study, send):
     queued = device.ledger.queued()[0]
     send(device)

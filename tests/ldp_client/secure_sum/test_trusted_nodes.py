@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from werkzeug.wrappers import Response
 
 from collector.nodes.keys import NodeKeys
 from ldp_client import Device, Direct
@@ -11,7 +10,7 @@ from ldp_client.device.outbox import MOST_BYTES, Queued, enqueue
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.explain import describe, odds_of
 from tests.kit.errors import raises
-from tests.kit.secure_sum import CODE, build_study, flush, tokened_study
+from tests.kit.secure_sum import CODE, build_study, tokened_study
 
 HONEST = [f"https://{name}.example#{NodeKeys.generate().fragment}" for name in ("university", "charity")]
 FOREIGN = NodeKeys.generate().fragment
@@ -97,23 +96,6 @@ def test_device_sends_nothing_to_local_addresses(tmp_path, address, monkeypatch)
         connection.execute("UPDATE reports SET state = 'trying'")
     device.withdraw("summed")
     assert device.flush(attempts=1).undeleted == 1
-
-
-@pytest.mark.attack(9)
-@pytest.mark.usefixtures("hurried")
-def test_redirect_by_trusted_node_is_not_followed(network, tmp_path):
-    """A node sends a device's share on to another address."""
-    study = network.publish("ever")
-    nodes = [node.address for node in network.nodes]
-    device = device_of(tmp_path, collector=network.nodes[0].url, nodes=nodes)
-    device.answer(study, {"ever": True}, CODE)
-    asked = []
-    network.nodes[2].trouble = lambda environment: asked.append(environment["PATH_INFO"])
-    elsewhere = f"{network.nodes[2].url}/v1/elsewhere"
-    network.nodes[1].trouble = lambda _environment: Response(status=307, headers={"Location": elsewhere})
-    flush(device, attempts=1)
-    assert "/v1/elsewhere" not in asked
-    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(
