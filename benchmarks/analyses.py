@@ -25,13 +25,11 @@ from scipy import stats
 from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.cells import cells_of
-from inference.analyses.crossing import joint_model
+from inference.analyses.crossing import crossing_of
 from inference.analyses.joint_law import JointLaw
 from inference.analyses.likelihood import joint
-from inference.analyses.open_shares import OpenShares
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.stated_priors import Given
 from inference.analyses.table import Private, Table
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models.base import Model
@@ -139,9 +137,7 @@ def of_crossing(table: Table, names: Sequence[str], studies: int, random: np.ran
     """Joint shares from their own prior, and reports of all columns."""
     columns = [table.private[name] for name in names]
     cells = cells_of(table, [], names)
-    model = joint_model(
-        table, columns, cells, np.zeros(1, np.int64), [""], [""], OpenShares(columns, Given(None))
-    )
+    model = crossing_of(table, names).model()
     law = JointLaw(tuple(len(one.answers) for one in columns))
     truths = sample_prior(model, int(random.integers(1 << 31)), studies)
     vectors = joint([one.choices.vectors[0, cells.reports[one.name]] for one in columns])

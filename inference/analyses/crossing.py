@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 from typing import Any
 
@@ -16,13 +17,13 @@ from jax import Array
 from inference.analyses.cells import Cells, cells_of
 from inference.analyses.checking import impossible
 from inference.analyses.formula import known_column
-from inference.analyses.joint_law import STATED, JointEffects, JointLaw, log_odds, one_sided, pair_of
+from inference.analyses.joint_law import STATED, TINY, JointEffects, JointLaw
 from inference.analyses.likelihood import joint
 from inference.analyses.open_shares import OpenShares
-from inference.analyses.parameter_names import Parameter, named, united
-from inference.analyses.result import AnalysisPosterior, Draws
+from inference.analyses.parameter_names import Parameter, united
+from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import Given
-from inference.analyses.table import Codes, Private, Table, Values
+from inference.analyses.table import Private, Table, Values
 from inference.analyses.varying import levels_of
 from inference.compiling import use_compile_cache
 from inference.fit_model import fit_model
@@ -30,6 +31,7 @@ from inference.limits import check_sampling
 from inference.models.base import Draws as Sites
 from inference.models.base import Fit, Model
 from inference.results.diagnostics import listed
+from inference.results.prior_notes import DROWNED, NEAR
 from inference.results.quantity import Quantity
 from inference.results.verdict import CARE, INFORMATIVENESS, Finding
 from inference.samplers import CHAINS
@@ -39,6 +41,7 @@ from ldp_client.documents.errors import InputError, UsageError
 MOST_SHARES = 2000
 NO_OTHER_PRIOR = "take more people or a larger epsilon"
 NO_LAW = "a joint table has no law to check: only whether the noise can give such reports was checked"
+ENDS = (0.05, 0.5, 0.95)
 
 
 def cross_table(
@@ -58,31 +61,14 @@ def cross_table(
     A priori each question's shares are uniform, and log odds ratios are normal around 0. priors: of shares
     that the channels leave open, by name. Raises InputError for columns that cannot be crossed.
     """
-    # 1. Count the reports by cell.
     check_sampling(seed, draws, chains, method)
-    columns = _columns(table, names, by)
+    crossing = crossing_of(table, names, by, priors)
     use_compile_cache()
-    cells = cells_of(table, [by] if by else [], names)
-    codes, levels = levels_of(cells.frame[by]) if by else (np.zeros(1, np.int64), ("",))
-    answers = list(product(*(one.answers for one in columns)))
-    if len(levels) * len(answers) > MOST_SHARES:
-        raise InputError(
-            f"the table has {len(levels) * len(answers):,} shares: at most {MOST_SHARES:,} can be estimated",
-            code="table.cross_too_many_shares",
-        )
     asked = " × ".join(names) + (f" by {by}" if by else "")
     if progress:
-        progress(f"crossing {asked}: {cells.form}")
-    # 2. Fit. Each share has a place: its level, and its answer to each question.
-    among = [f", {by} = {level}" if by else "" for level in levels]
-    labels = [
-        {f"{by}_dim": level, **{f"{name}_dim": answer for name, answer in zip(names, case, strict=True)}}
-        for level, case in product(levels, answers)
-    ]
-    opened = OpenShares(columns, Given(priors))
-    places = [*(Parameter("p", each) for each in labels), *opened.entries]
+        progress(f"crossing {asked}: {crossing.cells.form}")
     return fit_model(
-        joint_model(table, columns, cells, codes, levels, among, opened),
+        crossing.model(table.notes),
         asked,
         table.n,
         kind=AnalysisPosterior,
@@ -96,138 +82,186 @@ def cross_table(
         question="-".join(names),
         model="joint table",
         study_digest=table.digest,
-        prior={**STATED, **opened.priors},
+        prior={**STATED, **crossing.opened.priors},
         formula=asked,
-        form=cells.form,
-        axes=united(*({one.name: one.axis} for one in places if one.axis.coordinates)),
+        form=crossing.cells.form,
+        axes={name: one.axis for name, one in crossing.entries.items() if one.axis.coordinates},
         stated=table.noise,
     )
 
 
-def _one_sided(compared: Callable[[Sites], Mapping[str, Values]], fit: Fit) -> tuple[Finding, ...]:
-    """Return a reason if reports bound log odds ratios on one side at most."""
-    names = one_sided(compared(fit.sites), compared(fit.prior_sites))
-    if not names:
-        return ()
-    reason = (
-        f"reports bound {listed(names)} on one side at most: the prior decides the other side, and V, odds "
-        "ratios and conditional shares with it. Use more devices or a larger epsilon"
-    )
-    return (Finding(INFORMATIVENESS, reason, CARE),)
+def crossing_of(
+    table: Table, names: Sequence[str], by: str | None = None, priors: Mapping[str, Any] | None = None
+) -> Crossing:
+    """Count a table's reports for crossing. Raises InputError for columns that cannot be crossed."""
+    choices = {name: one for name, one in table.private.items() if one.number is None}
+    if len(names) < 2 or len(set(names)) < len(names) or not set(names) <= set(choices):
+        raise UsageError(
+            f"cross two or more different private choices ({', '.join(choices)}), and give a public column "
+            "with --by",
+            code="table.cross_needs_two_choices",
+        )
+    if by is not None:
+        known_column(by, list(map(str, table.public.columns)), "--by: ")
+    columns, cells = [choices[name] for name in names], cells_of(table, [by] if by else [], names)
+    found = Crossing(tuple(columns), cells, by, OpenShares(columns, Given(priors)))
+    many = len(found.levels[1]) * int(np.prod(found.law.sizes))
+    if many > MOST_SHARES:
+        raise InputError(
+            f"the table has {many:,} shares: at most {MOST_SHARES:,} can be estimated",
+            code="table.cross_too_many_shares",
+        )
+    return found
 
 
-def joint_model(
-    table: Table,
-    columns: Sequence[Private],
-    cells: Cells,
-    codes: Codes,
-    levels: Sequence[str],
-    among: Sequence[str],
-    opened: OpenShares,
-) -> Model:
-    """Return the model of shares (levels, combinations of answers), with a separate law for each level.
+@dataclass(frozen=True)
+class Crossing:
+    """Counted reports of private columns, with a separate joint law for each level of a public column.
 
-    The law's site is `effects`. codes: (cells,) each cell's level. among: each level's suffix of names.
+    Shares have the axes (…, levels, combinations of answers), the last column's answers fastest.
     """
-    leaves = {one.name: one.choices.vectors[:, cells.reports[one.name]] for one in columns}
-    law, answers = JointLaw(tuple(len(one.answers) for one in columns)), [one.answers for one in columns]
-    missing = [f"{one.missing:,} rows have no report of {one.name}" for one in columns if one.missing]
 
-    def program(level: Array, counts: Array, **leaves: Array) -> None:
-        effects = numpyro.sample("effects", JointEffects(law, len(levels)))
-        weights = opened.draw()
-        vectors = joint([one.choices.mixed(leaves[one.name], weights) for one in columns])
-        chance = jnp.sum(vectors * jax.nn.softmax(effects @ law.basis.T, axis=-1)[level], axis=1)
-        numpyro.factor("reports", jnp.sum(counts * jnp.log(chance)))
+    columns: tuple[Private, ...]
+    cells: Cells
+    by: str | None
+    opened: OpenShares
 
-    def parameters(sites: Sites) -> dict[str, Draws]:
-        shares = law.shares(sites)
-        shares = shares.reshape(*shares.shape[:-2], -1)
-        found = {named("p", *case): shares[..., at] for at, case in enumerate(product(levels, *answers))}
-        for one in opened.weights:
-            found |= dict(zip(one.names, one.at(sites), strict=False))
+    @cached_property
+    def law(self) -> JointLaw:
+        """Return the law of each level, whose site is `effects`."""
+        return JointLaw(tuple(len(one.answers) for one in self.columns))
+
+    @cached_property
+    def levels(self) -> tuple[Values, tuple[str, ...]]:
+        """Return each cell's level, and the levels' names; without a public column there is one."""
+        codes, levels = levels_of(self.cells.frame[self.by]) if self.by else (np.zeros(1, np.int64), ("",))
+        return np.asarray(codes), levels
+
+    @cached_property
+    def entries(self) -> dict[str, Parameter]:
+        """Return the shares, by name, then the shares that channels leave open."""
+        dimensions = [f"{name}_dim" for name in (self.by, *(one.name for one in self.columns))]
+        cases = product(self.levels[1], *(one.answers for one in self.columns))
+        shares = [Parameter("p", dict(zip(dimensions, case, strict=True))) for case in cases]
+        return united(*({one.name: one} for one in (*shares, *self.opened.entries)))
+
+    def model(self, notes: Sequence[str] = ()) -> Model:
+        """Return the model of the joint shares."""
+        cells, (codes, levels) = self.cells, self.levels
+        leaves = {one.name: one.choices.vectors[:, cells.reports[one.name]] for one in self.columns}
+        absent = {one.name: one.missing for one in self.columns if one.missing}
+        missing = [f"{count:,} rows have no report of {name}" for name, count in absent.items()]
+
+        def program(level: Array, counts: Array, **leaves: Array) -> None:
+            effects = numpyro.sample("effects", JointEffects(self.law, len(levels)))
+            weights = self.opened.draw()
+            vectors = joint([one.choices.mixed(leaves[one.name], weights) for one in self.columns])
+            chance = jnp.sum(vectors * jax.nn.softmax(effects @ self.law.basis.T, axis=-1)[level], axis=1)
+            numpyro.factor("reports", jnp.sum(counts * jnp.log(chance)))
+
+        return Model(
+            program,
+            {"level": codes[cells.cell], "counts": cells.counts.astype(np.float64), **leaves},
+            {"effects": np.zeros((len(levels), self.law.basis.shape[1])), **self.opened.initial()},
+            self.parameters,
+            (*notes, cells.form, NO_LAW, *missing),
+            (self.one_sided, self.impossible),
+            lambda sites: {"quantities": tuple(self.quantities(sites).values())},
+            # All quoted measures of dependence follow from the log odds ratios.
+            compared=lambda sites: self.log_odds(self.law.shares(sites)),
+        )
+
+    def parameters(self, sites: Sites) -> dict[str, Values]:
+        """Return {name: draws} of the shares, and of those that channels leave open."""
+        shares = self.law.shares(sites)
+        shares = np.moveaxis(shares.reshape(*shares.shape[:-2], -1), -1, 0)
+        weights = [value for one in self.opened.weights for value in one.at(sites)[: len(one.names)]]
+        return dict(zip(self.entries, (*shares, *weights), strict=True))
+
+    def one_sided(self, fit: Fit) -> Iterator[Finding]:
+        """Yield a reason if reports bound log odds ratios on one side at most, near their prior.
+
+        Reports on rare answers may show that a log odds ratio is not large, but leave its other end to the
+        prior. Its sd is then well below the prior's, and its interval is often wholly on one side of the
+        truth.
+        """
+        after, before = (self.log_odds(self.law.shares(sites)) for sites in (fit.sites, fit.prior_sites))
+        names = [name for name, draws in after.items() if is_one_sided(draws, before[name])]
+        if names:
+            reason = (
+                f"reports bound {listed(names)} on one side at most: the prior decides the other side, and "
+                "V, odds ratios and conditional shares with it. Use more devices or a larger epsilon"
+            )
+            yield Finding(INFORMATIVENESS, reason, CARE)
+
+    def impossible(self, fit: Fit) -> Iterator[Finding]:
+        """Yield reasons if a column's reports are not as the fitted shares expect."""
+        codes = self.levels[0]
+        whole = self.law.shares(fit.sites).mean(axis=(0, 1))[codes].reshape(len(codes), *self.law.sizes)
+        weights = {site: fit.sites[site].mean() for site in self.opened.laws}
+        for place, one in enumerate(self.columns, 1):
+            others = tuple(axis for axis in range(1, whole.ndim) if axis != place)
+            yield from impossible(one, self.cells, whole.sum(axis=others), weights)
+
+    def pairs(self, shares: Values) -> Iterator[tuple[str, Private, Private, Values]]:
+        """Yield each level and two columns: the level's suffix of names, both, and their shares (…, a, b)."""
+        whole = shares.reshape(*shares.shape[:-1], *self.law.sizes)
+        count = len(self.columns)
+        for place, level in enumerate(self.levels[1]):
+            of_level = np.take(whole, place, axis=-count - 1)
+            for a, b in combinations(range(count), 2):
+                others = tuple(axis - count for axis in range(count) if axis not in (a, b))
+                added = f", {self.by} = {level}" if self.by else ""
+                yield added, self.columns[a], self.columns[b], of_level.sum(axis=others)
+
+    def log_odds(self, shares: Values) -> dict[str, Values]:
+        """Return {name: log odds ratio (…)}, one for each two answers of more than two."""
+        found = {}
+        for added, first, second, pair in self.pairs(shares):
+            if pair.shape[-2:] == (2, 2):
+                found[f"log odds ratio {first.name} and {second.name}{added}"] = _against_rest(pair, 0, 0)
+                continue
+            # With two answers, one ratio is enough.
+            for i, j in product(*(range(int(size == 2), size) for size in pair.shape[-2:])):
+                what = f"{first.name} = {first.answers[i]} and {second.name} = {second.answers[j]}{added}"
+                found[f"log odds ratio {what}"] = _against_rest(pair, i, j)
         return found
 
-    def compared(sites: Sites) -> dict[str, Values]:
-        # All quoted measures of dependence follow from the log odds ratios.
-        return log_odds(columns, among, law.shares(sites))
+    def quantities(self, sites: Sites) -> dict[str, Quantity]:
+        """Return Cramér's V and odds ratio of each two columns, and the second's shares given the first."""
+        found: list[Quantity] = []
+        for added, first, second, pair in self.pairs(self.law.shares(sites)):
+            what = f"{first.name} and {second.name}{added}"
+            words = f"Cramér's V of {what} (0: independent, 1: one says the other)"
+            found.append(Quantity(f"Cramér's V {what}", words, cramers_v(pair)))
+            if pair.shape[-2:] == (2, 2):
+                odds = np.exp(_against_rest(pair, 0, 0))
+                found.append(Quantity(f"odds ratio {what}", f"odds ratio of {what}", odds))
+            given = pair / pair.sum(axis=-1, keepdims=True)
+            of_two = len(second.answers) == 2
+            for (i, one), (j, other) in product(enumerate(first.answers), enumerate(second.answers)):
+                if not (of_two and j == 0):
+                    name = f"{second.name} = {other} among {first.name} = {one}{added}"
+                    found.append(Quantity(f"share {name}", f"share of {name}", given[..., i, j]))
+        return united(*({one.name: one} for one in found))
 
-    def impossible_of(fit: Fit) -> Iterator[Finding]:
-        whole = law.shares(fit.sites).mean(axis=(0, 1))[codes].reshape(len(codes), *law.sizes)
-        weights = {site: fit.sites[site].mean() for site in opened.laws}
-        for place, one in enumerate(columns):
-            others = tuple(1 + other for other in range(len(columns)) if other != place)
-            yield from impossible(one, cells, whole.sum(axis=others), weights)
 
-    def derived(sites: Sites) -> dict[str, Any]:
-        quantities = _dependence(columns, among, law.shares(sites))
-        return {"quantities": tuple(united(*({one.name: one} for one in quantities)).values())}
-
-    return Model(
-        program,
-        {"level": codes[cells.cell], "counts": cells.counts.astype(np.float64), **leaves},
-        {"effects": np.zeros((len(levels), law.basis.shape[1])), **opened.initial()},
-        parameters,
-        (*table.notes, cells.form, NO_LAW, *missing),
-        (partial(_one_sided, compared), impossible_of),
-        derived,
-        compared=compared,
+def is_one_sided(draws: Values, before: Values) -> bool:
+    """Return True if a quantity is near its prior, and one of its tails is as long as the prior's."""
+    low, middle, high = np.quantile(draws, ENDS)
+    first, centre, last = np.quantile(before, ENDS)
+    near = abs(draws.mean() - before.mean()) < NEAR * before.std()
+    return bool(
+        near and (middle - low > DROWNED * (centre - first) or high - middle > DROWNED * (last - centre))
     )
 
 
-def _columns(table: Table, names: Sequence[str], by: str | None) -> list[Private]:
-    if len(names) < 2 or len(set(names)) < len(names):
-        raise UsageError(
-            "a crossed table needs two or more different private columns, such as ever,job",
-            code="table.cross_needs_two_columns",
-        )
-    for name in names:
-        known_column(name, table.names)
-        if name not in table.private:
-            raise InputError(
-                f"{name} is public: cross private columns, and give a public column with --by",
-                code="table.cross_public_column",
-            )
-        if table.private[name].number is not None:
-            raise InputError(
-                f"{name} is a number: cross choices, or use the number as a formula's outcome",
-                code="table.cross_number_column",
-            )
-    if by is not None and known_column(by, table.names) in table.private:
-        raise InputError(
-            f"{by} is private: cross it with the others instead of --by", code="table.cross_by_private"
-        )
-    return [table.private[name] for name in names]
-
-
-def _dependence(columns: Sequence[Private], among: Sequence[str], shares: Values) -> list[Quantity]:
-    """Return Cramér's V and odds ratios of each two columns, and the last column's shares given the first."""
-    whole = shares.reshape(*shares.shape[:-1], *(len(one.answers) for one in columns))
-    found = []
-    for level, added in enumerate(among):
-        for a, b in combinations(range(len(columns)), 2):
-            pair = pair_of(whole[:, :, level], len(columns), a, b)
-            found += _of_pair(columns[a], columns[b], pair, added)
-    return found
-
-
-def _of_pair(first: Private, second: Private, pair: Values, among: str) -> list[Quantity]:
-    what = f"{first.name} and {second.name}{among}"
-    v = cramers_v(pair)
-    found = [
-        Quantity(f"Cramér's V {what}", f"Cramér's V of {what} (0: independent, 1: one says the other)", v)
-    ]
-    if pair.shape[-2:] == (2, 2):
-        odds = pair[..., 0, 0] * pair[..., 1, 1] / (pair[..., 0, 1] * pair[..., 1, 0])
-        found.append(Quantity(f"odds ratio {what}", f"odds ratio of {what}", odds))
-    given = pair / pair.sum(axis=-1, keepdims=True)
-    for i, one in enumerate(first.answers):
-        for j, other in enumerate(second.answers):
-            if len(second.answers) == 2 and j == 0:
-                continue
-            name = f"{second.name} = {other} among {first.name} = {one}{among}"
-            found.append(Quantity(f"share {name}", f"share of {name}", given[..., i, j]))
-    return found
+def _against_rest(pair: Values, i: int, j: int) -> Values:
+    """Return the log odds ratio of cell (i, j) of a table (…, a, b), with other rows and columns merged."""
+    both, row, column = pair[..., i, j], pair[..., i, :].sum(axis=-1), pair[..., :, j].sum(axis=-1)
+    parts = both, pair.sum(axis=(-2, -1)) - row - column + both, row - both, column - both
+    first, rest, *others = (np.log(np.maximum(part, TINY)) for part in parts)
+    return np.asarray(first + rest - sum(others))
 
 
 def cramers_v(pair: Values) -> Values:

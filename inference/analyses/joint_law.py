@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
 import jax
@@ -22,16 +22,14 @@ from numpyro.distributions import Distribution, constraints
 from scipy.linalg import helmert
 from scipy.special import softmax
 
-from inference.analyses.table import Private, Values
+from inference.analyses.table import Values
 from inference.priors.laws import Stated, state
-from inference.results.prior_notes import DROWNED, NEAR
 
 # The prior sd of the log odds ratio of any two answers of one question and any two of another: 90 % of
 # odds ratios are from 1/27 to 27. With each further question, the sd of the effects halves.
 LOG_ODDS_SCALE = 2.0
 NEXT = 0.5
 TINY = 1e-300
-ENDS = (0.05, 0.5, 0.95)
 # Limits of iterative proportional fitting of prior draws to their margins. More rounds are more exact.
 MOST_ROUNDS, CLOSE = 300, 1e-9
 
@@ -139,57 +137,3 @@ def _fitted(table: Array, margins: Sequence[Array]) -> Array:
         return rounds + 1, table, apart
 
     return jax.lax.while_loop(is_apart, fit_margins, (jnp.zeros((), int), table, jnp.ones(())))[1]
-
-
-def log_odds(columns: Sequence[Private], among: Sequence[str], shares: Values) -> dict[str, Values]:
-    """Return {name: log odds ratio (…)} of each two questions.
-
-    Questions with more than two answers have a ratio for each two answers. among: each level's suffix of the
-    name. shares: (…, levels, cells).
-    """
-    whole = shares.reshape(*shares.shape[:-1], *(len(one.answers) for one in columns))
-    found = {}
-    for (level, added), (a, b) in product(enumerate(among), combinations(range(len(columns)), 2)):
-        pair = pair_of(np.take(whole, level, axis=-len(columns) - 1), len(columns), a, b)
-        first, second = columns[a], columns[b]
-        if pair.shape[-2:] == (2, 2):
-            found[f"log odds ratio {first.name} and {second.name}{added}"] = _against_rest(pair, 0, 0)
-            continue
-        # With two answers, one ratio is enough.
-        for i, j in product(*(range(int(size == 2), size) for size in pair.shape[-2:])):
-            what = f"{first.name} = {first.answers[i]} and {second.name} = {second.answers[j]}{added}"
-            found[f"log odds ratio {what}"] = _against_rest(pair, i, j)
-    return found
-
-
-def one_sided(odds: Mapping[str, Values], before: Mapping[str, Values]) -> list[str]:
-    """Return the log odds ratios that reports bound on one side at most, near their prior.
-
-    Reports on rare answers may show that a log odds ratio is not large, but leave its other end to the prior.
-    Its sd is then well below the prior's, and its interval is often wholly on one side of the truth.
-    """
-    found = []
-    for name, draws in odds.items():
-        low, middle, high = np.quantile(draws, ENDS)
-        first, centre, last = np.quantile(before[name], ENDS)
-        near = abs(draws.mean() - before[name].mean()) < NEAR * before[name].std()
-        if near and (middle - low > DROWNED * (centre - first) or high - middle > DROWNED * (last - centre)):
-            found.append(name)
-    return found
-
-
-def pair_of(whole: Values, questions: int, a: int, b: int) -> Values:
-    """Return the table (…, answers of a, answers of b) of two of the last axes."""
-    others = tuple(place - questions for place in range(questions) if place not in (a, b))
-    return np.asarray(whole.sum(axis=others))
-
-
-def _against_rest(pair: Values, i: int, j: int) -> Values:
-    """Return the log odds ratio of cell (i, j) of a table (…, a, b), with other rows and columns merged."""
-    row = np.delete(pair[..., i, :], j, axis=-1).sum(axis=-1)
-    column = np.delete(pair[..., :, j], i, axis=-1).sum(axis=-1)
-    rest = np.delete(np.delete(pair, i, axis=-2), j, axis=-1).sum(axis=(-2, -1))
-    both, rest, row, column = (
-        np.log(np.maximum(part, TINY)) for part in (pair[..., i, j], rest, row, column)
-    )
-    return np.asarray(both + rest - row - column)

@@ -9,11 +9,8 @@ import pytest
 from numpyro import handlers
 from scipy.stats.contingency import association
 
-from inference.analyses.cells import cells_of
-from inference.analyses.crossing import cramers_v, cross_table, joint_model
+from inference.analyses.crossing import cramers_v, cross_table, crossing_of
 from inference.analyses.joint_law import JointLaw
-from inference.analyses.open_shares import OpenShares
-from inference.analyses.stated_priors import Given
 from inference.analyses.table import Table, table_of
 from inference.results.verdict import CARE
 from ldp_client.documents.errors import InputError
@@ -99,8 +96,7 @@ def test_likelihood_of_open_share_equals_enumeration():
         open_share("open", said[:, 1], "open_t"),
     ]
     table = table_of(pd.DataFrame(index=range(4)), columns)
-    cells, opened = cells_of(table, [], ["ever", "open"]), OpenShares(columns, Given(None))
-    model = joint_model(table, columns, cells, np.zeros(1, np.int64), [""], [""], opened)
+    model = crossing_of(table, ["ever", "open"]).model()
     effects, random = np.asarray([[0.3, -0.2, 0.5]]), 0.4
     with jax.enable_x64(True), handlers.substitute(data={"effects": effects, "open_t": random}):
         found = handlers.trace(model.program).get_trace(**model.data)["reports"]["fn"].log_factor
@@ -118,15 +114,15 @@ def test_likelihood_of_open_share_equals_enumeration():
 @pytest.mark.parametrize(
     ("names", "by", "code"),
     [
-        (["ever"], None, "table.cross_needs_two_columns"),
-        (["ever", "ever"], None, "table.cross_needs_two_columns"),
-        (["ever", "place"], None, "table.cross_public_column"),
-        (["ever", "hours"], None, "table.cross_number_column"),
-        (["ever", "job"], "job", "table.cross_by_private"),
+        (["ever"], None, "table.cross_needs_two_choices"),
+        (["ever", "ever"], None, "table.cross_needs_two_choices"),
+        (["ever", "place"], None, "table.cross_needs_two_choices"),
+        (["ever", "hours"], None, "table.cross_needs_two_choices"),
+        (["ever", "job"], "job", "table.unknown_column"),
     ],
 )
 def test_columns_that_cannot_be_crossed_are_rejected(names, by, code):
     columns = [known_channel(name, ["no", "yes"], [0, 1], YES_NO) for name in ("ever", "job")]
     columns += [reported(SHARP, np.asarray([1.0, 2.0]))]
     with raises(InputError, code):
-        cross_table(table_of(pd.DataFrame({"place": ["a", "b"]}), columns), names, by)
+        crossing_of(table_of(pd.DataFrame({"place": ["a", "b"]}), columns), names, by)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
-from inference.analyses.joint_law import JointEffects, JointLaw, log_odds, one_sided
+from inference.analyses.crossing import crossing_of, is_one_sided
+from inference.analyses.joint_law import JointEffects, JointLaw
+from inference.analyses.table import table_of
 from tests.inference.analyses.simulated import YES_NO
 from tests.kit.channels import known_channel
 from tests.statistics import share_is
@@ -39,10 +42,11 @@ def test_joint_prior_draws_match_its_density():
     """Two rare answers must not look dependent before any report: odds ratios are around 1 there, too."""
     law, n = JointLaw((2, 2)), 4_000
     columns = [known_channel(name, ["no", "yes"], [0], YES_NO) for name in "ab"]
+    crossing = crossing_of(table_of(pd.DataFrame(index=range(1)), columns), "ab")
     with jax.enable_x64(True):
         effects = jax.jit(lambda key: JointEffects(law, 1).sample(key, (n,)))(jax.random.key(0))
     shares = law.shares({"effects": effects})
-    (odds,) = log_odds(columns, [""], shares).values()
+    (odds,) = crossing.log_odds(shares).values()
     first, second = shares[:, 0, 2:].sum(axis=1), shares[:, 0, 1::2].sum(axis=1)
     assert all(share_is(int(np.sum(margin < 0.1)), n, 0.1) for margin in (first, second))
     rare = odds[(first < 0.2) & (second < 0.2)]
@@ -54,8 +58,7 @@ def test_joint_prior_draws_match_its_density():
 def test_odds_ratio_that_only_one_side_bounds_is_named():
     """Reports show that an odds ratio is not large; its other end is the prior's, and no finding."""
     random = np.random.default_rng(0)
-    before = {"odds": random.normal(0, 2, 10_000)}
+    before = random.normal(0, 2, 10_000)
     # Cut off above, as the prior is below.
-    cut = before["odds"][before["odds"] < 1.0]
-    assert one_sided({"odds": cut}, before) == ["odds"]
-    assert one_sided({"odds": random.normal(0.5, 0.3, 10_000)}, before) == []
+    assert is_one_sided(before[before < 1.0], before)
+    assert not is_one_sided(random.normal(0.5, 0.3, 10_000), before)

@@ -13,7 +13,6 @@ from numpy.polynomial.legendre import leggauss
 from scipy import integrate, stats
 
 from inference.analyses.assembling import assemble
-from inference.analyses.crossing import cross_table
 from inference.analyses.table import table_of
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import (
@@ -114,8 +113,6 @@ def test_unsuitable_analysis_of_private_number_is_rejected():
     table = simulated(LAPLACE)
     with raises(InputError, "fit.family_not_for_private_number"):
         assemble(table, "hours ~ age", family="logit")
-    with raises(InputError, "table.cross_number_column"):
-        cross_table(table, ["ever", "hours"])
     below = {**LAPLACE, "bounds": ["-5", "-1"]}
     with raises(InputError, "fit.bounds_without_positive_numbers"):
         assemble(table_of(table.public, [reported(below, np.full(8, -2.0))]), "hours ~ age", family="poisson")
