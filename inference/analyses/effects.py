@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TypeVar
 
@@ -32,7 +32,7 @@ def quantities_of(analysis: Assembled, sites: Sites, seed: int = 0) -> tuple[Qua
     """
     frame, sizes = analysis.cells.frame, analysis.cells.sizes.astype(np.float64)
     predicted = Predicted(analysis, sites, len(frame), seed)
-    found = shown(analysis, "", predicted.average(frame, sizes), "{} of all who reported")
+    found = shown(analysis, "", predicted.average(frame, sizes), "", " of all who reported")
     for column in frame.columns if sets_levels(analysis) else ():
         found += _by_levels(analysis, predicted, str(column), frame, sizes)
     return (*found, *_odds_ratios(analysis, sites))
@@ -74,15 +74,29 @@ def _by_levels(
         levels = sorted(values.unique())
     if not 2 <= len(levels) <= MOST_LEVELS:
         return []
-    averages = {level: predicted.average(_set(frame, column, level), sizes) for level in levels}
+    averages = {level_text(level): predicted.average(_set(frame, column, level), sizes) for level in levels}
+    return compared(analysis, column, averages, " with all people at ", "average difference of ")
+
+
+def compared(
+    analysis: Assembled,
+    column: str,
+    averages: Mapping[str, Draws],
+    people: str,
+    difference: str,
+    how: str = "",
+) -> list[Quantity]:
+    """Return the average at each level of a column, and the differences of two levels.
+
+    people, difference: for the sentences. how: is added to the names.
+    """
     found = []
     for level, draws in averages.items():
-        at = f"{column} = {level_text(level)}"
-        found += shown(analysis, at, draws, f"{{}} with all people at {safe(at)}")
+        at = f"{column} = {level}{how}"
+        found += shown(analysis, at, draws, "", people + at)
     for one, other in pairs_of(list(averages)):
-        moved = averages[other] - averages[one]
-        what = f"{column}: {level_text(other)} − {level_text(one)}"
-        found += shown(analysis, what, moved, f"average difference of {{}}, {safe(what)}", contrast=True)
+        what = f"{column}: {other} − {one}{how}"
+        found += shown(analysis, what, averages[other] - averages[one], difference, f", {what}", True)
     return found
 
 
@@ -99,11 +113,6 @@ def _is_factor(analysis: Assembled, column: str) -> bool:
     return grouped or re.search(rf"\bC\(\s*`?{re.escape(column)}\b", analysis.formula.fixed) is not None
 
 
-def safe(text: str) -> str:
-    """Escape text for use in a format string."""
-    return text.replace("{", "{{").replace("}", "}}")
-
-
 def _set(frame: pd.DataFrame, column: str, level: object) -> pd.DataFrame:
     """Return the frame with all people at one level, keeping the column's kind."""
     values = frame[column]
@@ -116,24 +125,20 @@ def _set(frame: pd.DataFrame, column: str, level: object) -> pd.DataFrame:
 
 
 def shown(
-    analysis: Assembled, what: str, draws: Draws, words: str, *, contrast: bool = False
+    analysis: Assembled, what: str, draws: Draws, before: str, after: str, contrast: bool = False
 ) -> list[Quantity]:
     """Return quantities of averages (chains, draws, answers): the event of two answers, or all of more.
 
-    what: the people, for the names. words: a sentence's beginning, with {} for the share or mean. contrast:
+    what: the people, for the names. before, after: what a sentence says around the share or mean. contrast:
     True if the averages are differences.
     """
     of, answers = analysis.formula.outcome, analysis.outcome.answers
     end = f", {what}" if what else ""
     if not answers:
-        return [Quantity(f"mean {of}{end}", words.format(f"the mean of {of}"), draws[..., 0], contrast)]
-    places = [1] if len(answers) == 2 else range(len(answers))
-    return [
-        Quantity(
-            f"share {of} = {answers[place]}{end}",
-            words.format(f"the share of {of} = {answers[place]}"),
-            draws[..., place],
-            contrast,
-        )
-        for place in places
-    ]
+        return [Quantity(f"mean {of}{end}", f"{before}the mean of {of}{after}", draws[..., 0], contrast)]
+    found = []
+    for place in [1] if len(answers) == 2 else range(len(answers)):
+        share = f"share {of} = {answers[place]}"
+        words = f"{before}the share of {of} = {answers[place]}{after}"
+        found.append(Quantity(share + end, words, draws[..., place], contrast))
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.cells import distinct_rows, refuse_blanks
-from inference.analyses.effects import pairs_of, safe, shown
+from inference.analyses.effects import compared, shown
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import again
 from inference.analyses.predicted import Predicted
@@ -90,10 +90,18 @@ def quantities_over(
     found = []
     if counted or weighted:
         whole = predicted.average(frame, weights)
-        found += shown(analysis, how, whole, f"{{}} of all {how}")
+        found += shown(analysis, how, whole, "", f" of all {how}")
         found += _totals(analysis, how, whole, weights) if counted else []
-    if population.by is not None:
-        found += _by(analysis, predicted, frame, weights, population, how)
+    if population.by is None:
+        return found
+    by, (codes, levels) = population.by, levels_of(frame[population.by])
+    sizes = {level: weights * (codes == place) for place, level in enumerate(levels)}
+    averages = {
+        level: predicted.average(frame[own > 0], own[own > 0]) for level, own in sizes.items() if own.any()
+    }
+    found += compared(analysis, by, averages, " of those with ", "difference of ", f", {how}")
+    for level, draws in averages.items() if counted else ():
+        found += _totals(analysis, how, draws, sizes[level], f"{by} = {level}")
     return found
 
 
@@ -254,31 +262,3 @@ def _totals(
         yield Quantity(f"total {of} = {answers[place]}, {named}", words, whole[..., place] * weights.sum())
     if not answers:
         yield Quantity(f"total {of}, {named}", f"expected total of {of} {how}", whole[..., 0] * weights.sum())
-
-
-def _by(
-    analysis: Assembled,
-    predicted: Predicted,
-    frame: pd.DataFrame,
-    weights: Values,
-    population: Population,
-    how: str,
-) -> Iterator[Quantity]:
-    by = population.by
-    assert by is not None
-    codes, levels = levels_of(frame[by])
-    averages: Mapping[str, Draws] = {
-        level: predicted.average(frame[codes == place], weights[codes == place])
-        for place, level in enumerate(levels)
-        if weights[codes == place].sum() > 0
-    }
-    for level, draws in averages.items():
-        at = safe(f"{by} = {level}")
-        yield from shown(analysis, f"{by} = {level}, {how}", draws, f"{{}} of those with {at}, {how}")
-        if population.census is not None:
-            own = weights[codes == levels.index(level)]
-            yield from _totals(analysis, how, draws, own, f"{by} = {level}")
-    for one, other in pairs_of(list(averages)):
-        moved = averages[other] - averages[one]
-        what = f"{by}: {other} − {one}, {how}"
-        yield from shown(analysis, what, moved, f"difference of {{}}, {safe(what)}", contrast=True)
