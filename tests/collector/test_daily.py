@@ -13,7 +13,6 @@ from collector import clock, daily
 from collector.daily import LOOK_SECONDS, RETRY_SECONDS, UnfinishedError, Upkeep
 from collector.models import UpkeepRow
 from collector.retention import delete_study
-from collector.tickets.codes import make_tickets
 from tests.kit.collectors import build_report
 
 SAID = "the daily upkeep failed"
@@ -227,26 +226,6 @@ def files_of(harness):
 
 def upkeep_of(harness):
     return Upkeep(harness.collector.database, lambda: harness.day, KEY.encode(), lambda: 0.0)
-
-
-@pytest.mark.attack(12)
-def test_upkeep_removes_ticket_nonces_and_tags_from_files(kept, study):
-    """Read in a database's files the nonces and tags that link used tickets to reports."""
-    database = kept.collector.database
-    with database.write() as session:
-        words = make_tickets(session, study.id, ROWS, KEY.encode())
-    for word in words:
-        report = build_report(study)
-        path, headers = f"/v1/studies/{study.id}/reports/{report.id}", {"LDPKit-Ticket": word}
-        assert kept.client.put(path, json=report.to_document(), headers=headers).status_code == 201
-    with database.read() as session:
-        hidden = [bytes(session.execute(text("SELECT spending FROM studies")).scalar_one())[:16]]
-        hidden += [bytes(row.mark) for row in session.execute(text("SELECT mark FROM spent"))]
-    assert len(hidden) == ROWS + 1
-    assert all(each in files_of(kept) for each in hidden)
-    kept.day += timedelta(1)
-    upkeep_of(kept).run_if_due()
-    assert not any(each in files_of(kept) for each in hidden)
 
 
 @pytest.mark.attack(12)

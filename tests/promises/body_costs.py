@@ -17,7 +17,7 @@ LIMIT = 100_000
 # What is read at most beyond the limit, as a stream is read in parts, and how long a stream here is.
 PART, LENGTH = 1 << 16, 1 << 22
 # An honest batch of LIMIT bytes takes ten times as many calls.
-MOST_CALLS, MOST_MEMORY = 10_000, 20 << 20
+MOST_CALLS, MOST_MEMORY, MOST_ANSWER = 10_000, 20 << 20, 40_000
 REPORTS = "/v1/studies/habits/reports"
 JSON = "application/json"
 COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
@@ -77,7 +77,7 @@ def costs(harness: Harness, only: str = "") -> list[str]:
             sent = compress(body) if only in name else bytes(2 * LIMIT)
             if len(sent) >= 2 * LIMIT:
                 continue
-            status, memory = post(harness, sent, encoding), 0
+            (status, length), memory = post(harness, sent, encoding), 0
             tracemalloc.start()
             try:
                 post(harness, sent, encoding)
@@ -89,11 +89,13 @@ def costs(harness: Harness, only: str = "") -> list[str]:
             wrong += [f"{memory} bytes for {name}, {encoding}"] if memory > MOST_MEMORY else []
             wrong += [f"{calls.made} calls for {name}, {encoding}"] if calls.made > MOST_CALLS else []
             wrong += [f"{status} for {name}, {encoding}"] if status not in (200, 400, 413, 422) else []
+            wrong += [f"an answer of {length} bytes to {name}, {encoding}"] if length > MOST_ANSWER else []
     return wrong
 
 
-def post(harness: Harness, body: bytes, encoding: str) -> int:
-    """The status of a batch of reports."""
+def post(harness: Harness, body: bytes, encoding: str) -> tuple[int, int]:
+    """The status of a batch of reports, and the length of its answer."""
     headers = {"Content-Encoding": encoding} if encoding != "identity" else {}
     client = harness.app.test_client()
-    return client.post(REPORTS, data=body, content_type=JSON, headers=headers).status_code
+    answer = client.post(REPORTS, data=body, content_type=JSON, headers=headers)
+    return answer.status_code, len(answer.data)

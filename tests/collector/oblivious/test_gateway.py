@@ -2,11 +2,9 @@
 
 import json
 import zlib
-from datetime import timedelta
 
 import pytest
 
-from collector.daily import Days
 from collector.db import OtherReleaseError
 from collector.oblivious import MOST_KEYS, GatewayKeys
 from collector.problems import OHTTP_KEY
@@ -328,22 +326,3 @@ def test_numbers_are_encoded_as_quic_integers(value):
     assert Answer.decode(content).status == 200
     with pytest.raises(BinaryError):
         number(1 << 62)
-
-
-@pytest.mark.attack(11)
-def test_replay_does_not_restore_an_expired_report(gateway, make_study, make_report):
-    """Retention deletes a report in an open study, and the relay, which kept its bytes, sends it again."""
-    study = make_study(id="rolling", retention={"days": 2})
-    assert gateway.harness.publish(study).status_code == 201
-    report = make_report(study)
-    path = f"/v1/studies/rolling/reports/{report.id}"
-    asked = Request("PUT", "collector.example", path, [JSON], report.to_json().encode())
-    sent = gateway.encapsulated(asked.encode(SIZE))
-    assert gateway.say(sent).status == 201
-    days = Days(gateway.harness.collector)
-    for _ in range(3):
-        gateway.harness.day += timedelta(1)
-        days.look()
-    assert gateway.harness.summary("rolling").get_json()["questions"]["ever"]["n"] == 0
-    assert problem(gateway.say(sent)) == (410, "report-withdrawn")
-    assert gateway.harness.summary("rolling").get_json()["questions"]["ever"]["n"] == 0

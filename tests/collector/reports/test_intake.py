@@ -88,15 +88,6 @@ def test_reports_are_taken_from_a_day_early_to_a_week_late(empty, make_study, ma
     assert int(answers[0].headers["Retry-After"]) > 0
 
 
-def test_closed_study_rejects_new_reports_and_accepts_repeats(habits, study, make_report):
-    stored = make_report(study)
-    habits.put(stored)
-    habits.close()
-    assert habits.put(stored).status_code == 200
-    assert outcome(habits.put(make_report(study))) == (410, "study-closed", None)
-    assert habits.exported() == [stored]
-
-
 def test_concurrent_conflicts_store_exactly_one(habits, study, make_report):
     report_id = os.urandom(16).hex()
     payloads = [{"hours": bytes([0, 0, 0, n]), "fruit": b"\1", "ever": b"\1"} for n in range(8)]

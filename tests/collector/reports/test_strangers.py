@@ -49,13 +49,18 @@ def test_a_repeated_withdrawal_needs_no_write(harness, monkeypatch):
         assert harness.withdraw(report.id, secret=report.secret).status_code == 200
 
 
-def test_strangers_never_limit_an_operator(harness):
+def test_deletions_are_limited_and_counted_but_never_an_operators(harness, caplog):
     reports = [build_report(build_study()) for _ in range(41)]
     harness.post([report.to_document() for report in reports])
     for report in reports[:40]:
         assert harness.withdraw(report.id, secret=report.secret).status_code == 200
-    assert problem(harness.withdraw(reports[40].id, secret=reports[40].secret)) == (429, "too-many-deletions")
+    refused = harness.withdraw(reports[40].id, secret=reports[40].secret)
+    assert problem(refused) == (429, "too-many-deletions")
+    assert int(refused.headers["Retry-After"]) >= 1
     assert harness.withdraw(reports[40].id).status_code == 200
+    metrics = harness.client.get("/metrics", headers=harness.operator).text
+    assert 'ldpkit_reports_deleted_total{by="device"} 40.0' in metrics
+    assert not [report for report in reports if report.id in caplog.text]
 
 
 def test_a_study_has_a_bounded_number_of_versions(harness, monkeypatch):

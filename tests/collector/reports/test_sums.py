@@ -119,3 +119,16 @@ def test_study_that_needs_whole_reports_has_no_summary(empty):
     response = empty.summary()
     assert problem(response) == (409, "summary-impossible")
     assert response.get_json()["field"] == "questions.chance"
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize("sums", [bytes(8), b""])
+def test_damaged_sums_are_rejected_until_the_study_is_deleted(habits, study, make_report, sums):
+    """Damage the rows of a running summary: no report may be miscounted."""
+    assert habits.put(make_report(study)).status_code == 201
+    with habits.collector.database.write() as session:
+        session.execute(text("UPDATE sums SET sums = :sums"), {"sums": sums})
+    assert problem(habits.summary()) == problem(habits.put(make_report(study))) == (503, "unavailable")
+    assert len(habits.exported()) == 1
+    deleted = habits.client.delete("/v1/studies/habits", headers=habits.operator)
+    assert deleted.get_json() == {"id": "habits", "deleted": 1, "complete": True}

@@ -6,7 +6,6 @@ import io
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from threading import Event
 
 import pytest
@@ -16,9 +15,6 @@ from hypothesis import strategies as st
 from collector.api import reports as api
 from collector.problems import ProblemError
 from collector.reports import uploads
-from ldp_client.documents.errors import ReportError
-from schemas import Report
-from tests.collector.answered import problem
 from tests.kit.collectors import build_report, build_study, wait_for
 from tests.kit.errors import raises
 
@@ -74,27 +70,6 @@ def test_batch_names_its_failures(habits, study, make_report):
         assert [(one["id"], one["field"]) for one in answer["failed"]] == [(changed.id, "reports[20].id")]
 
 
-def test_closed_and_withdrawn(habits, study, make_report):
-    gone, late = make_report(study), make_report(study)
-    habits.put(gone)
-    habits.withdraw(gone.id)
-    assert habits.put(gone).status_code == 410
-    habits.close()
-    assert habits.put(late).status_code == 410
-    failed = habits.post([late.to_document(), gone.to_document()]).json["failed"]
-    assert [entry["id"] for entry in failed] == [late.id, gone.id]
-
-
-def test_early_report_is_425_and_foreign_report_is_422(habits, make_study, study, make_report):
-    early = make_study(id="early", opens=(habits.day + timedelta(30)).isoformat())
-    habits.publish(early)
-    assert [habits.put(make_report(early)).status_code for _ in range(2)] == [425] * 2
-    report = make_report(study)
-    for path in (f"/v1/studies/early/reports/{report.id}", f"{PATH}/{'0' * 32}"):
-        answer = habits.client.put(path, data=report.to_json(), content_type=JSON)
-        assert problem(answer) == (422, "report-invalid")
-
-
 def test_versions_may_be_mixed_in_a_batch(habits, study, make_report):
     later = build_study(2, questions=study.document["questions"][:1])
     habits.publish(later)
@@ -112,12 +87,6 @@ def test_refusal_after_reading_names_the_published_digest(habits, study, make_re
         assert habits.put(report).get_json(force=True)["digest"] == study.digest
     refused = habits.client.put(f"{PATH}/{report.id}", data="{}", content_type=JSON)
     assert "digest" not in refused.get_json(force=True)
-
-
-def test_rate_limit(make_harness, study, make_report):
-    harness = make_harness(upload_rate=0.001)
-    harness.publish(study)
-    assert [harness.put(make_report(study)).status_code for _ in range(2)] == [201, 429]
 
 
 @pytest.mark.parametrize(
@@ -199,13 +168,3 @@ def test_a_reader_that_hangs_stops_no_other(habits, monkeypatch):
     shortcut = habits.app.wsgi_app
     with shortcut._turn:
         assert habits.client.get("/v1/studies/habits").status_code == 200
-
-
-def test_report_for_another_study_is_refused(habits, study):
-    report = build_report(study)
-    report.study = "other"
-    body = json.dumps({"reports": [report.to_document()]})
-    failed = habits.client.post(PATH, data=body, content_type=JSON).json["failed"]
-    assert [one["field"] for one in failed] == ["reports[0].study"]
-    with pytest.raises(ReportError):
-        Report.from_document({})

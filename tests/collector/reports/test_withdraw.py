@@ -7,29 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from collector.limiter import TokenBucket
-from collector.reports import withdraw
-from ldp_client.documents.report import report_id_of
 from tests.collector.answered import PROBLEM, problem
 from tests.kit.collectors import build_report, build_study
 from tests.kit.deleting import delete_reports
 
 STUDY = build_study()
 WITHDRAWN = (410, "report-withdrawn")
-
-
-@pytest.fixture
-def slow(make_harness, monkeypatch):
-    """A collector of few deletions, which gains nothing back while the requests are made."""
-    monkeypatch.setattr(withdraw, "TokenBucket", lambda rate: TokenBucket(rate, lambda: 0.0))
-
-    def make(rate):
-        monkeypatch.setattr(withdraw, "DELETION_RATE", rate)
-        harness = make_harness()
-        harness.publish(STUDY)
-        return harness
-
-    return make
 
 
 def test_withdrawn_report_is_not_exported_or_stored_again(habits, make_report):
@@ -94,18 +77,6 @@ def test_expired_and_withdrawn_reports_stay_out(habits):
     assert habits.summary().get_json()["questions"]["ever"]["n"] == 0
 
 
-@pytest.mark.attack(15)
-def test_withdrawals_of_unknown_reports_are_rate_limited(slow):
-    """Anyone can draw secrets and withdraw reports that never were, and each leaves a row: few are taken."""
-    harness = slow(5.0)
-    secrets = [os.urandom(16) for _ in range(7)]
-    answers = [harness.withdraw(report_id_of(secret), secret=secret) for secret in secrets]
-    assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 2
-    mine = build_report(STUDY)
-    harness.put(mine)
-    assert harness.withdraw(mine.id, secret=mine.secret).status_code == 200
-
-
 def delete(harness, report, secret=None):
     headers = {} if secret is None else {"LDPKit-Withdrawal": secret}
     return harness.client.delete(f"/v1/studies/habits/reports/{report.id}", headers=headers)
@@ -122,20 +93,3 @@ def test_only_its_own_secret_deletes_a_report(filled):
     assert len(filled.exported()) == len(filled.sent)
     assert delete(filled, mine, mine.secret.hex()).status_code == 200
     assert {report.id for report in filled.exported()} == {one.id for one in filled.sent if one is not mine}
-
-
-@pytest.mark.attack(15)
-def test_deletions_are_rate_limited_and_counted(slow, caplog):
-    """Flood a collector with deletions: they are limited in rate, and no id is logged."""
-    harness = slow(0.5)
-    reports = [build_report(STUDY) for _ in range(8)]
-    harness.post([report.to_document() for report in reports])
-    answers = [harness.withdraw(report.id, secret=report.secret) for report in reports]
-    assert [answer.status_code < 300 for answer in answers] == [True] * 5 + [False] * 3
-    assert problem(answers[-1]) == (429, "too-many-deletions")
-    assert int(answers[-1].headers["Retry-After"]) >= 1
-    assert len(harness.exported()) == 3
-    metrics = harness.client.get("/metrics", headers=harness.operator).text
-    assert 'ldpkit_reports_deleted_total{by="device"} 5.0' in metrics
-    harness.collector.close()
-    assert not [report for report in reports if report.id in caplog.text]
