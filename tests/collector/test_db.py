@@ -12,10 +12,11 @@ from functools import partial
 import numpy as np
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from collector import create_app, store
-from collector.db import Database
+from collector.db import Database, OtherReleaseError, problem_of
 from collector.nodes.keys import NodeKeys
 from collector.nodes.node import Node
 from collector.problems import ProblemError
@@ -326,3 +327,21 @@ def test_only_one_health_check_runs_at_a_time(habits, monkeypatch):
         first.result(LONGEST_SECONDS)
     assert len(looks) == 1
     database.require_answer(LONGEST_SECONDS)
+
+
+def test_a_full_disk_is_logged_once(caplog):
+    class FullError(Exception):
+        sqlite_errorcode = sqlite3.SQLITE_FULL
+
+    for _ in range(100):
+        assert problem_of(OperationalError("", None, FullError())).kind.status == 507
+    assert [record.message for record in caplog.records] == [
+        "the database's disk is full: nothing more is stored"
+    ]
+
+
+def test_uploads_to_migrated_database_are_logged_once(caplog):
+    """Each upload meets the same error for as long as the old server runs."""
+    for _ in range(5):
+        assert problem_of(OtherReleaseError("the database was migrated to 9999")).kind.status == 503
+    assert caplog.text.count("migrated to 9999") == 1

@@ -33,12 +33,6 @@ def answered(study):
     return perturb_answers(study, mechanisms_of(study), ANSWERS)
 
 
-def send(harness, report, word=None):
-    headers = {} if word is None else {"LDPKit-Ticket": word}
-    path = f"/v1/studies/{report.study}/reports/{report.id}"
-    return harness.app.test_client().put(path, json=report.to_document(), headers=headers)
-
-
 def act(harness, change, *arguments):
     with harness.collector.database.write() as session:
         found = change(session, "habits", *arguments)
@@ -54,21 +48,21 @@ def test_tickets_of_later_version_block_no_earlier_report(place):
     """Its device answered when no ticket was needed, and cannot get one."""
     place.publish(CARRYING)
     late = [answered(PLAIN) for _ in range(3)]
-    assert send(place, late[0]).status_code == 201
+    assert place.put(late[0]).status_code == 201
     (word,) = act(place, make_tickets, 1, KEY.encode(), {"stratum": "town"})
-    assert send(place, late[1]).status_code == 201
-    assert problem(send(place, answered(CARRYING))) == REFUSED
+    assert place.put(late[1]).status_code == 201
+    assert problem(place.put(answered(CARRYING))) == REFUSED
     mixed = [late[2].to_document(), answered(CARRYING).to_document()]
     outcome = place.post(mixed).json
     assert (outcome["stored"], [one["id"] for one in outcome["failed"]]) == (1, [mixed[1]["id"]])
     new = answered(CARRYING)
-    assert send(place, new, word).status_code == 201
+    assert place.put(new, word).status_code == 201
     assert {report.id for report in place.exported()} == {new.id, *(report.id for report in late)}
 
 
 def test_page_asks_for_ticket_exactly_if_intake_requires_it(place):
     def agree(study, needed):
-        answer = send(place, answered(study))
+        answer = place.put(answered(study))
         assert page_asks(place) == needed
         assert (problem(answer) == REFUSED) if needed else (answer.status_code == 201)
 
@@ -95,8 +89,8 @@ def test_lift_is_refused_while_earlier_tickets_are_valid(place, capsys):
     place.publish(OPEN_AGAIN)
     assert place.exit_code("invite", "habits", "--disable") == 3
     assert "nothing was changed" in capsys.readouterr().err
-    assert send(place, answered(OPEN_AGAIN)).status_code == 201
-    assert send(place, late, word).status_code == 201
+    assert place.put(answered(OPEN_AGAIN)).status_code == 201
+    assert place.put(late, word).status_code == 201
     for what in ("--revoke-all", "--disable"):
         assert place.exit_code("invite", "habits", what) == 0
 
@@ -125,7 +119,7 @@ def use(harness, study, key):
     """Make tickets under a key, and use them all."""
     with harness.collector.database.write() as session:
         words = make_tickets(session, study.id, USES, key.encode())
-    assert {send(harness, build_report(study), word).status_code for word in words} == {201}
+    assert {harness.put(build_report(study), word).status_code for word in words} == {201}
 
 
 def tags(harness):

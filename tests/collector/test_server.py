@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from collector.server import METRICS_PREFIX, Endpoint, base_url, listen
+from collector.server import METRICS_PREFIX, listen
 from ldp_client.documents.errors import InputError
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
@@ -213,13 +213,6 @@ def test_port_used_on_ipv4_is_not_shared_by_a_dual_stack_server():
         raises(InputError, "server.port_not_free", "::"),
     ):
         listen("::", other.getsockname()[1])
-
-
-def test_url_has_the_scheme_and_the_port():
-    with listen("127.0.0.1", 0) as listener:
-        port = listener.getsockname()[1]
-        assert base_url(listener, Endpoint()) == f"http://127.0.0.1:{port}"
-        assert base_url(listener, Endpoint(certificate=Path("own.pem"))) == f"https://127.0.0.1:{port}"
 
 
 def head(method, path, length, *fields):

@@ -27,7 +27,7 @@ from collector.tickets.codes import TICKETS, delete_used_tickets, make_tickets
 from ldpkit.cli import client
 from ldpkit.cli.client import RefusalError
 from tests.collector.answered import AwayError, problem
-from tests.kit.collectors import REPOSITORY, build_report, build_study, count_tickets
+from tests.kit.collectors import REPOSITORY, Harness, build_report, build_study, count_tickets
 from tests.kit.collectors import TICKET_KEY as KEY
 from tests.kit.commands import run
 from tests.kit.errors import raises
@@ -66,27 +66,21 @@ def left(harness):
         return count_tickets(session, 1)
 
 
-def put(harness, report, ticket=None):
-    headers = {} if ticket is None else {"LDPKit-Ticket": ticket}
-    path = f"/v1/studies/habits/reports/{report.id}"
-    return harness.app.test_client().put(path, json=report.to_document(), headers=headers)
-
-
 def test_ticket_admits_one_report_and_resending_uses_none(either, study):
     first, second = made(either, 2)
     report, other = build_report(study), build_report(study)
-    assert problem(put(either, report)) == REFUSED
-    assert problem(put(either, report, "no ticket of ours")) == INVALID
-    assert put(either, report, first).status_code == 201
-    assert problem(put(either, other, first)) == SPENT_BEFORE
+    assert problem(either.put(report)) == REFUSED
+    assert problem(either.put(report, "no ticket of ours")) == INVALID
+    assert either.put(report, first).status_code == 201
+    assert problem(either.put(other, first)) == SPENT_BEFORE
     for ticket in (first, second, "unknown", None):
-        assert put(either, report, ticket).status_code == 200
+        assert either.put(report, ticket).status_code == 200
     assert left(either) == 1
     changed = build_report(study, id=report.id)
     if changed != report:
-        assert put(either, changed, second).status_code == 409
+        assert either.put(changed, second).status_code == 409
     either.withdraw(report.id)
-    assert problem(put(either, report, second)) == (410, "report-withdrawn")
+    assert problem(either.put(report, second)) == (410, "report-withdrawn")
     assert left(either) == 1
 
 
@@ -104,9 +98,9 @@ def test_failed_commit_uses_no_ticket(either, study, commits):
         raise AwayError
 
     writer._store = store
-    assert put(either, report, ticket).status_code == 503
+    assert either.put(report, ticket).status_code == 503
     assert left(either) == (0 if commits else 1)
-    assert put(either, report, ticket).status_code == (200 if commits else 201)
+    assert either.put(report, ticket).status_code == (200 if commits else 201)
     assert [exported.id for exported in either.exported()] == [report.id]
 
 
@@ -130,12 +124,12 @@ def test_racing_workers_use_each_report_and_ticket_once(postgresql, make_harness
         (ticket,) = made(harnesses[0], 1)
         report = build_report(study)
         with ThreadPoolExecutor(4) as pool:
-            statuses = [r.status_code for r in pool.map(put, harnesses, [report] * 4, [ticket] * 4)]
+            statuses = [r.status_code for r in pool.map(Harness.put, harnesses, [report] * 4, [ticket] * 4)]
         assert sorted(statuses) == [200, 200, 200, 201]
         (ticket,) = made(harnesses[0], 1)
         reports = [build_report(study) for _ in harnesses]
         with ThreadPoolExecutor(4) as pool:
-            statuses = [r.status_code for r in pool.map(put, harnesses, reports, [ticket] * 4)]
+            statuses = [r.status_code for r in pool.map(Harness.put, harnesses, reports, [ticket] * 4)]
         assert sorted(statuses) == [201, 409, 409, 409]
 
 
@@ -143,7 +137,7 @@ def test_nothing_links_a_ticket_with_its_report(either, study):
     """No column holds both; a used one is told by its tag alone, until the day's are deleted together."""
     tickets = made(either, 13)
     for ticket in tickets[1:]:
-        put(either, build_report(study), ticket)
+        either.put(build_report(study), ticket)
     tables = inspect(either.collector.database.engine)
     columns = {
         name: {column["name"] for column in tables.get_columns(name)}
@@ -183,7 +177,7 @@ def test_a_collector_gets_no_names(keyed, tmp_path, monkeypatch):
     with open("out.csv", newline="") as file:
         lines = list(csv.DictReader(file))
     assert [line["name"] for line in lines] == names
-    assert {put(keyed, build_report(build_study()), line["ticket"]).status_code for line in lines} == {201}
+    assert {keyed.put(build_report(build_study()), line["ticket"]).status_code for line in lines} == {201}
     assert [line["link"] for line in lines] == [f"{URL}/s/habits#ticket={line['ticket']}" for line in lines]
 
 
@@ -203,7 +197,7 @@ def test_used_hashes_tags_and_nonces_are_overwritten(keyed, study):
     """Read in a database's files what links used tickets to reports."""
     tickets = made(keyed, 12)
     for ticket in tickets:
-        put(keyed, build_report(study), ticket)
+        keyed.put(build_report(study), ticket)
     with keyed.collector.database.read() as session:
         hidden = [bytes(session.execute(text("SELECT spending FROM studies")).scalar_one())[:16]]
         hidden += [bytes(row.mark) for row in session.execute(text("SELECT mark FROM spent"))]
@@ -224,7 +218,7 @@ def test_invite_without_ticket_key_is_rejected(habits, study):
     """Servers with the key would reject every report, and no operator could invite again."""
     with raises(RefusalError, "server.refused", "ticket_key", "ldpkit.toml"):
         habits.operate("invite", "habits", "--count", "3")
-    assert put(habits, build_report(study)).status_code == 201
+    assert habits.put(build_report(study)).status_code == 201
 
 
 def answered(harness, study, count):
@@ -232,7 +226,7 @@ def answered(harness, study, count):
     words = made(harness, count)
     pairs = [(build_report(study), word) for word in words]
     for report, word in pairs:
-        assert put(harness, report, word).status_code == 201
+        assert harness.put(report, word).status_code == 201
     return pairs
 
 
@@ -330,9 +324,9 @@ def test_tickets_are_used_once_also_after_upkeep(either, study):
     upkeep(either)
     assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (1, 0, 1)
     for report, word in pairs:
-        assert put(either, build_report(study), word).status_code == 401
-        assert put(either, report, word).status_code == 200
-    assert put(either, build_report(study), extra).status_code == 201
+        assert either.put(build_report(study), word).status_code == 401
+        assert either.put(report, word).status_code == 200
+    assert either.put(build_report(study), extra).status_code == 201
 
 
 def test_another_ticket_key_admits_no_report_twice(make_harness, either, study):
@@ -341,11 +335,11 @@ def test_another_ticket_key_admits_no_report_twice(make_harness, either, study):
     (fresh,) = made(either, 1)
     other = make_harness(database=either.url, ticket_key="another ticket key")
     for given in (word, fresh):
-        answer = put(other, build_report(study), given)
+        answer = other.put(build_report(study), given)
         assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
     Upkeep(other.collector.database, lambda: other.day + timedelta(3), b"another ticket key").run_if_due()
     assert left(either) == 1
-    assert put(either, build_report(study), fresh).status_code == 201
+    assert either.put(build_report(study), fresh).status_code == 201
 
 
 SPEND = """
@@ -398,6 +392,6 @@ def test_kill_at_any_statement_leaves_one_report_per_ticket(keyed, study):
             status = int(spender.stdout.readline())
             assert status in (0, -signal.SIGKILL)
             # The device sends again, and another device tries the same ticket.
-            assert put(harness, first, word).status_code in (200, 201)
-            assert put(harness, second, word).status_code == 409
+            assert harness.put(first, word).status_code in (200, 201)
+            assert harness.put(second, word).status_code == 409
     assert 5 < number < 40

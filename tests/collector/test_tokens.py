@@ -14,7 +14,7 @@ from collector.reports import intake
 from collector.reports.writer import Upload
 from collector.studies import close
 from collector.tickets.codes import SPENT
-from ldp_client.core.tokens import header_of, to_base64url, token_in
+from ldp_client.core.tokens import header_of, to_base64url
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests.kit.errors import raises
@@ -257,17 +257,6 @@ def test_used_and_deleted_tickets_count_as_direct(empty, make_study):
         session.execute(update(StudyRow).where(StudyRow.id == "invited").values(spending=b"key"))
     response = empty.publish(make_study(2, id="invited", channel=channel_of(ISSUER)))
     assert kind_of(response) == (409, "study-conflict")
-
-
-@pytest.mark.attack(12)
-def test_nonce_is_not_stored(open_one, tokened, make_report):
-    """The issuer joins what it saw with nonces in the collector's file."""
-    token = token_of(tokened)
-    put(open_one, make_report(tokened), token)
-    files = [open_one.path, open_one.path.with_name(open_one.path.name + "-wal")]
-    content = b"".join(file.read_bytes() for file in files if file.exists())
-    assert token[2:34] not in content
-    assert token_in(header_of(token)) == token
 
 
 def copied(first, new_id="wave-2", **changes):

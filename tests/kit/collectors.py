@@ -183,9 +183,10 @@ class Harness:
         """The file of an SQLite database."""
         return Path(self.collector.database.url.database)
 
-    def put(self, report: Report) -> TestResponse:
+    def put(self, report: Report, ticket: str | None = None) -> TestResponse:
+        headers = {} if ticket is None else {"LDPKit-Ticket": ticket}
         path = f"/v1/studies/{report.study}/reports/{report.id}"
-        return self.app.test_client().put(path, json=report.to_document())
+        return self.app.test_client().put(path, json=report.to_document(), headers=headers)
 
     def post(self, reports: list[Any], study_id: str = "habits") -> TestResponse:
         return self.client.post(f"/v1/studies/{study_id}/reports", json={"reports": reports})

@@ -13,6 +13,7 @@ from ldp_client.documents.signed import MOST_SIGNATURES, Signature
 from schemas import Report, Study
 from schemas.signing import new_key, sign_study
 from schemas.study import SignedStudy
+from tests import studies
 from tests.collector.answered import problem, refusal
 from tests.kit.collectors import build_report, build_study
 
@@ -67,6 +68,14 @@ def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_st
     assert exact.publish(study).status_code == 201
     path = f"/v1/studies/habits/reports/{report.id}"
     assert exact.client.put(path, data=report.to_json(), content_type=JSON).status_code == 201
+
+
+@pytest.mark.attack(7)
+def test_collector_does_not_publish_too_large_report(make_harness):
+    """A study's report is larger than any device sends, so that devices spend epsilon for nothing."""
+    response = make_harness(body_limit=8 << 20).publish(studies.of_large_choices(97))
+    assert response.status_code == 422
+    assert "1048576 can be sent" in response.get_json()["detail"]
 
 
 def test_publishing_needs_the_token(empty, study):

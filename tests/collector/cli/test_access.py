@@ -36,12 +36,6 @@ def strata(served, make_study):
     return served
 
 
-def put(harness, report, ticket=None):
-    headers = {} if ticket is None else {"LDPKit-Ticket": ticket}
-    path = f"/v1/studies/habits/reports/{report.id}"
-    return harness.client.put(path, json=report.to_document(), headers=headers).status_code
-
-
 @pytest.mark.parametrize("path", ["/s/habits", "/below/s/habits/", "/v1/studies/habits"])
 @pytest.mark.parametrize("options", [("--collector", URL, "--address"), ("--collector",)])
 def test_invite_rejects_a_study_address_as_collector(served, tmp_path, path, options):
@@ -72,7 +66,7 @@ def test_tickets_are_links_and_pictures_for_their_owner_alone(
     assert stat.S_IMODE(pictures.stat().st_mode) == 0o700
     assert files[1].read_text().startswith("<?xml")
     report = make_report(study)
-    assert [put(served, report), put(served, report, words[0])] == [401, 201]
+    assert [served.put(report).status_code, served.put(report, words[0]).status_code] == [401, 201]
     capsys.readouterr()
     at("status", "habits")
     assert "2 tickets left" in capsys.readouterr().out
@@ -102,7 +96,7 @@ def test_invite_creates_tickets_for_a_value(strata, make_study, make_report, cap
     study = make_study(2, public=[STRATUM])
     at("invite", "habits", "--count", "2", "--public", "stratum=town")
     for link in lines(capsys):
-        assert put(strata, make_report(study), link.partition("=")[2]) == 201
+        assert strata.put(make_report(study), link.partition("=")[2]).status_code == 201
     assert [report.public["stratum"] for report in strata.exported()] == ["town"] * 2
     strata.close()
     with pytest.raises(LdpkitError, match="was closed"):
