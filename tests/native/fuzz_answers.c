@@ -1,5 +1,5 @@
 /*
- * Draws reports of arbitrary values by arbitrary random bytes: fuzz_answers COUNT. every.h has all mechanisms.
+ * Draws reports of arbitrary values by arbitrary random bytes: fuzz_answers COUNT SEED. every.h has all mechanisms.
  *
  * What ldp_check accepts gives a whole report. What it refuses is refused before a random byte is read.
  */
@@ -12,7 +12,7 @@
 #define MOST_FIELDS 64
 #define MOST_PUBLIC 8
 
-static uint64_t state = 88172645463325252u;
+static uint64_t state;
 
 static uint64_t word(void) {
     state ^= state << 13;
@@ -59,7 +59,9 @@ int main(int count, char **words) {
     unsigned char *permanent = malloc(study->permanent_size), secret[LDP_SECRET_BYTES];
     char *report = malloc(study->report_size);
     unsigned drawn = 0, refused = 0;
-    for (long left = count == 2 ? atol(words[1]) : 0; left-- > 0;) {
+    if (count != 3) return 2;
+    state = UINT64_C(0x9e3779b97f4a7c15) * (1 + strtoull(words[2], NULL, 10));
+    for (long left = atol(words[1]); left-- > 0;) {
         int valid = 1, wild = below(2);
         unsigned at = 0;
         uint32_t chosen[MOST_PUBLIC];

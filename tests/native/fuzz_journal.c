@@ -1,6 +1,6 @@
 /*
- * Opens damaged journals, and answers, sends and withdraws with them: fuzz_journal JOURNAL COUNT. Half of the damaged
- * records get a right checksum. third.h has a study whose earlier versions the journal answers.
+ * Opens damaged journals, and answers, sends and withdraws with them: fuzz_journal COUNT SEED JOURNAL. Half of the
+ * damaged records get a right checksum. third.h has a study whose earlier versions the journal answers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 static unsigned char original[1 << 16], bytes[1 << 17];
 static uint32_t original_size, size;
-static uint64_t state = 88172645463325252u;
+static uint64_t state;
 
 static uint32_t below(uint32_t limit) {
     state ^= state << 13;
@@ -74,11 +74,12 @@ static void damage(void) {
 
 int main(int count, char **words) {
     static const ldp_journal journal = {NULL, read_bytes, append_bytes, sync_bytes};
-    FILE *file = count == 3 ? fopen(words[1], "rb") : NULL;
+    FILE *file = count == 4 ? fopen(words[3], "rb") : NULL;
     unsigned opened = 0, reports = 0, answers = 0;
     if (!file) return 2;
+    state = UINT64_C(0x9e3779b97f4a7c15) * (1 + strtoull(words[2], NULL, 10));
     original_size = (uint32_t)fread(original, 1, sizeof original, file);
-    for (long left = atol(words[2]); left-- > 0;) {
+    for (long left = atol(words[1]); left-- > 0;) {
         ldp_ledger ledger;
         ldp_parcel parcel = {.next = 0};
         damage();

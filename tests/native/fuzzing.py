@@ -20,6 +20,7 @@ from tests.native.test_compile import AGE_GROUP, REFUSABLE, REGION
 from tests.native.test_ledger import STUDIES
 
 HERE = Path(__file__).parent
+PART = 50_000
 SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
@@ -30,8 +31,8 @@ def built(target: Path, sources: Sequence[Path], *flags: str, include: Sequence[
     return target
 
 
-def fuzz_journals(folder: Path, count: int) -> tuple[int, int, int]:
-    """Open damaged journals. Return how many opened, took an answer, and how many reports they gave."""
+def journal_fuzzer(folder: Path) -> Path:
+    """The program that opens damaged journals. It prints how many opened, were answered, and gave reports."""
     storage = Storage()
     device = Device(library_of(STUDIES, folder), storage, source(1))
     assert device.answer("first", [3.5, 1]) == device.answer("elsewhere", [3.5]) == device.done() == 0
@@ -39,29 +40,33 @@ def fuzz_journals(folder: Path, count: int) -> tuple[int, int, int]:
     (folder / "journal").write_bytes(storage.bytes)
     others = [file for file in sorted(CORE.glob("*.c")) if file.name != "ledger.c"]
     sources = [HERE / "fuzz_journal.c", *others]
-    program = built(folder / "fuzz", sources, *SANITIZED, include=[folder / "sources"])
-    opened, answers, reports = _counts(program, folder / "journal", count)
-    return opened, answers, reports
+    return built(folder / "fuzz", sources, *SANITIZED, include=[folder / "sources"])
 
 
-def fuzz_answers(folder: Path, count: int) -> tuple[int, int]:
-    """Draw reports of arbitrary values. Return how many were drawn and refused."""
+def answer_fuzzer(folder: Path) -> Path:
+    """The program that draws reports of arbitrary answers. It prints how many it drew, and were refused."""
     every = [*studies.ALL, *studies.NEWER, REFUSABLE]
     library_of({"every": Study(studies.document(*every, public=[REGION, AGE_GROUP]))}, folder)
     sources = [HERE / "fuzz_answers.c", *sorted(CORE.glob("*.c"))]
-    program = built(folder / "fuzz", sources, *SANITIZED, include=[folder / "sources"])
-    drawn, refused = _counts(program, count)
-    return drawn, refused
+    return built(folder / "fuzz", sources, *SANITIZED, include=[folder / "sources"])
 
 
-def _counts(*command: object) -> list[int]:
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+def counts(program: Path, count: int, seed: int) -> list[int]:
+    """Run a program with so many inputs, in its folder. Return the numbers that it prints."""
+    command = [program, str(count), str(seed), *program.parent.glob("journal")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return [*map(int, re.findall(r"\d+", done.stdout))]
 
 
+def main(inputs: int) -> None:
+    """Run both programs in parts, and print the sums."""
+    for fuzzer in (journal_fuzzer, answer_fuzzer):
+        with tempfile.TemporaryDirectory() as folder:
+            program = fuzzer(Path(folder))
+            parts = [counts(program, PART, seed) for seed in range(inputs // PART)]
+        print(fuzzer.__name__, len(parts) * PART, *map(sum, zip(*parts, strict=True)), flush=True)
+
+
 if __name__ == "__main__":
-    inputs = int(sys.argv[1])
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
-        print("answers drawn, refused:", *fuzz_answers(Path(one), inputs))
-        print("journals opened, answered, reports:", *fuzz_journals(Path(two), inputs))
+    main(int(sys.argv[1]))

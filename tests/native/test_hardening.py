@@ -7,7 +7,7 @@ import pytest
 
 from conformance.native import CORE
 from tests.kit.programs import need
-from tests.native.fuzzing import SANITIZED, built, fuzz_answers, fuzz_journals
+from tests.native.fuzzing import SANITIZED, answer_fuzzer, built, counts, journal_fuzzer
 from tests.native.test_board import vectors_in_c
 
 HERE = Path(__file__).parent
@@ -54,7 +54,7 @@ def test_vectors_pass_under_sanitizers(vectors, tmp_path):
 @pytest.mark.attack(15)
 def test_damaged_journals_never_break_the_ledger(tmp_path):
     need("gcc")
-    opened, answers, reports = fuzz_journals(tmp_path, INPUTS)
+    opened, answers, reports = counts(journal_fuzzer(tmp_path), INPUTS, seed=1)
     assert INPUTS / 10 < opened < INPUTS
     assert reports > opened / 2
     assert answers > opened / 10
@@ -64,7 +64,7 @@ def test_damaged_journals_never_break_the_ledger(tmp_path):
 @pytest.mark.attack(15)
 def test_arbitrary_answers_never_break_the_core(tmp_path):
     need("gcc")
-    drawn, refused = fuzz_answers(tmp_path, INPUTS)
+    drawn, refused = counts(answer_fuzzer(tmp_path), INPUTS, seed=1)
     assert drawn + refused == INPUTS
     assert min(drawn, refused) > INPUTS / 10
 
