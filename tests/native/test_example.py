@@ -2,7 +2,11 @@
 
 import fcntl
 import json
+import os
+import re
+import resource
 import subprocess
+import sys
 import urllib.request
 from functools import partial
 from urllib.error import HTTPError
@@ -20,18 +24,34 @@ NOTHING = 1
 
 STUDY = json.loads((EXAMPLE / "study.json").read_text())
 ARM = {"id": "arm", "choices": ["control", "treated"], "source": "ticket"}
+CALLS = """
+#include <stdio.h>
+#include <sys/types.h>
+ssize_t __real_write(int file, const void *bytes, size_t size);
+ssize_t __wrap_write(int file, const void *bytes, size_t size);
+int __real_fsync(int file);
+int __wrap_fsync(int file);
+ssize_t __wrap_write(int file, const void *bytes, size_t size) {
+    fputs("w\\n", stderr);
+    return __real_write(file, bytes, size);
+}
+int __wrap_fsync(int file) {
+    fputs("s\\n", stderr);
+    return __real_fsync(file);
+}
+"""
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Wno-unused-variable", "-Werror")
 
 
-def compiled_example(folder, study):
-    """The example for a version of its study, compiled as docs/native.md tells."""
+def compiled_example(folder, study, *more):
+    """The example for a version of its study. more: further flags and files."""
     need("gcc")
     (folder / "study.json").write_text(json.dumps(study))
     command = ["compile", str(folder / "study.json"), "--to", "c", "--collector", "https://collector.example"]
     assert main([*command, "--out", str(folder)]) == 0
     sources = [*sorted(CORE.glob("*.c")), CORE / "posix" / "device.c", EXAMPLE / "sleep.c"]
     include = [f"-I{path}" for path in (CORE, CORE / "posix", folder)]
-    command = ["cc", "-std=c99", "-O2", *WARNINGS, *include, "-o", folder / "sleep", *sources]
+    command = ["cc", "-std=c99", "-O2", *WARNINGS, *include, "-o", folder / "sleep", *sources, *more]
     subprocess.run(command, check=True)
     return folder / "sleep"
 
@@ -53,10 +73,10 @@ def sent(url, words, body, **headers):
         return json.load(response)
 
 
-def ran(program, folder, *words):
+def ran(program, folder, *words, **options):
     """Run the example in a folder. Return its status and what it prints."""
     command = [program, "journal", *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **options)
     return done.returncode, done.stdout
 
 
@@ -75,6 +95,36 @@ def test_second_process_cannot_use_the_journal(call, tmp_path):
         assert call("answer", "7.5", "yes")[0] == 2
     assert (tmp_path / "journal").stat().st_size == 0
     assert call("answer", "7.5", "yes")[0] == 0
+
+
+@pytest.mark.attack(4)
+@pytest.mark.slow
+def test_full_disk_leaves_a_usable_journal(program, tmp_path):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+    run = partial(ran, program, tmp_path)
+    assert run("answer", "7.5", "yes", preexec_fn=limit, restore_signals=False)[0] == 2
+    assert (tmp_path / "journal").stat().st_size == 200
+    assert run("next") == (NOTHING, "")
+    assert run("answer", "7.5", "yes")[0] == 0
+    assert run("next")[1].startswith("PUT ")
+
+
+@pytest.mark.attack(4)
+@pytest.mark.slow
+def test_journal_is_durable_before_a_report_is_sent(tmp_path):
+    """The program writes its calls: a sync comes after each record, and before a journal is read."""
+    (tmp_path / "calls.c").write_text(CALLS)
+    wrapped = ("-Wl,--wrap=write,--wrap=fsync", str(tmp_path / "calls.c"))
+    program = compiled_example(tmp_path, STUDY, *wrapped)
+    calls = []
+    for words in (("answer", "7.5", "yes"), ("next",)):
+        command = [program, "journal", *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        calls.append("".join(done.stderr.split()))
+    # The folder of the file, the journal, its budget and its answer; the folder and the journal again.
+    assert calls == ["sswsws", "ss"]
 
 
 @pytest.mark.slow
@@ -120,5 +170,33 @@ def test_collector_accepts_a_report_with_a_direct_ticket(tmp_path):
         stored = collector.read("/v1/studies/sleep/export").splitlines()
         (line,) = [line for line in stored if json.loads(body)["id"] in line]
         assert '"arm":"treated"' in line
+    finally:
+        collector.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.needs("gcc")
+@pytest.mark.needs("curl")
+def test_documented_commands_end_in_a_stored_report(tmp_path):
+    """The commands in C of docs/native.md, in a folder that looks like a clone."""
+    for name in ("c", "examples"):
+        (tmp_path / name).symlink_to(CORE.parent / name)
+    (tmp_path / "app").mkdir()
+    program = tmp_path / "ldpkit"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m ldpkit.cli "$@"\n')
+    program.chmod(0o755)
+    page = (CORE.parent / "docs" / "native.md").read_text()
+    commands = re.search(r"### C\n\n```\n(.*?)```", page, re.DOTALL)[1]
+    collector = Server(tmp_path)
+    try:
+        assert collector.request("POST", "/v1/studies", STUDY) == 201
+        script = commands.replace("http://127.0.0.1:8000", collector.url)
+        environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        command = ["sh", "-ec", f"{script}app/sleep app/journal next || test $? -eq 1"]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.endswith('"result":"stored"}\n')
     finally:
         collector.kill()
