@@ -39,7 +39,7 @@ fun send(parcel: Parcel): Boolean {
         if (connection.responseCode !in ACCEPTED || connection.contentType != "application/json") return false
         val receipt = connection.inputStream.use { it.readBytes().decodeToString() }
         return "\"${parcel.id}\"" in receipt && RESULTS.any { it in receipt }
-    } catch (_: IOException) {
+    } catch (unreached: IOException) {
         return false
     } finally {
         connection.disconnect()
