@@ -6,8 +6,9 @@
  *     -T examples/native/board/board.ld -o app/board.elf SOURCES
  *   qemu-system-arm -M mps2-an385 -nographic -semihosting -kernel app/board.elf
  *
- * SOURCES are the C files of c and of examples/native/board. Its files are the host's. On a board replace three functions: `fill` by the hardware generator, and the journal by a
- * region of flash.
+ * The programs are in Debian's gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm. SOURCES are the C files of
+ * c and of examples/native/board. Its files are the host's. On a board replace three functions: `fill` by the hardware
+ * generator, and the journal by a region of flash.
  */
 #include <stdio.h>
 
