@@ -101,8 +101,8 @@ def evidence_of(
         samples: the reports of each, in halves.
         false_alarm: each result is wrong with at most this probability.
     """
-    (first, second), found = answers, []
-    (learn, test), (learn_other, test_other) = samples[first], samples[second]
+    (name, other_name), evidence = answers, []
+    (learn, test), (learn_other, test_other) = samples[name], samples[other_name]
     for family in _families(mechanism, list(answers.values()), learn, learn_other):
         scored = [_best_event(view, family.claim, learn, learn_other) for view in family.views]
         _, view, event = max(scored, key=lambda scores: scores[0])
@@ -111,16 +111,16 @@ def evidence_of(
         high = upper_share(seen[1], test_other.count, false_alarm / 2)
         value = family.claim.evidence(low, high)
         epsilon = family.claim.as_epsilon(value)
-        counts = f"{view.name}: {seen[0]} and {seen[1]} of {test.count}, {first} against {second}"
+        counts = f"{view.name}: {seen[0]} and {seen[1]} of {test.count}, {name} against {other_name}"
         detail = f"epsilon ≥ {epsilon:.4g} ({counts})"
-        found.append(Evidence(family.name, epsilon, value > family.claim.limit, detail))
-    return found
+        evidence.append(Evidence(family.name, epsilon, value > family.claim.limit, detail))
+    return evidence
 
 
-def _families(mechanism: Mechanism, answers: list[Any], one: Sample, other: Sample) -> Iterator[Family]:
+def _families(mechanism: Mechanism, answers: list[Any], first: Sample, second: Sample) -> Iterator[Family]:
     """Yield all families for two answers. Families that adapt to data use these samples only."""
     claim = Claim(mechanism.privacy)
-    yield Family("pairs of bits", claim, _bit_pairs(one, other))
+    yield Family("pairs of bits", claim, _bit_pairs(first, second))
     size = mechanism.payload_size
     if size <= 2:
         place_values = 256 ** np.arange(size)
@@ -129,7 +129,7 @@ def _families(mechanism: Mechanism, answers: list[Any], one: Sample, other: Samp
         yield Family("supported choices", claim, [support_view(mechanism, answers)])
     if is_numeric(mechanism):
         shift = [a - b for a, b in zip(*[words_of(mechanism, answer) for answer in answers])]
-        cells = _cells_along(np.array(shift, float), one, other)
+        cells = _cells_along(np.array(shift, float), first, second)
         if size % 4:
             joint = View("threshold with the last byte", lambda s: 256 * cells(s) + s.bytes[:, -1])
             yield Family("numbers with the last byte", claim, [joint])
@@ -140,34 +140,34 @@ def _families(mechanism: Mechanism, answers: list[Any], one: Sample, other: Samp
         yield Family("lowest bits", claim, [_lowest_bits(index) for index in far])
 
 
-def _bit_pairs(one: Sample, other: Sample) -> list[View]:
+def _bit_pairs(first: Sample, second: Sample) -> list[View]:
     """Return views of two bits."""
 
-    def view(first: int, second: int) -> View:
-        return View(f"bits {first} and {second}", lambda s: 2 * s.bits[first] + s.bits[second])
+    def view(high: int, low: int) -> View:
+        return View(f"bits {high} and {low}", lambda s: 2 * s.bits[high] + s.bits[low])
 
-    count = len(one.bits)
+    count = len(first.bits)
     if count <= ALL_PAIRS_UP_TO:
-        return [view(first, second) for first, second in combinations(range(count), 2)]
-    gaps = np.abs(one.bits.sum(axis=1) - other.bits.sum(axis=1))
+        return [view(high, low) for high, low in combinations(range(count), 2)]
+    gaps = np.abs(first.bits.sum(axis=1) - second.bits.sum(axis=1))
     focus = np.argsort(gaps)[-FOCUS:].tolist()
-    return [view(first, second) for first in focus for second in range(count) if first != second]
+    return [view(high, low) for high in focus for low in range(count) if high != low]
 
 
 def support_view(mechanism: Any, answers: list[Any]) -> View:
     """Return a view of which of the two answers are in the report's set of supported choices."""
-    one, other = [mechanism.quantise(answer) for answer in answers]
+    first, second = [mechanism.quantise(answer) for answer in answers]
 
     def labels(sample: Sample) -> Labels:
         supported = mechanism.supported
-        return np.array([2 * supported(each, one) + supported(each, other) for each in sample.payloads])
+        return np.array([2 * supported(each, first) + supported(each, second) for each in sample.payloads])
 
     return View("support of the two answers", labels)
 
 
-def _cells_along(shift: NDArray[np.float64], one: Sample, other: Sample) -> Callable[[Sample], Labels]:
+def _cells_along(shift: NDArray[np.float64], first: Sample, second: Sample) -> Callable[[Sample], Labels]:
     """Project integers on a line, and return their cells: CELLS cells, equally full over both samples."""
-    both = np.concatenate([one.words, other.words]) @ shift
+    both = np.concatenate([first.words, second.words]) @ shift
     edges = np.quantile(both, np.arange(1, CELLS) / CELLS)
     return lambda sample: np.searchsorted(edges, sample.words @ shift)
 
@@ -177,17 +177,17 @@ def _lowest_bits(index: int) -> View:
     return View(f"number {index} mod {LOWEST_BITS + 1}", lambda s: s.words[:, index] & LOWEST_BITS)
 
 
-def _best_event(view: View, claim: Claim, one: Sample, other: Sample) -> tuple[float, View, Labels]:
+def _best_event(view: View, claim: Claim, first: Sample, second: Sample) -> tuple[float, View, Labels]:
     """Return the score, the view, and the labels most likely under the first answer that score best."""
-    labels = [view.labels(sample) for sample in (one, other)]
+    labels = [view.labels(sample) for sample in (first, second)]
     size = 1 + max(int(label.max()) for label in labels)
     here, there = (np.bincount(label, minlength=size) for label in labels)
     present = np.flatnonzero(here)
     order = present[np.argsort(-(here[present] + 0.5) / (there[present] + 0.5), kind="stable")]
     best, cut = -1.0, 0
-    shares = zip(np.cumsum(here[order]) / one.count, np.cumsum(there[order]) / other.count)
+    shares = zip(np.cumsum(here[order]) / first.count, np.cumsum(there[order]) / second.count)
     for count, (p, q) in enumerate(shares, 1):
-        low, high = _wilson(p, one.count, -CAUTION), _wilson(q, one.count, CAUTION)
+        low, high = _wilson(p, first.count, -CAUTION), _wilson(q, second.count, CAUTION)
         score = claim.evidence(low, high) + TIE_BREAK * (p - q)
         if score > best:
             best, cut = score, count

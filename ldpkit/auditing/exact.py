@@ -91,19 +91,19 @@ def distance_check(mechanism: Any, answers: list[Any]) -> Check:
     for left in (epsilon, epsilon - coin):
         hidden = largest_distance(left, delta) if delta else left
         allowed.append(hidden * (1 << NOISE_BITS) * (1 + RELATIVE))
-    words = [words_of(mechanism, answer) for answer in answers]
+    integers = [words_of(mechanism, answer) for answer in answers]
     worst, detail = -1.0, ""
-    for (words_one, one), (words_other, other) in combinations(zip(words, answers), 2):
-        gaps = [abs(a - b) for a, b in zip(words_one, words_other)]
+    for (words, answer), (other_words, other_answer) in combinations(zip(integers, answers), 2):
+        gaps = [abs(a - b) for a, b in zip(words, other_words)]
         distance = sum([gap * gap for gap in gaps]) ** 0.5 if delta else float(sum(gaps))
-        limit = allowed[_last_bytes_differ(mechanism, one, other)]
+        limit = allowed[_last_bytes_differ(mechanism, answer, other_answer)]
         share = distance / limit if limit > 0 else float(distance > 0)
         if share > worst:
             worst, detail = share, f"{distance:.9g} of {limit:.9g} grid units, {len(answers)} answers"
     return Check("no two answers are further apart than the noise hides", worst <= 1, detail)
 
 
-def _last_bytes_differ(mechanism: Any, one: Any, other: Any) -> bool:
+def _last_bytes_differ(mechanism: Any, first: Any, second: Any) -> bool:
     if not hasattr(mechanism, "odds"):
         return False
-    return bool(mechanism.quantise(one)[-1] != mechanism.quantise(other)[-1])
+    return bool(mechanism.quantise(first)[-1] != mechanism.quantise(second)[-1])
