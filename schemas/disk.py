@@ -32,7 +32,7 @@ def chosen_questions(asked: Sequence[Asked], question_id: str | None) -> list[As
     questions = [question for question in asked if question_id in (None, question.id)]
     if not questions:
         raise InputError(
-            f"--question: must be one of {', '.join([question.id for question in asked])}",
+            f"--question: must be among {', '.join([question.id for question in asked])}",
             code="files.question",
         )
     return questions

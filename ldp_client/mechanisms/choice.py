@@ -160,4 +160,4 @@ class RandomizedResponse(ChoiceMechanism):
         """Raise ReportError unless the payload is the index of a choice."""
         super().check(payload)
         if int.from_bytes(payload, "big") >= self.choices:
-            raise self.impossible(f"is not one of {self.choices} choices")
+            raise self.impossible(f"is not among {self.choices} choices")

@@ -70,4 +70,4 @@ class Hadamard(ChoiceMechanism):
         """Raise ReportError unless the payload is a column."""
         super().check(payload)
         if int.from_bytes(payload, "big") >= self.columns:
-            raise self.impossible(f"is not one of {self.columns} codes")
+            raise self.impossible(f"is not among {self.columns} codes")

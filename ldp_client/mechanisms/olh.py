@@ -67,7 +67,7 @@ class Olh(ChoiceMechanism):
         if max(struct.unpack(">III", payload[:SEED_BYTES])) >= PRIME:
             raise self.impossible("has a seed that is never drawn")
         if int.from_bytes(payload[SEED_BYTES:], "big") >= self.hashes:
-            raise self.impossible(f"is not one of {self.hashes} groups")
+            raise self.impossible(f"is not among {self.hashes} groups")
 
 
 def _below_prime(random: Source) -> int:

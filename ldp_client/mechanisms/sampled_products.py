@@ -165,7 +165,7 @@ class SampledProducts(RecordMechanism):
         """Raise ReportError unless the payload names a block."""
         super().check(payload)
         if int.from_bytes(payload, "big") >= self.patterns * len(self.blocks):
-            raise self.impossible(f"is not one of {len(self.blocks)} products")
+            raise self.impossible(f"is not among {len(self.blocks)} products")
 
 
 def _codes(field: Field) -> list[list[int]]:

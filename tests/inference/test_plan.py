@@ -101,7 +101,7 @@ def test_malformed_truth_is_rejected(text):
     ("options", "code", "says"),
     [
         (["--n", "0,5"], 2, "whole and positive"),
-        (["--question", "never"], 3, "--question: must be one of ever"),
+        (["--question", "never"], 3, "--question: must be among ever"),
         (["--epsilon", "0"], 3, "epsilon"),
         (["--truth", "q=1"], 3, "no parameter"),
         (["--truth", "p=1.5"], 3, "between 0 and 1"),
