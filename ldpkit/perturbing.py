@@ -48,9 +48,8 @@ def perturb_file(
     # 1. Refuse before any noise is drawn: its privacy budget would be wasted.
     if study.channel is not None and study.channel.tickets is not None:
         raise RefusedError(
-            f"{study.id} needs a blind ticket for each report, which only a device uses "
-            "(ldpkit answer). No collector accepts reports on this study from a file. No "
-            "noise was drawn",
+            f"{study.id} needs a blind ticket for each report, as `ldpkit answer` sends it: no collector "
+            "accepts reports from a file. No noise was drawn",
             code="files.takes_tickets",
         )
     refuse_route(study)

@@ -67,9 +67,8 @@ def perturb_many(
     """
     if not hasattr(mechanism, "payload_size"):
         raise InputError(
-            "perturb_many takes the mechanism of one question, "
-            f"mechanism_for(study.questions[0]), not a {type(mechanism).__name__}: `ldpkit "
-            "perturb` takes a study and a table of all its answers",
+            "perturb_many takes a mechanism, such as mechanism_for(study.questions[0]), not a "
+            f"{type(mechanism).__name__}: `ldpkit perturb` takes a study",
             code="files.one_mechanism",
         )
     if isinstance(mechanism, TableMechanism):

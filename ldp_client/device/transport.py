@@ -139,7 +139,7 @@ class Oblivious(Transport):
                 f"nothing came through its relay {self.relay} ({error})", code="device.relay_away"
             ) from None
         if outer.status != 200 or outer.headers.get_content_type() != encapsulation.ANSWER_TYPE:
-            _refuse(self.relay, outer, request)
+            _refuse(self.relay, outer)
         # 3. Open the collector's answer.
         try:
             inner = binary_http.Answer.decode(asked.open(outer.body))
@@ -155,22 +155,12 @@ class Oblivious(Transport):
         return Answer(inner.status, inner_headers, inner.content)
 
 
-def _refuse(relay: str, outer: Answer, request: urllib.request.Request) -> NoReturn:
+def _refuse(relay: str, outer: Answer) -> NoReturn:
     """Raise the error of an answer that is not encapsulated. It proves nothing about the report."""
     if outer.status == 400 and KEY_PROBLEM in outer.body:
-        if request.get_method() == "DELETE":
-            # The report is stored elsewhere, perhaps for long. Only people can resolve this.
-            report = request.full_url.rpartition("/")[2]
-            raise RefusedError(
-                f"{relay} says, without proof, that the collector no longer has the key that this app has. "
-                "The deletion never leaves in the clear. Try again on another day. Then ask the study's "
-                f"contact to put the key back, or else to delete report {report} by hand, which tells them "
-                "that it is yours",
-                code="device.relay_key_deletion",
-            )
         raise RefusedError(
-            f"{relay} says that the collector no longer has the key that this app has: the report is kept, "
-            "and never leaves in the clear",
+            f"{relay} says, without proof, that the collector lost this app's key: nothing leaves in the "
+            "clear. Try again on another day, then ask the study's contact",
             code="device.relay_key",
         )
     text = f"{relay} answered with HTTP status {outer.status} instead of the collector's answer"

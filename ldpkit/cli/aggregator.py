@@ -90,8 +90,8 @@ def collect(study: Study, senders: Sequence[Send], progress: Progress = lambda _
         progress(f"{node.url} has shares of {state['shares']} devices")
         if bound is None and state["shares"] < study.protocol.min_devices:
             raise InputError(
-                f"node {node.url} has shares of only {state['shares']} devices, and no sum over fewer than "
-                f"{study.protocol.min_devices} (devices − max_faulty) is ever made; this closed no node",
+                f"node {node.url} has shares of {state['shares']} devices: a sum needs "
+                f"{study.protocol.min_devices} (devices − max_faulty). No node was closed",
                 code="node.too_few_shares",
             )
     # 2. Close, and draw the set, unless an earlier run bound a node to it, even if shares were deleted since.
