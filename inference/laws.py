@@ -1,18 +1,21 @@
-"""The registry of laws of an outcome, given a linear predictor: choices, and numbers."""
+"""The registry of laws: of a study's number, and of an outcome given a linear predictor."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import numpyro.distributions as dist
 from jax import Array
-from scipy import stats
+from numpyro.distributions import Distribution
 
 from inference.priors.laws import Stated, state
+from inference.units import Units
+from schemas import Question
 
 Own = Mapping[str, Any]
 # The default prior sd of a coefficient times its column's sd, and of the intercept at the columns' means, on
@@ -23,23 +26,30 @@ PROBIT_SCALE = 1.6
 SHAPE = state("gamma", shape=2.0, rate=0.1)
 
 
-class Law(NamedTuple):
+class OutcomeLaw(NamedTuple):
     """The law of an outcome.
 
     at: (linear predictors, own parameters) -> log P(choice) (…, choices) or, of a number, its distribution.
-    below: (cuts, η, own parameters) -> P(number ≤ cut), None for a choice. log_link: whether a number's mean
-    is exp(η). whole: whether it has whole numbers alone. private: whether the noisy reports of a clipped
-    number have a likelihood. own: {further parameter: (its default prior, the chains' start)}. A number whose
-    mean is η has an sd too, in the outcome's unit. scale: of default priors, in the outcome's unit.
+    log_link: whether a number's mean is exp(η). whole: whether it has whole numbers alone. private: whether
+    the noisy reports of a clipped number have a likelihood. own: {further parameter: (its default prior, the
+    chains' start)}. A number whose mean is η has an sd too, in the outcome's unit. scale: of default priors,
+    in the outcome's unit.
     """
 
     at: Callable[[Array, Own], Any]
-    below: Callable[[Any, Any, Own], Any] | None = None
     log_link: bool = False
     whole: bool = False
     private: bool = False
     own: Mapping[str, tuple[Stated, float]] = {}
     scale: float = LOGIT_SCALE
+
+    def below(self, cuts: Any, eta: Any, own: Own) -> Array:
+        """Return P(number ≤ cut)."""
+        law, cuts = self.at(eta, own), jnp.asarray(cuts)
+        if not self.log_link:
+            return law.cdf(cuts)
+        least = jnp.maximum(jnp.floor(cuts) if self.whole else cuts, 0.0)
+        return jnp.where(cuts < 0, 0.0, law.cdf(least))
 
 
 def _two(log_share: Callable[[Array], Array]) -> Callable[[Array, Own], Array]:
@@ -61,45 +71,155 @@ def _ordered(eta: Array, own: Own) -> Array:
     return jnp.concatenate([first, between, last], axis=-1)
 
 
-CHOICES: Mapping[str, Law] = {
-    "logit": Law(_two(jax.nn.log_sigmoid)),
-    "probit": Law(_two(jax.scipy.stats.norm.logcdf), scale=PROBIT_SCALE),
-    "softmax": Law(_softmax),
-    "ordered": Law(_ordered, own={"threshold": (state("normal", loc=0.0, scale=LOGIT_SCALE), 0.0)}),
+CHOICES: Mapping[str, OutcomeLaw] = {
+    "logit": OutcomeLaw(_two(jax.nn.log_sigmoid)),
+    "probit": OutcomeLaw(_two(jax.scipy.stats.norm.logcdf), scale=PROBIT_SCALE),
+    "softmax": OutcomeLaw(_softmax),
+    "ordered": OutcomeLaw(_ordered, own={"threshold": (state("normal", loc=0.0, scale=LOGIT_SCALE), 0.0)}),
 }
-NUMBERS: Mapping[str, Law] = {
-    "normal": Law(
-        lambda eta, own: dist.Normal(eta, own["sigma"]),
-        lambda cuts, eta, own: stats.norm.cdf(cuts, eta, own["sigma"]),
-        private=True,
+NUMBERS: Mapping[str, OutcomeLaw] = {
+    "normal": OutcomeLaw(lambda eta, own: dist.Normal(eta, own["sigma"]), private=True),
+    "student_t": OutcomeLaw(
+        lambda eta, own: dist.StudentT(own["nu"], eta, own["sigma"]), own={"nu": (SHAPE, 10.0)}
     ),
-    "student_t": Law(
-        lambda eta, own: dist.StudentT(own["nu"], eta, own["sigma"]),
-        lambda cuts, eta, own: stats.t.cdf(cuts, own["nu"], eta, own["sigma"]),
-        own={"nu": (SHAPE, 10.0)},
+    "exponential": OutcomeLaw(lambda eta, _own: dist.Exponential(jnp.exp(-eta)), log_link=True, private=True),
+    "poisson": OutcomeLaw(
+        lambda eta, _own: dist.Poisson(jnp.exp(eta)), log_link=True, whole=True, private=True
     ),
-    "exponential": Law(
-        lambda eta, _own: dist.Exponential(jnp.exp(-eta)),
-        lambda cuts, eta, _own: stats.expon.cdf(cuts, 0, np.exp(eta)),
-        log_link=True,
-        private=True,
-    ),
-    "poisson": Law(
-        lambda eta, _own: dist.Poisson(jnp.exp(eta)),
-        lambda cuts, eta, _own: stats.poisson.cdf(cuts, np.exp(eta)),
-        log_link=True,
-        whole=True,
-        private=True,
-    ),
-    "negative_binomial": Law(
+    "negative_binomial": OutcomeLaw(
         lambda eta, own: dist.NegativeBinomial2(jnp.exp(eta), own["alpha"]),
-        lambda cuts, eta, own: stats.nbinom.cdf(
-            cuts, own["alpha"], own["alpha"] / (own["alpha"] + np.exp(eta))
-        ),
         log_link=True,
         whole=True,
         private=True,
         own={"alpha": (SHAPE, 1.0)},
     ),
 }
-LAWS: Mapping[str, Law] = {**CHOICES, **NUMBERS}
+LAWS: Mapping[str, OutcomeLaw] = {**CHOICES, **NUMBERS}
+
+# Zero and unit of a parameter in own units: own = zero + unit × the parameter in the law's units.
+Measure = Callable[[Units], tuple[float, float]]
+PLAIN: Measure = lambda _units: (0.0, 1.0)  # noqa: E731
+PLACE: Measure = lambda units: (units.zero, units.unit)  # noqa: E731
+LENGTH: Measure = lambda units: (0.0, units.unit)  # noqa: E731
+RATE: Measure = lambda units: (0.0, 1 / units.unit)  # noqa: E731
+LOGARITHM: Measure = lambda units: (math.log(units.unit), 1.0)  # noqa: E731
+
+
+class Start(NamedTuple):
+    """Rough mean and variance of the answers, in the law's units."""
+
+    mean: float
+    variance: float
+
+
+class Ridge(NamedTuple):
+    """The sites of a law's location and sd, and whether they describe logarithms."""
+
+    location: str
+    sd: str
+    of_logarithms: bool
+
+
+@dataclass(frozen=True)
+class NumberLaw:
+    """The law of one number, which devices clip to the bounds.
+
+    Attributes:
+        parameters: {name: measure}, in the order of drawing and reporting.
+        distribution: The NumPyro distribution before clipping, from the parameters in the law's units.
+        start: Values of the parameters by moments.
+        sample: Draws n numbers: (random, n, parameters in the law's units) -> (n,).
+        whole: Whether it is a law on the whole numbers, which computes in own units.
+        positive: Whether it has no mass below zero. It then computes from 0, in units of the bounds'
+            distance. Any other law has the bounds at 0 and 1.
+        ridge: Location and sd, if it has them: answers at a bound give a narrow wedge of both.
+        priors: Default priors in own units, if `default_priors` does not state them.
+    """
+
+    parameters: Mapping[str, Measure]
+    distribution: Callable[..., Distribution]
+    start: Callable[[Start], dict[str, object]]
+    sample: Callable[..., Any]
+    whole: bool = False
+    positive: bool = True
+    ridge: Ridge | None = None
+    priors: Callable[[Question], Mapping[str, Any]] | None = None
+
+
+def _log_normal_start(start: Start) -> dict[str, object]:
+    spread = math.log1p(start.variance / start.mean**2)
+    return {"log_mean": math.log(start.mean) - spread / 2, "log_sd": math.sqrt(spread)}
+
+
+def _weibull_start(start: Start) -> dict[str, object]:
+    shape = _between((math.sqrt(start.variance) / start.mean) ** -1.086)
+    return {"shape": shape, "scale": start.mean / math.gamma(1 + 1 / shape)}
+
+
+def _beta_start(start: Start) -> dict[str, object]:
+    size = max(start.mean * (1 - start.mean) / start.variance - 1, 0.2)
+    return {"a": _between(start.mean * size), "b": _between((1 - start.mean) * size)}
+
+
+def _between(value: float) -> float:
+    return min(max(value, 0.2), 50.0)
+
+
+NUMBER_LAWS: Mapping[str, NumberLaw] = {
+    "normal": NumberLaw(
+        {"mean": PLACE, "sd": LENGTH},
+        lambda mean, sd: dist.Normal(mean, sd),
+        lambda start: {"mean": start.mean, "sd": math.sqrt(start.variance)},
+        lambda random, n, mean, sd: random.normal(mean, sd, n),
+        positive=False,
+        ridge=Ridge("mean", "sd", False),
+    ),
+    "exponential": NumberLaw(
+        {"rate": RATE},
+        dist.Exponential,
+        lambda start: {"rate": 1.0 / start.mean},
+        lambda random, n, rate: random.exponential(1 / rate, n),
+    ),
+    "lognormal": NumberLaw(
+        {"log_mean": LOGARITHM, "log_sd": PLAIN},
+        lambda log_mean, log_sd: dist.LogNormal(log_mean, log_sd),
+        _log_normal_start,
+        lambda random, n, log_mean, log_sd: random.lognormal(log_mean, log_sd, n),
+        ridge=Ridge("log_mean", "log_sd", True),
+    ),
+    "gamma": NumberLaw(
+        {"shape": PLAIN, "mean": LENGTH},
+        lambda shape, mean: dist.Gamma(shape, shape / mean),
+        lambda start: {"shape": _between(start.mean**2 / start.variance), "mean": start.mean},
+        lambda random, n, shape, mean: random.gamma(shape, mean / shape, n),
+    ),
+    "weibull": NumberLaw(
+        {"shape": PLAIN, "scale": LENGTH},
+        lambda shape, scale: dist.Weibull(scale, shape),
+        _weibull_start,
+        lambda random, n, shape, scale: scale * random.weibull(shape, n),
+    ),
+    # The law of the place between the bounds.
+    "beta": NumberLaw(
+        {"a": PLAIN, "b": PLAIN},
+        lambda a, b: dist.Beta(a, b),
+        _beta_start,
+        lambda random, n, a, b: random.beta(a, b, n),
+        positive=False,
+    ),
+    "poisson": NumberLaw(
+        {"rate": PLAIN},
+        dist.Poisson,
+        lambda start: {"rate": start.mean},
+        lambda random, n, rate: random.poisson(rate, n),
+        whole=True,
+    ),
+    # The failures before the first success, which has probability p; NumPy also counts the success.
+    "geometric": NumberLaw(
+        {"p": PLAIN},
+        lambda p: dist.GeometricProbs(p),
+        lambda start: {"p": 1 / (1 + start.mean)},
+        lambda random, n, p: random.geometric(p, n) - 1,
+        whole=True,
+    ),
+}

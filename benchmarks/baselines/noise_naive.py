@@ -22,7 +22,7 @@ from inference.models.base import Model
 from inference.models.choice_forms import form_of
 from inference.models.family import draw
 from inference.models.number import cell_edges, place_of
-from inference.models.number_law import NumberLaw
+from inference.models.number_law import NumberModel
 from inference.models.regression import Scale as RecordScale
 from inference.models.regression import regression, residual_sd
 from inference.models.regressions import second_moments
@@ -46,19 +46,19 @@ def noise_naive_model_for(question: Question, summary: QuestionSummary) -> Model
 
 def _number(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """Every report in the middle of its cell; those beyond a bound count as half a cell inside."""
-    law = cast(NumberLaw, family_of(question))
-    place = place_of(law, question)
+    family = cast(NumberModel, family_of(question))
+    place = place_of(family, question)
     values = place.shift + place.stretch * _middles(mechanism)
-    if law.positive:
+    if family.law.positive:
         # Laws on the positive numbers.
         values = np.maximum(values, place.stretch * _middles(mechanism)[0])
 
     def program(values: Array, counts: Array) -> None:
-        numpyro.factor("reports", jnp.sum(counts * law.draw(question).log_prob(values)))
+        numpyro.factor("reports", jnp.sum(counts * family.draw(question).log_prob(values)))
 
-    data = {"values": np.rint(values) if law.whole else values, "counts": summary.values}
-    start = place.start(law, (0.5, 0.1))
-    return Model(program, data, start, lambda draws: law.own(draws, place.units))
+    data = {"values": np.rint(values) if family.law.whole else values, "counts": summary.values}
+    start = place.start(family, (0.5, 0.1))
+    return Model(program, data, start, lambda draws: family.own(draws, place.units))
 
 
 def _middles(mechanism: Mechanism) -> Matrix:
@@ -137,7 +137,7 @@ def _regression(
 
 
 _NAIVE: dict[str, Build] = {
-    **{name: _number for name, family in MODELS.items() if isinstance(family, NumberLaw)},
+    **{name: _number for name, family in MODELS.items() if isinstance(family, NumberModel)},
     "bernoulli": _bernoulli,
     "multinomial": _multinomial,
     "linear_regression": partial(_regression, _linear_log_likelihood, {"sd": 0.5}),

@@ -12,11 +12,11 @@ import numpyro.distributions as dist
 from jax import Array
 
 from benchmarks.baselines.noise_naive import answers_log_prob
+from inference.laws import Start
 from inference.models import family_of
 from inference.models.base import Model, Sampling
 from inference.models.family import draw
-from inference.models.number import Start
-from inference.models.number_law import NumberLaw
+from inference.models.number_law import NumberModel
 from inference.models.regression import Scale, regression, residual_sd
 from inference.models.shares import Shares
 from schemas import Question
@@ -56,15 +56,15 @@ def _multinomial(question: Question, answers: Sequence[Any]) -> Model:
 
 
 def _number(question: Question, answers: Sequence[float]) -> Model:
-    law = cast(NumberLaw, family_of(question))
-    units = law.units(question)
+    family = cast(NumberModel, family_of(question))
+    units = family.units(question)
     scaled = (np.asarray(answers, np.float64) - units.zero) / units.unit
 
     def program(scaled: Array) -> None:
-        numpyro.factor("reports", jnp.sum(law.draw(question).log_prob(scaled)))
+        numpyro.factor("reports", jnp.sum(family.draw(question).log_prob(scaled)))
 
-    start = law.start(Start(float(scaled.mean()), float(scaled.var()) + 1e-9))
-    return Model(program, {"scaled": scaled}, start, lambda draws: law.own(draws, units))
+    start = family.law.start(Start(float(scaled.mean()), float(scaled.var()) + 1e-9))
+    return Model(program, {"scaled": scaled}, start, lambda draws: family.own(draws, units))
 
 
 def _linear(question: Question, answers: Sequence[Mapping[str, float]]) -> Model:

@@ -15,7 +15,7 @@ from inference.analyses.linear import Scales
 from inference.analyses.parameter_names import Parameter
 from inference.analyses.stated_priors import Given, RealPriors
 from inference.analyses.table import Values
-from inference.laws import CHOICES, LAWS, LOGIT_SCALE, NUMBERS, Law
+from inference.laws import CHOICES, LAWS, LOGIT_SCALE, NUMBERS, OutcomeLaw
 from inference.likelihoods.numbers.clipped import MOST_POINTS
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law, state
@@ -45,7 +45,7 @@ class Outcome:
     start: Values = field(default_factory=lambda: np.zeros(1))
 
     @property
-    def law(self) -> Law:
+    def law(self) -> OutcomeLaw:
         """Return the family's law."""
         return LAWS[self.name]
 

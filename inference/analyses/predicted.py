@@ -113,12 +113,13 @@ class Predicted:
 
     def below(self, eta: Values, cuts: Values) -> Values:
         """Return P(a number ≤ cut), (draws, rows, combinations, cuts)."""
-        own = {name: values[..., None] for name, values in self._own.items()}
-        with np.errstate(over="ignore", invalid="ignore"):
-            law = self.analysis.outcome.law
-            found = law.below(cuts, eta[..., :1], own) if law.below else np.zeros_like(eta[..., :1])
-        # Very wide priors overflow floating point.
-        return np.nan_to_num(np.asarray(found, np.float64))
+        if self.analysis.outcome.answers:
+            return np.zeros_like(eta[..., :1])
+        with jax.enable_x64(True):
+            own = {name: jnp.asarray(values[..., None]) for name, values in self._own.items()}
+            found = self.analysis.outcome.law.below(cuts, jnp.asarray(eta[..., :1]), own)
+            # Very wide priors overflow floating point.
+            return np.nan_to_num(np.asarray(found, np.float64))
 
     def beyond(self, frame: pd.DataFrame, weights: Values, low: float, high: float) -> float:
         """Return the share of people whose number the law puts below low or above high, over the draws."""

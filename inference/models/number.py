@@ -20,6 +20,7 @@ import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import NDArray
 
+from inference.laws import Ridge, Start
 from inference.likelihoods import BinnedPerturbed, ClippedContinuous, GaussianNoise, LaplaceNoise, clipped
 from inference.likelihoods.numbers.clipped import MOST_POINTS
 from inference.likelihoods.numbers.closed_forms import ClosedForm
@@ -53,20 +54,12 @@ from summaries import QuestionSummary
 from summaries.reductions.histogram import REACH, histogram_edges
 
 if TYPE_CHECKING:
-    from inference.models.number_law import NumberLaw
+    from inference.models.number_law import NumberModel
 
 # The mean answer is at a bound if within WITHIN standard errors of it. A standard error above TELLS, in
 # spans, decides nothing.
 WITHIN, TELLS = 3.0, 0.02
 AT_A_BOUND = "nearly all answers are at a bound: the reports hardly show how far beyond it the law extends"
-
-
-class Ridge(NamedTuple):
-    """The sites of a law's location and sd, and whether they describe logarithms."""
-
-    location: str
-    sd: str
-    of_logarithms: bool
 
 
 def bound_met(
@@ -119,12 +112,14 @@ NARROWEST, FEW_DRAWS = 1 / 512, 0.05
 ANSWERS = np.linspace(0.0, 1.0, 65)
 
 
-def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+def of_reports(
+    family: NumberModel, question: Question, mechanism: Mechanism, summary: QuestionSummary
+) -> Model:
     """Return the model of x from the law, clipped to the bounds, under Laplace or Gaussian noise.
 
     Raises InputError for a law on the whole numbers whose bounds are too far apart to sum over.
     """
-    place, (low, width) = place_of(law, question), number_units(question)
+    place, (low, width) = place_of(family, question), number_units(question)
     told = told_by(mechanism, summary, middle_cells)
     data = {"n": summary.n, "counts": told.values}
     mechanism, summary = told.numbers, told.answers
@@ -133,12 +128,12 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
     own_edges = place.shift + place.stretch * edges
 
     def program(n: int, counts: Array) -> None:
-        base = clipped(law.draw(question), *place.bounds)
+        base = clipped(family.draw(question), *place.bounds)
         seen = told.law(question, BinnedPerturbed(base, noise, own_edges, n), n)
         numpyro.sample("reports", seen, obs=jnp.asarray(counts))
 
     variance = _VARIANCE[mechanism.name] * noise_scale**2
-    start = {**place.start(law, _moments(summary, edges, noise_scale, variance)), **told.start}
+    start = {**place.start(family, _moments(summary, edges, noise_scale, variance)), **told.start}
     channel = (
         None if question.refusal else partial(noise_channel, mechanism.name, ANSWERS, edges, noise_scale)
     )
@@ -147,12 +142,12 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
         program,
         data,
         start,
-        lambda draws: {**law.own(draws, place.units), **refusal_draws(question, draws)},
+        lambda draws: {**family.own(draws, place.units), **refusal_draws(question, draws)},
         refusal_notes(question),
-        (notes_of(partial(_too_narrow, law, place, mechanism.name)),),
+        (notes_of(partial(_too_narrow, family, place, mechanism.name)),),
         lambda sites: {
-            "implied": law.implied(question, sites),
-            "clipped": plain and Clipped(plain, _beyond(law, place, sites), low, low + width),
+            "implied": family.implied(question, sites),
+            "clipped": plain and Clipped(plain, _beyond(family, place, sites), low, low + width),
         },
         summaries=Summaries(channel, bounds=(low, low + width)),
     )
@@ -160,36 +155,38 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
     end = bound_met(cell_middles(edges, noise_scale), summary.values / max(summary.n, 1), error)
     if end is None:
         return model
-    straight = ridge_coordinates(question, law.ridge, place.bounds[end], place.stretch * error)
+    straight = ridge_coordinates(question, family.law.ridge, place.bounds[end], place.stretch * error)
     return replace(model, notes=(AT_A_BOUND, *model.notes), sampling=Sampling(coordinates=straight))
 
 
-def of_total(law: NumberLaw, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+def of_total(
+    family: NumberModel, question: Question, mechanism: Mechanism, summary: QuestionSummary
+) -> Model:
     """Return the model of x from the law, clipped to the bounds, under a secure sum's central noise."""
-    place = place_of(law, question)
+    place = place_of(family, question)
     n, noise_sd, values = total_of(mechanism, summary)
     cells = mechanism.size if isinstance(mechanism, SummedHistogram) else None
 
     def program(n: int, total: Array) -> None:
-        base = clipped(law.draw(question), *place.bounds)
+        base = clipped(family.draw(question), *place.bounds)
         if cells is None:
             seen: dist.Distribution = NoisyMoments(signed_moments(base), n, noise_sd, SQUARE_WEIGHT)
         else:
             seen = NoisyCounts(base.cell_masses(cells), n, noise_sd)
         numpyro.sample("reports", seen, obs=jnp.asarray(total))
 
-    start = place.start(law, _moments_of_total(values / max(n, 1), cells))
+    start = place.start(family, _moments_of_total(values / max(n, 1), cells))
     if cells is not None:
         notes = approximation_notes(n, noise_sd, values)
     else:
         low, width = number_units(question)
         half = width / 2
         notes = two_sums_notes({"": of_two_sums(values, n, noise_sd, low + half, half)} if n else {})
-    data, own = {"n": n, "total": values}, lambda draws: law.own(draws, place.units)
-    checks = (notes_of(partial(_too_narrow, law, place, mechanism.name)),)
+    data, own = {"n": n, "total": values}, lambda draws: family.own(draws, place.units)
+    checks = (notes_of(partial(_too_narrow, family, place, mechanism.name)),)
 
     def derived(sites: Draws) -> dict[str, Any]:
-        return {"implied": law.implied(question, sites)}
+        return {"implied": family.implied(question, sites)}
 
     return Model(program, data, start, own, notes, checks, derived)
 
@@ -208,13 +205,6 @@ def _moments_of_total(shares: NDArray[np.float64], cells: int | None) -> tuple[f
     return float(np.clip(mean, 0.02, 0.98)), float(np.clip(variance, 0.01, 0.25))
 
 
-class Start(NamedTuple):
-    """Rough mean and variance of the answers, in the law's units."""
-
-    mean: float
-    variance: float
-
-
 class Place(NamedTuple):
     """A question's bounds in its law's units: `shift` and `shift` + `stretch`."""
 
@@ -227,27 +217,27 @@ class Place(NamedTuple):
         """Return the bounds in the law's units."""
         return self.shift, self.shift + self.stretch
 
-    def start(self, law: NumberLaw, moments: tuple[float, float]) -> dict[str, object]:
+    def start(self, family: NumberModel, moments: tuple[float, float]) -> dict[str, object]:
         """Return {site: value} from rough mean and variance with the bounds at 0 and 1."""
         mean = max(self.shift + self.stretch * moments[0], 0.02 * self.stretch)
-        return law.start(Start(mean, moments[1] * self.stretch**2))
+        return family.law.start(Start(mean, moments[1] * self.stretch**2))
 
 
-def place_of(law: NumberLaw, question: Question) -> Place:
+def place_of(family: NumberModel, question: Question) -> Place:
     """Return the place of the bounds in the law's units.
 
     Raises InputError if a positive law has no room within the bounds, or a law on the whole numbers has
     bounds too far apart to sum over.
     """
     low, width = number_units(question)
-    if law.positive and low + width <= 0:
+    if family.law.positive and low + width <= 0:
         raise InputError(
             f"{question.id}: {question.model.name!r} is a law of positive numbers, and the bounds hold none",
             code="fit.no_positive_bounds",
         )
-    units = law.units(question)
+    units = family.units(question)
     place = Place(units, (low - units.zero) / units.unit, width / units.unit)
-    if law.whole and place.bounds[1] - min(place.shift, 0.0) > MOST_POINTS:
+    if family.law.whole and place.bounds[1] - min(place.shift, 0.0) > MOST_POINTS:
         raise InputError(
             f"{question.id}: a model of whole numbers needs bounds at most {MOST_POINTS} apart and from 0",
             code="fit.bounds_too_wide",
@@ -255,9 +245,9 @@ def place_of(law: NumberLaw, question: Question) -> Place:
     return place
 
 
-def _too_narrow(law: NumberLaw, place: Place, noise: str, draws: Draws) -> tuple[str, ...]:
+def _too_narrow(family: NumberModel, place: Place, noise: str, draws: Draws) -> tuple[str, ...]:
     """Return a note if the posterior has laws too narrow for quadrature; closed forms need none."""
-    base = clipped(law.law(**{name: draws[name] for name in law.measures}), *place.bounds)
+    base = clipped(family.at(draws), *place.bounds)
     closed = isinstance(base, ClosedForm) and noise != "gaussian"
     if closed or not isinstance(base, ClippedContinuous):
         return ()
@@ -271,13 +261,13 @@ def _too_narrow(law: NumberLaw, place: Place, noise: str, draws: Draws) -> tuple
     )
 
 
-def _beyond(law: NumberLaw, place: Place, draws: Draws) -> float:
+def _beyond(family: NumberModel, place: Place, draws: Draws) -> float:
     """Return the share of people that the law puts beyond the bounds; none of whole numbers."""
-    if law.whole:
+    if family.law.whole:
         return 0.0
     # In double precision, like the draws: JAX would reuse programs compiled for single precision.
     with jax.enable_x64(True):
-        base = clipped(law.law(**{name: draws[name] for name in law.measures}), *place.bounds)
+        base = clipped(family.at(draws), *place.bounds)
         low, high = base.log_atoms()
     return float(np.mean(np.exp(low) + np.exp(high)))
 

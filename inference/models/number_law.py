@@ -1,11 +1,10 @@
-"""A law of one number: its parameters and their units, its default priors, and a fit's starting values."""
+"""The models of a number by a law: each law of `inference.laws` under Laplace or Gaussian noise, or a sum."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +13,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from numpyro.distributions import Distribution
 
+from inference.laws import NUMBER_LAWS, NumberLaw
 from inference.models import number
 from inference.models.base import Draws, Model, Truth
-from inference.models.family import Family, Sets, draw
-from inference.models.number import Ridge, Start
+from inference.models.family import MODELS, Family, Priors, Sets, draw
 from inference.models.refusals import with_refusals
 from inference.results.answer_law import Implied
 from inference.units import Units, number_units
@@ -28,77 +27,38 @@ from summaries import QuestionSummary
 Parameters = dict[str, NDArray[np.float64]]
 
 
-class Measure(NamedTuple):
-    """The map from a site in the law's units to its parameter in own units.
+class NumberModel(Family):
+    """A model of one number by its law."""
 
-    prior: zero and unit of the site in own units, for `priors.laws.rescaled`. own: (site, units) -> value in
-    own units.
-    """
-
-    prior: Callable[[Units], tuple[float, float]]
-    own: Callable[[Any, Units], Any]
-
-
-PLAIN = Measure(lambda _units: (0.0, 1.0), lambda site, _units: site)
-PLACE = Measure(lambda units: (units.zero, units.unit), lambda site, units: units.zero + units.unit * site)
-LENGTH = Measure(lambda units: (0.0, units.unit), lambda site, units: units.unit * site)
-RATE = Measure(lambda units: (0.0, 1 / units.unit), lambda site, units: site / units.unit)
-LOGARITHM = Measure(
-    lambda units: (math.log(units.unit), 1.0), lambda site, units: site + math.log(units.unit)
-)
-
-
-def measured(**measures: Measure) -> Mapping[str, Measure]:
-    """Return a read-only mapping of a law's parameters to their measures."""
-    return MappingProxyType(measures)
-
-
-class NumberLaw(Family):
-    """A law of one number, which devices clip to the bounds.
-
-    Attributes:
-        measures: {parameter: measure}, in the order of drawing and reporting.
-        whole: Whether it is a law on the whole numbers, which computes in own units.
-        positive: Whether it has no mass below zero. It then computes from 0, in units of the bounds'
-            distance. Any other law has the bounds at 0 and 1.
-        ridge: The sites of location and sd, if it has them: answers at a bound give a narrow wedge of both.
-    """
-
-    measures: Mapping[str, Measure]
-    whole = False
-    positive = True
-    ridge: Ridge | None = None
     reads = ("laplace", "gaussian")
 
-    def law(self, *args: Any, **sites: Any) -> Distribution:
-        """Return the NumPyro distribution before clipping, from the sites in the law's units."""
-        raise NotImplementedError
+    def __init__(self, name: str, law: NumberLaw) -> None:
+        self.name, self.law = name, law
 
-    def start(self, start: Start) -> dict[str, object]:
-        """Return a value of each site by moments."""
-        raise NotImplementedError
-
-    def sample(self, question: Question, truth: Mapping[str, float], n: int, random: Generator) -> Any:
-        """Draw n numbers, (n,), from parameters in own units."""
-        raise NotImplementedError
+    def priors(self, question: Question) -> Priors:
+        return self.law.priors(question) if self.law.priors else super().priors(question)
 
     def units(self, question: Question) -> Units:
         """Return the units in which the law computes: own = zero + unit × scaled."""
-        if self.whole:
+        if self.law.whole:
             return Units(0.0, 1.0)
         zero, unit = number_units(question)
-        return Units(0.0 if self.positive else zero, unit)
+        return Units(0.0 if self.law.positive else zero, unit)
 
     def draw(self, question: Question) -> Distribution:
         """Draw the sites from their priors, inside a NumPyro program; return the law before clipping."""
         units = self.units(question)
-        return self.law(
-            **{name: draw(question, name, *measure.prior(units)) for name, measure in self.measures.items()}
-        )
+        sites = {name: draw(question, name, *measure(units)) for name, measure in self.law.parameters.items()}
+        return self.law.distribution(**sites)
+
+    def at(self, draws: Draws) -> Distribution:
+        """Return the laws before clipping at draws of the sites, in the law's units."""
+        return self.law.distribution(**{name: jnp.asarray(draws[name]) for name in self.law.parameters})
 
     def own(self, draws: Draws, units: Units) -> Parameters:
         """Turn draws of the sites into parameters in the question's own units."""
-        return {name: measure.own(draws[name], units) for name, measure in self.measures.items()}
+        scales = {name: measure(units) for name, measure in self.law.parameters.items()}
+        return {name: zero + unit * draws[name] for name, (zero, unit) in scales.items()}
 
     def implied(self, question: Question, draws: Draws) -> Implied:
         """Compute from draws of the sites what they imply for answers between the bounds."""
@@ -107,8 +67,7 @@ class NumberLaw(Family):
 
         def of(asked: Callable[[Distribution], Any]) -> NDArray[np.float64]:
             with jax.enable_x64(True):
-                law = self.law(**{name: jnp.asarray(draws[name]) for name in self.measures})
-                return np.asarray(asked(law), np.float64)
+                return np.asarray(asked(self.at(draws)), np.float64)
 
         return Implied(
             low,
@@ -119,7 +78,7 @@ class NumberLaw(Family):
 
     def _below(self, law: Distribution, value: float) -> Any:
         """Return the share at or below a value, in the law's units."""
-        if not self.whole:
+        if not self.law.whole:
             return law.cdf(value)
         # Some laws on the whole numbers have no cdf.
         places = jnp.arange(math.floor(value) + 1).reshape(-1, *(1 for _ in law.batch_shape))
@@ -134,5 +93,31 @@ class NumberLaw(Family):
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         return number.of_total(self, question, mechanism, summary)
 
+    def sample(self, question: Question, own: Mapping[str, float], n: int, random: Generator) -> Any:
+        """Draw n numbers, (n,), from parameters in own units."""
+        units = self.units(question)
+        scales = {name: measure(units) for name, measure in self.law.parameters.items()}
+        sites = {name: (own[name] - zero) / unit for name, (zero, unit) in scales.items()}
+        return units.zero + units.unit * self.law.sample(random, n, **sites)
+
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         return with_refusals(question, truth, self.sample(question, truth.parameters, n, random), random)
+
+
+def add_number_model(name: str, law: NumberLaw) -> None:
+    """Add a model to the registry.
+
+    Args:
+        name: Its name in studies, which never changes meaning.
+        law: The law of a number.
+
+    Raises:
+        ValueError: Another model has the name.
+    """
+    if name in MODELS:
+        raise ValueError(f"there is a model {name!r} already")
+    MODELS[name] = NumberModel(name, law)
+
+
+for _name, _law in NUMBER_LAWS.items():
+    add_number_model(_name, _law)

@@ -144,7 +144,7 @@ def asked_for(law):
 @pytest.mark.parametrize("law", LAWS)
 def test_share_above_value_matches_the_law(law):
     question, family = asked_for(law), MODELS[law]
-    sites = {name: np.random.default_rng(1).uniform(0.2, 0.8, (2, 5)) for name in family.measures}
+    sites = {name: np.random.default_rng(1).uniform(0.2, 0.8, (2, 5)) for name in family.law.parameters}
     found = made(names=(), others=family.own(sites, family.units(question)))
     found = replace(found, implied=family.implied(question, sites))
     right = LAWS[law](found.draws)
