@@ -4,7 +4,6 @@ The key of a mechanism's sentence is "mechanism." and its name. The sentence's f
 attributes; FACTS computes all other facts.
 """
 
-from binascii import hexlify
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, exp, floor, log, log10
@@ -276,7 +275,7 @@ def _route(study: Study, words: Words) -> list[str]:
         return []
     return [
         *words.say("study.nodes", nodes=len(protocol.nodes)).split("\n"),
-        *[f"  {node.url}#{hexlify(node.sealing_key + node.signing_key).decode()}" for node in protocol.nodes],
+        *[f"  {node.url}#{(node.sealing_key + node.signing_key).hex()}" for node in protocol.nodes],
         *words.say("study.sum", fewest=protocol.min_devices, max_faulty=protocol.max_faulty).split("\n"),
         "",
     ]

@@ -13,7 +13,6 @@ device's owner must list the nodes whose operators would not all collude.
 
 import hashlib
 import struct
-from binascii import hexlify, unhexlify
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -84,7 +83,7 @@ def seal(sealing_key: bytes, info: bytes, share: bytes) -> bytes:
         sealed: bytes = suite().encrypt(share, X25519PublicKey.from_public_bytes(sealing_key), info=info)
     except ValueError:
         raise RefusedError(
-            f"the sealing key {hexlify(sealing_key).decode()} of a node hides nothing: nothing was sent. "
+            f"the sealing key {sealing_key.hex()} of a node hides nothing: nothing was sent. "
             "Ask the node's operator for its address",
             code="device.node_key_weak",
         ) from None
@@ -116,7 +115,7 @@ def shares_nonce(report_id: str, digests: bytes) -> bytes:
 
     digests: SHA-256 of each sealed share, in the nodes' order. Sealing is random, so the nonce is too.
     """
-    return sha256(TOKEN_CONTEXT + unhexlify(report_id) + digests).digest()
+    return sha256(TOKEN_CONTEXT + bytes.fromhex(report_id) + digests).digest()
 
 
 class Message:

@@ -18,7 +18,7 @@ from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.documents.question import Question
 from ldp_client.documents.study import Study
-from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanisms_of
+from ldp_client.mechanisms import MECHANISMS, Mechanism, Privacy, mechanisms_of
 from ldp_client.mechanisms.memoized import Remembering
 
 if TYPE_CHECKING:
@@ -31,13 +31,6 @@ WIPED = b""
 ZERO = Fraction(0)
 
 _terms: dict[str, Terms] = {}
-
-
-class Cost(NamedTuple):
-    """Privacy loss: epsilon in nats, delta a probability, both exact."""
-
-    epsilon: Fraction
-    delta: Fraction
 
 
 class Terms:
@@ -65,12 +58,12 @@ class Terms:
             documents = {question["id"]: question for question in study.document["questions"]}
             self.noise = {name: _noise_of(documents[name]) for name in self.memoized}
 
-    def total(self, questions: list[str]) -> Cost:
+    def total(self, questions: list[str]) -> Privacy:
         """Return the cost of answering these questions: the sum, or the largest if only one is asked."""
         costs = [self.costs[question] for question in questions]
         join = max if self.study.sample_one_question and costs else sum
         epsilon, delta = join([cost.epsilon for cost in costs]), join([cost.delta for cost in costs])
-        return Cost(Fraction(epsilon), Fraction(delta))
+        return Privacy(Fraction(epsilon), Fraction(delta))
 
     def refuse_outside_days(self, today: date) -> None:
         """Raise RefusedError before the study opens and after it closes."""
@@ -103,10 +96,10 @@ def _noise_of(question: dict[str, Any]) -> str:
     return sha256(canonical_json(law).encode("utf-8")).hexdigest()
 
 
-def _cost(question: Question, mechanism: Mechanism) -> Cost:
+def _cost(question: Question, mechanism: Mechanism) -> Privacy:
     """Return the stated epsilon and delta, or the values from the mechanism's integers if larger."""
     true, stated = mechanism.privacy, question.mechanism
-    return Cost(
+    return Privacy(
         max(true.epsilon, stated.epsilon),
         max(true.delta, stated.delta),
     )

@@ -7,7 +7,6 @@ portal or another server, whatever its status, leaves a report as it was.
 from __future__ import annotations
 
 import urllib.request
-from binascii import hexlify
 from datetime import date, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -123,7 +122,7 @@ def put_report(transport: Transport, url: str, body: str, ticket: str = "", toke
 
 def put_share(transport: Transport, url: str, share: bytes, token: bytes, digests: bytes) -> Outcome:
     """Send a sealed share once with its token. digests: of all shares, to which the token is bound."""
-    headers = {"Content-Type": "application/octet-stream", SHARES: hexlify(digests).decode()}
+    headers = {"Content-Type": "application/octet-stream", SHARES: digests.hex()}
     headers["Authorization"] = header_of(token)
     return _ask(transport, urllib.request.Request(url, share, headers, method="PUT"), STORED, FINAL)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from binascii import a2b_base64, b2a_base64
+from binascii import a2b_base64
 from collections.abc import Callable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ldp_client.device.budget import Terms
 from ldp_client.device.outbox import Queued
 from ldp_client.device.requests import Outcome, delete_report, judged, put_share, why_not_over
-from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.canonical import canonical_json, to_base64
 from ldp_client.documents.study import Study
 from ldp_client.explain import report_size
 from ldp_client.mechanisms import mechanisms_of
@@ -51,7 +51,7 @@ def body_size(study: Study) -> int:
 
 
 def _written(shares: list[bytes]) -> str:
-    return canonical_json([b2a_base64(share).decode().strip() for share in shares])
+    return canonical_json([to_base64(share) for share in shares])
 
 
 def put_shares(transport: Transport, queued: Queued, token: bytes) -> Outcome:

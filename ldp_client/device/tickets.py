@@ -11,7 +11,6 @@ Only the signature of a key that the study names makes a token. Any other answer
 from __future__ import annotations
 
 import urllib.request
-from binascii import hexlify, unhexlify
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ldp_client.core.randomness import urandom
@@ -52,7 +51,7 @@ class Held(NamedTuple):
     def asking(self, report: Queued, tickets: Tickets) -> Asking:
         """Return the request that the issuer gets."""
         challenge = challenge_of(tickets.name, report.document)
-        secrets = (unhexlify(self.nonce), unhexlify(self.salt), int(self.factor, 16))
+        secrets = (bytes.fromhex(self.nonce), bytes.fromhex(self.salt), int(self.factor, 16))
         return Asking(tickets.keys[self.key], challenge, *secrets)
 
 
@@ -66,7 +65,7 @@ def prepared(ledger: Ledger, report: Queued, tickets: Tickets, other: int | None
         row = connection.execute(query, (report.report_id,)).fetchone()
         if row is None or other is not None:
             nonce, salt, factor = draw(tickets.keys[other or 0], urandom)
-            secrets = (hexlify(nonce_for(report) or nonce).decode(), hexlify(salt).decode(), f"{factor:x}")
+            secrets = ((nonce_for(report) or nonce).hex(), salt.hex(), f"{factor:x}")
             row = (other or 0, int(other is not None), *secrets)
             # Skip a report that was withdrawn meanwhile.
             query = f"""INSERT OR REPLACE INTO tokens SELECT id, ?, ?, ?, ?, ?, '' FROM reports

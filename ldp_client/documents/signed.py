@@ -3,7 +3,7 @@
 The study document itself does not change, so its digest and its reports do not either.
 """
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ldp_client.documents.canonical import canonical_json, parse_json, to_base64
 from ldp_client.documents.errors import StudyError
@@ -33,16 +33,15 @@ SIGNED_STUDY = Record(
 )
 
 
-class Signature:
+class Signature(NamedTuple):
     """One RSA signature over a study's canonical bytes.
 
     key: the key's id, the SHA-256 of its SubjectPublicKeyInfo (DER), in hexadecimal digits. value: the
     signature's bytes.
     """
 
-    def __init__(self, key: str, value: bytes) -> None:
-        self.key = key
-        self.value = value
+    key: str
+    value: bytes
 
     def to_document(self) -> dict[str, Any]:
         """Return the plain JSON value."""

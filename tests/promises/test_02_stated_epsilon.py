@@ -181,7 +181,7 @@ def test_the_epsilon_of_a_study_holds_and_0999_of_it_is_found(
     elif planted == "cost":
         cost_of = budget._cost
 
-        def less(*given: Any) -> budget.Cost:
+        def less(*given: Any) -> budget.Privacy:
             cost = cost_of(*given)
             return cost._replace(epsilon=LESS * cost.epsilon)
 
