@@ -26,9 +26,9 @@ from benchmarks.sizes import Size, add_sizes
 from inference.analyses.analysing import analyse_table, model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.reports import table_of_reports
-from inference.analyses.result import AnalysisPosterior
 from inference.analyses.table import Table
-from inference.results.diagnostics import mixing
+from inference.results.convergence import mixing
+from inference.results.posterior import Posterior
 from inference.sampling import sample
 from ldp_client import mechanism_for
 from schemas import Study
@@ -47,7 +47,7 @@ def timed(fit: Callable[[], Any]) -> tuple[Any, float, float]:
     return found, time.perf_counter() - wall, time.process_time() - processor
 
 
-def told(found: AnalysisPosterior) -> str:
+def told(found: Posterior) -> str:
     """By which method, and what its draws are worth."""
     least = min(row["ess_bulk"] for row in found.rows().values())
     return f"{found.method}, least effective draws {least:,.0f}, chains ok: {not found.verdict.reasons}"
@@ -91,7 +91,7 @@ def print_cells(size: Size) -> None:
     seconds: list[list[float]] = [[], []]
     for turn, (place, summary) in product(range(repeats + 1), enumerate(summaries)):
 
-        def fit(summary: Summary = summary) -> AnalysisPosterior:
+        def fit(summary: Summary = summary) -> Posterior:
             table = table_of_reports(study, summary, ["ever", "region", "sex", "age"])
             return analyse_table(table, formula)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,17 @@ from inference.models.base import Fit, Model
 from inference.models.plain_means import Clipped
 from inference.pointwise import log_likelihood
 from inference.predictive import Predictive, predict
-from inference.results.diagnostics import diagnose, is_fixed, listed
+from inference.results.convergence import diagnose, is_fixed
 from inference.results.intervals import REFUSED
 from inference.results.posterior import CLIPPED_MEAN, MEAN, Posterior
 from inference.results.prior_notes import WIDER, disagreements, informativeness, leaning_notes
-from inference.results.verdict import CARE, CONVERGENCE, FIT, INFORMATIVENESS, NOTE, Finding, findings
+from inference.results.verdict import CARE, CONVERGENCE, FIT, INFORMATIVENESS, NOTE, Finding, findings, listed
 from inference.samplers import CHAINS, OTHER_REMEDY, SAMPLERS
 from inference.sampling import KEPT, PriorDraws, Sampled
 from inference.seeds import seed_of
 from schemas import Question, Study
 
 Parameters = Mapping[str, NDArray[np.float64]]
-Kind = TypeVar("Kind", bound=Posterior)
 NO_REPORTS = "there are no reports: this is the prior"
 
 
@@ -35,7 +34,6 @@ def fit_model(
     n: int,
     /,
     *,
-    kind: type[Kind] = Posterior,  # type: ignore[assignment]
     seed: int = 0,
     method: str = "nuts",
     draws: int = KEPT,
@@ -45,14 +43,13 @@ def fit_model(
     more: Iterable[Finding] = (),
     remedy: str = WIDER,
     **about: Any,
-) -> Kind:
+) -> Posterior:
     """Draw from a model's posterior, check the draws, and build the posterior once with every finding.
 
     Args:
         model: the model of the reports.
         asked: the question's id, or the formula: random numbers follow from it, the seed and the data.
         n: the number of reports.
-        kind: the class of the posterior.
         seed: as stated.
         method: a name of SAMPLERS.
         draws: how many each chain keeps.
@@ -101,7 +98,6 @@ def fit_model(
         before,
         (*every, *more),
         notes=model.notes,
-        kind=kind,
         n=n,
         seed=seed,
         method=method,
@@ -120,7 +116,6 @@ def posterior_of(
     before: Parameters,
     more: Iterable[Finding] = (),
     *,
-    kind: type[Kind] = Posterior,  # type: ignore[assignment]
     n: int,
     method: str,
     prior: Mapping[str, Any],
@@ -128,7 +123,7 @@ def posterior_of(
     remedy: str = WIDER,
     compared: tuple[Parameters, Parameters] | None = None,
     **about: Any,
-) -> Kind:
+) -> Posterior:
     """Judge draws against one another and against the prior, and build their posterior.
 
     Args:
@@ -136,7 +131,6 @@ def posterior_of(
         after: {parameter: (chains, draws)}.
         before: {parameter: (draws,)} before the reports, for parameters with a proper prior.
         more: findings of other checks.
-        kind: the class of the posterior.
         n: the number of reports.
         method: the method that drew.
         prior: as stated.
@@ -159,12 +153,12 @@ def posterior_of(
         *more,
         *findings(CONVERGENCE, _stuck(method, after, before)),
     )
-    diagnostics = diagnose(
+    against, mixing = diagnose(
         after,
         drawn.diverging,
         found,
         reasons=drawn.reasons,
-        found=drawn.mixing,
+        known=drawn.mixing,
         remedy=SAMPLERS[method].remedy if method in SAMPLERS else OTHER_REMEDY,
         chained=drawn.chained,
         may_diverge=drawn.may_diverge,
@@ -172,11 +166,12 @@ def posterior_of(
         log_density=drawn.log_density,
         energy=drawn.energy,
     )
-    return kind(
+    return Posterior(
         n=n,
         draws=after,
         prior_sd={name: float(np.std(before[name])) if name in before else float("inf") for name in after},
-        diagnostics=diagnostics,
+        findings=against,
+        mixing=mixing,
         method=method,
         prior=prior,
         prior_draws=before,

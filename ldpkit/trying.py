@@ -110,7 +110,7 @@ def try_study(
     """
     from inference.demo.run import running_collector, send_all
     from inference.fitting import fit
-    from inference.results.folder import save_report
+    from inference.results.report import save_report
     from summaries.reading import summarize
 
     reports = folder / "reports.ndjson"
@@ -121,5 +121,5 @@ def try_study(
         collector.export(study, reports)
     (folder / "study.json").write_text(study.to_json() + "\n", encoding="utf-8")
     posteriors = fit(study, summarize(study, [str(reports)]), 0, progress)
-    save_report(study, posteriors, folder)
+    save_report(posteriors, folder, study)
     return posteriors

@@ -19,7 +19,7 @@ from benchmarks.ldpbi.showing import headline, verdict
 from benchmarks.sizes import add_sizes
 from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.models.holder_regression import holder_regression
-from inference.results.diagnostics import mixing
+from inference.results.convergence import mixing
 from inference.sampling import sample
 from inference.sampling.nuts import KEPT, WARMUP
 from ldp_client import mechanism_for

@@ -22,7 +22,7 @@ from benchmarks.ldpbi.surveys import choice_study, number_study
 from benchmarks.sizes import Size
 from inference.models import model_for
 from inference.models.base import TARGET_ACCEPTANCE, Model
-from inference.results.diagnostics import mixing
+from inference.results.convergence import mixing
 from inference.sampling import KEPT, nuts, sample
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism

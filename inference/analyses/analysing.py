@@ -26,7 +26,6 @@ from inference.analyses.population import (
 )
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table
 from inference.compiling import use_compile_cache
@@ -34,9 +33,9 @@ from inference.fit_model import fit_model
 from inference.limits import check_sampling
 from inference.models.base import Draws, Fit, Model, Sampling
 from inference.models.plain_means import BEYOND, beyond_words
-from inference.results.diagnostics import listed
+from inference.results.posterior import Posterior
 from inference.results.quantity import Quantity
-from inference.results.verdict import CARE, FIT, INFORMATIVENESS, Finding, findings
+from inference.results.verdict import CARE, FIT, INFORMATIVENESS, Finding, findings, listed
 from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, Sampled
 from inference.sampling.nuts import draw as draw_nuts
@@ -64,7 +63,7 @@ def analyse_table(
     chains: int = CHAINS,
     progress: Callable[[str], None] | None = None,
     population: Population | None = None,
-) -> AnalysisPosterior:
+) -> Posterior:
     """Fit a formula to a table of reports.
 
     family: the outcome's family; by default its kind decides. priors: "flat", or {parameter: "flat" or
@@ -119,7 +118,6 @@ def analyse_table(
         found,
         formula,
         table.n,
-        kind=AnalysisPosterior,
         seed=seed,
         sampler=lambda own_seed: draws_of(analysis, peak, method, own_seed, draws, chains, progress),
         predictive=lambda _model, fit: checked(
@@ -136,9 +134,9 @@ def analyse_table(
         formula=analysis.formula.text,
         form=analysis.cells.form,
         axes=analysis.axes(),
-        stated=table.noise,
+        noise=table.noise,
         spreads={one.name: one.spread for one in analysis.law.entries if one.spread is not None},
-        mode=peak if peak and peak.found else None,
+        mode=peak.to_document() if peak and peak.found else None,
     )
 
 

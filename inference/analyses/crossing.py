@@ -21,7 +21,6 @@ from inference.analyses.joint_law import STATED, TINY, JointEffects, JointLaw
 from inference.analyses.likelihood import joint
 from inference.analyses.open_shares import OpenShares
 from inference.analyses.parameter_names import Parameter, united
-from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import Given
 from inference.analyses.table import Private, Table, Values
 from inference.analyses.varying import levels_of
@@ -30,10 +29,10 @@ from inference.fit_model import fit_model
 from inference.limits import check_sampling
 from inference.models.base import Draws as Sites
 from inference.models.base import Fit, Model
-from inference.results.diagnostics import listed
+from inference.results.posterior import Posterior
 from inference.results.prior_notes import DROWNED, NEAR
 from inference.results.quantity import Quantity
-from inference.results.verdict import CARE, INFORMATIVENESS, Finding
+from inference.results.verdict import CARE, INFORMATIVENESS, Finding, listed
 from inference.samplers import CHAINS
 from inference.sampling import KEPT
 from ldp_client.documents.errors import InputError, UsageError
@@ -55,7 +54,7 @@ def cross_table(
     draws: int = KEPT,
     chains: int = CHAINS,
     progress: Callable[[str], None] | None = None,
-) -> AnalysisPosterior:
+) -> Posterior:
     """Estimate the shares of all combinations of private answers, overall or by a public column.
 
     A priori each question's shares are uniform, and log odds ratios are normal around 0. priors: of shares
@@ -71,7 +70,6 @@ def cross_table(
         crossing.model(table.notes),
         asked,
         table.n,
-        kind=AnalysisPosterior,
         seed=seed,
         method=method,
         draws=draws,
@@ -86,7 +84,7 @@ def cross_table(
         formula=asked,
         form=crossing.cells.form,
         axes={name: one.axis for name, one in crossing.entries.items() if one.axis.coordinates},
-        stated=table.noise,
+        noise=table.noise,
     )
 
 

@@ -12,10 +12,9 @@ import pandas as pd
 
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.result import Draws
 from inference.analyses.varying import level_text
 from inference.models.base import Draws as Sites
-from inference.results.quantity import Quantity
+from inference.results.quantity import Draws, Quantity
 
 Level = TypeVar("Level")
 # A column with more levels is not set to each of them.

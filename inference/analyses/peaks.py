@@ -20,7 +20,7 @@ from inference.analyses.program import Assembled
 from inference.analyses.stated_priors import is_flat
 from inference.compiling import Program
 from inference.models.base import Draws, Model
-from inference.results.diagnostics import listed
+from inference.results.verdict import listed
 from inference.sampling.gaussian_approximation import find_mode
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 

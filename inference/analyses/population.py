@@ -16,12 +16,11 @@ from inference.analyses.matrices import again
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.public_columns import as_taken, positive
-from inference.analyses.result import Draws
 from inference.analyses.table import WAVE, Table, Values
 from inference.analyses.varying import level_text, levels_of
 from inference.models.base import Draws as Sites
-from inference.results.diagnostics import listed
-from inference.results.quantity import Quantity
+from inference.results.quantity import Draws, Quantity
+from inference.results.verdict import listed
 from ldp_client.documents.errors import InputError
 
 # The census column with the number of people in each row.

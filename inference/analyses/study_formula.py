@@ -11,9 +11,9 @@ from inference.analyses.analysing import analyse_table
 from inference.analyses.formula import known_column
 from inference.analyses.population import Population
 from inference.analyses.reports import columns_in, table_of_reports
-from inference.analyses.result import AnalysisPosterior
 from inference.analyses.table import POOLED, WAVE, Table
 from inference.analyses.waves import concat
+from inference.results.posterior import Posterior
 from inference.samplers import CHAINS
 from inference.sampling import KEPT
 from ldp_client.documents.errors import InputError
@@ -37,7 +37,7 @@ def analyse(
     chains: int = CHAINS,
     progress: Callable[[str], None] | None = None,
     population: Population | None = None,
-) -> AnalysisPosterior:
+) -> Posterior:
     """Fit a formula over a study's questions and public fields. This costs no privacy budget.
 
     Args:
@@ -78,7 +78,7 @@ def analyse(
     )
 
 
-def analyse_waves(waves: Waves, formula: str, **options: Any) -> AnalysisPosterior:
+def analyse_waves(waves: Waves, formula: str, **options: Any) -> Posterior:
     """Fit a formula over several waves of a study; `wave` is an added public field.
 
     Args:

@@ -19,11 +19,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from inference.demo.raw_answers import raw_draws
+from inference.demo.raw_answers import raw_values
 from inference.demo.survey import answers_of, study_for
 from inference.fitting import fit
-from inference.results.folder import save_report
 from inference.results.posterior import Posterior
+from inference.results.report import save_report
 from inference.results.saving import new_folder
 from ldp_client import Device, Direct
 from ldp_client.device.requests import put_report
@@ -50,7 +50,7 @@ def run(out: Path, people: int | None, progress: Progress) -> dict[str, Posterio
         (folder / "summary.json").write_text(summary.to_json() + "\n", encoding="utf-8")
         posteriors = fit(study, summary, SEED, progress)
         progress("drawing the report page")
-        save_report(study, posteriors, folder, raw_draws(study, answers, SEED))
+        save_report(posteriors, folder, study, raw=raw_values(study, answers))
     return posteriors
 
 

@@ -23,7 +23,7 @@ from inference.design.information import (
 )
 from inference.design.plan import answers_of, check_parameter, questions_to_plan
 from inference.design.truth import completed, settable, unstated
-from inference.results.diagnostics import listed
+from inference.results.verdict import listed
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
 

@@ -28,7 +28,7 @@ from inference.design.information import DEVICES, HALF, MOST_PEOPLE, check_wishe
 from inference.design.possible_reports import Possible
 from inference.laws import LOGIT_SCALE
 from inference.models.base import Draws
-from inference.results.diagnostics import listed
+from inference.results.verdict import listed
 from inference.sampling import sample_prior
 from ldp_client.documents.errors import InputError, UsageError
 

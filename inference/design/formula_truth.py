@@ -15,7 +15,7 @@ from inference.analyses.parameter_names import INTERCEPT
 from inference.analyses.program import Assembled
 from inference.analyses.table import Values
 from inference.design.truth import unstated
-from inference.results.diagnostics import listed
+from inference.results.verdict import listed
 from ldp_client.documents.errors import InputError
 
 # The range in which cutpoints are searched.

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from inference.design.bands import BINS, counts_at_most
-from inference.results.plot_parameters import PRIOR, PRIVATE, wrapped
+from inference.results.figures import PRIOR, PRIVATE, wrapped
 
 if TYPE_CHECKING:
     from inference.design.calibration import Calibration, Ranks

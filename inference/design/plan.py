@@ -26,8 +26,8 @@ from inference.design.information import (
 )
 from inference.design.truth import completed, settable
 from inference.limits import check_devices, check_seed
-from inference.results.diagnostics import listed
 from inference.results.prior_notes import DROWNED
+from inference.results.verdict import listed
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
 from schemas.disk import chosen_questions

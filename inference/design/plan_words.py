@@ -6,8 +6,8 @@ from math import exp
 from typing import TYPE_CHECKING
 
 from inference.design.plan import devices_for
-from inference.results.diagnostics import listed
 from inference.results.intervals import rounded_up
+from inference.results.verdict import listed
 from ldp_client.words.text import visible
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from inference.results.diagnostics import listed
 from inference.results.intervals import REFUSED
+from inference.results.verdict import listed
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question
 from schemas.models import MODELS, NO_LAW

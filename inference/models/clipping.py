@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from inference.models.base import Check, Draws, notes_of
 from inference.models.regression import has_yes_no_response
-from inference.results.diagnostics import listed
+from inference.results.verdict import listed
 from inference.units import RecordUnits
 from schemas import Question
 

@@ -24,7 +24,7 @@ from scipy.linalg import helmert
 
 from inference.models.base import Draws
 from inference.models.regression import Features, Regression
-from inference.results.diagnostics import listed
+from inference.results.verdict import listed
 from inference.units import YES_NO_UNITS, field_units
 from ldp_client.documents.question import Field
 from ldp_client.mechanisms.sampled_products import SampledProducts

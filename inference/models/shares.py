@@ -23,9 +23,9 @@ from inference.models.base import Draws, Fit
 from inference.models.family import priors_of
 from inference.priors.laws import law
 from inference.priors.shares import OrderedDirichlet, ShareSticks, breaking_order, coordinates_of, shares_of
-from inference.results.diagnostics import is_fixed, listed
+from inference.results.convergence import is_fixed
 from inference.results.intervals import AT_MOST, PLACE
-from inference.results.verdict import CARE, INFORMATIVENESS, Finding
+from inference.results.verdict import CARE, INFORMATIVENESS, Finding, listed
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard

@@ -1,21 +1,38 @@
-"""Matplotlib figures, written as SVG text for pages and as PNG files."""
+"""Figures of a posterior, as SVG text for pages and PNG files."""
 
 from __future__ import annotations
 
 import io
 import re
+import textwrap
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator, NullFormatter, PercentFormatter, StrMethodFormatter
+from numpy.typing import ArrayLike, NDArray
 
-from inference.results.plot_parameters import INCHES_WIDE, POINTS
+from inference.results.answer_law import AnswerLaw
+from inference.results.identified import Bounds, set_of
+from inference.results.intervals import USUAL, Interval
+from inference.results.posterior import Posterior
+from inference.tail_probabilities import average_ranks, binomial_quantile
+from ldp_client.words.text import visible
 
+if TYPE_CHECKING:
+    from inference.predictive import Predictive
+
+Draws = NDArray[np.float64]
+# A parameter's value in the raw answers, if known.
+Raw = Mapping[str, float]
+
+PRIVATE, RAW, PRIOR = "#1b5e9e", "#d9822b", "#8a8f98"
+CHAINS = (PRIVATE, RAW, "#1f7a4d", "#8e4585")
 FONT = "DejaVu Sans"
 # Names are user text: a dollar sign in a name does not begin a formula.
 STYLE: dict[Any, Any] = {
@@ -32,11 +49,275 @@ STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "ldpkit",
 }
+styled = matplotlib.rc_context(STYLE)
+POINTS, INCHES_WIDE = 72, 4.8
+LABEL_WIDTH = 26
+# More rows would make the page slow and unreadable; more chains and densities too.
+MOST_ROWS, MOST_SHOWN = 30, 6
+# Heights in points: of a legend; of a row's least, and of one line of its label; of a scale; of two panels.
+LEGEND, ROW, LINE, SCALE, PANELS = 20.0, 20.0, 8.4, 26.0, 88.0
+BAR, THIN, DOT = 3.0, 1.0, 5.2
 # Values closer than this share of themselves differ by rounding alone.
 ROUNDING = 1e-9
 MARGIN = 0.05
+RANK_BINS = 20
+# The share of rank bars within the band for independent draws.
+INSIDE = 0.99
 
-styled = matplotlib.rc_context(STYLE)
+
+class Row(NamedTuple):
+    """A line of a figure of intervals.
+
+    Attributes:
+        name: its label.
+        draws: of any shape.
+        scale: rows of one scale stand on one axis.
+        possible: the values that are possible if some reports were false.
+        raw: the value in the raw answers.
+    """
+
+    name: str
+    draws: Draws
+    scale: str
+    possible: Bounds | None = None
+    raw: float | None = None
+
+
+def rows_of(posterior: Posterior, raw: Raw | None = None) -> list[Row]:
+    """Return what answers the question: shares on one scale, a formula's slopes on another, others apart."""
+    rows = []
+    for quantity in posterior.quantities:
+        # Ratios and numbers of people do not fit on the scale of shares and means.
+        if not quantity.contrast and not re.match("odds|total", quantity.name):
+            rows.append(Row(quantity.name, quantity.draws, "share" if quantity.is_share else "mean"))
+    for name in posterior.headlines:
+        draws, spread = posterior.draws[name], posterior.spreads.get(name, 1.0)
+        scale = "slope" if posterior.spreads else "share" if posterior.is_share(name) else name
+        label = posterior.in_words(name)[0] if posterior.is_share(name) else name
+        label += " (per sd)" if spread != 1 else ""
+        possible = set_of(posterior.identified, name)
+        rows.append(Row(label, draws * spread, scale, possible, raw.get(name) if raw else None))
+    return rows
+
+
+@styled
+def interval_figure(
+    posterior: Posterior, raw: Raw | None = None, interval: Interval = USUAL, figure: Figure | None = None
+) -> Figure:
+    """Draw medians and intervals of what answers the question.
+
+    Args:
+        posterior: whose quantities and headlines are drawn, thirty at most of each scale.
+        raw: values in the raw answers, drawn as dots.
+        interval: the kind of interval.
+        figure: to draw in.
+
+    Returns:
+        The figure.
+    """
+    rows = rows_of(posterior, raw)
+    groups = [
+        [row for row in rows if row.scale == scale][:MOST_ROWS]
+        for scale in dict.fromkeys(row.scale for row in rows)
+    ]
+    heights = [np.asarray([max(ROW, _label_height(row.name)) for row in group]) for group in groups]
+    marks = [Line2D([], [], color=PRIVATE, linewidth=BAR, label="from noisy reports")]
+    if posterior.identified is not None and any(row.possible for row in rows):
+        marks += [Line2D([], [], color=PRIVATE, linewidth=THIN, label=posterior.identified.label)]
+    if raw is not None:
+        marks += [Line2D([], [], color=RAW, marker="o", markersize=DOT, ls="", label="in the raw answers")]
+    figure = figure or sized(0)
+    sizes = [float(high.sum()) for high in heights]
+    figure.set_size_inches(INCHES_WIDE, (LEGEND + sum(sizes) + SCALE * len(sizes)) / POINTS)
+    figure.legend(handles=marks, loc="outside upper center", ncols=3, frameon=False, borderpad=0.2)
+    panels = figure.subplots(len(groups), 1, squeeze=False, height_ratios=sizes)[:, 0]
+    for axes, group, high in zip(panels, groups, heights, strict=True):
+        _draw_rows(axes, group, high, interval)
+    return figure
+
+
+def _draw_rows(axes: Axes, rows: Sequence[Row], heights: Draws, interval: Interval) -> None:
+    """Draw rows on one scale, one below the other."""
+    middles = (np.cumsum(heights) - heights / 2).tolist()
+    drawn: list[ArrayLike] = [[0.0]] if rows[0].scale == "slope" else []
+    for row, middle in zip(rows, middles, strict=True):
+        ends, median = interval.of(row.draws), float(np.median(row.draws))
+        if row.possible is not None:
+            axes.plot(row.possible, [middle, middle], color=PRIVATE, linewidth=THIN, alpha=0.6)
+        axes.plot(ends, [middle, middle], color=PRIVATE, linewidth=BAR)
+        axes.plot([median], [middle], "o", color=PRIVATE, markersize=DOT, clip_on=False)
+        if row.raw is not None:
+            axes.plot([row.raw], [middle], "o", color=RAW, markersize=DOT, clip_on=False)
+        drawn += [ends, [median], row.possible or [], [] if row.raw is None else [row.raw]]
+    axes.set_xlim(*limits(*drawn))
+    axes.set_ylim(float(heights.sum()), 0.0)
+    axes.set_yticks(middles, [wrapped(row.name) for row in rows], fontsize=7)
+    if rows[0].scale == "slope":
+        axes.axvline(0.0, color=PRIOR, linewidth=0.8)
+    if rows[0].scale == "share":
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+
+
+def interval_axes(posterior: Posterior, interval: Interval) -> Axes:
+    """Return the first axes of the page's intervals, in a pyplot figure that notebooks show."""
+    from matplotlib import pyplot
+
+    figure = interval_figure(posterior, None, interval, pyplot.figure(layout="constrained"))
+    words = f"{posterior.question}: {posterior.verdict.overall.word}"
+    figure.supxlabel(words, fontsize=6, parse_math=False)
+    return figure.axes[0]
+
+
+@styled
+def density_figure(posterior: Posterior, raw: Raw | None = None) -> Figure:
+    """Draw histograms of up to six parameters, the prior as a line, and the raw answers' value as another."""
+    names = list(posterior.draws)[:MOST_SHOWN]
+    columns = min(2, len(names))
+    rows = -(-len(names) // columns)
+    figure = sized(rows * (max(_label_height(name) for name in names) + PANELS))
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes in panels[len(names) :]:
+        axes.remove()
+    for axes, name in zip(panels, names, strict=False):
+        draws, known = posterior.draws[name], (raw or {}).get(name)
+        low, high = limits(draws, [] if known is None else [known])
+        axes.set_xlim(low, high)
+        highest = 1.0
+        if np.isfinite(draws).all():
+            heights, edges = np.histogram(draws, 60, (low, high), density=True)
+            highest = float(heights.max())
+            axes.stairs(heights, edges, fill=True, color=PRIVATE, alpha=0.55)
+        axes.set_ylim(0.0, (1 + MARGIN) * highest)
+        if known is not None:
+            axes.axvline(known, color=RAW, linewidth=1.2)
+        if name in posterior.prior_draws:
+            before = posterior.prior_draws[name]
+            heights, edges = np.histogram(before, bins=12, range=(low, high))
+            density = np.minimum(heights / (len(before) * np.diff(edges)), axes.get_ylim()[1])
+            axes.stairs(density, edges, baseline=None, color=PRIOR, linewidth=1.2)
+        axes.set_title(wrapped(name), pad=2)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        without_side(axes)
+    return figure
+
+
+@styled
+def law_figure(law: AnswerLaw) -> Figure:
+    """Draw the density of the answers between the bounds: its median and its band."""
+    figure = sized(150)
+    axes = figure.subplots()
+    low, middle, high = law.density
+    edges = np.asarray(law.edges)
+    axes.stairs(high, edges, baseline=low, fill=True, color=PRIVATE, alpha=0.25)
+    axes.stairs(middle, edges, baseline=None, color=PRIVATE, linewidth=1.4)
+    axes.set_xlim(float(edges[0]), float(edges[-1]))
+    axes.set_ylim(0.0, (1 + MARGIN) * float(np.max(high)))
+    without_side(axes)
+    return figure
+
+
+@styled
+def predictive_figure(predictive: Predictive) -> Figure:
+    """Draw expected and observed entries of the summary, for each report: prior above, posterior below."""
+    people = [
+        visible(textwrap.shorten(name, LABEL_WIDTH, placeholder="…")) for name in predictive.people.values()
+    ]
+    # A rotated name of that size is about this long.
+    figure = sized(224 + 3.8 * max(map(len, people), default=1))
+    panels = [("after the fit", predictive.posterior, PRIVATE)]
+    if predictive.prior is not None:
+        panels.insert(0, ("before the reports", predictive.prior, PRIOR))
+    observed, every = predictive.observed, figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+    for axes, (label, simulated, colour) in zip(every, panels, strict=True):
+        low, high = np.quantile(simulated, (0.05, 0.95), axis=0)
+        least, most = min(low.min(), observed.min()), max(high.max(), observed.max())
+        if 0 < 10 * least < most:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(StrMethodFormatter("{x:.3g}"))
+            axes.yaxis.set_minor_formatter(NullFormatter())
+            axes.set_ylim(least / 1.2, most * 1.2)
+        else:
+            axes.set_ylim(*limits(low, high, observed))
+            axes.yaxis.set_major_locator(MaxNLocator(4))
+        places = np.arange(len(observed))
+        axes.vlines(places, low, high, color=colour, linewidth=5, alpha=0.6)
+        axes.plot(places, observed, "o", color=RAW, markersize=3.2)
+        axes.set_xlim(-0.5, len(observed) - 0.5)
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axes.set_title(f"expected {label} (90 %, bars) and observed (dots)", pad=3)
+        axes.tick_params(labelbottom=False)
+    lower = every[-1]
+    if people:
+        lower.tick_params(labelbottom=True)
+        lower.set_xticks(list(predictive.people), people, rotation=90)
+    of_groups = "shares of each kind of report, by group of people"
+    lower.set_xlabel(of_groups if people else "groups of reports, in the summary's order")
+    return figure
+
+
+def worst_mixing(posterior: Posterior) -> list[str]:
+    """Return at most six parameters that vary, by falling R-hat and, if equal, by rising bulk ESS."""
+    mixing = posterior.mixing
+    moving = [name for name, draws in posterior.draws.items() if np.ptp(draws) > 0]
+    moving.sort(key=lambda name: (-mixing.r_hat[name], mixing.ess_bulk[name]))
+    return moving[:MOST_SHOWN]
+
+
+def rank_band(draws: int) -> tuple[float, float]:
+    """Return the band of a rank bar's count, for a chain of so many independent draws.
+
+    Draws of one chain are correlated, so even chains that agree leave the band somewhat more often.
+    """
+    low, high = (
+        binomial_quantile(tail, draws, 1 / RANK_BINS) for tail in ((1 - INSIDE) / 2, (1 + INSIDE) / 2)
+    )
+    return float(low), float(high)
+
+
+def rank_counts(draws: Draws) -> NDArray[np.int64]:
+    """Return counts (chains, bins) of each chain's ranks among all draws (chains, draws)."""
+    edges = np.linspace(0.5, draws.size + 0.5, RANK_BINS + 1)
+    return np.asarray([np.histogram(chain, edges)[0] for chain in average_ranks(draws)])
+
+
+@styled
+def chains_figure(posterior: Posterior) -> Figure:
+    """Draw traces and rank histograms of the parameters that mix worst, with one colour for each chain.
+
+    Source: Vehtari et al. 2021, Bayesian Analysis 16(2).
+    """
+    names = worst_mixing(posterior)
+    figure = sized(78.0 * max(len(names), 1) + 20)
+    if not names:
+        figure.text(0.5, 0.5, "no parameter varies", ha="center", va="center", size=9, color=PRIOR)
+        return figure
+    panels = figure.subplots(len(names), 2, squeeze=False, width_ratios=(8, 5))
+    for (trace, bars), name in zip(panels, names, strict=True):
+        draws = posterior.draws[name]
+        # 1. The draws of each chain in order.
+        for chain, line in enumerate(draws):
+            trace.plot(line, color=CHAINS[chain % len(CHAINS)], linewidth=0.35, alpha=0.8)
+        trace.set_xlim(0.0, max(draws.shape[1] - 1.0, 1.0))
+        trace.set_ylim(*limits(draws))
+        trace.yaxis.set_major_locator(MaxNLocator(4))
+        trace.set_title(wrapped(name), loc="left", pad=3)
+        # 2. A row of bars for each chain, the first on top, with the band behind in which bars should end.
+        counts, (low, high) = rank_counts(draws), rank_band(draws.shape[1])
+        scale = 0.9 / max(float(counts.max()), high, 1.5 * draws.shape[1] / RANK_BINS)
+        for chain, row in enumerate(counts):
+            foot = len(counts) - 1 - chain
+            bars.axhspan(foot + low * scale, foot + high * scale, color=PRIOR, alpha=0.3, linewidth=0)
+            edges, colour = np.linspace(0, 1, RANK_BINS + 1), CHAINS[chain % len(CHAINS)]
+            bars.stairs(foot + row * scale, edges, baseline=foot, fill=True, color=colour, alpha=0.75)
+        bars.set_xlim(0.0, 1.0)
+        bars.set_ylim(0.0, float(len(counts)))
+        bars.set_xticks([0, 0.5, 1], ["lowest", "", "highest"])
+        bars.set_title(f"R-hat {posterior.mixing.r_hat[name]:.3f}", loc="left", pad=3)
+        without_side(bars)
+        for axes, words in ((trace, "draw"), (bars, "rank among all draws")):
+            axes.tick_params(labelbottom=name == names[-1])
+            axes.set_xlabel(words if name == names[-1] else "")
+    return figure
 
 
 def limits(*parts: ArrayLike) -> tuple[float, float]:
@@ -52,6 +333,16 @@ def limits(*parts: ArrayLike) -> tuple[float, float]:
     return low - beyond, high + beyond
 
 
+def wrapped(name: str) -> str:
+    """Wrap a name into short lines, without invisible characters."""
+    return "\n".join(textwrap.wrap(visible(name), LABEL_WIDTH))
+
+
+def _label_height(name: str) -> float:
+    """Return the height of a label in points."""
+    return (wrapped(name).count("\n") + 1) * LINE + 6
+
+
 def sized(high: float) -> Figure:
     """Return an empty figure as wide as a page's column and this many points high."""
     return Figure(figsize=(INCHES_WIDE, high / POINTS), layout="constrained")
@@ -61,11 +352,6 @@ def without_side(axes: Axes) -> None:
     """Leave out the left axis, whose heights mean nothing."""
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-
-
-def stairs(axes: Axes, heights: ArrayLike, edges: Sequence[float], colour: str, width: float = 1.2) -> None:
-    """Draw the outline of bars that touch, without their feet."""
-    axes.stairs(heights, edges, baseline=None, color=colour, linewidth=width)
 
 
 def to_svg(figure: Figure) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from inference.results.intervals import between
 from ldp_client.documents.errors import UsageError
 from summaries.influence import FALSE_SHARE
 
@@ -52,20 +53,15 @@ class IdentifiedSets:
 
     def in_words(self, name: str) -> str:
         """Return a quantity's set in words that can be quoted."""
-        low, high = self.sets[name]
-        between = f"{low:.3g} and {high:.3g}".replace("-", "−")
-        return f"{self.condition}, {self.what.get(name, name)} lies between {between}"
+        what = self.what.get(name, name)
+        ends = between(*self.sets[name], share=what.startswith("the share"))
+        return f"{self.condition}, {what} lies between {ends.replace(' to ', ' and ')}"
 
     def on_page(self) -> str:
-        """Return the first quantity's set, a pointer to the others, and why some have none."""
-        found = (
-            [f"{self.in_words(next(iter(self.sets)))} (thin lines; the column “{self.label}” has all)"]
-            if self.sets
-            else []
-        )
-        if self.open:
-            found.append(self.open if self.sets else f"{self.condition}, nothing could be said: {self.open}")
-        return "; ".join(found)
+        """Return the first quantity's set, and why some have none."""
+        if not self.sets:
+            return f"{self.condition}, nothing could be said: {self.open}"
+        return "; ".join([self.in_words(next(iter(self.sets))), *([self.open] if self.open else [])])
 
     def to_document(self) -> dict[str, Any]:
         """Return the member `contamination` of a question in posterior.json."""

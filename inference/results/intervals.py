@@ -1,62 +1,49 @@
-"""Credible intervals of draws, by quantiles or of highest density, and the formatting of their numbers."""
+"""Credible intervals of draws, and the formatting of their numbers."""
 
 from __future__ import annotations
 
 from math import floor, inf, log10
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.convergence import narrowest
 from ldp_client.documents.errors import UsageError
 
-ETI, HDI = "eti", "hdi"
 # More than there are people: such a number is effectively unbounded.
 MANY = 1e11
 # The most decimals of a formatted number.
 FINEST = 12
+# The share of all people who prefer not to say, under any model of a question that offers refusal.
+REFUSED = "refused"
+# Statistics of a scale: the share of people at or below a level, and the mean of their places, from 1.
+AT_MOST, PLACE = "at_most", "mean_place"
 
 
 class Interval(NamedTuple):
-    """The kind of interval to show.
-
-    Attributes:
-        level: the probability that it holds.
-        kind: "eti", equal tails, from quantile to quantile; or "hdi", the narrowest, of highest density.
-    """
+    """The intervals to show, with equal tails. level: the probability that they hold."""
 
     level: float = 0.9
-    kind: str = ETI
 
     @property
     def name(self) -> str:
-        """Return its name, such as "90 % interval" or "95 % HDI"."""
-        return f"{self.percent} % {'HDI' if self.kind == HDI else 'interval'}"
-
-    @property
-    def percent(self) -> str:
-        """Return its probability in per cent."""
-        return f"{100 * self.level:g}"
+        """Return the interval's name, such as "90 % interval"."""
+        return f"{100 * self.level:g} % interval"
 
     @property
     def columns(self) -> tuple[str, str]:
         """Return the column names of its ends: quantiles are named as in posterior.json."""
-        if self.kind == HDI:
-            return f"hdi{self.percent}_low", f"hdi{self.percent}_high"
-        low, high = (f"q{100 * level:04.1f}".replace(".0", "") for level in self.levels)
-        return low.replace(".", ""), high.replace(".", "")
+        low, high = (f"{100 * level:04.1f}".replace(".0", "").replace(".", "") for level in self.levels)
+        return f"q{low}", f"q{high}"
 
     @property
     def levels(self) -> tuple[float, float]:
-        """Return the quantiles of the ends of an equal-tailed interval."""
+        """Return the quantiles of its ends."""
         tail = round((1 - self.level) / 2, 12)
         return tail, 1 - tail
 
     def of(self, draws: NDArray[np.float64]) -> tuple[float, float]:
         """Return its ends, from draws of any shape."""
-        if self.kind == HDI and np.isfinite(draws).all():
-            return narrowest(draws, self.level)
         low, high = np.quantile(draws, self.levels)
         return float(low), float(high)
 
@@ -64,8 +51,8 @@ class Interval(NamedTuple):
 USUAL = Interval()
 
 
-def interval_of(level: object = USUAL.level, kind: object = USUAL.kind) -> Interval:
-    """Check the arguments and return the interval. Raises UsageError, with advice for common mistakes."""
+def interval_of(level: object) -> Interval:
+    """Return the interval of a level. Raises UsageError, with advice for common mistakes."""
     if isinstance(level, bool) or not isinstance(level, int | float):
         raise UsageError(
             f"level must be a number between 0 and 1, such as 0.9, not {level!r}",
@@ -79,23 +66,7 @@ def interval_of(level: object = USUAL.level, kind: object = USUAL.kind) -> Inter
         raise UsageError(
             f"level must lie between 0 and 1, such as 0.9, not {level!r}", code="result.level_out_of_range"
         )
-    if kind not in (ETI, HDI):
-        raise UsageError(
-            f"kind must be {ETI!r} (equal tails) or {HDI!r} (highest density), not {kind!r}",
-            code="result.unknown_interval_kind",
-        )
-    return Interval(float(level), str(kind))
-
-
-# The share of all people who prefer not to say, under any model of a question that offers refusal.
-REFUSED = "refused"
-# Statistics of a scale: the share of people at or below a level, and the mean of their places, from 1.
-AT_MOST, PLACE = "at_most", "mean_place"
-
-
-def named_share(name: str) -> bool:
-    """Return True if a quantity's name marks it as a share of people, which is shown in per cent."""
-    return name.startswith("share")
+    return Interval(float(level))
 
 
 def written(value: float, share: bool = False, width: float = inf) -> str:
@@ -123,11 +94,10 @@ def between(low: float, high: float, share: bool = False) -> str:
     return f"{written(low, share, high - low)} to {written(high, share, high - low)}{' %' * share}"
 
 
-def in_words(draws: NDArray[np.float64], share: bool = False, interval: Interval = USUAL) -> dict[str, Any]:
-    """Format median and interval of draws for a table: {"median": …, "interval": …}."""
+def in_words(draws: NDArray[np.float64], share: bool = False, interval: Interval = USUAL) -> tuple[str, str]:
+    """Format median and interval of draws for a table."""
     low, high = interval.of(draws)
-    median = written(float(np.median(draws)), share, high - low)
-    return {"median": f"{median}{' %' * share}", "interval": between(low, high, share)}
+    return f"{written(float(np.median(draws)), share, high - low)}{' %' * share}", between(low, high, share)
 
 
 def rounded_up(devices: float) -> int:

@@ -1,20 +1,20 @@
-"""The methods paragraphs and citations for a paper, from the study and the posteriors.
+"""The evidence behind a result: methods paragraphs and papers to cite, the software, and the provenance.
 
 They report only the study's statements, the fit's steps and the checks' findings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import metadata
 from math import isfinite
 from typing import Any
 
-from inference.results import references
-from inference.results.diagnostics import MAX_R_HAT, MIN_ESS, listed
+from inference.results.convergence import MAX_R_HAT, MIN_ESS
 from inference.results.posterior import Posterior
 from inference.results.prior_notes import DROWNED
 from inference.results.provenance import Provenance
+from inference.results.verdict import listed
 from inference.samplers import SAMPLERS
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError
@@ -24,53 +24,119 @@ from schemas.priors import prior_lines
 from schemas.shuffling.reports import lines_of, shuffled_privacy
 from summaries.influence import FALSE_SHARE
 
-TITLE = "ldpkit: local differential privacy with honest posteriors"
-AUTHORS = "The ldpkit developers"
 KINDS = {
     "number": "a number", "choice": "one of several choices", "yes_no": "yes or no",
     "record": "several answers together", "table": "a table of records",
 }  # fmt: skip
+REPEATED = (
+    "“{call} --out again --check posterior.json” fits these files again and says whether it is the same."
+)
+NOT_REPEATED = "This result does not come from a call of “ldpkit fit” on files, so no call can repeat it."
+PAPERS = {
+    "acharya": "Acharya, J., Sun, Z., Zhang, H. (2019). Hadamard response: estimating distributions "
+    "privately, efficiently, and with little communication. AISTATS 2019.",
+    "alparslan": "Alparslan, B., Yıldırım, S., Birbil, Ş. İ. (2023). Differentially private distributed "
+    "Bayesian linear regression with MCMC. ICML 2023.",
+    "balle": "Balle, B., Wang, Y.-X. (2018). Improving the Gaussian mechanism for differential privacy: "
+    "analytical calibration and optimal denoising. ICML 2018.",
+    "bernstein": "Bernstein, G., Sheldon, D. (2019). Differentially private Bayesian linear regression. "
+    "Advances in Neural Information Processing Systems 32.",
+    "duchi": "Duchi, J. C., Jordan, M. I., Wainwright, M. J. (2018). Minimax optimal procedures for locally "
+    "private estimation. Journal of the American Statistical Association 113(521), 182–201.",
+    "dwork": "Dwork, C., McSherry, F., Nissim, K., Smith, A. (2006). Calibrating noise to sensitivity in "
+    "private data analysis. Theory of Cryptography, 265–284.",
+    "erlingsson": "Erlingsson, Ú., Pihur, V., Korolova, A. (2014). RAPPOR: randomized aggregatable "
+    "privacy-preserving ordinal response. CCS 2014.",
+    "heikkila": "Heikkilä, M., Lagerspetz, E., Kaski, S., Shimizu, K., Tarkoma, S., Honkela, A. (2017). "
+    "Differentially private Bayesian learning on distributed data. Advances in Neural Information Processing "
+    "Systems 30.",
+    "kairouz": "Kairouz, P., Oh, S., Viswanath, P. (2014). Extremal mechanisms for local differential "
+    "privacy. Advances in Neural Information Processing Systems 27.",
+    "kulkarni": "Kulkarni, T., Jälkö, J., Kaski, S., Honkela, A. (2021). Locally differentially private "
+    "Bayesian inference. arXiv:2110.14426.",
+    "nuts": "Hoffman, M. D., Gelman, A. (2014). The No-U-Turn sampler. Journal of Machine Learning Research "
+    "15, 1593–1623.",
+    "numpyro": "Phan, D., Pradhan, N., Jankowiak, M. (2019). Composable effects for flexible and accelerated "
+    "probabilistic programming in NumPyro. arXiv:1912.11554.",
+    "vehtari": "Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Bürkner, P.-C. (2021). "
+    "Rank-normalization, folding, and localization: an improved R-hat for assessing convergence of MCMC. "
+    "Bayesian Analysis 16(2), 667–718.",
+    "wang": "Wang, T., Blocki, J., Li, N., Jha, S. (2017). Locally differentially private protocols for "
+    "frequency estimation. USENIX Security 2017.",
+    "warner": "Warner, S. L. (1965). Randomized response: a survey technique for eliminating evasive answer "
+    "bias. Journal of the American Statistical Association 60(309), 63–69.",
+    "ye": "Ye, M., Barg, A. (2018). Optimal schemes for discrete distribution estimation under locally "
+    "differential privacy. IEEE Transactions on Information Theory 64(8), 5662–5676.",
+}
+# {mechanism: (its name in a paper, its source papers)}.
+MECHANISMS = {
+    "laplace": ("Laplace noise", ["dwork"]),
+    "gaussian": ("normal noise, calibrated analytically", ["balle"]),
+    "randomized_response": ("randomized response", ["warner", "kairouz"]),
+    "oue": ("optimized unary encoding", ["wang"]),
+    "sue": ("symmetric unary encoding", ["erlingsson"]),
+    "subset_selection": ("subset selection", ["ye"]),
+    "olh": ("optimized local hashing", ["wang"]),
+    "hadamard": ("Hadamard response", ["acharya"]),
+    "memoized": ("memoized responses", ["erlingsson"]),
+    "gaussian_statistics": ("normal noise on products of entries", ["kulkarni", "balle"]),
+    "gaussian_record": ("normal noise on the record", ["kulkarni", "balle"]),
+    "sampled_products": ("noisy signs of sampled products", ["duchi"]),
+    "summed_gaussian": ("secret shares of a noisy vector", ["heikkila", "balle"]),
+    "table_statistics": ("normal noise on a table's sums", ["bernstein", "alparslan", "balle"]),
+    "table_normal_equations": ("normal noise on a table's sums", ["alparslan", "balle"]),
+    "table_statistics_laplace": ("Laplace noise on a table's sums", ["bernstein", "dwork"]),
+}
 
 
-def citation() -> str:
-    """Return the citation of the software."""
-    about = metadata("ldpkit")
-    return (
-        f"{AUTHORS}. {TITLE} (version {about['Version']}, {about['License-Expression']} licence) [software]."
-    )
+def short(paper: str) -> str:
+    """Return the citation of a paper in running text: authors and year."""
+    authors, _, rest = PAPERS[paper].partition(" (")
+    names = [part.strip() for part in authors.split(",")][::2]
+    who = names[0] if len(names) == 1 else " & ".join(names) if len(names) == 2 else f"{names[0]} et al."
+    return f"{who} {rest[:4]}"
 
 
-def bibtex() -> str:
-    """Return the citation as a BibTeX entry."""
-    return (
-        f"@software{{ldpkit,\n  author = {{{{{AUTHORS}}}}},\n  title = {{{{{TITLE}}}}},\n"
-        f"  version = {{{metadata('ldpkit')['Version']}}}\n}}"
-    )
+def defence_of(study: Study | None, posteriors: Mapping[str, Posterior], made: Provenance) -> dict[str, Any]:
+    """Return the methods, papers, citation and provenance of a fit, for the page.
 
+    Args:
+        study: whose questions were fitted; None for a formula.
+        posteriors: by name.
+        made: the fit's provenance.
 
-def methods_of(study: Study, posteriors: Mapping[str, Posterior], made: Provenance) -> list[str]:
-    """Return paragraphs on the study's privacy, each question, and the sampling and checks of posteriors."""
-    asked = [question for question in study.questions if question.id in posteriors]
-    return [
-        _privacy(study),
-        *_shuffled_privacy(study, [posteriors[question.id].n for question in asked]),
-        *[_question(study, question, posteriors[question.id]) for question in asked],
-        *drawing_of(list(posteriors.values()), made),
-    ]
-
-
-def cited(study: Study | None, posteriors: Mapping[str, Posterior]) -> list[str]:
-    """Return the papers behind the methods used, ordered by author."""
-    found: set[str] = set()
-    for question in study.questions if study is not None else ():
-        if question.id in posteriors:
-            found |= {*references.papers(question.mechanism.name)}
-    for posterior in posteriors.values():
-        if posterior.method in SAMPLERS and SAMPLERS[posterior.method].label == "NUTS":
-            found |= {references.NUTS, references.VEHTARI}
-        if posterior.method in SAMPLERS:
-            found.add(references.NUMPYRO)
-    return sorted(found)
+    Returns:
+        The variables `methods`, `papers`, `citation`, `provenance` and `repeat`.
+    """
+    fitted = list(posteriors.values())
+    cited: set[str] = set()
+    # 1. State the privacy and the models.
+    if study is None:
+        methods = [line for posterior in fitted for line in (_formula(posterior), *posterior.noise)]
+        about = {"Digest of the input": fitted[0].study_digest}
+    else:
+        methods = [_privacy(study), *_shuffled_privacy(study, [posterior.n for posterior in fitted])]
+        for posterior in fitted:
+            question = study.question(posterior.question)
+            methods.append(_question(study, question, posterior))
+            cited |= {*MECHANISMS.get(question.mechanism.name, ("", []))[1]}
+        about = {"Study": f"{study.id}, version {study.version}", "Digest of the study": study.digest}
+    # 2. State the draws of each method, and the checks.
+    for method in dict.fromkeys(posterior.method for posterior in fitted):
+        methods.append(_sampled(method, [each for each in fitted if each.method == method], made))
+        cited |= {"numpyro"} if method in SAMPLERS else set()
+        cited |= {"nuts", "vehtari"} if _is_nuts(method) else set()
+    methods.append(_checks(fitted))
+    # 3. Cite the software, and name the files.
+    package = metadata("ldpkit")
+    return {
+        "methods": methods,
+        "papers": sorted(PAPERS[paper] for paper in cited),
+        "citation": "The ldpkit developers. ldpkit: local differential privacy with honest posteriors "
+        f"(version {package['Version']}, {package['License-Expression']} licence) [software].",
+        "provenance": list(_provenance(about, fitted[0].seed, made)),
+        "repeat": REPEATED.format(call=visible(made.call)) if made.call else NOT_REPEATED,
+    }
 
 
 def _privacy(study: Study) -> str:
@@ -109,11 +175,11 @@ def _shuffled_privacy(study: Study, counts: Sequence[int]) -> list[str]:
     if study.channel is None or study.public or not people:
         return []
     try:
-        privacy = shuffled_privacy(study, max(1, int(people * (1 - FALSE_SHARE))))
+        lines = lines_of(study, shuffled_privacy(study, max(1, int(people * (1 - FALSE_SHARE)))))
     except InputError:
         # No bound is certified for noise with a δ.
         return []
-    return [" ".join(lines_of(study, privacy))]
+    return [" ".join(lines)]
 
 
 def _delta(delta: Any) -> str:
@@ -122,53 +188,53 @@ def _delta(delta: Any) -> str:
 
 def _question(study: Study, question: Question, posterior: Posterior) -> str:
     mechanism = mechanisms_of(study)[question.id]
+    # An added mechanism has its own name.
     name = question.mechanism.name
-    sources = "; ".join(references.short(paper) for paper in references.papers(name))
+    called, papers = MECHANISMS.get(name, (f"the mechanism {name}", []))
+    sources = "; ".join(map(short, papers))
     delta = f" and {_delta(mechanism.privacy.delta)}" if float(mechanism.privacy.delta) else ""
-    priors = listed([line for line in prior_lines(dict(posterior.prior))])
+    priors = listed(prior_lines(dict(posterior.prior)))
     text = f"“{visible(question.full_text)}” ({question.id})" if question.full_text else question.id
+    size = posterior.size_in_words()
+    false = posterior.identified
     return (
-        f"{text} asked for {KINDS.get(question.ask, question.ask)}, under {references.called(name)}"
+        f"{text} asked for {KINDS.get(question.ask, question.ask)}, under {called}"
         f"{f' ({sources})' if sources else ''} with ε = "
         f"{rounded_up(float(mechanism.privacy.epsilon), 6)}{delta}. "
-        f"{posterior.size_in_words()[0].upper()}{posterior.size_in_words()[1:]} were fitted with the model "
+        f"{size[0].upper()}{size[1:]} were fitted with the model "
         f"{posterior.model}, whose likelihood includes the noise"
-        f"{f', under the priors {priors}' if priors else ''}. {_found(posterior)}"
-    ).replace("1 report were", "1 report was")
+        f"{f', under the priors {priors}' if priors else ''}. Verdict: {posterior.verdict.overall}."
+    ).replace("1 report were", "1 report was") + (
+        f" Possible values {false.condition} are given next to the intervals." if false and false.sets else ""
+    )
 
 
-def _found(posterior: Posterior) -> str:
-    """Return the verdict."""
-    found = f"Verdict: {posterior.verdict.overall}."
-    if posterior.identified is not None and posterior.identified.sets:
-        found += f" Possible values {posterior.identified.condition} are given next to the intervals."
-    return found
-
-
-def drawing_of(posteriors: Sequence[Posterior], made: Provenance) -> list[str]:
-    """Return a paragraph on the draws of each method, then a paragraph on the checks."""
-    lines = []
-    for method in dict.fromkeys(posterior.method for posterior in posteriors):
-        own = [posterior for posterior in posteriors if posterior.method == method]
-        lines.append(_sampled(method, own, made))
-    return [*lines, _checks(posteriors)]
+def _formula(posterior: Posterior) -> str:
+    priors = "; ".join(prior_lines(dict(posterior.prior))).replace("flat()", "flat")
+    return (
+        f"“{visible(posterior.formula)}” was fitted to {posterior.size_in_words()} as {posterior.model}, "
+        f"with a likelihood that includes the noise{f', under the priors {priors}' if priors else ''}."
+    )
 
 
 def _sampled(method: str, posteriors: Sequence[Posterior], made: Provenance) -> str:
     label = SAMPLERS[method].label if method in SAMPLERS else f"the published method {method}"
-    source = f" ({references.short(references.NUTS)})" if label == "NUTS" else ""
-    shapes = {next(iter(one.draws.values())).shape for one in posteriors}
+    source = f" ({short('nuts')})" if _is_nuts(method) else ""
+    shapes = {next(iter(posterior.draws.values())).shape for posterior in posteriors}
     sizes = listed(sorted(f"{counted(chains, 'chain')} of {kept:,} kept draws" for chains, kept in shapes))
-    numpyro = f"NumPyro {made.versions['numpyro']} ({references.short(references.NUMPYRO)}) and "
-    of = f" of {listed([one.question for one in posteriors])}"
+    numpyro = f"NumPyro {made.versions['numpyro']} ({short('numpyro')}) and " if method in SAMPLERS else ""
     return (
-        f"Posteriors{of} were drawn by {label}{source} with {numpyro if method in SAMPLERS else ''}ldpkit "
-        f"{made.versions['ldpkit']}: {sizes}, seed {posteriors[0].seed}."
+        f"Posteriors of {listed([posterior.question for posterior in posteriors])} were drawn by "
+        f"{label}{source} with {numpyro}ldpkit {made.versions['ldpkit']}: {sizes}, seed {posteriors[0].seed}."
     )
 
 
+def _is_nuts(method: str) -> bool:
+    return method in SAMPLERS and SAMPLERS[method].label == "NUTS"
+
+
 def _checks(posteriors: Sequence[Posterior]) -> str:
-    rows = [row for one in posteriors for row in one.rows().values() if isfinite(row["r_hat"])]
+    rows = [row for each in posteriors for row in each.rows().values() if isfinite(row["r_hat"])]
     measured = (
         f" (here at most {max(row['r_hat'] for row in rows):.3f}, at least "
         f"{min(row['ess_bulk'] for row in rows):,.0f} and {min(row['ess_tail'] for row in rows):,.0f})"
@@ -177,8 +243,19 @@ def _checks(posteriors: Sequence[Posterior]) -> str:
     )
     return (
         f"Draws were called good with rank-normalised R-hat of at most {MAX_R_HAT}, and bulk and tail "
-        f"effective sample sizes of at least {MIN_ESS:.0f} ({references.short(references.VEHTARI)})"
-        f"{measured}; a model, where replicated reports, and the laws that noise alone gives, did not speak "
-        "against it; a parameter as learnt where its posterior's standard deviation is at most "
-        f"{DROWNED:g} of its prior's."
+        f"effective sample sizes of at least {MIN_ESS:.0f} ({short('vehtari')}){measured}; a model, where "
+        "replicated reports, and the laws that noise alone gives, did not speak against it; a parameter as "
+        f"learnt where its posterior's standard deviation is at most {DROWNED:g} of its prior's."
     )
+
+
+def _provenance(about: Mapping[str, str], seed: int, made: Provenance) -> Iterator[tuple[str, str]]:
+    """Yield (label, value) pairs; two files may have the same name."""
+    known = {"ldpkit": "ldpkit", "numpyro": "NumPyro", "jax": "JAX", "numpy": "NumPy", "python": "Python"}
+    versions = [f"{name} {made.versions[key]}" for key, name in known.items() if key in made.versions]
+    versions += [made.versions["platform"]] if "platform" in made.versions else []
+    yield from (("Fitted on", made.day), ("With", ", ".join(versions)), *about.items())
+    for file in made.inputs:
+        digest = f"SHA-256 {file.sha256}" if file.sha256 else "a stream: it has no digest"
+        yield f"Read: {visible(file.name)}", digest
+    yield "Seed", str(seed)

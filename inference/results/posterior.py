@@ -1,25 +1,25 @@
-"""A posterior: draws, their diagnostics, and their provenance."""
+"""A posterior: draws, the findings of their checks, and where they come from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inference.results.answer_law import AnswerLaw, Implied
-from inference.results.diagnostics import Diagnostics, is_fixed, listed
+from inference.results.convergence import Mixing, is_fixed
 from inference.results.identified import IdentifiedSets
 from inference.results.intervals import AT_MOST, REFUSED, USUAL, Interval, in_words, interval_of
-from inference.results.printed import frame_of, html_of, text_of
+from inference.results.printed import text_of
 from inference.results.prior_notes import in_logs
 from inference.results.quantity import QUANTILES, Quantity
-from inference.results.tree import Axis, Layout, axes_of, layout_of, tree_of
-from inference.results.verdict import USABLE, Finding, Verdict
+from inference.results.tree import Axis, Layout, axes_of, layout_of, netcdf_of, tree_of
+from inference.results.verdict import NOTE, USABLE, Finding, Verdict, listed
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted, nearest, visible
 
@@ -39,16 +39,17 @@ MEAN, CLIPPED_MEAN = "mean", "clipped_mean"
 
 @dataclass(frozen=True, repr=False)
 class Posterior:
-    """The posterior of one question.
+    """The posterior of one question, or of one formula.
 
     Attributes:
-        question: the question's id.
+        question: the question's id; of a formula, its outcome.
         model: the model's name.
         n: number of reports used, or of the holders' records.
         draws: {parameter: array of shape (chains, draws)}, in the question's own units.
         prior_sd: {parameter: sd before the data, inf without a prior}.
-        diagnostics: results of the checks of chains, model and data; `verdict` summarises them.
-        study_digest: digest of the study document.
+        findings: of the checks of chains, model, data and prior; `verdict` summarises them.
+        mixing: R-hat and effective sample sizes.
+        study_digest: digest of the study document, or of a table.
         seed: of the sampler.
         method: "nuts", "gaussian_approx" or a name of inference.published.
         prior: the prior as a study states it, with numbers for decimals.
@@ -64,7 +65,15 @@ class Posterior:
         questions: the number of questions from which each device draws one; 1 if it answers all.
         unit: of a number, as the study states it.
         log_odds: whether slopes are log-odds of a yes.
+        formula: as given, or the names of crossed columns; "" for a question.
+        form: of a formula, whether reports were counted together or one by one.
         quantities: of a formula, what answers the question: odds ratios, shares, differences and totals.
+        spreads: of a formula, the sd of each coefficient's column.
+        noise: of a formula, how the design or the study describes the noise.
+        mode: of a formula, its entry in posterior.json: the peak of the posterior density, which is the
+            maximum likelihood estimate under flat priors.
+        axes: for each parameter with brackets in its name, its place in ArviZ's groups; empty to read it from
+            the name.
     """
 
     question: str
@@ -72,7 +81,8 @@ class Posterior:
     n: int
     draws: Mapping[str, NDArray[np.float64]]
     prior_sd: Mapping[str, float]
-    diagnostics: Diagnostics
+    findings: tuple[Finding, ...]
+    mixing: Mixing
     study_digest: str
     seed: int
     method: str = "nuts"
@@ -87,23 +97,36 @@ class Posterior:
     questions: int = 1
     unit: str = ""
     log_odds: bool = False
-    quantities: tuple[Quantity, ...] = ()
     log_likelihood: Callable[[], NDArray[np.float64] | None] | None = field(default=None, compare=False)
+    formula: str = ""
+    form: str = ""
+    quantities: tuple[Quantity, ...] = ()
+    spreads: Mapping[str, float] = field(default_factory=dict)
+    noise: tuple[str, ...] = ()
+    mode: Mapping[str, Any] | None = None
+    axes: Mapping[str, Axis] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
         """Return the verdict on each quantity; read it before the numbers."""
-        return Verdict.of_findings(self.diagnostics.findings, self.headlines)
+        return Verdict.of_findings(self.findings, self.headlines)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return the notes for the reader, which change no verdict."""
+        return tuple(finding.text for finding in self.findings if finding.part == NOTE)
 
     @cached_property
     def headlines(self) -> tuple[str, ...]:
         """Return the parameters that answer the question: shares, slopes, a number's mean, or else all."""
+        if slopes := tuple(name for name in self.draws if name in self.spreads):
+            return slopes
         refused = [REFUSED] if REFUSED in self.draws else []
         if self.model in ("bernoulli", "multinomial", "joint table"):
             return (*(name for name in self.draws if name == "p" or name.startswith("p[")), *refused)
-        slopes = [name for name in self.draws if name.startswith("coefficient[")]
+        slopes = tuple(name for name in self.draws if name.startswith("coefficient["))
         means = [name for name in (CLIPPED_MEAN, MEAN) if name in self.draws]
-        return tuple(slopes) or tuple([*means[:1], *refused] if means else self.draws)
+        return slopes or tuple([*means[:1], *refused] if means else self.draws)
 
     def in_words(self, name: str, interval: Interval = USUAL) -> tuple[str, str, str]:
         """Put a parameter in the reader's terms.
@@ -115,30 +138,42 @@ class Posterior:
         Returns:
             What it is, its median with the unit, and its interval. A slope of log-odds becomes an odds ratio.
         """
-        draws, words = self.draws[name], name.removeprefix("coefficient[").removesuffix("]")
-        if self.log_odds and name.startswith("coefficient["):
-            draws, words = np.exp(draws), f"odds ratio of {words}"
+        draws, words = self.draws[name], name
+        if name.startswith("coefficient["):
+            words = name[len("coefficient[") : -1]
+            if self.log_odds:
+                draws, words = np.exp(draws), f"odds ratio of {words}"
         elif self.is_share(name) and name.startswith("p"):
             words = "yes" if name == "p" else name[2:-1]
         words = {REFUSED: "prefer not to say", CLIPPED_MEAN: "mean of answers as clipped"}.get(name, words)
-        said = in_words(draws, self.is_share(name), interval)
+        median, ends = in_words(draws, self.is_share(name), interval)
         unit = f" {self.unit}" if self.unit and name in (MEAN, CLIPPED_MEAN, "sd") else ""
-        return visible(words), f"{said['median']}{unit}", said["interval"]
+        return visible(words), f"{median}{unit}", ends
 
     def __getitem__(self, name: str) -> Quantity:
         """Return a parameter, or a number derived from parameters, as a quantity to calculate with.
 
+        Args:
+            name: of a parameter; of a formula, also of an odds ratio, a share, a difference or a total.
+
         Raises:
-            InputError: the posterior has no parameter of this name; the error suggests a similar name.
+            InputError: the posterior has nothing of this name; the error suggests a similar name.
         """
-        if name not in self.draws:
-            near = nearest(str(name), self.draws)
-            hint = f"did you mean {near}?" if near else f"it has {listed(list(self.draws))}"
-            raise InputError(
-                f"{self.question} has no parameter {name!r}: {hint}", code="result.unknown_parameter"
-            )
-        found = self.quantity(name, f"{name} of {self.question}", self.draws[name])
-        return replace(found, share=self.is_share(name), doubts=self._doubts(name))
+        quantities = {quantity.name: quantity for quantity in self.quantities}
+        if name in self.draws:
+            known = self.quantity(name, f"{name} of {self.question}", self.draws[name])
+            return replace(known, share=self.is_share(name), doubts=self._doubts(name))
+        if name in quantities:
+            asked = quantities[name]
+            known = self.quantity(name, asked.words, asked.draws)
+            # Averages over people are drawn from fewer of the coefficients' draws.
+            same = asked.draws.shape == next(iter(self.draws.values())).shape
+            return replace(known, contrast=asked.contrast, fits=(self.draws if same else asked.draws,))
+        near = nearest(str(name), [*self.draws, *quantities])
+        hint = f"did you mean {near}?" if near else f"it has {listed(list(self.draws))}"
+        raise InputError(
+            f"{self.question} has no parameter {name!r}: {hint}", code="result.unknown_parameter"
+        )
 
     def is_share(self, name: str) -> bool:
         """Return True if a parameter is a share of people, which is shown in per cent.
@@ -150,7 +185,7 @@ class Posterior:
             Whether it is a share under this model. Other models, and columns, may use the same names.
         """
         kind = name.partition("[")[0]
-        return (
+        return not self.spreads and (
             name == REFUSED
             or kind == SHARES.get(self.model)
             or (self.model == "multinomial" and kind == AT_MOST)
@@ -167,16 +202,9 @@ class Posterior:
         Returns:
             The quantity, with the doubts of this posterior's verdict.
         """
-        people = frozenset({(self.study_digest, self.question if self.questions > 1 else "")})
-        return Quantity(
-            name,
-            words,
-            draws,
-            origin=self.draws,
-            study_digest=self.study_digest,
-            people=people,
-            doubts=self._doubts(*self.headlines),
-        )
+        studies = frozenset({self.study_digest} - {""})
+        doubts = self._doubts(*self.headlines)
+        return Quantity(name, words, draws, fits=(self.draws,), studies=studies, doubts=doubts)
 
     def _doubts(self, *names: str) -> tuple[str, ...]:
         judged = self.verdict.of(*names)
@@ -217,53 +245,56 @@ class Posterior:
 
     def _implied(self, asked: str) -> Implied:
         if self.implied is None:
-            known = ", ".join(list(self.draws)[:4])
             raise InputError(
                 f"{self.question} has no {asked}: the model {self.model} has no law of a number. Take a "
-                f"parameter by name, such as posterior[{known.split(', ')[0]!r}] of {known}",
+                f"parameter by name, such as posterior[{next(iter(self.draws))!r}]",
                 code="result.no_law_of_answers",
             )
         return self.implied
 
-    def summary(self, level: float = USUAL.level, kind: str = USUAL.kind) -> pd.DataFrame:
+    def summary(self, level: float = USUAL.level) -> pd.DataFrame:
         """Summarise the draws of each parameter, in the question's own units.
 
         Args:
-            level: the probability that intervals hold.
-            kind: "eti", equal tails, with ends named as quantiles (q05, q95); or "hdi", highest density
-                (hdi90_low, hdi90_high).
+            level: the probability that intervals hold; their ends are named as quantiles (q05, q95).
 
         Returns:
             A row for each parameter: mean, sd, median (q50), the interval, sd over the prior's, R-hat, both
             ESS, and its verdict; the frame's attrs have the findings.
 
         Raises:
-            InputError: level is no probability, or the kind is unknown.
+            InputError: level is no probability.
         """
-        return frame_of(self, interval_of(level, kind))
+        import pandas as pd
 
-    def plot(self, level: float = USUAL.level, kind: str = USUAL.kind) -> Axes:
+        frame = pd.DataFrame.from_dict(self.table(interval_of(level)), orient="index")
+        # Plain values, so that the frame can be written to a file together with its attrs.
+        frame.attrs = {
+            "question": self.question,
+            "study_digest": self.study_digest,
+            "level": level,
+            **self.verdict.to_document(),
+        }
+        return frame
+
+    def plot(self, level: float = USUAL.level) -> Axes:
         """Draw medians and intervals, as the report page does.
 
         Args:
             level: the probability that intervals hold.
-            kind: "eti" or "hdi", as for `summary`.
 
         Returns:
-            Matplotlib's axes of the first parameter; the others are in its figure's `axes`.
+            Matplotlib's axes of the first scale; others are in its figure's `axes`.
 
         Raises:
-            InputError: level is no probability, or the kind is unknown.
+            InputError: level is no probability.
         """
-        from inference.results.plots import interval_axes
+        from inference.results.figures import interval_axes
 
-        return interval_axes(self, interval_of(level, kind))
+        return interval_axes(self, interval_of(level))
 
     def __repr__(self) -> str:
         return text_of(self, USUAL)
-
-    def _repr_html_(self) -> str:
-        return html_of(self, USUAL)
 
     def rows(self) -> dict[str, dict[str, float]]:
         """Summarise the draws of each parameter as posterior.json does.
@@ -271,7 +302,39 @@ class Posterior:
         Returns:
             {parameter: mean, sd, sd over the prior's, 5 %, 50 % and 95 % quantiles, R-hat, both ESS}.
         """
-        return {name: self._row(name, draws) for name, draws in self.draws.items()}
+        rows = {}
+        for name, draws in self.draws.items():
+            sd = float(draws.std(ddof=1))
+            levels = np.quantile(draws, list(QUANTILES.values()))
+            rows[name] = {
+                "mean": float(draws.mean()),
+                "sd": sd,
+                "sd_over_prior_sd": sd / self.prior_sd.get(name, float("nan")),
+                **dict(zip(QUANTILES, map(float, levels), strict=True)),
+                "r_hat": self.mixing.r_hat[name],
+                "ess_bulk": self.mixing.ess_bulk[name],
+                "ess_tail": self.mixing.ess_tail[name],
+            }
+        return rows
+
+    def table(self, interval: Interval) -> dict[str, dict[str, Any]]:
+        """Return a row for each parameter, as `summary` and tables.csv have it.
+
+        Args:
+            interval: the kind of interval.
+
+        Returns:
+            {parameter: {column: value}}.
+        """
+        low, high = interval.columns
+        table: dict[str, dict[str, Any]] = {}
+        for name, row in self.rows().items():
+            ends = interval.of(self.draws[name])
+            table[name] = {key: row[key] for key in ("mean", "sd", "q50")}
+            table[name] |= {low: ends[0], high: ends[1]}
+            table[name] |= {key: row[key] for key in ("sd_over_prior_sd", "r_hat", "ess_bulk", "ess_tail")}
+            table[name]["verdict"] = str(self.verdict.of(name))
+        return table
 
     def narrowing(self, name: str) -> float:
         """Compare the sd of a parameter with its prior's; for a log-normal prior, the sds of logarithms.
@@ -287,19 +350,6 @@ class Posterior:
             before = self.prior_draws[name]
             return float(np.log(draws).std() / np.log(before[np.isfinite(before)]).std())
         return float(draws.std() / self.prior_sd.get(name, np.inf))
-
-    def _row(self, name: str, draws: NDArray[np.float64]) -> dict[str, float]:
-        row = {"mean": float(draws.mean()), "sd": float(draws.std(ddof=1))}
-        row["sd_over_prior_sd"] = row["sd"] / self.prior_sd[name] if name in self.prior_sd else float("nan")
-        levels = np.quantile(draws, list(QUANTILES.values()))
-        row |= dict(zip(QUANTILES, map(float, levels), strict=True))
-        found = self.diagnostics
-        row |= {
-            "r_hat": found.r_hat[name],
-            "ess_bulk": found.ess_bulk[name],
-            "ess_tail": found.ess_tail[name],
-        }
-        return row
 
     def devices_to_halve(self) -> dict[str, float]:
         """Estimate how many devices, or holders like these, would halve each parameter's interval.
@@ -321,17 +371,6 @@ class Posterior:
             )
         return needed
 
-    def with_findings(self, more: Iterable[Finding]) -> Self:
-        """Add findings of later checks.
-
-        Args:
-            more: findings for or against the use of this posterior.
-
-        Returns:
-            A copy of the posterior with these findings after its own.
-        """
-        return replace(self, diagnostics=self.diagnostics.with_findings(more))
-
     def size_in_words(self) -> str:
         """Return the number of reports used, or of records and holders, in words."""
         if self.holders is None:
@@ -348,52 +387,39 @@ class Posterior:
             dimensions are `choice` for choices, `feature` for features, and `name_of` for other names with
             brackets. The attributes include study digest, question, model and seed.
         """
-        layout = self._layout()
         each = self.log_likelihood() if self.log_likelihood is not None else None
-        if each is not None:
-            groups = {**layout.groups, "log_likelihood": {"report": each}}
-            layout = replace(layout, groups=groups)
-        return tree_of(self._attributes(), layout)
+        more = {} if each is None else {"log_likelihood": {"report": each}}
+        return tree_of(self._attributes(), self._layout(more))
 
     def to_netcdf(self) -> bytes:
         """Return the tree without log_likelihood as a NetCDF file's bytes, which xarray and ArviZ open."""
-        from inference.results.netcdf import netcdf_of
+        return netcdf_of(self._attributes(), self._layout({}))
 
-        return netcdf_of(self._attributes(), self._layout())
-
-    def _layout(self) -> Layout:
-        groups = {
-            "posterior": self.draws,
-            "prior": {name: one[None] for name, one in self.prior_draws.items()},
-        }
-        return layout_of(groups, self._axes(), self._checks())
+    def _layout(self, more: Mapping[str, Mapping[str, NDArray[Any]]]) -> Layout:
+        """Return the groups of ArviZ's tree."""
+        groups = dict(more)
+        if self.diverging is not None:
+            groups["sample_stats"] = {"diverging": self.diverging}
+        if self.predictive is not None:
+            if self.predictive.prior is not None:
+                groups["prior_predictive"] = {"reports": self.predictive.prior[None]}
+            groups["posterior_predictive"] = {"reports": self.predictive.posterior[None]}
+            groups["observed_data"] = {"reports": self.predictive.observed}
+        before = {name: draws[None] for name, draws in self.prior_draws.items()}
+        return layout_of(self.draws, before, self.axes or axes_of(self.draws), groups)
 
     def _attributes(self) -> dict[str, Any]:
         return {
             "study_digest": self.study_digest, "question": self.question, "model": self.model,
             "seed": self.seed, "verdict": str(self.verdict.overall),
+            **({"formula": self.formula} if self.formula else {}),
         }  # fmt: skip
-
-    def _axes(self) -> Mapping[str, Axis]:
-        return axes_of(self.draws)
-
-    def _checks(self) -> dict[str, dict[str, NDArray[Any]]]:
-        """Return the groups other than the parameters'."""
-        found: dict[str, dict[str, NDArray[Any]]] = {}
-        if self.diverging is not None:
-            found["sample_stats"] = {"diverging": self.diverging}
-        if self.predictive is not None:
-            if self.predictive.prior is not None:
-                found["prior_predictive"] = {"reports": self.predictive.prior[None]}
-            found["posterior_predictive"] = {"reports": self.predictive.posterior[None]}
-            found["observed_data"] = {"reports": self.predictive.observed}
-        return found
 
     def to_document(self) -> dict[str, Any]:
         """Return this question's entry in posterior.json; `draws` is the number of draws per chain."""
         verdict = self.verdict
         words = {name: verdict.of(name).word for name in self.draws}
-        return {
+        document: dict[str, Any] = {
             "model": self.model,
             "method": self.method,
             "draws": next(iter(self.draws.values())).shape[1],
@@ -401,11 +427,16 @@ class Posterior:
             "n": self.n,
             **({} if self.holders is None else {"holders": self.holders}),
             "verdict": verdict.to_document(),
-            "notes": list(self.diagnostics.notes),
+            "notes": list(self.notes),
             "parameters": {name: {**row, "verdict": words[name]} for name, row in self.rows().items()},
             **({} if self.law is None else {"law": self.law.to_document()}),
             **({} if self.identified is None else {"contamination": self.identified.to_document()}),
         }
+        if self.formula:
+            document |= {"formula": self.formula, "form": self.form, "noise": list(self.noise)}
+            document |= {} if self.mode is None else {"mode": self.mode}
+            document["quantities"] = {each.name: each.to_document() for each in self.quantities}
+        return document
 
     def save(self, folder: str | Path) -> None:
         """Write posterior.json and the draws (QUESTION.nc, NetCDF) into a new folder.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.diagnostics import is_fixed, listed
-from inference.results.verdict import CARE, FIT, INFORMATIVENESS, Finding
+from inference.results.convergence import is_fixed
+from inference.results.verdict import CARE, FIT, INFORMATIVENESS, Finding, listed
 
 Parameters = Mapping[str, NDArray[np.float64]]
 
@@ -121,17 +121,12 @@ def leaning_notes(parameters: Parameters, stated: Mapping[str, Any]) -> Iterator
 
 def _uniform_ends(stated: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """Return {parameter: the ends of its uniform prior}, also for vectors' entries."""
-    laws = {}
+    laws: dict[str, Any] = dict(stated)
     for key, law in stated.items():
-        if not isinstance(law, Mapping):
-            continue
-        if "distribution" in law:
-            laws[key] = law
-        else:
+        if isinstance(law, Mapping) and "distribution" not in law:
             # Entries of `coefficients` are named coefficient[…].
-            laws |= {
-                f"{part}[{name}]": one for name, one in law.items() for part in (key, key.removesuffix("s"))
-            }
+            parts = (key, key.removesuffix("s"))
+            laws |= {f"{part}[{name}]": entry for part in parts for name, entry in law.items()}
     return {
         name: (float(law["low"]), float(law["high"]))
         for name, law in laws.items()

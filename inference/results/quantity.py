@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.intervals import MANY, USUAL, Interval, in_words, interval_of, named_share, written
+from inference.results.intervals import MANY, USUAL, Interval, interval_of, written
 from ldp_client.documents.errors import InputError
 
 Draws = NDArray[np.float64]
@@ -29,11 +29,9 @@ class Quantity:
         draws: of shape (chains, draws).
         contrast: whether it is a difference between two groups, which may be on either side of zero.
         share: whether it is a share of people; None to decide by its name.
-        origin: the draws from which it was calculated. Quantities of one fit are combined draw by draw.
-        sources: the origins of a quantity calculated from several fits.
-        study_digest: digest of the study.
-        people: the participants, as (digest, question); the question is "" if a device answers all. Empty
-            means all participants of the study.
+        fits: the draws of each fit from which it was calculated. Quantities of one fit are combined draw by
+            draw.
+        studies: the digests of these fits' studies.
         doubts: reasons not to trust the posteriors from which it was calculated.
         notes: further notes for the reader.
     """
@@ -43,10 +41,8 @@ class Quantity:
     draws: Draws
     contrast: bool = False
     share: bool | None = None
-    origin: Any = field(default=None, compare=False)
-    sources: tuple[Any, ...] = field(default=(), compare=False)
-    study_digest: str = ""
-    people: frozenset[tuple[str, str]] = frozenset()
+    fits: tuple[Any, ...] = field(default=(), compare=False)
+    studies: frozenset[str] = frozenset()
     doubts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -65,20 +61,19 @@ class Quantity:
         """Return the standard deviation of its draws."""
         return float(self.draws.std())
 
-    def interval(self, level: float = USUAL.level, kind: str = USUAL.kind) -> tuple[float, float]:
-        """Return its credible interval.
+    def interval(self, level: float = USUAL.level) -> tuple[float, float]:
+        """Return its credible interval, with equal tails.
 
         Args:
             level: the probability that it holds.
-            kind: "eti", equal tails, or "hdi", highest density.
 
         Returns:
             The lower and the upper end.
 
         Raises:
-            InputError: level is no probability, or the kind is unknown.
+            InputError: level is no probability.
         """
-        return interval_of(level, kind).of(self.draws)
+        return interval_of(level).of(self.draws)
 
     def above(self, value: float = 0.0) -> float:
         """Return the probability that it is above a value.
@@ -134,65 +129,42 @@ class Quantity:
                 f"expected a quantity, not a {type(other).__name__}: take one from a posterior by name, such "
                 'as posterior["p"]. To calculate with numbers, use its draws, as in 1 - posterior["p"].draws'
             )
-        together = self.origin is not None and self.origin is other.origin
-        ours, theirs = (self.draws, other.draws) if together else self._beside(other)
-        same_people = not together and self._shares_people(other)
+        ours, theirs = ({id(fit) for fit in each.fits} for each in (self, other))
+        together = len(ours) == 1 and ours == theirs
+        pair = (self.draws, other.draws)
+        if not together:
+            if ours & theirs:
+                raise InputError(
+                    f"{self.name} and {other.name} come partly from one fit, but their draws no longer pair "
+                    "up: calculate with the draws of that fit's quantities first",
+                    code="result.draws_do_not_pair",
+                )
+            # Different fits draw independently, also under one seed: random numbers follow from the data too.
+            count = min(self.draws.size, other.draws.size)
+            pair = (np.ravel(self.draws)[None, :count], np.ravel(other.draws)[None, :count])
+        same_people = not together and bool(self.studies & other.studies)
         with np.errstate(divide="ignore", invalid="ignore"):
-            draws = np.asarray(calculate(ours, theirs), dtype=np.float64)
+            draws = np.asarray(calculate(*pair), dtype=np.float64)
         return Quantity(
             name=f"{self._inner(self.name)} {sign} {other._inner(other.name)}",
             words=f"{self._inner(self.words)} {word} {other._inner(other.words)}",
             draws=draws,
             contrast=contrast,
             share=contrast and self.is_share and other.is_share,
-            origin=self.origin if together else None,
-            sources=(*self._sources, *other._sources),
-            study_digest=self.study_digest if self.study_digest == other.study_digest else "",
-            people=self._people | other._people,
+            fits=self.fits if together else (*self.fits, *other.fits),
+            studies=self.studies | other.studies,
             doubts=tuple(dict.fromkeys((*self.doubts, *other.doubts))),
             notes=tuple(dict.fromkeys((*self.notes, *other.notes, *([SAME_PEOPLE] if same_people else [])))),
         )
 
     def _inner(self, words: str) -> str:
         """Return its name or words, in brackets if calculated, for use in another quantity's."""
-        return f"({words})" if self.sources else words
-
-    def _beside(self, other: Quantity) -> tuple[Draws, Draws]:
-        """Return independent draws of both. Raises InputError if both partly come from the same fit."""
-        ours, theirs = ({id(one) for one in each._sources} for each in (self, other))
-        if ours & theirs:
-            raise InputError(
-                f"{self.name} and {other.name} come partly from one fit, but their draws no longer pair up: "
-                "calculate with the draws of that fit's quantities first",
-                code="result.draws_do_not_pair",
-            )
-        # Different fits draw independently, also under one seed: random numbers follow from the data too.
-        count = min(self.draws.size, other.draws.size)
-        return np.ravel(self.draws)[None, :count], np.ravel(other.draws)[None, :count]
-
-    def _shares_people(self, other: Quantity) -> bool:
-        """Return True if the same participants may have answered for both quantities.
-
-        If a study asks each device only one question, this needs the same question.
-        """
-        return any(
-            study == of and (question == asked or "" in (question, asked))
-            for study, question in self._people
-            for of, asked in other._people
-        )
-
-    @property
-    def _people(self) -> frozenset[tuple[str, str]]:
-        return self.people or frozenset({(self.study_digest, "")} if self.study_digest else ())
-
-    @property
-    def _sources(self) -> tuple[Any, ...]:
-        return self.sources or ((self.origin,) if self.origin is not None else ())
+        return f"({words})" if " − " in self.name or " / " in self.name else words
 
     @property
     def is_share(self) -> bool:
         """Return True if it is shown in per cent: a share of people, or a difference of two shares."""
-        return named_share(self.name) if self.share is None else self.share
+        return self.name.startswith("share") if self.share is None else self.share
 
     def sentence(self, interval: Interval = USUAL) -> str:
         """Return it as a sentence: a share in per cent, a difference of shares in points.
@@ -203,39 +175,36 @@ class Quantity:
         Returns:
             The words, the median and the interval; for a difference also the side of zero.
         """
-        low, high = interval.of(self.draws)
-        share = named_share(self.name)
-        unit = (" points" if self.contrast else " %") if share else ""
-        middle, *ends = (_exact(value, share, high - low) for value in (self.median, low, high))
-        begin = f"{self.words[0].upper()}{self.words[1:]}"
-        return f"{begin}: {middle}{unit} ({interval.name} {' to '.join(ends)}){self._direction()}."
+        direction = ""
+        if self.contrast:
+            side, sure = self._direction()
+            how = f"{sure:.2f}" if sure < 0.995 else "more than 0.99"
+            direction = f"; {side} 0 with probability {how}"
+        return f"{self.words[0].upper()}{self.words[1:]}: {self._numbers(interval)}{direction}."
 
-    def _direction(self) -> str:
-        """Return the side of zero of a difference, and its probability."""
-        if not self.contrast:
-            return ""
+    def _numbers(self, interval: Interval) -> str:
+        """Return the median and the interval."""
+        low, high = interval.of(self.draws)
+        unit = (" points" if self.contrast else " %") if self.is_share else ""
+        middle, *ends = (_exact(value, self.is_share, high - low) for value in (self.median, low, high))
+        return f"{middle}{unit} ({interval.name} {' to '.join(ends)})"
+
+    def _direction(self) -> tuple[str, float]:
+        """Return the more probable side of zero, and its probability."""
         above = self.above()
-        side, sure = ("above", above) if above >= 0.5 else ("below", float(np.mean(self.draws < 0)))
-        how = f"{sure:.2f}" if sure < 0.995 else "more than 0.99"
-        return f"; {side} 0 with probability {how}"
+        return ("above", above) if above >= 0.5 else ("below", float(np.mean(self.draws < 0)))
 
     def to_document(self) -> dict[str, Any]:
         """Return its entry in posterior.json."""
         quantiles = {label: float(np.quantile(self.draws, level)) for label, level in QUANTILES.items()}
-        found: dict[str, Any] = {"words": self.words, "mean": self.mean, "sd": self.sd, **quantiles}
+        document: dict[str, Any] = {"words": self.words, "mean": self.mean, "sd": self.sd, **quantiles}
         if self.contrast:
-            above = self.above()
-            found["direction"] = "above 0" if above >= 0.5 else "below 0"
-            found["probability_of_direction"] = max(above, float(np.mean(self.draws < 0)))
-        return found
+            side, sure = self._direction()
+            document |= {"direction": f"{side} 0", "probability_of_direction": sure}
+        return document
 
     def __repr__(self) -> str:
-        said = in_words(self.draws, self.is_share)
-        if self.contrast and self.is_share:
-            said = {name: text.replace("%", "points") for name, text in said.items()}
-        whole = f"{self.name}: {said['median']} ({USUAL.name} {said['interval']})"
-        lines = [*self.doubts, *self.notes]
-        return "\n  ".join([whole, *lines])
+        return "\n  ".join([f"{self.name}: {self._numbers(USUAL)}", *self.doubts, *self.notes])
 
 
 def _exact(value: float, share: bool, width: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
     from inference.results.posterior import Posterior
 
 RESULT = "posterior.json"
+_FILE_NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,99}")
+
+
+def check_file_name(outcome: str) -> None:
+    """Raise InputError for an outcome whose name cannot be part of a file name."""
+    if not _FILE_NAME.fullmatch(outcome):
+        raise InputError(
+            f"files are named by the outcome, and {outcome!r} is no file name: rename the column, using "
+            "letters, digits and _",
+            code="files.outcome_unfit_as_name",
+        )
 
 
 @contextmanager

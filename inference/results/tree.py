@@ -1,10 +1,15 @@
-"""Draws in ArviZ's form: groups of variables, with coordinates instead of brackets."""
+"""Draws in ArviZ's form, with coordinates instead of brackets: as its tree, and as a NetCDF file.
+
+xarray would write the same file, but takes a second to load.
+"""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,38 +17,26 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from xarray import DataTree
 
-Draws = NDArray[np.float64]
+Draws = Mapping[str, NDArray[np.float64]]
 # Dimensions of the labels in brackets, for variables whose dimension has a special name.
 DIMENSIONS = {"p": "choice", "coefficient": "feature"}
+CHAINED = ("chain", "draw")
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """A parsed name with brackets: its variable, and its label along each dimension."""
 
     variable: str
     coordinates: Mapping[str, str]
 
 
-def axes_of(names: Mapping[str, Any]) -> dict[str, Axis]:
-    """Return the axes of parameters called name[x], name[y] …: `choice`, `feature` or `name_of`."""
-    found = {}
-    for whole in names:
-        name, bracket, rest = whole.partition("[")
-        if bracket:
-            # A scalar of the same name keeps it.
-            variable = f"{name}_each" if name in names else name
-            dimension = DIMENSIONS.get(name, f"{name}_of")
-            found[whole] = Axis(variable, {dimension: rest.removesuffix("]")})
-    return found
-
-
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """The contents of ArviZ's tree.
 
-    groups: {group: {variable: array}}. dims: of each variable, besides chain and draw. coordinates: the
-    labels along each dimension that has labels.
+    Attributes:
+        groups: {group: {variable: array}}.
+        dims: of each variable, besides chain and draw.
+        coordinates: the labels along each dimension that has labels.
     """
 
     groups: Mapping[str, Mapping[str, NDArray[Any]]]
@@ -51,19 +44,56 @@ class Layout:
     coordinates: Mapping[str, list[str]]
 
 
-def layout_of(
-    groups: Mapping[str, Mapping[str, Draws]],
-    axes: Mapping[str, Axis],
-    checks: Mapping[str, Mapping[str, NDArray[Any]]],
-) -> Layout:
-    """Lay out {"posterior": {parameter: (chains, draws)}, …}, with parameters placed by `axes`.
+def axes_of(names: Mapping[str, Any]) -> dict[str, Axis]:
+    """Return the axes of parameters called name[x], name[y] …: `choice`, `feature` or `name_of`."""
+    axes = {}
+    for whole in names:
+        name, bracket, rest = whole.partition("[")
+        if bracket:
+            # A scalar of the same name keeps it.
+            variable = f"{name}_each" if name in names else name
+            axes[whole] = Axis(variable, {DIMENSIONS.get(name, f"{name}_of"): rest.removesuffix("]")})
+    return axes
 
-    checks: other groups, used unchanged.
-    """
-    found = {name: stacked(draws, axes) for name, draws in groups.items() if draws}
-    dims, coordinates = _layout(groups["posterior"], axes)
-    named = {name: labels for name, (labels, _) in coordinates.items()}
-    return Layout({**found, **checks}, {**dims, "reports": ["group"]}, named)
+
+def layout_of(
+    after: Draws, before: Draws, axes: Mapping[str, Axis], more: Mapping[str, Mapping[str, NDArray[Any]]]
+) -> Layout:
+    """Lay out the groups posterior and prior, with parameters placed by `axes`, and further groups."""
+    dims: dict[str, list[str]] = {}
+    places: dict[str, dict[str, int]] = {}
+    for name, axis in axes.items():
+        if name in after:
+            dims[_name(axis.variable)] = [_name(dimension) for dimension in axis.coordinates]
+            for dimension, label in axis.coordinates.items():
+                labels = places.setdefault(_name(dimension), {})
+                labels.setdefault(label, len(labels))
+
+    def stacked(draws: Draws) -> dict[str, NDArray[np.float64]]:
+        """Stack draws into variables with their coordinates as axes; entries without draws are NaN."""
+        variables: dict[str, NDArray[np.float64]] = {}
+        for name, values in draws.items():
+            if name not in axes:
+                variables[_name(name)] = values
+                continue
+            variable = _name(axes[name].variable)
+            shape = [len(places[dimension]) for dimension in dims[variable]]
+            if variable not in variables:
+                variables[variable] = np.full((*values.shape, *shape), np.nan)
+            at: tuple[Any, ...] = tuple(
+                places[_name(key)][label] for key, label in axes[name].coordinates.items()
+            )
+            variables[variable][(..., *at)] = values
+        return variables
+
+    groups = {"posterior": stacked(after), **({"prior": stacked(before)} if before else {}), **more}
+    labelled = {name: list(labels) for name, labels in places.items()}
+    return Layout(groups, {**dims, "reports": ["group"]}, labelled)
+
+
+def _name(name: str) -> str:
+    """Replace "/", which NetCDF reserves for groups, by a division slash, which looks the same."""
+    return name.replace("/", "∕")
 
 
 def tree_of(attributes: Mapping[str, Any], layout: Layout) -> DataTree:
@@ -75,44 +105,40 @@ def tree_of(attributes: Mapping[str, Any], layout: Layout) -> DataTree:
     )
 
 
-def _layout(
-    draws: Mapping[str, Draws], axes: Mapping[str, Axis]
-) -> tuple[dict[str, list[str]], dict[str, tuple[list[str], dict[str, int]]]]:
-    """Return each variable's dimensions, and each dimension's labels with their places."""
-    dims: dict[str, list[str]] = {}
-    coordinates: dict[str, tuple[list[str], dict[str, int]]] = {}
-    for name in draws:
-        if name not in axes:
-            continue
-        axis = axes[name]
-        dims[netcdf(axis.variable)] = [netcdf(dimension) for dimension in axis.coordinates]
-        for dimension, label in axis.coordinates.items():
-            labels, places = coordinates.setdefault(netcdf(dimension), ([], {}))
-            if label not in places:
-                places[label] = len(labels)
-                labels.append(label)
-    return dims, coordinates
+def netcdf_of(attributes: Mapping[str, Any], layout: Layout) -> bytes:
+    """Return the NetCDF file's bytes, with the layout's groups; it opens as ArviZ's tree."""
+    import h5netcdf
+    import h5py
 
-
-def stacked(draws: Mapping[str, Draws], axes: Mapping[str, Axis]) -> dict[str, Draws]:
-    """Stack draws into variables with their coordinates as axes; entries without draws are NaN."""
-    dims, coordinates = _layout(draws, axes)
-    found: dict[str, Draws] = {}
-    for name, values in draws.items():
-        if name not in axes:
-            found[netcdf(name)] = values
-            continue
-        variable = netcdf(axes[name].variable)
-        shape = tuple(len(coordinates[dimension][0]) for dimension in dims[variable])
-        if variable not in found:
-            found[variable] = np.full((*values.shape, *shape), np.nan)
-        place: tuple[Any, ...] = tuple(
-            coordinates[netcdf(dimension)][1][label] for dimension, label in axes[name].coordinates.items()
-        )
-        found[variable][(..., *place)] = values
-    return found
-
-
-def netcdf(name: str) -> str:
-    """Replace "/", which NetCDF reserves for groups, by a division slash, which looks the same."""
-    return name.replace("/", "∕")
+    # Write in memory: HDF5 does not recover if the disk fills while it writes.
+    buffer = io.BytesIO()
+    with h5netcdf.File(buffer, "w") as file:
+        file.attrs.update(attributes)
+        for name, variables in layout.groups.items():
+            group = file.create_group(name)
+            group.attrs["created_at"] = datetime.now(UTC).isoformat()
+            group.attrs["creation_library"] = "ldpkit"
+            group.attrs["creation_library_version"] = version("ldpkit")
+            for variable, values in variables.items():
+                # 1. Write its dimensions: without chains for data, and numbered if they have no names.
+                first = () if "data" in name else CHAINED
+                numbered = [f"{variable}_dim_{place}" for place in range(values.ndim - len(first))]
+                dimensions = (*first, *layout.dims.get(variable, numbered))
+                for dimension, size in zip(dimensions, values.shape, strict=True):
+                    if dimension in group.dimensions:
+                        continue
+                    group.dimensions[dimension] = size
+                    labels = layout.coordinates.get(dimension)
+                    if labels is None:
+                        group.create_variable(dimension, (dimension,), data=np.arange(size))
+                    else:
+                        text = np.asarray(labels, dtype=object)
+                        group.create_variable(dimension, (dimension,), dtype=h5py.string_dtype(), data=text)
+                # 2. Write its values.
+                if values.dtype == bool:
+                    stored = group.create_variable(variable, dimensions, data=values.astype(np.int8))
+                    stored.attrs["dtype"] = "bool"
+                else:
+                    fill = {"fillvalue": np.nan} if values.dtype.kind == "f" else {}
+                    group.create_variable(variable, dimensions, data=values, **fill)
+    return buffer.getvalue()

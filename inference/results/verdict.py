@@ -6,7 +6,7 @@ quantity that was not learnt, or whose own draws are too few, concerns no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ CONVERGENCE, FIT, INFORMATIVENESS = PARTS = ("convergence", "fit", "informativen
 NOTE = "note"
 # The largest probability that a check speaks against a right model.
 FALSE_ALARM = 1e-3
+# Longer lists of names, such as ten thousand choices, are cut.
+MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -117,3 +119,10 @@ class Verdict:
             "headlines": list(self.headlines),
             "findings": [finding.to_document() for finding in self.against],
         }
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names with commas; from a long list, take the first names and count the rest."""
+    if len(names) <= MOST_NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1:,} more"

@@ -22,7 +22,7 @@ from scipy.special import gammaln
 
 from inference.compiling import Program, compiled
 from inference.models.base import Model
-from inference.results.diagnostics import MIN_ESS
+from inference.results.convergence import MIN_ESS
 from inference.samplers import CHAINS, KEPT
 from inference.sampling.chains import has_processors, in_threads, stacked
 from inference.sampling.nuts import Sampled

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inference.compiling import Program, raw_key
 from inference.models.base import Draws, Model
-from inference.results.diagnostics import Mixing, mixing, mixing_findings
+from inference.results.convergence import Mixing, mixing, mixing_findings
 from inference.samplers import CHAINS, KEPT, LENGTH
 from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, frozen, starts
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
@@ -180,7 +180,7 @@ def draw(
     def enough(drawn: Sampled) -> bool:
         parameters = model.parameters(drawn.sites)
         measured.append(mixing(parameters))
-        return not mixing_findings(parameters, drawn.sites, drawn.log_density, known=measured[-1])
+        return not mixing_findings(parameters, drawn.sites, drawn.log_density, measured[-1])
 
     drawn = sample(model, seed, warmup, kept=draws, enough=enough, count=chains, progress=progress)
     return replace(drawn, mixing=measured[-1], may_diverge=model.sampling.may_diverge)

@@ -78,10 +78,10 @@ def fit(
 
     document = load_study(study)
     from inference.fitting import fit as fit_study
-    from inference.results.folder import save_report
     from inference.results.intervals import interval_of
     from inference.results.provenance import made_by, words_of
-    from inference.results.reproduction import compared_with
+    from inference.results.report import save_report
+    from inference.results.reproduction import compared, earlier_result
     from inference.results.saving import new_folder
     from summaries.progress import reading_of
     from summaries.reading import evidence_of
@@ -93,7 +93,7 @@ def fit(
         decisive = {"seed": seed, "method": method, "draws": draws, "level": level}
         options = words_of(**decisive, contamination=contamination or None, question=questions)
         made = made_by("fit", [[Path(path)] for path in (study, *reports)] + options)
-        compare = compared_with(check, made)
+        earlier = earlier_result(check, made) if check else None
         # 2. Fit.
         posteriors = fit_study(
             document,
@@ -106,8 +106,8 @@ def fit(
             method=method,
         )
         # 3. Write the folder.
-        save_report(document, posteriors, folder, interval=interval, made=made)
-        comparison = compare(folder)
+        save_report(posteriors, folder, document, interval=interval, made=made)
+        comparison = compared(earlier, folder)
     return show_posteriors(posteriors, out, interval, comparison.lines, comparison.same, strict)
 
 

@@ -199,7 +199,6 @@ def _plan_difference(study: Study, folder: Path, given: dict[str, Any]) -> list[
 def _plan_formula(study: Study | None, folder: Path, given: dict[str, Any]) -> list[str]:
     """Plan an analysis, by the information of its possible reports."""
     from inference.analyses.formula import parse
-    from inference.analyses.report_page import check_file_name
     from inference.analyses.survey import load_design, read_frame
     from inference.compiling import use_compile_cache
     from inference.design.formula_plan import plan_formula
@@ -207,6 +206,7 @@ def _plan_formula(study: Study | None, folder: Path, given: dict[str, Any]) -> l
     from inference.design.plan_words import formula_lines
     from inference.design.possible_reports import possible_of_design, possible_of_study
     from inference.design.truth import stated_values
+    from inference.results.saving import check_file_name
 
     # 1. Find all possible reports.
     formula, table = given["formula"], given["table"]

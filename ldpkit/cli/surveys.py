@@ -75,12 +75,12 @@ def survey(
     from inference.analyses.analysing import analyse_table
     from inference.analyses.crossing import cross_table
     from inference.analyses.population import Population
-    from inference.analyses.report_page import check_file_name, save_analysis
     from inference.analyses.survey import read_frame
     from inference.results.intervals import interval_of
     from inference.results.provenance import made_by
-    from inference.results.reproduction import compared_with
-    from inference.results.saving import new_folder
+    from inference.results.report import save_report
+    from inference.results.reproduction import compared, earlier_result
+    from inference.results.saving import check_file_name, new_folder
 
     # 1. Read the names of columns.
     formula, by, census = given["formula"], given["by"], given["poststratify"]
@@ -95,7 +95,7 @@ def survey(
     with new_folder(Path(out)) as folder:
         source = read_source(given, [*crossed, *population.columns()])
         made = made_by("survey", words_of_call(given, sampling, level))
-        compare = compared_with(check, made)
+        earlier = earlier_result(check, made) if check else None
         # 3. Fit, and write the folder.
         if formula is None:
             posterior = cross_table(
@@ -105,10 +105,11 @@ def survey(
             priors = stated_priors(given["prior"], source.priors)
             options = {"family": given["family"], "priors": priors, "population": population}
             posterior = analyse_table(source.table, formula, progress=tell, **options, **sampling)
-        save_analysis(posterior, folder, source.title, interval, made)
-        comparison = compare(folder)
+        posteriors = {posterior.question: posterior}
+        save_report(posteriors, folder, title=source.title, interval=interval, made=made)
+        comparison = compared(earlier, folder)
     lines = [*source.words, *comparison.lines]
-    return show_posteriors({posterior.question: posterior}, out, interval, lines, comparison.same, strict)
+    return show_posteriors(posteriors, out, interval, lines, comparison.same, strict)
 
 
 def _refuse_combinations(given: dict[str, Any]) -> None:

@@ -13,11 +13,9 @@ import pytest
 from statsmodels.api import OLS, Logit
 
 from inference.demo import run as demo
-from inference.demo.raw_answers import raw_draws
+from inference.demo.raw_answers import raw_values
 from inference.demo.survey import answers_of, study_for
-from ldp_client.documents.errors import InputError, StudyError
 from tests.end_to_end.conftest import LDPKIT
-from tests.kit.errors import raises
 
 
 def listening_children(pid):
@@ -56,10 +54,7 @@ def test_a_small_demo_writes_everything_and_leaves_no_server(tmp_path):
     trusted = all(question["verdict"]["word"] != "not usable" for question in document["questions"].values())
     assert process.returncode == (0 if trusted else 4)
     assert all(question["n"] == 60 for question in document["questions"].values())
-    assert (
-        "from the raw answers" in (out / "report.html").read_text()
-        or "raw median" in (out / "report.html").read_text()
-    )
+    assert "<th>raw answers</th>" in (out / "report.html").read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["demo"]
 
 
@@ -106,52 +101,24 @@ def test_the_seed_chooses_the_people():
     assert answers_of(50, 1) != answers_of(50, 2)
 
 
-def test_raw_answers_have_the_posteriors_of_ordinary_fits():
+def test_raw_answers_have_the_values_of_ordinary_fits():
     answers = answers_of(3000, 2)
-    draws = raw_draws(study_for("1"), answers, 1)
+    values = raw_values(study_for("1"), answers)
     ages = np.asarray([person["age"] for person in answers])
-    assert draws["age"]["mean"].mean() == pytest.approx(ages.mean(), abs=0.02)
-    assert draws["age"]["mean"].std() == pytest.approx(ages.std() / np.sqrt(3000), rel=0.2)
-    assert draws["age"]["sd"].mean() == pytest.approx(ages.std(), rel=0.01)
-    assert sum(values.mean() for values in draws["occupation"].values()) == pytest.approx(1)
+    assert (values["age"]["mean"], values["age"]["sd"]) == pytest.approx((ages.mean(), ages.std()))
+    assert sum(values["occupation"].values()) == pytest.approx(1)
     for question, response, fit in (("children-model", "children", OLS), ("affair-model", "affair", Logit)):
         records = [person[question] for person in answers]
         names = [name for name in records[0] if name != response]
         columns = np.asarray([[1.0, *(record[name] for name in names)] for record in records])
-        fitted = fit(np.asarray([record[response] for record in records], float), columns).fit(cov_type="HC0")
-        found = [draws[question][name] for name in ("intercept", *(f"coefficient[{name}]" for name in names))]
-        assert np.mean(found, axis=1) == pytest.approx(fitted.params, abs=0.02)
-        assert np.std(found, axis=1) == pytest.approx(fitted.bse, rel=0.25)
+        fitted = fit(np.asarray([record[response] for record in records], float), columns).fit()
+        found = [
+            values[question][name] for name in ("intercept", *(f"coefficient[{name}]" for name in names))
+        ]
+        assert found == pytest.approx(fitted.params, abs=0.01)
 
 
 @pytest.mark.parametrize("people", [1, 7])
-def test_raw_answers_of_a_few_people_have_finite_draws(people):
-    for values in raw_draws(study_for("1"), answers_of(people, 2), 1).values():
-        assert all(np.isfinite(draws).all() for draws in values.values())
-
-
-@pytest.mark.parametrize("people", [0, 6367])
-def test_more_people_than_there_are_is_refused(people):
-    with raises(InputError, "demo.wrong_count", "6366"):
-        answers_of(people, 0)
-
-
-def test_six_questions_cost_six_times_epsilon():
-    for epsilon, cost in (("1", 6), ("0.3", 1.8), ("4", 24)):
-        study = study_for(epsilon)
-        assert float(study.epsilon) == pytest.approx(cost, abs=1e-12)
-        assert not float(study.delta)
-    with raises(StudyError, "study.invalid", "'much'", field="questions[0].mechanism.epsilon"):
-        study_for("much")
-
-
-def test_the_demo_covers_every_model_and_mechanism():
-    study = study_for("1")
-    assert {question.model.name for question in study.questions} == {
-        "bernoulli",
-        "multinomial",
-        "normal",
-        "exponential",
-        "linear_regression",
-        "logistic_regression",
-    }
+def test_raw_answers_of_a_few_people_are_finite(people):
+    for values in raw_values(study_for("1"), answers_of(people, 2)).values():
+        assert all(map(np.isfinite, values.values()))

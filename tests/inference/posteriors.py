@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from inference import Posterior
-from inference.results.diagnostics import Mixing, diagnose
+from inference.results.convergence import Mixing, diagnose
+from inference.results.intervals import USUAL
+from inference.results.provenance import made_now
+from inference.results.report import TEMPLATES, shown_of
 from inference.results.verdict import INFORMATIVENESS, Finding
 
 SHAPE = (4, 1000)
 NOTHING = (Finding(INFORMATIVENESS, "the noise drowns the signal"),)
+
+
+def page_of(posteriors, study, raw=None):
+    """The HTML of a study's report."""
+    shown = shown_of(posteriors, study, "", USUAL, made_now(), raw or {})
+    return TEMPLATES.get_template("report.html.j2").render(shown)
 
 
 def reasons(posterior, part):
@@ -23,15 +32,16 @@ def made(
     seed=0,
     findings=(),
     study_digest="digest",
+    measured=False,
     **more,
 ):
     random = np.random.default_rng(seed)
     first = random.beta(30, 70, SHAPE)
     draws = dict(zip(names, (first, 1 - first), strict=False)) | more.pop("others", {})
     one = dict.fromkeys(draws, 1.0)
-    mixing = Mixing(one, dict.fromkeys(draws, 4000.0), dict.fromkeys(draws, 4000.0))
-    found = diagnose(draws, np.zeros(SHAPE, bool), findings, found=mixing)
+    known = None if measured else Mixing(one, dict.fromkeys(draws, 4000.0), dict.fromkeys(draws, 4000.0))
+    found = diagnose(draws, np.zeros(SHAPE, bool), findings, known=known)
     prior = {name: random.uniform(size=1000) for name in draws}
     return Posterior(
-        question, "multinomial", 100, draws, one, found, study_digest, 1, prior_draws=prior, **more
+        question, "multinomial", 100, draws, one, *found, study_digest, 1, prior_draws=prior, **more
     )

@@ -83,7 +83,7 @@ def test_reports_modelled_one_by_one_are_checked_for_misfit() -> None:
     study = study_of("subset_selection", 16)
     reports = reports_of(study, np.arange(400) % 16)
     found = fit(study, reports, seed=2)["occupation"]
-    assert not any("the likelihood is normal" in note for note in found.diagnostics.notes)
+    assert not any("the likelihood is normal" in note for note in found.notes)
     assert found.predictive is not None
     assert found.predictive.observed == pytest.approx(
         summarize(study, reports).questions["occupation"].values / 400

@@ -7,8 +7,8 @@ import pytest
 from inference import fit, summarize
 from inference.fit_model import NO_REPORTS, posterior_of
 from inference.predictive import MISFIT, Predictive, is_far
-from inference.results.diagnostics import diagnose, mixing
-from inference.results.verdict import FIT, NOT_USABLE, USABLE, Finding
+from inference.results.convergence import diagnose, mixing
+from inference.results.verdict import FIT, NOT_USABLE, USABLE, Finding, Verdict
 from inference.sampling import Sampled
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
@@ -36,9 +36,10 @@ def chains(random, shift=0.0, length=1000):
 def test_bad_draws_are_not_ok_and_say_why(draws, diverging, reason):
     flags = np.zeros((4, 1000), dtype=bool)
     flags[0, :diverging] = True
-    found = diagnose({"x": draws(np.random.default_rng(1))}, flags)
-    assert found.verdict.bad
-    assert any(reason in line for line in found.verdict.reasons)
+    found, _ = diagnose({"x": draws(np.random.default_rng(1))}, flags)
+    verdict = Verdict.of_findings(found)
+    assert verdict.bad
+    assert any(reason in line for line in verdict.reasons)
 
 
 def test_predictive_check_reports_surprise_and_misfit():
@@ -59,10 +60,11 @@ def test_predictive_check_reports_surprise_and_misfit():
 def test_parameters_that_the_sampler_did_not_measure_are_measured():
     draws = {"rate": chains(np.random.default_rng(1)), "mean": chains(np.random.default_rng(2), shift=0.5)}
     known = mixing({"rate": draws["rate"]})
-    found = diagnose(draws, np.zeros((4, 1000), bool), found=known)
-    assert set(found.r_hat) == set(found.ess_bulk) == set(found.ess_tail) == set(draws)
-    assert found.verdict.of("rate").word == USABLE
-    assert found.verdict.of("mean").word == NOT_USABLE
+    found, mixed = diagnose(draws, np.zeros((4, 1000), bool), known=known)
+    assert set(mixed.r_hat) == set(mixed.ess_bulk) == set(mixed.ess_tail) == set(draws)
+    verdict = Verdict.of_findings(found)
+    assert verdict.of("rate").word == USABLE
+    assert verdict.of("mean").word == NOT_USABLE
 
 
 def test_posterior_without_reports_is_not_ok():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from inference import fit
-from inference.results.diagnostics import diagnose
-from inference.results.verdict import CONVERGENCE
+from inference.results.convergence import diagnose
+from inference.results.verdict import CONVERGENCE, Verdict
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
@@ -84,8 +84,8 @@ def test_draws_option_is_rejected_for_published_method():
 
 def test_independent_draws_that_are_not_finite_are_not_ok():
     draws = {"x": np.full((4, 100), np.nan), "y": np.zeros((4, 100))}
-    found = diagnose(draws, np.zeros((4, 100), bool), chained=False)
-    assert found.verdict.reasons == ("draws of x are not finite: use --method nuts",)
+    found, _ = diagnose(draws, np.zeros((4, 100), bool), chained=False)
+    assert Verdict.of_findings(found).reasons == ("draws of x are not finite: use --method nuts",)
 
 
 def test_nothing_is_fitted_before_all_models_are_built():

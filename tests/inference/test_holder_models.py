@@ -12,7 +12,6 @@ from inference import fit
 from inference.likelihoods.holders.statistics import exact
 from inference.models.holder_regression import holder_regression, refusal, rows_of
 from inference.results.intervals import USUAL
-from inference.results.page import render_page
 from inference.results.printed import text_of
 from ldp_client.documents.errors import InputError
 from tests.inference.densities import value_and_gradient
@@ -26,6 +25,7 @@ from tests.inference.holder_tables import (
     table,
     tables_of,
 )
+from tests.inference.posteriors import page_of
 from tests.kit.errors import raises
 
 COUNTED = {"name": "table_statistics", "epsilon": "1", "delta": "1e-6", "count_share": "0.1"}
@@ -133,7 +133,7 @@ def test_page_of_marginal_fit_counts_records_and_holders():
     assert posterior.prior["sd"]["distribution"] == "half_normal"
     assert posterior.predictive is not None
     assert "no misfit shows" in posterior.predictive.in_words()
-    page = render_page(study, {"wage": posterior})
+    page = page_of({"wage": posterior}, study)
     assert f"{posterior.n} records of 2 holders" in page
     assert "holders to halve it" in page
     assert "Each device" not in page
@@ -169,7 +169,7 @@ def test_a_published_method_fits_a_study_and_names_its_prior(monkeypatch):
     assert posterior.draws["coefficient[age]"].mean() == pytest.approx(slope, rel=0.01)
     assert posterior.draws["sd"].mean() == pytest.approx(2 * 0.3, rel=0.05)
     assert posterior.prior["coefficients"]["age"]["scale"] == pytest.approx(2 / 12.25)
-    assert "mcmc_ind" in render_page(study, {"wage": posterior})
+    assert "mcmc_ind" in page_of({"wage": posterior}, study)
     with raises(InputError, "fit.method_statistics", "wage: mcmc_ind", "one holder"):
         fit(study, reports_of(study, tables_of([50])), method="mcmc_ind")
     with raises(InputError, "fit.no_reports"):

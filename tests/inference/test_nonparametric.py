@@ -14,13 +14,12 @@ from inference.fitting import How, fit_question
 from inference.likelihoods.numbers.shares import SharesThroughChannel, cells_channel
 from inference.models import model_for
 from inference.predictive import Histogram, of_histogram
-from inference.results.page import render_page
 from inference.results.verdict import CONVERGENCE
 from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
 from summaries import QuestionSummary
 from tests import studies
-from tests.inference.posteriors import reasons
+from tests.inference.posteriors import page_of, reasons
 from tests.kit.errors import raises
 from tests.statistics import share_is
 
@@ -100,7 +99,7 @@ def test_answers_all_at_a_bound_are_fitted_and_drawn_on_page():
     document = found.to_document()["law"]
     assert len(document["edges"]) == len(document["density"]["q50"]) + 1 == 65
     assert document["at_bounds"]["q05"][0] > 0.8
-    page = render_page(study, {"hours": found})
+    page = page_of({"hours": found}, study)
     assert "density of the answers to hours" in page
 
 

@@ -12,7 +12,7 @@ import pytest
 from inference.models import model_for
 from inference.models.base import IDENTITY, Sampling
 from inference.models.number import AT_A_BOUND, bound_met, wedge
-from inference.results.diagnostics import mixing
+from inference.results.convergence import mixing
 from inference.sampling import sample
 from inference.sampling.space import as_arrays, space_of
 from ldp_client import mechanism_for
@@ -53,7 +53,8 @@ def test_chains_on_ridge_mix_without_divergences(upper):
     model, drawn = upper
     assert model.notes == (AT_A_BOUND,)
     assert not drawn.diverging.any()
-    assert not list(mixing(model.parameters(drawn.sites)).findings())
+    parameters = model.parameters(drawn.sites)
+    assert not list(mixing(parameters).findings(parameters))
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from scipy import stats
 
 from inference.models import model_for
 from inference.priors.shares import coordinates_of
-from inference.results.diagnostics import mixing
+from inference.results.convergence import mixing
 from inference.sampling import sample
 from inference.sampling.space import as_arrays, space_of
 from ldp_client import mechanism_for

@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import OptimizeResult, minimize
 
 from inference.models.base import Model
-from inference.results.diagnostics import mixing
+from inference.results.convergence import mixing
 from inference.sampling import nuts as sampling
 from inference.sampling import sample, whitening
 from inference.sampling.chains import starts

@@ -20,7 +20,7 @@ from inference.priors.shares import (
     coordinates_of,
     shares_of,
 )
-from inference.results.diagnostics import mixing
+from inference.results.convergence import mixing
 from inference.sampling import sample
 from ldp_client import mechanism_for
 from summaries import QuestionSummary

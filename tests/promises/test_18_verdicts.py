@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from inference import fit
-from inference.results import diagnostics, folder
+from inference.results import convergence, report
 from inference.results.verdict import CARE
 from inference.results.verdict import USABLE as USABLE_WORD
 from inference.sampling import gaussian_approximation
@@ -45,7 +45,7 @@ def without_pages(monkeypatch: Patch) -> None:
     """
     fit_without_derivatives(monkeypatch)
     seed_the_system(monkeypatch, "verdicts")
-    monkeypatch.setattr(folder, "save_report", lambda *_arguments, **_options: None)
+    monkeypatch.setattr(report, "save_report", lambda *_arguments, **_options: None)
 
 
 def spoil(monkeypatch: Patch, case: Case) -> None:
@@ -109,7 +109,7 @@ def test_a_planted_verdict_that_ignores_the_model_is_found(
 
 
 def test_a_planted_verdict_that_ignores_the_chains_is_found(tmp_path: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(diagnostics, "mixing_findings", lambda *_arguments: ())
+    monkeypatch.setattr(convergence, "mixing_findings", lambda *_arguments: ())
     assert code_of("a chain elsewhere", tmp_path, monkeypatch) == USABLE
 
 

@@ -61,7 +61,7 @@ def test_fit_of_two_sums_notes_untested_normal_distribution():
         study, summary_of(study, summed(study.questions[0], answers, random)), method="gaussian_approx"
     )["x"]
     assert float(np.median(found.draws["mean"])) < 0.5 * answers.mean()
-    (note,) = [note for note in found.diagnostics.notes if "cannot show whether answers follow" in note]
+    (note,) = [note for note in found.notes if "cannot show whether answers follow" in note]
     assert "`cells`" in note
     assert f"mean {answers.mean():.2g}" in note
 

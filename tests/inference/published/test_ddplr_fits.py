@@ -33,8 +33,8 @@ def test_fast_and_fixed_s_find_the_line(summary):
         assert found.draws["coefficient[t]"].mean() == pytest.approx(-1.2, abs=0.15)
         assert found.draws["coefficient[v]"].mean() == pytest.approx(-0.2, abs=0.15)
     # The residual sd mixes slowly under this method, and says so once in a while.
-    assert all(value < 1.01 for name, value in chains.diagnostics.r_hat.items() if name != "sd")
-    assert chains.diagnostics.r_hat["sd"] < 1.1
+    assert all(value < 1.01 for name, value in chains.mixing.r_hat.items() if name != "sd")
+    assert chains.mixing.r_hat["sd"] < 1.1
     assert fast.verdict.reasons == (
         "bayes_fixeds_fast does not estimate the residual sd: it takes a third of the response's bound",
     )

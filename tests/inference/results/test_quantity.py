@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -16,7 +14,7 @@ def drawn(study, seed=0, centre=0.4):
     """A fit's draws of a share; equal seeds give correlated draws."""
     white = np.random.default_rng(seed).normal(size=(4, 1000))
     draws = centre + 0.03 * white
-    return Quantity("p", f"p of {study}", draws, origin=object(), study_digest=study)
+    return Quantity("p", f"p of {study}", draws, fits=(draws,), studies=frozenset({study}))
 
 
 @pytest.mark.attack(18)
@@ -28,17 +26,14 @@ def test_note_about_same_people_survives_longer_calculations():
     assert "the same people" not in repr((first - other) - drawn("a third", seed=3))
 
 
-def test_sample_one_questions_do_not_count_as_same_people():
-    def asked(question, seed):
-        return replace(drawn("one of two", seed), people=frozenset({("one of two", question)}))
-
-    a, again, b, other = asked("a", 0), asked("a", 1), asked("b", 2), drawn("another", seed=3)
-    assert "the same people" not in repr(a - b)
-    assert "the same people" not in repr((a - b) - other)
-    assert "the same people answered both" in repr(a - again)
-    assert "the same people answered both" in repr((a - b) - again)
-    # An analysis may be of any of them.
-    assert "the same people answered both" in repr(a - drawn("one of two", seed=4))
+def test_contrast_is_printed_with_its_direction():
+    draws = np.asarray([[-0.1, 0.2, 0.3, 0.4]])
+    quantity = Quantity("share q = yes, wave: b − a", "difference of the share", draws, contrast=True)
+    assert quantity.to_document()["probability_of_direction"] == 0.75
+    assert quantity.sentence().endswith("above 0 with probability 0.75.")
+    below = Quantity("share q = yes, wave: b − a", "difference of the share", -draws, contrast=True)
+    assert below.to_document()["direction"] == "below 0"
+    assert "probability" not in Quantity("share q = yes", "share", draws).sentence()
 
 
 @pytest.mark.attack(18)

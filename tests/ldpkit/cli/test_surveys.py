@@ -83,7 +83,7 @@ def test_crossed_table_writes_the_usual_files(capsys):
     entry = json.loads(Path("x/posterior.json").read_text())["questions"]["a-b"]
     assert "odds ratio a and b, place = 1" in entry["quantities"]
     names = {path.name for path in Path("x").iterdir()}
-    assert names == {"posterior.json", "report.html", "tables.csv", "a-b.nc", "a-b.png", "a-b-chains.png"}
+    assert names == {"posterior.json", "report.html", "tables.csv", "a-b.nc", "a-b.png"}
 
 
 @pytest.mark.slow

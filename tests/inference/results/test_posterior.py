@@ -14,11 +14,10 @@ from scipy import stats
 
 from inference.models.family import MODELS
 from inference.predictive import Predictive
-from inference.results.diagnostics import Mixing, diagnose
-from inference.results.page import render_page
+from inference.results.convergence import Mixing, diagnose
 from inference.results.posterior import Posterior
 from inference.results.saving import save_posteriors
-from inference.results.verdict import CARE, NOT_USABLE, USABLE, Finding
+from inference.results.verdict import NOT_USABLE, USABLE, Verdict
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
@@ -28,16 +27,6 @@ from tests.kit.errors import raises
 mpl.use("Agg")
 
 
-@pytest.mark.parametrize("findings", [(), NOTHING, (Finding("informativeness", "of some nothing", CARE),)])
-def test_page_shows_no_green_if_nothing_was_learnt(findings):
-    """Good chains and a fitting model do not mean that anything was learnt."""
-    study = Study(studies.document({**studies.ONE_OF, "choices": ["a", "b"]}))
-    page = render_page(
-        study, {"colour": made(names=("p[a]", "p[b]"), findings=findings, study_digest=study.digest)}
-    )
-    assert page.count('class="ok"') == (0 if findings else 1)
-
-
 def test_summary_is_data_frame_with_chosen_interval(tmp_path):
     skewed = {"rate": stats.gamma.ppf((np.arange(4000) + 0.5) / 4000, 2).reshape(SHAPE)}
     found = made("hours", names=(), others=skewed)
@@ -45,10 +34,6 @@ def test_summary_is_data_frame_with_chosen_interval(tmp_path):
     assert isinstance(table, pd.DataFrame)
     assert table.loc["rate", "q05"] == pytest.approx(stats.gamma.ppf(0.05, 2), rel=0.01)
     assert found.summary(0.95).loc["rate", "q975"] == pytest.approx(stats.gamma.ppf(0.975, 2), rel=0.01)
-    low, high = found.summary(level=0.8, kind="hdi").loc["rate", ["hdi80_low", "hdi80_high"]]
-    assert stats.gamma.cdf(high, 2) - stats.gamma.cdf(low, 2) == pytest.approx(0.8, abs=0.01)
-    # Of highest density: as dense at one end as at the other.
-    assert stats.gamma.pdf(low, 2) == pytest.approx(stats.gamma.pdf(high, 2), rel=0.1)
     assert set(table["verdict"]) == {USABLE}
     bad = made(findings=NOTHING).summary()
     assert bad.attrs["word"] == NOT_USABLE
@@ -63,7 +48,6 @@ def test_summary_is_data_frame_with_chosen_interval(tmp_path):
         ({"level": 95}, ("result.level_in_percent", "0.95", "95 %")),
         ({"level": 0}, "result.level_out_of_range"),
         ({"level": "0.9"}, "result.level_not_between_0_and_1"),
-        ({"kind": "HPD"}, ("result.unknown_interval_kind", "hdi")),
     ],
 )
 def test_invalid_interval_is_rejected(asked, said):
@@ -159,9 +143,10 @@ def test_share_above_value_matches_the_law(law):
 def test_reasons_and_notes_do_not_name_all_of_many_parameters():
     random = np.random.default_rng(1)
     draws = {f"p[{i}]": random.normal(size=(4, 20)) for i in range(100)}
-    found = diagnose(draws, np.zeros((4, 20), bool))
-    assert found.verdict.bad
-    for line in (*found.verdict.reasons, *found.notes):
+    found, _ = diagnose(draws, np.zeros((4, 20), bool))
+    verdict = Verdict.of_findings(found)
+    assert verdict.bad
+    for line in verdict.reasons:
         assert "more" in line
         assert len(line) < 300
 
@@ -170,8 +155,8 @@ def test_draws_of_many_shares_are_saved_as_one_variable(tmp_path):
     random = np.random.default_rng(2)
     draws = {f"p[{i}]": random.normal(size=(2, 5)) for i in range(300)} | {"concentration": np.ones((2, 5))}
     one = dict.fromkeys(draws, 1.0)
-    found = diagnose(draws, np.zeros((2, 5), bool), found=Mixing(one, one, one))
-    Posterior("rare", "multinomial", 9, draws, one, found, "digest", 1).save(tmp_path)
+    found = diagnose(draws, np.zeros((2, 5), bool), known=Mixing(one, one, one))
+    Posterior("rare", "multinomial", 9, draws, one, *found, "digest", 1).save(tmp_path)
     with xarray.open_dataset(tmp_path / "rare.nc", group="posterior", engine="h5netcdf") as saved:
         assert set(saved.data_vars) == {"p", "concentration"}
         np.testing.assert_array_equal(saved["p"].sel(choice="17"), draws["p[17]"])

@@ -1,0 +1,181 @@
+"""The report of a fit: its headline, its escaped text, and figures that equal those of posterior.json."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.analyses import analysing
+from inference.analyses.analysing import analyse_table
+from inference.results.convergence import diagnose
+from inference.results.intervals import between
+from inference.results.posterior import Posterior
+from inference.results.prior_notes import informativeness
+from inference.results.report import csv_of, headline, save_report
+from inference.results.verdict import CARE, NOT_USABLE, Finding
+from inference.sampling import Sampled
+from ldpkit.cli import main
+from schemas import Study
+from tests import studies
+from tests.inference.analyses.simulated import any_draws, table
+from tests.inference.posteriors import page_of
+
+HOSTILE = ["=1+1", "a & b_c%$#{}~^\\", "[x] | <b>*y*</b> `z`"]
+STUDY = Study(
+    studies.document(
+        {**studies.YES_NO, "text": "Ever | *been* \\input{x} <i>there</i>?"},
+        {**studies.ONE_OF, "choices": HOSTILE},
+    )
+)
+
+
+def posterior_of(question: str, names: list[str]) -> Posterior:
+    random = np.random.default_rng(4)
+    draws = {name: random.normal(0.3, 0.02, (4, 1000)) for name in names}
+    before = {name: random.normal(0.3, 1.0, 1000) for name in names}
+    found = diagnose(draws, np.zeros((4, 1000), bool), informativeness(draws, before))
+    model = STUDY.question(question).model.name
+    return Posterior(question, model, 500, draws, dict.fromkeys(names, 1.0), *found, STUDY.digest, 0)
+
+
+EVER = posterior_of("ever", ["p"])
+COLOUR = posterior_of("colour", [f"p[{label}]" for label in HOSTILE])
+
+
+@pytest.mark.parametrize("part", ["convergence", "fit", "informativeness"])
+@pytest.mark.parametrize("state", [CARE, NOT_USABLE])
+def test_only_fully_good_results_are_green(part: str, state: str) -> None:
+    """Good chains and a fitting model do not mean that anything was learnt."""
+    doubted = replace(EVER, findings=(Finding(part, "why", state),))
+    assert 'class="ok"' not in page_of({"ever": doubted}, STUDY)
+    assert bool(re.search(r"\d", headline(doubted))) is (state == CARE)
+
+
+def test_headline_has_the_largest_shares() -> None:
+    assert page_of({"ever": EVER}, STUDY).count('class="ok"') == 1
+    assert headline(EVER).startswith("yes: 30.0 % (90 % interval 26")
+    shares = {f"p[{label}]": np.full((4, 10), 0.3 if label == "f" else 0.14) for label in "abcdef"}
+    found = replace(EVER, model="multinomial", draws=shares)
+    assert re.match(r"f: 30.0 % .*; and 2 more below\.", headline(found))
+
+
+def test_csv_has_every_parameter_and_no_spreadsheet_formula() -> None:
+    head, *rows = csv.reader(io.StringIO(csv_of({"ever": EVER, "colour": COLOUR})))
+    assert [row[head.index("parameter")] for row in rows] == [*EVER.draws, *COLOUR.draws]
+    assert float(rows[0][head.index("mean")]) == EVER.draws["p"].mean()
+    assert not [cell for row in rows for cell in row if cell[:1] in ("=", "+", "@")]
+
+
+def test_hostile_list_title_is_escaped() -> None:
+    title = HOSTILE[2] + " <img src=x onerror=x()>"
+    listed = [{"title": title, "questions": ["ever"], "any_of": True}]
+    page = page_of({"ever": EVER}, Study(studies.document(studies.YES_NO, sections=listed)))
+    assert "list of boxes; people tick any number" in page
+    assert "<img src=x" not in page
+    assert "<b>" not in page
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "share", "said"),
+    [
+        (0.99933, 1.00042, False, "0.9993 to 1.0004"),
+        (0.32138, 0.32161, True, "32.138 to 32.161 %"),
+        (-0.412, 1.23, False, "−0.412 to 1.23"),
+        (1200, 41234, False, "1,200 to 41,200"),
+        (1e9, 1e299, False, "1,000,000,000 to 1e+299"),
+    ],
+)
+def test_interval_is_printed_with_enough_digits(low: float, high: float, share: bool, said: str) -> None:
+    """With three digits, an odds ratio from a million reports was printed as between 1 and 1."""
+    assert between(low, high, share) == said
+
+
+DESIGN = {"design": "forced", "yes": "1/6", "no": "1/6", "reports": ["no", "yes"]}
+_NUMBERS = re.compile(r"−?\d[\d,]*(?:\.\d+)?(?:e[+−]\d+)?")
+_CHANCES = re.compile(r"90 % interval|(above|below) 0 with probability [^;]*\d")
+
+
+@pytest.fixture(scope="module")
+def of_formula(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("formula")
+    data, design, out = (folder / name for name in ("t.csv", "d.json", "out"))
+    design.write_text(json.dumps({"format": "ldpkit.design/1", "columns": {"armed": DESIGN}}))
+    random = np.random.default_rng(8)
+    frame = pd.DataFrame({"armed": random.choice(["no", "yes"], 900), "age": random.integers(18, 80, 900)})
+    frame["region"] = random.choice(["north", "south", "west"], 900)
+    frame["w"] = random.integers(800, 1200, 900)
+    frame.to_csv(data, index=False)
+    command = ["survey", "--table", str(data), "--design", str(design), "--formula", "armed ~ age + region"]
+    more = ["--by", "region", "--weights", "w", "--method", "gaussian_approx", "--out", str(out), "-q"]
+    assert main([*command, *more]) in (0, 4)
+    return out
+
+
+def sentences(page: str) -> Iterator[str]:
+    text = unescape(re.sub(r"<svg.*?</svg>|<style.*?</style>", "", page, flags=re.DOTALL))
+    for part in re.findall(r"<ul>(<li>.*?)</ul>", text, re.DOTALL):
+        yield from re.findall(r"<li>(.*?)</li>", part, re.DOTALL)
+
+
+def near(shown: float, known: float, share: bool) -> bool:
+    """Whether a number is another, rounded: of a share one decimal, else three digits, of thousands all."""
+    digit = 0.1 if share else 1.0 if abs(known) >= 1000 else 10.0 ** (np.floor(np.log10(abs(known) or 1)) - 2)
+    return abs(shown - known) <= 0.51 * digit
+
+
+@pytest.mark.slow
+def test_formula_page_and_csv_match_posterior_json(of_formula: Path) -> None:
+    (question,) = json.loads((of_formula / "posterior.json").read_text())["questions"].values()
+    # 1. Each quantity is a sentence of the page.
+    lines = [line for line in sentences((of_formula / "report.html").read_text()) if "90 % interval" in line]
+    assert len(lines) == len(question["quantities"]) > 10
+    for name, quantity in question["quantities"].items():
+        begin = f"{quantity['words'][0].upper()}{quantity['words'][1:]}: "
+        (line,) = [line for line in lines if line.startswith(begin)]
+        bare = _CHANCES.sub("", line[len(begin) :])
+        shown = [float(number.replace("−", "-").replace(",", "")) for number in _NUMBERS.findall(bare)]
+        share = name.startswith("share")
+        known = [quantity[key] * (100.0 if share else 1.0) for key in ("q50", "q05", "q95")]
+        assert all(near(*pair, share) for pair in zip(shown, known, strict=True)), (line, known)
+    # 2. Each parameter is a row of the table.
+    rows = pd.read_csv(of_formula / "tables.csv")
+    assert len(rows) == len(question["parameters"])
+    for row in rows.to_dict("records"):
+        own = question["parameters"][row["parameter"]]
+        assert row["n"] == question["n"]
+        for column in own.keys() & set(rows.columns) - {"verdict"}:
+            assert row[column] == pytest.approx(own[column], rel=1e-12), (row["parameter"], column)
+
+
+@pytest.mark.slow
+def test_drawn_result_can_be_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No fit is lost after the sampler has run, here of made-up draws of cutpoints and groups."""
+
+    def draws_of(
+        analysis: Any, _peaks: Any, _method: str, _seed: int, draws: int, chains: int, _progress: Any
+    ) -> Any:
+        sites = any_draws(analysis, chains * draws)
+        sites["threshold"] = np.sort(sites["threshold"])
+        kept = {name: site.reshape(chains, draws, *site.shape[2:]) for name, site in sites.items()}
+        return "nuts", Sampled(kept, np.zeros((chains, draws), bool))
+
+    monkeypatch.setattr(analysing, "draws_of", draws_of)
+    formula = "mood ~ 0 + (1 | clinic)"
+    found = analyse_table(table(60), formula, family="ordered", draws=100)
+    save_report({found.question: found}, tmp_path)
+    assert set(found.rows()) == set(found.draws)
+    assert "posterior" in found.to_arviz()
+    entry = json.loads((tmp_path / "posterior.json").read_text())["questions"][found.question]
+    assert set(entry["parameters"]) == set(found.draws)
+    assert formula in (tmp_path / "report.html").read_text()
