@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -232,22 +232,6 @@ def draws_of(
     return "nuts", draw_nuts(model, seed, draws, WARMUP_OF_ROWS, chains, tell)
 
 
-def notes_of(analysis: Assembled) -> tuple[str, ...]:
-    """Return the notes on how reports were counted, and on levels without reports."""
-    found: list[str] = []
-    empty = [name for part in analysis.linears for name in part.empty]
-    if empty:
-        found.append(f"no report has {listed(empty)}: these estimates are the prior")
-    for group in analysis.groups:
-        unseen = [level for place, level in enumerate(group.levels) if place not in group.codes]
-        if unseen:
-            what = f"{group.column} {listed(unseen)}"
-            found.append(f"no report has {what}: these estimates come from the groups' law alone")
-    if not sets_levels(analysis):
-        found.append("shares by level are left out: there are too many cells. Request them with --by")
-    return (*found, *_notes_of_privates(analysis))
-
-
 def overruled_by_priors(analysis: Assembled) -> tuple[str, ...]:
     """Return a reason if default priors, not the reports, decide products or powers of numbers far from 0."""
     if not analysis.law.overruled:
@@ -258,37 +242,38 @@ def overruled_by_priors(analysis: Assembled) -> tuple[str, ...]:
     )
 
 
-def _one_spread(analysis: Assembled) -> str:
-    """Return the note on a numeric outcome's constant spread, which may imitate an effect of a predictor."""
-    name, law = analysis.formula.outcome, analysis.outcome
-    whose = " and ".join(one.name for one in analysis.predictors)
-    taken = (
-        f"one {next(iter(law.own))} is assumed" if law.own else f"the spread of a {law.name} law is assumed"
-    )
-    return (
-        f"{taken} for {name}, regardless of the columns: if its spread depends on a column, the "
-        f"coefficient of {whose} may be an artefact"
-    )
-
-
-def _notes_of_privates(analysis: Assembled) -> list[str]:
-    """Return the notes on the assumptions about private columns."""
-    found = []
+def notes_of(analysis: Assembled) -> Iterator[str]:
+    """Yield notes on levels without reports, and on the assumptions about private columns."""
+    # 1. Levels without reports.
+    empty = [name for part in analysis.linears for name in part.empty]
+    if empty:
+        yield f"no report has {listed(empty)}: these estimates are the prior"
+    for group in analysis.every_group:
+        unseen = [level for place, level in enumerate(group.levels) if place not in group.codes]
+        if unseen:
+            what = f"{group.column} {listed(unseen)}"
+            yield f"no report has {what}: these estimates come from the groups' law alone"
+    if not sets_levels(analysis):
+        yield "shares by level are left out: there are too many cells. Request them with --by"
     for one in analysis.privates:
         if one.missing:
-            found.append(
-                f"{one.missing:,} of {analysis.cells.counts.sum():,} rows have no report of {one.name}"
-            )
+            yield f"{one.missing:,} of {analysis.cells.counts.sum():,} rows have no report of {one.name}"
+    # 2. What the law of private predictors leaves out.
+    whose = listed([one.name for one in analysis.predictors])
     if analysis.shares is not None:
-        terms = ", ".join(name for name in analysis.shares.matrix.names if name != INTERCEPT)
-        groups = ", ".join(group.column for group in analysis.shares_groups)
-        whose = ", ".join(one.name for one in analysis.predictors)
-        on = ", ".join(part for part in (terms, groups) if part)
-        found.append(f"the answers to {whose} are assumed to depend on {on or 'no public column'} alone")
+        terms = [name for name in analysis.shares.matrix.names if name != INTERCEPT]
+        on = ", ".join([*terms, *(group.column for group in analysis.shares_groups)])
+        yield f"the answers to {whose} are assumed to depend on {on or 'no public column'} alone"
     if analysis.predictors and not analysis.outcome.answers:
-        found.append(_one_spread(analysis))
+        # A spread that changes may imitate an effect of a predictor.
+        name, law = analysis.formula.outcome, analysis.outcome
+        spread = f"one {next(iter(law.own))} is" if law.own else f"the spread of a {law.name} law is"
+        yield (
+            f"{spread} assumed for {name}, regardless of the columns: if its spread depends on a column, the "
+            f"coefficient of {whose} may be an artefact"
+        )
+    # 3. What kind of regression it is.
     if not all(one.channel.exact for one in analysis.privates):
-        found.append("log-likelihoods leave out a constant that no answer changes")
+        yield "log-likelihoods leave out a constant that no answer changes"
     if not analysis.privates:
-        found.append("the formula names no private column: this is an ordinary regression")
-    return found
+        yield "the formula names no private column: this is an ordinary regression"

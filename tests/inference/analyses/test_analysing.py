@@ -13,11 +13,10 @@ import pytest
 from inference.analyses.analysing import analyse_table
 from inference.analyses.table import table_of
 from inference.results.saving import save_posteriors
-from inference.results.verdict import CARE, FIT
+from inference.results.verdict import CARE
 from ldp_client.documents.errors import InputError
 from summaries.progress import Step
 from tests.inference.analyses.simulated import YES_NO, forced
-from tests.inference.posteriors import reasons
 from tests.kit.channels import known_channel
 from tests.kit.errors import raises
 
@@ -94,15 +93,6 @@ def test_separation_is_partial_and_rejected_under_flat_priors():
     found = analyse_table(table, "armed ~ region", draws=300)
     assert found.verdict.overall.word == CARE
     assert "region[west] on one side at most" in found.verdict.reasons[0]
-
-
-@pytest.mark.attack(18)
-def test_reports_that_dice_cannot_give_are_a_misfit():
-    """All say yes, although the dice force one in six to say no: the fit must not be called good."""
-    table = forced({"region": ["east", "west"] * 50}, [1] * 100)
-    found = analyse_table(table, "armed ~ region", method="gaussian_approx", draws=100, chains=2)
-    assert found.verdict.bad
-    assert any("people did not follow the noise" in reason for reason in reasons(found, FIT))
 
 
 @pytest.mark.parametrize(
