@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable
-from time import monotonic
+from collections.abc import Iterable
 from typing import Any, TextIO
 
 import click
@@ -14,10 +13,8 @@ import click
 from schemas.disk import STREAM
 from summaries.progress import Step
 
-SECONDS_BETWEEN_DRAWINGS = 0.1
-# Before this, the time left cannot be estimated.
-SECONDS_UNTIL_ESTIMATE = 3.0
-WHOLE_LINE = "\r\x1b[K"
+# Steps of a drawn line.
+POSITIONS = 1000
 # Keys of a context's `meta`: what --json and a command's progress leave there.
 AS_JSON, PROGRESS = "as_json", "progress"
 
@@ -27,15 +24,11 @@ class Progress:
 
     Args:
         file: where to print; by default sys.stderr at the time of printing.
-        clock: monotonic seconds.
     """
 
-    def __init__(self, file: TextIO | None = None, clock: Callable[[], float] = monotonic) -> None:
-        self._file, self._clock = file, clock
-        self._began: float | None = None
-        self._drawn = 0.0
-        self._last_share = 0.0
-        self._is_open = False
+    def __init__(self, file: TextIO | None = None) -> None:
+        self._file = file
+        self._bar: Any = None
 
     def __call__(self, line: str) -> None:
         file = sys.stderr if self._file is None else self._file
@@ -45,31 +38,20 @@ class Progress:
             self.close()
             print(line, file=file, flush=True)
             return
-        now = self._clock()
-        if self._began is None or line.share < self._last_share:
-            self._began, self._drawn = now, float("-inf")
-        self._last_share = line.share
-        if line.share < 1 and now - self._drawn < SECONDS_BETWEEN_DRAWINGS:
-            return
-        self._drawn, seconds, text = now, now - self._began, str(line)
-        if 0 < line.share < 1 and seconds >= SECONDS_UNTIL_ESTIMATE:
-            text = f"{text}; about {_in_words(seconds * (1 - line.share) / line.share)} left"
-        self._is_open = line.share < 1
-        print(f"{WHOLE_LINE}{text}", end="" if self._is_open else "\n", file=file, flush=True)
+        position = round(line.share * POSITIONS)
+        if self._bar is None or position < self._bar.pos:
+            self.close()
+            self._bar = click.progressbar(length=POSITIONS, file=file, bar_template="%(label)s  %(info)s")
+        self._bar.label = line
+        self._bar.update(position - self._bar.pos)
+        if position == POSITIONS:
+            self.close()
 
     def close(self) -> None:
         """End an open line, so that later output begins on a new line."""
-        if self._is_open:
-            self._is_open = False
-            print(file=sys.stderr if self._file is None else self._file, flush=True)
-
-
-def _in_words(seconds: float) -> str:
-    """Round a time to seconds, minutes or hours."""
-    for size, unit in ((3600, "h"), (60, "min")):
-        if seconds >= 1.5 * size:
-            return f"{round(seconds / size)} {unit}"
-    return f"{max(1, round(seconds))} s"
+        if self._bar is not None:
+            self._bar.render_finish()
+            self._bar = None
 
 
 def keep_quiet(ctx: click.Context, _parameter: click.Parameter, is_quiet: bool) -> None:

@@ -20,23 +20,19 @@ class Terminal(io.StringIO):
         return True
 
 
-def drawn_on(file, shares, seconds_each):
-    """Return the output of a job of equal steps."""
-    now = [0.0]
-    drawing = Progress(file, lambda: now[0])
+def drawn_on(file, shares):
+    drawing = Progress(file)
     for share in shares:
         drawing(Step(f"done {share:.0%}", share, 1))
-        now[0] += seconds_each
     return file.getvalue()
 
 
 def test_progress_is_drawn_on_a_terminal_alone():
-    drawn = drawn_on(Terminal(), [0, 0.25, 0.5, 1], 60)
+    drawn = drawn_on(Terminal(), [0, 0.25, 0.5, 1, 0.1])
     assert drawn.count("\n") == 1
-    assert drawn.endswith("\r\x1b[Kdone 100%\n")
-    assert "done 25%; about 3 min left" in drawn
-    assert "about 50 h left" in drawn_on(Terminal(), [0.01, 0.02], 3700)
-    assert drawn_on(io.StringIO(), [0, 0.5, 1], 60) == ""
+    for line in ("done 25%   25%", "done 100%  100%", "done 10%   10%"):
+        assert line in drawn
+    assert drawn_on(io.StringIO(), [0, 0.5, 1]) == ""
 
 
 @pytest.mark.parametrize(("words", "is_drawn"), [([], True), (["-q"], False)])
@@ -58,7 +54,7 @@ def test_message_between_steps_starts_a_new_line():
     drawing = Progress(file=file)
     drawing(Step("half", 1, 2))
     drawing("a warning")
-    assert file.getvalue() == "\r\x1b[Khalf\na warning\n"
+    assert file.getvalue().endswith("\na warning\n")
 
 
 def test_json_output_is_the_only_standard_output(tmp_path, capsys):
