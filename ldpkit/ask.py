@@ -4,7 +4,7 @@
 
     study("affairs", "Affairs", [ask.yes_no("ever", epsilon=1, text="Have you ever had an affair?")])
 
-Each question is checked when it is made. It is the same plain dictionary as in a study document.
+Each question is the same plain dictionary as in a study document. `study` checks them all.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def yes_no(
         The question, for `study`.
 
     Raises:
-        InputError: something does not fit; the error names the argument.
+        InputError: an argument has the wrong form, or the mechanism states it too.
     """
     parts = {
         "mechanism": mechanism_of(f"ask.yes_no({id!r})", mechanism, epsilon),
         "model": model_of("bernoulli", prior),
         **({"refusal": True} if refusal else {}),
     }
-    return question_of("yes_no", id, "yes_no", text, parts)
+    return question_of(id, "yes_no", text, parts)
 
 
 def any_of(
@@ -84,7 +84,7 @@ def any_of(
         The questions, for `study` and for `section(…, any_of=True)`.
 
     Raises:
-        InputError: something does not fit; the error names the argument.
+        InputError: an argument has the wrong form, or the mechanism states it too.
     """
     if not isinstance(boxes, Mapping) or not boxes:
         raise InputError(
@@ -148,7 +148,7 @@ def choice(
         The question, for `study`.
 
     Raises:
-        InputError: something does not fit; the error names the argument.
+        InputError: an argument has the wrong form, or the mechanism states it too.
     """
     if isinstance(choices, str | Mapping | Set):
         raise InputError(
@@ -162,7 +162,7 @@ def choice(
         stated["name"] = "subset_selection"
     parts = {"choices": labels, "mechanism": stated, "model": model_of("multinomial", prior)}
     parts |= {"refusal": True} if refusal else {}
-    return question_of("choice", id, "choice", text, parts)
+    return question_of(id, "choice", text, parts)
 
 
 def scale(
@@ -190,7 +190,7 @@ def scale(
         The question, for `study`.
 
     Raises:
-        InputError: something does not fit; the error names the argument.
+        InputError: an argument has the wrong form, or the mechanism states it too.
     """
     if isinstance(levels, str | int | Mapping | Set):
         raise InputError(
@@ -235,7 +235,7 @@ def number(
         The question, for `study`.
 
     Raises:
-        InputError: something does not fit; the error names the argument.
+        InputError: an argument has the wrong form, or the mechanism states it too.
     """
     parts: dict[str, Any] = {"bounds": [decimal_of(low), decimal_of(high)]}
     parts["mechanism"] = mechanism_of(f"ask.number({id!r})", mechanism, epsilon, delta)
@@ -245,7 +245,7 @@ def number(
         parts["refusal"] = {"share": decimal_of(refusal)}
     if unit:
         parts["unit"] = unit
-    return question_of("number", id, "number", text, parts)
+    return question_of(id, "number", text, parts)
 
 
 def public(

@@ -50,7 +50,7 @@ def linear(
         The question, for `study`.
 
     Raises:
-        InputError: something does not fit; the error names the argument.
+        InputError: an argument has the wrong form, or the mechanism states it too.
     """
     stated = mechanism_of(f"ask.linear({id!r})", mechanism, epsilon, delta, weights, products)
     return _record("linear", id, features, response, stated, text, norm, prior)
@@ -89,7 +89,7 @@ def logistic(
         The question, for `study`.
 
     Raises:
-        InputError: something does not fit; the error names the argument.
+        InputError: an argument has the wrong form, or the mechanism states it too.
     """
     stated = mechanism_of(f"ask.logistic({id!r})", mechanism, epsilon, delta, weights, products)
     return _record("logistic", id, features, response, stated, text, norm, prior)
@@ -108,7 +108,7 @@ def _record(
     parts: dict[str, Any] = {"features": [dict(each) for each in features], "response": dict(response)}
     parts |= {} if norm is None else {"norm": decimal_of(norm)}
     parts |= {"mechanism": mechanism, "model": model_of(f"{kind}_regression", prior)}
-    return question_of(kind, id, "record", text, parts)
+    return question_of(id, "record", text, parts)
 
 
 def feature(

@@ -9,33 +9,17 @@ from math import isfinite
 from typing import Any
 
 from ldp_client.documents.errors import InputError, StudyError
-from ldp_client.documents.study import FORMAT
 from schemas import Study
 
 Number = int | float | str | Decimal
 Mechanism = str | Mapping[str, Any]
 # A text, or a text for each of the study's languages: {"en": …, "de": …}.
 Spoken = str | Mapping[str, str]
-# The builder's argument names for fields of a document.
-CALLED = {"mechanism.name": "mechanism", "model.name": "model", "bounds[0]": "low", "bounds[1]": "high"}
 
 
-def question_of(builder: str, id: str, ask: str, text: Spoken, parts: dict[str, Any]) -> dict[str, Any]:
-    """Return a question, checked in a study by itself. Raises InputError."""
-    question = {"id": id, "ask": ask, **({"text": text} if text else {}), **parts}
-    unnamed = {"format": FORMAT, "id": "one", "version": 1, "title": "One", "questions": [question]}
-    texts = [spoken for spoken in (text, *labels_of(parts)) if isinstance(spoken, Mapping)]
-    if texts:
-        unnamed["languages"] = sorted(texts[0])
-    try:
-        Study(unnamed)
-    except StudyError as error:
-        where = error.field.removeprefix("questions[0]").removeprefix(".")
-        where = CALLED.get(where, where.removeprefix("mechanism.").removeprefix("model."))
-        raise InputError(
-            f"ask.{builder}({id!r}): {where}: {error.problem}", code="builder.question_invalid"
-        ) from None
-    return question
+def question_of(id: str, ask: str, text: Spoken, parts: dict[str, Any]) -> dict[str, Any]:
+    """Return a question, which `study_of` checks with the others."""
+    return {"id": id, "ask": ask, **({"text": text} if text else {}), **parts}
 
 
 def study_of(document: dict[str, Any]) -> Study:
@@ -51,14 +35,6 @@ def study_of(document: dict[str, Any]) -> Study:
         raise InputError(
             f"study({document['id']!r}): {where}: {error.problem}", code="builder.study_invalid"
         ) from None
-
-
-def labels_of(part: Mapping[str, Any]) -> list[Any]:
-    """Return all labels of a question, and of the fields of its record."""
-    fields = [field for field in (*part.get("features", ()), part.get("response")) if field]
-    choices = part.get("choices", ())
-    labels = choices if isinstance(choices, list) else []
-    return [*labels, *[label for field in fields for label in labels_of(field)]]
 
 
 def mechanism_of(

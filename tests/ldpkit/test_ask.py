@@ -88,19 +88,20 @@ def test_choice_gets_the_best_mechanism_for_its_size():
 
 
 # What builds, the code of the error, and what it names.
-INVALID, UNLISTED = "builder.question_invalid", "builder.choices_not_a_list"
+INVALID, UNLISTED = "builder.study_invalid", "builder.choices_not_a_list"
 SLIPS = [
-    (lambda: ask.yes_no("ever", epsilon=100), INVALID, ("ask.yes_no('ever'): epsilon: ", "64")),
-    (lambda: ask.yes_no("Ever", epsilon=1), INVALID, ("ask.yes_no('Ever'): id: ",)),
-    (lambda: ask.yes_no("ever", epsilon=float("nan")), INVALID, ("ask.yes_no('ever'): epsilon: ",)),
-    (lambda: ask.choice("job", ["a"], epsilon=1), INVALID, ("ask.choice('job'): choices: ",)),
-    (
-        lambda: ask.choice("job", ["a", "b"], epsilon=1, mechanism="laplace"),
-        INVALID,
-        ("ask.choice('job'): mechanism: ", "'laplace'"),
-    ),
-    (lambda: ask.number("age", 90, 18, epsilon=1), INVALID, ("ask.number('age'): ", "bounds: ")),
-    (lambda: ask.number("a", 1, 9, epsilon=1, mechanism="gaussian"), INVALID, ("ask.number('a'): delta: ",)),
+    *[
+        (lambda question=question: ldpkit.study("s", "S", [question]), INVALID, facts)
+        for question, *facts in (
+            (ask.yes_no("ever", epsilon=100), "study('s'): question 'ever'.mechanism.epsilon: ", "64"),
+            (ask.yes_no("Ever", epsilon=1), "question 'Ever'.id: "),
+            (ask.yes_no("ever", epsilon=float("nan")), "question 'ever'.mechanism.epsilon: "),
+            (ask.choice("job", ["a"], epsilon=1), "question 'job'.choices: "),
+            (ask.choice("job", ["a", "b"], epsilon=1, mechanism="laplace"), "question 'job'.", "'laplace'"),
+            (ask.number("age", 90, 18, epsilon=1), "question 'age'.bounds: "),
+            (ask.number("a", 1, 9, epsilon=1, mechanism="gaussian"), "question 'a'.mechanism.delta: "),
+        )
+    ],
     (lambda: ask.choice("job", "a, b", epsilon=1), UNLISTED, ("ask.choice('job'): ",)),
     (lambda: ask.choice("c", {"en": ["a", "b"]}, epsilon=1), UNLISTED, ("ask.choice('c'): ",)),
     (lambda: ask.feature("age", 18), "builder.feature_choices_or_bounds", ("ask.feature('age'): ",)),
@@ -162,8 +163,9 @@ def test_builders_support_several_languages():
     assert built.shown_in("de").questions[0].choices == ("kiwi", "Birne")
     with raises(InputError, "builder.study_invalid", "languages"):
         ask.study("fruit", "Fruit", [fruit])
-    with raises(InputError, "builder.question_invalid", "language"):
-        ask.yes_no("ever", epsilon=1, text={"en": "Ever?", "english": "Ever?"})
+    with raises(InputError, "builder.study_invalid", "question 'ever'.text"):
+        asked = ask.yes_no("ever", epsilon=1, text={"en": "Ever?", "english": "Ever?"})
+        ask.study("ever", {"en": "Ever"}, [asked], languages=["en"])
 
 
 def test_checkbox_list_is_built_as_a_section():
