@@ -16,7 +16,7 @@ from typing import Any
 
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.study import FORMAT
-from ldpkit.records import feature, linear, logistic
+from ldpkit.records import feature, regression
 from ldpkit.stating import (
     Mechanism,
     Number,
@@ -32,8 +32,7 @@ from ldpkit.stating import (
 from schemas import Study
 
 __all__ = [
-    "any_of", "choice", "feature", "linear", "logistic", "number", "public", "scale", "section", "study",
-    "yes_no",
+    "any_of", "choice", "feature", "number", "public", "regression", "section", "study", "yes_no",
 ]  # fmt: skip
 
 
@@ -131,6 +130,7 @@ def choice(
     mechanism: Mechanism | None = None,
     prior: Mapping[str, Any] | None = None,
     refusal: bool = False,
+    ordered: bool = False,
 ) -> dict[str, Any]:
     """Ask for a single choice out of several.
 
@@ -143,6 +143,7 @@ def choice(
             and "subset_selection" for more, which is then the most accurate.
         prior: see id.
         refusal: see id.
+        ordered: whether the labels are levels of a scale, from the low end to the high one.
 
     Returns:
         The question, for `study`.
@@ -162,43 +163,8 @@ def choice(
         stated["name"] = "subset_selection"
     parts = {"choices": labels, "mechanism": stated, "model": model_of("multinomial", prior)}
     parts |= {"refusal": True} if refusal else {}
+    parts |= {"ordered": True} if ordered else {}
     return question_of(id, "choice", text, parts)
-
-
-def scale(
-    id: str,
-    levels: Sequence[Spoken],
-    *,
-    epsilon: Number,
-    text: Spoken = "",
-    mechanism: Mechanism | None = None,
-    prior: Mapping[str, Any] | None = None,
-    refusal: bool = False,
-) -> dict[str, Any]:
-    """Ask for one level of a scale, such as from never to always: a choice whose labels have an order.
-
-    Args:
-        id: as for `choice`, and so are epsilon, text, mechanism, prior and refusal.
-        levels: their labels, from the low end to the high one.
-        epsilon: see id.
-        text: see id.
-        mechanism: see id.
-        prior: see id.
-        refusal: see id.
-
-    Returns:
-        The question, for `study`.
-
-    Raises:
-        InputError: an argument has the wrong form, or the mechanism states it too.
-    """
-    if isinstance(levels, str | int | Mapping | Set):
-        raise InputError(
-            f"ask.scale({id!r}): levels must be a list of labels, not {levels!r}",
-            code="builder.levels_not_a_list",
-        )
-    asked = choice(id, levels, epsilon=epsilon, text=text, mechanism=mechanism, prior=prior, refusal=refusal)
-    return {**asked, "ordered": True}
 
 
 def number(

@@ -17,7 +17,7 @@ from ldpkit.stating import (
 )
 
 
-def linear(
+def regression(
     id: str,
     features: Sequence[Mapping[str, Any]],
     response: Mapping[str, Any],
@@ -31,12 +31,14 @@ def linear(
     products: int | None = None,
     prior: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Ask for a record, of which a linear regression explains one field by the others.
+    """Ask for a record, of which a regression explains one field by the others.
+
+    The regression is linear, or logistic if a yes or no is explained.
 
     Args:
         id: as for `yes_no`, and so are epsilon, text and prior.
         features: the explanatory fields, each made by `feature`.
-        response: the explained field: a `feature` with bounds.
+        response: the explained field: a `feature` with bounds, or a yes/no.
         epsilon: see id.
         text: see id.
         mechanism: as for `yes_no`: "sampled_products", or others with a delta and a norm.
@@ -52,62 +54,12 @@ def linear(
     Raises:
         InputError: an argument has the wrong form, or the mechanism states it too.
     """
-    stated = mechanism_of(f"ask.linear({id!r})", mechanism, epsilon, delta, weights, products)
-    return _record("linear", id, features, response, stated, text, norm, prior)
-
-
-def logistic(
-    id: str,
-    features: Sequence[Mapping[str, Any]],
-    response: Mapping[str, Any],
-    *,
-    epsilon: Number,
-    text: Spoken = "",
-    mechanism: Mechanism = "sampled_products",
-    delta: Number | None = None,
-    norm: Number | None = None,
-    weights: Mapping[str, int] | None = None,
-    products: int | None = None,
-    prior: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Ask for a record, of which a logistic regression explains a yes or no by the other fields.
-
-    Args:
-        id: as for `linear`, and so are all others.
-        features: see id.
-        response: a `feature` without bounds.
-        epsilon: see id.
-        text: see id.
-        mechanism: see id.
-        delta: see id.
-        norm: see id.
-        weights: see id.
-        products: see id.
-        prior: see id.
-
-    Returns:
-        The question, for `study`.
-
-    Raises:
-        InputError: an argument has the wrong form, or the mechanism states it too.
-    """
-    stated = mechanism_of(f"ask.logistic({id!r})", mechanism, epsilon, delta, weights, products)
-    return _record("logistic", id, features, response, stated, text, norm, prior)
-
-
-def _record(
-    kind: str,
-    id: str,
-    features: Sequence[Mapping[str, Any]],
-    response: Mapping[str, Any],
-    mechanism: dict[str, Any],
-    text: Spoken,
-    norm: Number | None,
-    prior: Mapping[str, Any] | None,
-) -> dict[str, Any]:
+    where = f"ask.regression({id!r})"
+    law = "linear" if "bounds" in response else "logistic"
     parts: dict[str, Any] = {"features": [dict(each) for each in features], "response": dict(response)}
     parts |= {} if norm is None else {"norm": decimal_of(norm)}
-    parts |= {"mechanism": mechanism, "model": model_of(f"{kind}_regression", prior)}
+    parts |= {"mechanism": mechanism_of(where, mechanism, epsilon, delta, weights, products)}
+    parts |= {"model": model_of(f"{law}_regression", prior)}
     return question_of(id, "record", text, parts)
 
 
@@ -133,7 +85,7 @@ def feature(
         unit: a number's unit, such as "years".
 
     Returns:
-        The field, for `linear` and `logistic`.
+        The field, for `regression`.
 
     Raises:
         InputError: it has only one bound, or bounds and choices, or a unit but no bounds.

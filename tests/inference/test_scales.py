@@ -21,8 +21,12 @@ SHARES = np.asarray([0.1, 0.2, 0.6, 0.1])
 PEOPLE = 40_000
 
 
+def scale(*arguments, **options):
+    return ask.choice(*arguments, ordered=True, **options)
+
+
 def asked(**own):
-    return study("habits", "Habits", [ask.scale("smokes", LEVELS, epsilon=2, **own)])
+    return study("habits", "Habits", [scale("smokes", LEVELS, epsilon=2, **own)])
 
 
 def fitted(found, shares=SHARES):
@@ -89,17 +93,17 @@ def fitted_ten(build, people, **own):
 @pytest.mark.slow
 def test_prior_of_a_fine_scale_does_not_pull_to_the_middle():
     """Cut a scale into many levels, so that its prior places people in the middle."""
-    found = fitted_ten(ask.scale, 500)
+    found = fitted_ten(scale, 500)
     low, high = found["mean_place"].interval(0.9)
     assert low < PLACE < high
 
 
 @pytest.mark.attack(18)
 @pytest.mark.slow
-@pytest.mark.parametrize("build", [ask.scale, ask.choice])
+@pytest.mark.parametrize("build", [scale, ask.choice])
 def test_prior_that_moved_shares_is_reported(build):
     """Give each of ten levels a prior answer of its own, which moves the first share to a third."""
     prior = {"p": {"distribution": "dirichlet", "concentration": "1"}}
     found = reasons(fitted_ten(build, 500, prior=prior), INFORMATIVENESS)
     assert "the prior has moved p[level 1]" in found[-1]
-    assert ("at_most[level 1]" in found[-1]) is (build is ask.scale)
+    assert ("at_most[level 1]" in found[-1]) is (build is scale)

@@ -47,7 +47,7 @@ def test_built_study_equals_the_document():
 
 def test_every_built_record_kind_equals_the_document():
     response = studies.LINEAR["response"]
-    built = ask.linear(
+    built = ask.regression(
         "rating",
         [AGE, YEARS],
         ask.feature(response["id"], *response["bounds"]),
@@ -62,7 +62,7 @@ def test_every_built_record_kind_equals_the_document():
         ask.feature("job", choices=["a", "b"]),
         ask.feature("age", 18, 90, cuts=[40, 65]),
     ]
-    chance = ask.logistic("ill", levels, ask.feature("ill"), epsilon=2)
+    chance = ask.regression("ill", levels, ask.feature("ill"), epsilon=2)
     assert chance["features"][1] == {"id": "job", "ask": "choice", "choices": ["a", "b"]}
     assert chance["features"][2] == {"id": "age", "bounds": ["18", "90"], "cuts": ["40", "65"]}
     assert ldpkit.study("s", "S", chance).questions[0].mechanism.name == "sampled_products"
@@ -107,7 +107,7 @@ SLIPS = [
     (lambda: ask.feature("age", 18), "builder.feature_choices_or_bounds", ("ask.feature('age'): ",)),
     (lambda: ask.feature("ill", unit="years"), "builder.unit_without_number", ()),
     (lambda: ask.public("age"), "builder.public_choices_or_bounds", ("ask.public('age'): ",)),
-    (lambda: ask.scale("s", {"never", "always"}, epsilon=1), "builder.levels_not_a_list", ()),
+    (lambda: ask.choice("s", {"never", "always"}, epsilon=1), UNLISTED, ()),
     (lambda: ask.section("Which?", "asa", any_of=True), "builder.section_not_a_list", ()),
     (lambda: ask.any_of(["Aspirin"], epsilon=1), "builder.boxes_not_a_mapping", ()),
     (lambda: ldpkit.study("s", [ask.yes_no("a", epsilon=1)], "S"), "builder.arguments_swapped", ()),
@@ -134,9 +134,11 @@ CONTRADICTIONS = {
     "choice": lambda: ask.choice("a", ["x", "y"], epsilon=1, mechanism=COIN),
     "any_of": lambda: ask.any_of({"a": "A", "b": "B"}, epsilon="0.5", mechanism=COIN),
     "delta": lambda: ask.number("a", 0, 1, epsilon=1, delta="1e-6", mechanism=GAUSSIAN),
-    "linear": lambda: ask.linear("a", [AGE], YEARS, epsilon=2, mechanism=PRODUCTS),
-    "products": lambda: ask.linear("a", [AGE], YEARS, epsilon=1, products=1, mechanism=PRODUCTS),
-    "weights": lambda: ask.linear("a", [AGE], YEARS, epsilon=1, weights={"response": 2}, mechanism=PRODUCTS),
+    "linear": lambda: ask.regression("a", [AGE], YEARS, epsilon=2, mechanism=PRODUCTS),
+    "products": lambda: ask.regression("a", [AGE], YEARS, epsilon=1, products=1, mechanism=PRODUCTS),
+    "weights": lambda: ask.regression(
+        "a", [AGE], YEARS, epsilon=1, weights={"response": 2}, mechanism=PRODUCTS
+    ),
 }
 
 
@@ -150,8 +152,8 @@ def test_contradicting_settings_are_rejected(kind):
 
 def test_parts_of_a_mechanism_are_stated_in_it_or_as_arguments():
     stated = {"name": "sampled_products", "products": 4, "weights": {"response": 4}}
-    question = ask.linear("a", [AGE], YEARS, epsilon=1, mechanism=stated)
-    assert question == ask.linear("a", [AGE], YEARS, epsilon=1, products=4, weights={"response": 4})
+    question = ask.regression("a", [AGE], YEARS, epsilon=1, mechanism=stated)
+    assert question == ask.regression("a", [AGE], YEARS, epsilon=1, products=4, weights={"response": 4})
 
 
 def test_builders_support_several_languages():
