@@ -113,11 +113,11 @@ def _misfits(
     for kind, expected in zip(came.T, chances.T, strict=True):
         bands = {EXPECTED: levels_or_bands(pd.Series(expected), people, MOST_LEVELS)}
         found += p_values(people, kind, expected, {**columns, **bands})
-    worst, column = min(found, default=(1.0, EXPECTED))
-    if found and len(found) * worst < FALSE_ALARM:
-        where = (
-            f"do not go with {column} as the fit expects" if column else "are not where the fit expects them"
-        )
+    # A column that is clear tells more than bands of what is expected.
+    clear = [column for p, column in sorted(found) if len(found) * p < FALSE_ALARM]
+    if clear:
+        column = next(filter(None, clear), EXPECTED)
+        where = f"do not go with {column} as the fit expects" if column else "are not as the fit expects"
         yield Finding(FIT, f"{subject} {where}: {why}")
 
 
