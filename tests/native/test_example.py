@@ -183,7 +183,7 @@ def test_documented_commands_end_in_a_stored_report(tmp_path):
         (tmp_path / name).symlink_to(CORE.parent / name)
     (tmp_path / "app").mkdir()
     program = tmp_path / "ldpkit"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m ldpkit.cli "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m ldpkit "$@"\n')
     program.chmod(0o755)
     page = (CORE.parent / "docs" / "native.md").read_text()
     commands = re.search(r"### C\n\n```\n(.*?)```", page, re.DOTALL)[1]
