@@ -1,6 +1,6 @@
 """The fuzzers of what the core reads, journals and answers, under sanitizers.
 
-`python -m tests.native.fuzzing 10000000` runs each with so many inputs. Tests run fewer.
+`python -m tests.native.fuzzing 10000000` runs so many journals, and so many answers. Tests run fewer.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tests.native.test_ledger import STUDIES
 
 HERE = Path(__file__).parent
 PART = 50_000
+EVERY = [*studies.ALL, *studies.NEWER, REFUSABLE]
 SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
@@ -45,8 +46,7 @@ def journal_fuzzer(folder: Path) -> Path:
 
 def answer_fuzzer(folder: Path) -> Path:
     """The program that draws reports of arbitrary answers. It prints how many it drew, and were refused."""
-    every = [*studies.ALL, *studies.NEWER, REFUSABLE]
-    library_of({"every": Study(studies.document(*every, public=[REGION, AGE_GROUP]))}, folder)
+    library_of({"every": Study(studies.document(*EVERY, public=[REGION, AGE_GROUP]))}, folder)
     sources = [HERE / "fuzz_answers.c", *sorted(CORE.glob("*.c"))]
     return built(folder / "fuzz", sources, *SANITIZED, include=[folder / "sources"])
 
@@ -61,11 +61,11 @@ def counts(program: Path, count: int, seed: int) -> list[int]:
 
 def main(inputs: int) -> None:
     """Run both programs in parts, and print the sums."""
-    for fuzzer in (journal_fuzzer, answer_fuzzer):
+    for fuzzer, size in ((journal_fuzzer, 1), (answer_fuzzer, len(EVERY))):
         with tempfile.TemporaryDirectory() as folder:
             program = fuzzer(Path(folder))
-            parts = [counts(program, PART, seed) for seed in range(inputs // PART)]
-        print(fuzzer.__name__, len(parts) * PART, *map(sum, zip(*parts, strict=True)), flush=True)
+            parts = [counts(program, PART, seed) for seed in range(-(-inputs // (PART * size)))]
+        print(fuzzer.__name__, len(parts) * PART * size, *map(sum, zip(*parts, strict=True)), flush=True)
 
 
 if __name__ == "__main__":
