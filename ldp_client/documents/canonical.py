@@ -58,8 +58,3 @@ def parse_json(text: str | bytes, error: type[DocumentError], max_bytes: int) ->
     except (ValueError, RecursionError):
         place = ""
     raise error("", f"not well-formed JSON in UTF-8{place}")
-
-
-def parse_canonical(text: str) -> Any:
-    """Parse the output of `canonical_json`. The value is new and shares no part with other values."""
-    return json.loads(text)

@@ -206,7 +206,4 @@ def _entries_of(feature: Parsed) -> int:
 
 def power_of_two(least: int) -> int:
     """Return the smallest power of two that is at least 2 and at least `least`."""
-    size = 2
-    while size < least:
-        size *= 2
-    return size
+    return max(2, 1 << (least - 1).bit_length())

@@ -1,11 +1,12 @@
 """A study: what is asked, what a device may answer, and the noise that protects the answer."""
 
 import hashlib
+import json
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, Self
 
-from ldp_client.documents.canonical import canonical_json, parse_canonical, parse_json
+from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.channel import CHANNEL, PROTOCOL, Channel, SecureSum
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.fields import Boolean, Constant, Day, Error, Identifier, Integer, Matching, OneOf
@@ -192,7 +193,7 @@ class Study:
     @property
     def document(self) -> Any:
         """The plain JSON value, a new copy each time: changes to a copy do not change the digest."""
-        return parse_canonical(self._canonical)
+        return json.loads(self._canonical)
 
     def to_json(self) -> str:
         """Return the canonical JSON text."""
