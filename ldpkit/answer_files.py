@@ -51,13 +51,13 @@ def line_error(path: str, line: int, error: AnswerError) -> InputError:
     return InputError(f"{where}: {error.field}: {error.problem}", code="answer.line_invalid")
 
 
-def csv_rows(path: str, expected: list[str]) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(path: str, expected: list[str] | None = None) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, cells) of the header and each row, without empty lines.
 
     Blanks around the header's names do not count. With one column, an empty line before a row is a person's
     empty cell. Trailing empty lines are ignored.
 
-    Raises InputError for a file that is not CSV in UTF-8, or does not have exactly the expected columns.
+    Raises InputError for a file that is not CSV in UTF-8, or has other columns than the expected ones, if given.
     """
     refuse_workbook(path)
     name = os.path.basename(path)
@@ -72,7 +72,8 @@ def csv_rows(path: str, expected: list[str]) -> Iterator[tuple[int, list[str]]]:
                     continue
                 if not header:
                     cells = header = [cell.strip() for cell in cells]
-                    _check_header(name, header, expected)
+                    if expected:
+                        _check_header(name, header, expected)
                 elif len(header) == 1:
                     yield from [(number, [""]) for number in empty]
                 empty.clear()

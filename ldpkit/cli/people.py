@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,7 +9,6 @@ import click
 
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import visible
-from schemas.disk import read_bytes
 
 # The column of people's names, and columns that the list of tickets adds.
 NAME, ADDED = "name", ("ticket", "link")
@@ -52,37 +49,27 @@ public_option = click.option(
 def read_people(path: str) -> list[Person]:
     """Return the people whom a file names. Raises InputError."""
     from collector.issuer.issue import looks
+    from ldpkit.answer_files import csv_rows
 
-    # 1. Read the table.
-    try:
-        reader = csv.DictReader(io.StringIO(read_bytes(path).decode("utf-8-sig"), newline=""))
-        columns = list(reader.fieldnames or ())
-        if NAME not in columns or set(ADDED) & set(columns) or len(set(columns)) < len(columns):
-            raise InputError(
-                f"{path}: must be CSV with a column {NAME!r}, none twice, and none called "
-                f"{' or '.join(ADDED)}",
-                code="ticket.wrong_name_columns",
-            )
-        rows = [(reader.line_num, row) for row in reader]
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not UTF-8", code="files.not_utf8") from None
-    except csv.Error as error:
-        raise InputError(f"{path}: is no CSV: {error}", code="files.not_csv") from None
-    if not rows:
-        raise InputError(f"{path}: names nobody", code="ticket.no_names")
-    # 2. Check each line.
+    rows = csv_rows(path)
+    _, columns = next(rows)
+    if NAME not in columns or set(ADDED) & set(columns) or len(set(columns)) < len(columns):
+        raise InputError(
+            f"{path}: must be CSV with a column {NAME!r}, none twice, and none called {' or '.join(ADDED)}",
+            code="ticket.wrong_name_columns",
+        )
     people: dict[str, Person] = {}
-    for line, row in rows:
-        # A longer row has its rest under None, and a shorter one None as its last values.
-        if None in row or None in row.values() or not (key := looks(row[NAME])):
-            raise InputError(
-                f"{path}: line {line}: must have a name, and a value for each column",
-                code="ticket.incomplete_name_line",
-            )
+    for line, cells in rows:
+        public = dict(zip(columns, cells))
+        name = public.pop(NAME)
+        if not (key := looks(name)):
+            raise InputError(f"{path}: line {line}: must have a name", code="ticket.incomplete_name_line")
         if key in people:
             raise InputError(
-                f"{path}: names {visible(row[NAME][:64])!r} twice: give two people different names",
+                f"{path}: names {visible(name[:64])!r} twice: give two people different names",
                 code="ticket.duplicate_name",
             )
-        people[key] = Person(row.pop(NAME), row)
+        people[key] = Person(name, public)
+    if not people:
+        raise InputError(f"{path}: names nobody", code="ticket.no_names")
     return list(people.values())
