@@ -11,7 +11,7 @@ import click
 
 from ldp_client.words.text import visible
 from ldpkit.cli.client import Client
-from ldpkit.cli.commands import DAY, collector_option, command, json_option, require_yes, yes_option
+from ldpkit.cli.commands import DAY, collector_option, command, require_yes, yes_option
 from ldpkit.cli.output import show, warn
 from ldpkit.cli.studies import show_answer
 
@@ -26,7 +26,6 @@ ROLES = ("publish", "read", "operate")
 @click.option("--revoke", is_flag=True, help="make the key NAME useless")
 @yes_option
 @collector_option
-@json_option
 def keys(
     name: str | None,
     role: str | None,
@@ -53,7 +52,7 @@ def keys(
     elif revoke:
         require_yes(yes, f"revoking the key {name} at {collector.url}")
         collector.send("DELETE", f"/v1/keys/{quote(name, safe='')}", again=False)
-        show([f"{name} is revoked"], {"name": name})
+        show([f"{name} is revoked"])
     else:
         last_day = None if expires is None else expires.isoformat()
         asked = {"name": name, "role": role, "studies": list(study) or None, "expires": last_day}
@@ -61,7 +60,7 @@ def keys(
         key, warnings = collector.ask("POST", "/v1/keys", _made, document, again=False)
         for line in warnings:
             warn(visible(line))
-        show([key], {**asked, "key": key})
+        show([key])
 
 
 def _made(body: Any) -> tuple[str, list[str]]:

@@ -34,7 +34,6 @@ ENDS_SUM = (
 @command("publish", "publish study.json --collector https://ask.example.org")
 @click.argument("study", metavar="STUDY.json")
 @collector_option
-@json_option
 def publish(study: str, collector: Client) -> None:
     """Publish a study, signed or not, or a new version of one, at a collector."""
     from ldp_client.documents.signed import FORMAT
@@ -62,19 +61,17 @@ def publish(study: str, collector: Client) -> None:
             code="server.answer_not_json",
         )
     # 3. Print the addresses.
-    is_new = answer.status == 201
     has_page = published.protocol is None and published.respondent != "holder"
     page = f"{collector.url}/s/{published.id}" if has_page else None
     address = collector.url + study_path(published.id)
-    again = "is published" if is_new else "was published before"
+    again = "is published" if answer.status == 201 else "was published before"
     lines = [
         f"{published.id}, version {published.version}, {again}; digest {published.digest}",
         *([f"people answer at  {page}"] if page else []),
         f"devices fetch     {address}",
         f"how it goes       ldpkit status {published.id} --collector {collector.url}",
     ]
-    named = {"study": published.id, "version": published.version, "digest": published.digest}
-    show(lines, {**named, "new": is_new, "people": page, "devices": address})
+    show(lines)
 
 
 @command("status", "status habits")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
 
 from ldp_client.documents.errors import InputError, LdpkitError
-from ldpkit.cli import tickets
-from ldpkit.cli.client import Client, RefusalError
+from ldpkit.cli.client import RefusalError
 from tests.kit.commands import exit_code, parsed
 from tests.kit.errors import raises
 from tests.kit.operators import URL, at, lines
@@ -96,57 +93,3 @@ def test_closed_study_takes_no_version_and_deleted_study_stays_closed(asked, inv
         at("open", "habits")
     with pytest.raises(LdpkitError, match="was deleted by its operator"):
         at("publish", str(second))
-
-
-def test_publish_and_keys_print_one_json_object(asked, inviting, make_study, tmp_path, capsys):
-    asked(inviting)
-    (tmp_path / "study.json").write_bytes(make_study(id="other").canonical())
-
-    def said(*arguments):
-        at(*arguments, "--json")
-        return json.loads(capsys.readouterr().out)
-
-    found = [said("publish", str(tmp_path / "study.json")) for _ in range(2)]
-    assert [one["new"] for one in found] == [True, False]
-    assert (found[0]["study"], found[0]["version"], found[0]["people"]) == ("other", 1, f"{URL}/s/other")
-    key = said("keys", "ann", "--role", "read", "--study", "other")
-    assert (key["name"], key["role"], key["studies"], key["expires"]) == ("ann", "read", ["other"], None)
-    assert said("keys", "ann", "--revoke", "--yes")["name"] == "ann"
-
-
-def test_tickets_made_before_an_error_are_printed(asked, inviting, capsys, monkeypatch):
-    asked(inviting)
-    monkeypatch.setattr(tickets, "AT_ONCE", 2)
-    answers = iter([(["abc", "def"], [])])
-
-    def invite(*_arguments, **_options):
-        for answer in answers:
-            return answer
-        raise InputError("no more")
-
-    monkeypatch.setattr(Client, "ask", invite)
-    with pytest.raises(InputError, match="no more"):
-        at("invite", "other", "--count", "4")
-    assert len(lines(capsys)) == 2
-
-
-def terminal(said):
-    stream = io.StringIO(said)
-    stream.isatty = lambda: True
-    return stream
-
-
-def test_close_asks_for_confirmation_on_a_terminal(asked, inviting, monkeypatch, capsys):
-    asked(inviting)
-    monkeypatch.setattr(sys, "stdin", terminal("n\n"))
-    with raises(InputError, "options.answered_no"):
-        at("close", "habits")
-    monkeypatch.setattr(sys, "stdin", terminal("y\n"))
-    at("close", "habits")
-    assert "sure? [y/N]" in capsys.readouterr().err
-
-
-def test_command_without_a_key_names_the_token_variable(monkeypatch):
-    monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
-    with raises(InputError, "keys.token_missing", "LDPKIT_TOKEN"):
-        at("status")
