@@ -57,7 +57,7 @@ def csv_rows(path: str, expected: list[str] | None = None) -> Iterator[tuple[int
     Blanks around the header's names do not count. With one column, an empty line before a row is a person's
     empty cell. Trailing empty lines are ignored.
 
-    Raises InputError for a file that is not CSV in UTF-8, or has other columns than the expected ones, if given.
+    Raises InputError for a file that is not CSV in UTF-8, or has other columns than `expected`.
     """
     refuse_workbook(path)
     name = os.path.basename(path)
