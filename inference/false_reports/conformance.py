@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from inference.false_reports.details import BINS, Detail, has_ones
 from inference.models.choice_forms import supports_of
 from inference.models.number import cell_edges
-from inference.results.verdict import FIT, NOTE, Finding, findings
+from inference.results.verdict import FALSE_ALARM, FIT, NOTE, Finding, findings
 from inference.tail_probabilities import (
     binomial_at_least,
     binomial_at_most,
@@ -38,8 +38,6 @@ from summaries.reductions.choice import keeps_patterns, pattern_bits
 
 Vector = NDArray[np.float64]
 
-# The highest share of fits with honest reports only that raise a false alarm, whatever people answered.
-FALSE_ALARM = 1e-3
 # Sds beyond a bound, at which reports under Gaussian noise are counted.
 SDS = (0.0, 2.0, 3.0, 4.0, 5.0)
 # The highest density of a number's noise, in units of 1 / its scale.
