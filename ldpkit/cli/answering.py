@@ -119,7 +119,7 @@ def answer(
         known_digests=digest or None,
     )
     if not device.ledger.spent():
-        where = visible(device.ledger.folder)
+        where = visible(os.path.abspath(device.ledger.folder))
         warn(f"note: a new device, in {where}: it does not know answers that were given from another folder")
     try:
         # 2. Check the answers before anything is stored or spent.
