@@ -51,8 +51,8 @@ def open_export(
     """Open an export of the reports with ids above `after`. dated: with their days.
 
     deletions: the count of the export that this one continues, or None. Raises ProblemError for a study that
-    is not published, or whose reports are deleted. Reading its pages raises it too if reports were deleted
-    since: a partial export would pass for a complete one.
+    is not published. Reading its pages raises it too if the study is deleted, or reports were deleted since:
+    a partial export would pass for a complete one.
     """
     database = collector.database
     with database.read() as session:
@@ -60,8 +60,6 @@ def open_export(
         digests = {} if study is None else store.document_digests(session, study.number)
     if study is None:
         raise unknown_study(study_id)
-    if study.deleted:
-        raise deleted_study(study_id)
     if deletions not in (None, study.deletions):
         raise broken_off(study_id)
     number, deletions = study.number, study.deletions
