@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import csv
 import hmac
-import os
 import shutil
-import signal
 import sqlite3
 import struct
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
@@ -27,8 +23,8 @@ from collector.tickets.codes import TICKETS, delete_used_tickets, make_tickets
 from ldpkit.cli import client
 from ldpkit.cli.client import RefusalError
 from tests.collector.answered import AwayError, problem
-from tests.kit.collectors import REPOSITORY, Harness, build_report, build_study, count_tickets
 from tests.kit.collectors import TICKET_KEY as KEY
+from tests.kit.collectors import Harness, build_report, build_study, count_tickets
 from tests.kit.commands import run
 from tests.kit.errors import raises
 from tests.kit.operators import URL, answering, main_on
@@ -340,58 +336,3 @@ def test_another_ticket_key_admits_no_report_twice(make_harness, either, study):
     Upkeep(other.collector.database, lambda: other.day + timedelta(3), b"another ticket key").run_if_due()
     assert left(either) == 1
     assert either.put(build_report(study), fresh).status_code == 201
-
-
-SPEND = """
-import os, signal, sys
-from tests.kit.collectors import TICKET_KEY, Harness
-from schemas import Report
-from tests.kit.statements import before_each
-
-def spend(url, number, word, text):
-    harness = Harness(url, ticket_key=TICKET_KEY)
-    seen = []
-    def count():
-        seen.append(1)
-        if len(seen) == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-    before_each(harness.collector.database.engine, count)
-    report = Report.from_json(text)
-    path = f"/v1/studies/habits/reports/{report.id}"
-    headers = {"LDPKit-Ticket": word, "Content-Type": "application/json"}
-    return harness.client.put(path, data=text, headers=headers).status_code
-
-for number, line in enumerate(sys.stdin, 1):
-    child = os.fork()
-    if not child:
-        os._exit(spend(sys.argv[1], number, *line.rstrip().split(" ", 1)) != 201)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.attack(10)
-def test_kill_at_any_statement_leaves_one_report_per_ticket(keyed, study):
-    """The collector is killed at a statement, and two devices send with one ticket."""
-    harness = keyed
-    spender = subprocess.Popen(
-        [sys.executable, "-c", SPEND, f"sqlite:///{harness.path}"],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    number, status = 0, -signal.SIGKILL
-    with spender:
-        while status == -signal.SIGKILL:
-            number += 1
-            (word,) = made(harness, 1)
-            first, second = build_report(study), build_report(study)
-            spender.stdin.write(f"{word} {first.to_json()}\n")
-            spender.stdin.flush()
-            status = int(spender.stdout.readline())
-            assert status in (0, -signal.SIGKILL)
-            # The device sends again, and another device tries the same ticket.
-            assert harness.put(first, word).status_code in (200, 201)
-            assert harness.put(second, word).status_code == 409
-    assert 5 < number < 40
