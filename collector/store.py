@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -31,7 +30,6 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
 from collector.db import OtherReleaseError, PartlyHeldError, WrongSumsError, sqlite_driver
@@ -361,11 +359,8 @@ def select_rows(
 def _driver_rows(result: CursorResult[Any]) -> list[StoredRow]:
     """Return the driver's own tuples: an object for each row would cost as much as reading it."""
     assert result.cursor is not None
-    try:
+    with sqlite_driver(result.connection):
         rows = cast(list[StoredRow], result.cursor.fetchall())
-    except sqlite3.Error as error:
-        # Raise the error that SQLAlchemy's own rows would raise.
-        raise DatabaseError("SELECT", None, error) from error
     result.close()
     return rows
 
