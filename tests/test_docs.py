@@ -44,7 +44,7 @@ BUDGETS = {
     "docs/methods.md": 17,
     "docs/models.md": 13,
     "docs/anonymous-transport.md": 9,
-    "docs/native.md": 8,
+    "docs/native.md": 7,
     "docs/operate.md": 14,
     "docs/payloads.md": 19,
     "docs/privacy.md": 8,
