@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from inference.results.intervals import REFUSED
-from inference.units import number_units
+from inference.units import RecordUnits, field_units, has_levels, number_units
 from schemas import Question, Rational
 
 Stated = Mapping[str, Any]
@@ -21,6 +21,13 @@ def state(distribution: str, **parameters: Any) -> Stated:
     return {"distribution": distribution, **parameters}
 
 
+# A formula's default prior sd of a coefficient times its column's sd, and of the intercept at the columns'
+# means: on the logit scale, where shares from 0.7 % to 99.3 % are within two sds, and of a private number,
+# times the distance of its bounds.
+LOGIT_SCALE, NUMBER_SCALE = 2.5, 0.625
+# Prior sd of the change in log odds along half the bounds of a number, or from no to yes: about two of a
+# feature's sds (Gelman, Jakulin, Pittau & Su 2008).
+LOG_ODDS = 2.5
 # The prior of the share of people who prefer not to say, if a question offers that.
 EVEN = state("beta", a=1.0, b=1.0)
 
@@ -88,6 +95,53 @@ DEFAULTS: Mapping[str, Callable[[Question], dict[str, Stated]]] = {
     "poisson": lambda question: {"rate": _about_half(question)},
     "geometric": lambda _question: {"p": state("beta", a=1.0, b=1.0)},
 }
+
+
+def has_yes_no_response(question: Question) -> bool:
+    """Return True if the response is a yes/no, so that the regression is logistic."""
+    return question.response is not None and question.response.bounds is None
+
+
+def regression_priors(question: Question) -> dict[str, Any]:
+    """Return priors under which the response changes by at most a few half widths along a feature's bounds.
+
+    In a table, slopes have an sd of 1/r for scaled feature vectors of length at most r. They explain at most
+    the response's whole range: E[(θᵀx)²] = E‖x‖²/r² ≤ 1, with the response in −1…1. The norm limits each
+    feature to about r/√d, instead of 1.
+
+    With levels of features, slopes of a logistic regression are as steep as most in practice. Signs from a
+    few thousand people carry little information on each slope; a prior of sd 1 would dominate. Features with
+    levels have a law of cells. Else numbers have priors of mean and sd, and a yes/no has a share, with a
+    uniform prior.
+    """
+    units, cells = RecordUnits(question), has_levels(question)
+    middle, half = units.response
+    longest = size = 1.0
+    if question.ask == "table":
+        d = len(question.features)
+        longest = min(float(question.norm or 1), math.sqrt(d))
+        size = longest / math.sqrt(d)
+    slopes = {
+        name: half / unit / longest for name, unit in zip(units.owners, units.unit.tolist(), strict=True)
+    }
+    yes_no = has_yes_no_response(question)
+    if cells and yes_no:
+        spans = {field.id: field_units(field).unit if field.bounds else 1.0 for field in question.features}
+        slopes = {name: LOG_ODDS / span for name, span in spans.items()}
+    numbers = [(field.id, *field_units(field)) for field in question.features if field.bounds and not cells]
+    priors = {
+        "centre": state("normal", loc=middle, scale=half),
+        "coefficients": {name: state("normal", loc=0.0, scale=scale) for name, scale in slopes.items()},
+        "feature_mean": {
+            name: state("normal", loc=zero, scale=size * unit / 2) for name, zero, unit in numbers
+        },
+        "feature_sd": {
+            name: state("gamma", shape=2.0, rate=4.0 / (size * unit)) for name, _, unit in numbers
+        },
+    }
+    if numbers or not (cells or yes_no):
+        priors["feature_correlation"] = state("lkj", concentration=2.0)
+    return priors if yes_no else {**priors, "sd": state("gamma", shape=2.0, rate=4.0 / half)}
 
 
 def with_stated(question: Question, defaults: Mapping[str, Any]) -> dict[str, Any]:

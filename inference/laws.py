@@ -13,14 +13,11 @@ import numpyro.distributions as dist
 from jax import Array
 from numpyro.distributions import Distribution
 
-from inference.priors.laws import Stated, state
+from inference.default_priors import LOGIT_SCALE, Stated, state
 from inference.units import Units
 from schemas import Question
 
 Own = Mapping[str, Any]
-# The default prior sd of a coefficient times its column's sd, and of the intercept at the columns' means, on
-# the logit scale: shares from 0.7 % to 99.3 % are within two sds.
-LOGIT_SCALE = 2.5
 # The same on the probit scale: divided by the ratio of the two densities at the middle.
 PROBIT_SCALE = 1.6
 SHAPE = state("gamma", shape=2.0, rate=0.1)

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from inference import Posterior, analyse, analyse_waves, fit
     from inference.design.calibration import calibrate
     from inference.design.device_epsilon import plan_shuffled
-    from inference.design.difference import plan_difference
-    from inference.design.plan import plan
+    from inference.design.plan import plan, plan_difference
     from ldp_client import Device, Direct, Mechanism, Oblivious, Transport, mechanism_for, mechanisms_of
     from ldp_client.bulk import perturb_many
     from ldp_client.documents import errors as errors
@@ -57,8 +56,7 @@ _HOMES = {
     "inference": ("inference", {"Posterior", "analyse", "analyse_waves", "fit"}),
     "inference.design.calibration": ("inference", {"calibrate"}),
     "inference.design.device_epsilon": ("inference", {"plan_shuffled"}),
-    "inference.design.difference": ("inference", {"plan_difference"}),
-    "inference.design.plan": ("inference", {"plan"}),
+    "inference.design.plan": ("inference", {"plan", "plan_difference"}),
     "ldp_client": (
         "",
         {"Device", "Direct", "Mechanism", "Oblivious", "Transport", "mechanism_for", "mechanisms_of"},

@@ -30,7 +30,8 @@ from inference.analyses.program import Assembled
 from inference.analyses.stated_priors import Given
 from inference.analyses.table import Private, Table, Values
 from inference.analyses.varying import Group, groups_of, levels_of
-from inference.laws import LAWS, LOGIT_SCALE
+from inference.default_priors import LOGIT_SCALE
+from inference.laws import LAWS
 from ldp_client.documents.errors import InputError
 
 # The most numbers that a likelihood holds at a time: 2.4 GB.

@@ -91,6 +91,11 @@ def refuse_blanks(column: pd.Series, name: str) -> None:
         )
 
 
+def level_text(level: object) -> str:
+    """Return a level as readable text: a whole number without a decimal point."""
+    return str(int(level)) if isinstance(level, float) and level.is_integer() else str(level)
+
+
 def cuts_of(values: Values, counts: Codes) -> Values:
     """Return cuts that divide numbers with these counts into parts, halfway between observed values."""
     places, codes = np.unique(values, return_inverse=True)

@@ -30,9 +30,9 @@ from inference.limits import check_sampling
 from inference.models.base import Draws as Sites
 from inference.models.base import Fit, Model
 from inference.results.posterior import Posterior
-from inference.results.prior_notes import DROWNED, NEAR
+from inference.results.prior_notes import NEAR
 from inference.results.quantity import Quantity
-from inference.results.verdict import CARE, INFORMATIVENESS, Finding, listed
+from inference.results.verdict import CARE, DROWNED, INFORMATIVENESS, Finding, listed
 from inference.samplers import CHAINS
 from inference.sampling import KEPT
 from ldp_client.documents.errors import InputError, UsageError

@@ -10,9 +10,9 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
+from inference.analyses.cells import level_text
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.varying import level_text
 from inference.models.base import Draws as Sites
 from inference.results.quantity import Draws, Quantity
 

@@ -15,7 +15,8 @@ from inference.analyses.linear import Scales
 from inference.analyses.parameter_names import Parameter
 from inference.analyses.stated_priors import Given, RealPriors
 from inference.analyses.table import Values
-from inference.laws import CHOICES, LAWS, LOGIT_SCALE, NUMBERS, OutcomeLaw
+from inference.default_priors import LOGIT_SCALE, NUMBER_SCALE
+from inference.laws import CHOICES, LAWS, NUMBERS, OutcomeLaw
 from inference.likelihoods.numbers.clipped import MOST_POINTS
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law, state
@@ -23,9 +24,6 @@ from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:
     from inference.analyses.private_numbers import NumberChannel
-
-# Times the distance of the bounds: the scale of a private number's default priors.
-WIDE = 0.625
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ def private_number_outcome(name: str, channel: NumberChannel, family: str | None
             f"{name}: a law of whole numbers needs bounds at most {MOST_POINTS} apart and from 0",
             code="fit.bounds_unfit_for_counts",
         )
-    found = _number(law_name, (channel.low + channel.high) / 2, channel.sd, WIDE * channel.width)
+    found = _number(law_name, (channel.low + channel.high) / 2, channel.sd, NUMBER_SCALE * channel.width)
     start = np.log(max(channel.mean, channel.width / 100)) if law.log_link else channel.mean
     return replace(found, start=np.asarray([start]))
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.priors.laws import Stated
+from inference.default_priors import Stated
 from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 

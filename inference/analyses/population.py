@@ -9,22 +9,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from inference.analyses.cells import distinct_rows, refuse_blanks
+from inference.analyses.cells import distinct_rows, level_text, refuse_blanks
 from inference.analyses.effects import compared, shown
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import again
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.public_columns import as_taken, positive
+from inference.analyses.public_columns import COUNT, as_taken, positive
 from inference.analyses.table import WAVE, Table, Values
-from inference.analyses.varying import level_text, levels_of
+from inference.analyses.varying import levels_of
 from inference.models.base import Draws as Sites
 from inference.results.quantity import Draws, Quantity
 from inference.results.verdict import listed
 from ldp_client.documents.errors import InputError
 
-# The census column with the number of people in each row.
-COUNT = "count"
 People = tuple[pd.DataFrame, Values]
 MOST_LEVELS = 200
 WEIGHED = "weighted shares are right only if the formula names the columns that the weights depend on"

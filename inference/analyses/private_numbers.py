@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,8 +21,6 @@ from schemas import Question
 
 # The noise's variance in units of its squared scale.
 _VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
-# For sums over all reports: the scales beyond the bounds, and the limits of the number of places.
-FAR, FEWEST, MOST = 8.0, 60, 1000
 
 
 @dataclass(frozen=True)
@@ -102,24 +99,3 @@ def private_number_of(question: Question, payloads: Sequence[bytes | None]) -> P
     start = low + width * mean, width * sd
     channel = NumberChannel(mechanism.name, *ends, width * scale, *start, low + width * distinct, plain)
     return Private(question.id, (), codes.ravel().astype(np.int64), channel)
-
-
-def possible_numbers(question: Question) -> tuple[Private, Values]:
-    """Return reports of a number over which a sum of density × step is an integral over all reports.
-
-    With Laplace noise, reports beyond a bound are put at the bound: their density falls by e for each scale,
-    whatever the answer.
-    """
-    mechanism = mechanism_for(question)
-    assert isinstance(mechanism, NumberMechanism)
-    low, width = number_units(question)
-    scale = width * float(mechanism.scale) / mechanism.levels
-    ends = [0.0, width] if mechanism.name == "laplace" else [-FAR * scale, 0.0, width, width + FAR * scale]
-    nodes, weights = np.polynomial.legendre.leggauss(int(min(max(FEWEST, 4 * width / scale), MOST)))
-    parts = list(pairwise(ends))
-    places = np.concatenate([low + a + (b - a) * (nodes + 1) / 2 for a, b in parts])
-    steps = np.concatenate([(b - a) * weights / 2 for a, b in parts])
-    if mechanism.name == "laplace":
-        places, steps = np.append(places, [low, low + width]), np.append(steps, [scale, scale])
-    channel = NumberChannel(mechanism.name, low, low + width, scale, low + width / 2, width / 4, places)
-    return Private(question.id, (), np.arange(len(places)), channel), steps

@@ -9,8 +9,8 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 
+from inference.analyses.cells import level_text
 from inference.analyses.table import Values
-from inference.analyses.varying import level_text
 from ldp_client.documents.errors import InputError
 
 _NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)?")
@@ -20,6 +20,8 @@ _MISSING = ("na", "n/a", "nan", "null")
 INEXACT = 2**53
 # From this share of numbers on, a word in a column is a mistake.
 MIXED = 0.5
+# The column of a census with the number of people in each row.
+COUNT = "count"
 # More than all people on earth; sums of squares stay finite.
 MOST_WEIGHT = 1e12
 

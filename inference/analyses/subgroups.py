@@ -9,9 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from inference.analyses.cells import CUTS
+from inference.analyses.cells import CUTS, level_text
 from inference.analyses.table import Codes, Values
-from inference.analyses.varying import level_text
 
 Mask = NDArray[np.bool_]
 

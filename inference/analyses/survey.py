@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from inference.analyses.cells import level_text
 from inference.analyses.channel import stacked
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import columns_of
 from inference.analyses.public_columns import as_taken, notes_of, number_in
 from inference.analyses.table import POOLED, WAVE, Codes, Private, Table, table_of
-from inference.analyses.varying import level_text
 from inference.analyses.waves import concat
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import counted
@@ -209,7 +209,7 @@ def _without_blanks(
 def _private(frame: pd.DataFrame, design: ColumnDesign) -> Private:
     """Return a private column: each row's report, under the channel of its group of rows."""
     reports = codes_of(frame[design.name], design.reports, design.name)
-    codes = _groups(frame, design) * len(design.reports) + reports
+    codes = groups_of_rows(frame, design) * len(design.reports) + reports
     channel = stacked([part.channel for part in design.parts])
     return Private(design.name, design.answers, codes, channel, design.ordered)
 
@@ -229,7 +229,7 @@ def codes_of(column: pd.Series, labels: Sequence[str], name: str) -> Codes:
     return found
 
 
-def _groups(frame: pd.DataFrame, design: ColumnDesign) -> Codes:
+def groups_of_rows(frame: pd.DataFrame, design: ColumnDesign) -> Codes:
     """Return the index of each row's part of the design. Raises InputError if none, or two, apply."""
     texts = {name: frame[name].map(level_text).astype(str) for part in design.parts for name in part.rows}
     matches = np.ones((len(design.parts), len(frame)), bool)

@@ -14,7 +14,7 @@ import numpyro.distributions as dist
 import pandas as pd
 from jax import Array
 
-from inference.analyses.cells import Cells
+from inference.analyses.cells import Cells, level_text
 from inference.analyses.formula import Varying
 from inference.analyses.matrices import Matrix, matrix_of, weights_of
 from inference.analyses.parameter_names import INTERCEPT, Parameter, named
@@ -163,8 +163,3 @@ def levels_of(column: pd.Series) -> tuple[Codes, tuple[str, ...]]:
         return column.cat.codes.to_numpy(np.int64), tuple(map(str, column.cat.categories))
     codes, levels = pd.factorize(column, sort=True)
     return np.asarray(codes, np.int64), tuple(map(level_text, levels))
-
-
-def level_text(level: object) -> str:
-    """Return a level as readable text: a whole number without a decimal point."""
-    return str(int(level)) if isinstance(level, float) and level.is_integer() else str(level)

@@ -12,7 +12,6 @@ import pandas as pd
 
 from inference.analyses.channel import Channel, stacked
 from inference.analyses.table import WAVE, Private, Table
-from inference.models.plain_means import PlainMean, pooled
 from ldp_client.documents.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -91,6 +90,9 @@ def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
         )
         distinct = [len(one.choices.shows) for one in parts.values()]
     else:
+        # JAX, which tables of choices need not.
+        from inference.models.plain_means import PlainMean, pooled
+
         people = [int(tables[key].counts[one.codes >= 0].sum()) for key, one in parts.items()]
         both = [(n, number) for n, number in zip(people, numbers, strict=True) if n]
         start = pooled([(n, PlainMean(number.mean, 0.0, number.sd)) for n, number in both])

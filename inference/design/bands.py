@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 BISECTIONS = 40
-# Of a histogram of ranks.
-BINS = 10
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincc
 
-from inference.design.bands import BINS, Band, leaves, simultaneous_band
+from inference.design.bands import Band, leaves, simultaneous_band
 from inference.design.simulated_posteriors import (
     FEWEST_EFFECTIVE,
     Measured,
@@ -106,7 +105,6 @@ class Calibration:
     def _row(self, name: str, ranks: Ranks) -> dict[str, Any]:
         return {
             "outside": name in self.outside,
-            "chi_square_p": chi_square_p(ranks),
             "covered_50": covered(ranks, 0.5),
             "covered_90": covered(ranks, 0.9),
             "poorly_mixed": self.poor[name],
@@ -141,23 +139,10 @@ def calibrate(
         InputError: an impossible seed or number of studies or devices, or a question that cannot be
             simulated.
     """
-    return calibrate_each([question], studies, n, seed, clip, progress)[0]
-
-
-def calibrate_each(
-    questions: Sequence[Question],
-    studies: int = STUDIES,
-    n: int = DEVICES,
-    seed: int = 0,
-    clip: bool = False,
-    progress: Progress = lambda _message: None,
-) -> list[Calibration]:
-    """`calibrate` for several questions."""
-    for question in questions:
-        check_simulation(question, studies, n, seed)
-    each = [_Simulation(question, studies, n, seed, clip) for question in questions]
-    found = fit_studies([simulation.studies for simulation in each], progress)
-    return [simulation.judged(one) for simulation, one in zip(each, found, strict=True)]
+    check_simulation(question, studies, n, seed)
+    simulation = _Simulation(question, studies, n, seed, clip)
+    (found,) = fit_studies([simulation.studies], progress)
+    return simulation.judged(found)
 
 
 class _Simulation:
@@ -264,13 +249,6 @@ def _counted(truths: Sequence[Truth], draws: Parameters) -> tuple[dict[str, Rank
 def _broken(below: Mapping[str, Ranks], ties: Mapping[str, Ranks], seed: int) -> dict[str, Ranks]:
     random = np.random.default_rng([seed, 2])
     return {name: found + random.integers(0, ties[name] + 1) for name, found in below.items()}
-
-
-def chi_square_p(ranks: Ranks) -> float:
-    """The p-value of uniform ranks in ten bins: for the table; the verdict is the band's."""
-    counts = np.bincount(ranks * BINS // (DRAWS + 1), minlength=BINS)
-    squares = BINS * np.sum((counts - len(ranks) / BINS) ** 2) / len(ranks)
-    return float(gammaincc((BINS - 1) / 2, squares / 2))
 
 
 def covered(ranks: Ranks, level: float) -> float:

@@ -8,7 +8,7 @@ with the information of n reports at the truth and the prior's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -17,9 +17,9 @@ from scipy.special import betainc, betaincinv, gammainc, ndtr, ndtri, pdtr
 
 from inference.default_priors import DEFAULTS, Stated, with_stated
 from inference.results.intervals import REFUSED
+from inference.results.verdict import listed
 from inference.units import number_units
 from ldp_client import mechanism_for
-from ldp_client.documents.errors import UsageError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.number import Gaussian, Laplace
 from ldp_client.mechanisms.subset_selection import SubsetSelection
@@ -34,8 +34,6 @@ BY_INFORMATION = "half the 90 % interval from the information of the reports and
 # Half of a 90 % interval, in sds; its ends.
 HALF, TAILS = float(ndtri(0.95)), (0.05, 0.95)
 DEVICES = (1_000, 10_000, 100_000)
-# The most people; the search for a number ends there.
-MOST_PEOPLE = 10**9
 # Truths that are drawn from the prior if none is stated; fewer of more than MOST_TOGETHER choices.
 TRUTHS, FEW_TRUTHS = 20, 3
 # As a share of its prior's width. For an sd at a share of 0.45 the mean was 0.66 of the simulated one.
@@ -85,29 +83,11 @@ SAMPLERS: Mapping[str, Callable[..., Vector]] = {
 }
 
 
-def check_wishes(width: float | None = None, power: float | None = None) -> None:
-    """Raise UsageError for a half width or a power that no plan can reach."""
-    if width is not None and not 0 < width < np.inf:
-        raise UsageError("--margin must be a number above 0", code="plan.margin_not_positive")
-    if power is not None and not 0 < power < 1:
-        raise UsageError("--power must be a probability, such as 0.8", code="plan.power_not_probability")
-
-
-def fewest(enough: Callable[[int], bool]) -> int | None:
-    """Return the fewest people that are enough, None if a thousand million are not."""
-    if not enough(MOST_PEOPLE):
-        return None
-    low, high = 0, MOST_PEOPLE
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
 class Prior:
     """The prior of a question of shares, or of a number with a law.
 
-    each: {parameter: its marginal distribution, as stated}.
+    each: {parameter: its marginal distribution, as stated}. half_widths: {parameter: half of its 90 %
+    interval before any report}.
     """
 
     def __init__(self, question: Question) -> None:
@@ -117,6 +97,8 @@ class Prior:
             self.each |= (
                 _marginals(question, stated) if stated["distribution"] == "dirichlet" else {name: stated}
             )
+
+        self.half_widths = {name: half_width_of(stated) for name, stated in self.each.items()}
 
     def truths(self, seed: int) -> list[dict[str, float]]:
         """Draw as many truths as a plan takes its medians over."""
@@ -133,10 +115,6 @@ class Prior:
                 zip(names, np.maximum(parts, 1e-300) / np.maximum(parts, 1e-300).sum(axis=0), strict=True)
             )
         return [{name: float(values[i]) for name, values in drawn.items()} for i in range(count)]
-
-    def half_widths(self) -> dict[str, float]:
-        """{parameter: half of its 90 % interval before any report}."""
-        return {name: _half_of(*sorted(stated.items())) for name, stated in self.each.items()}
 
 
 def _marginals(question: Question, stated: Stated) -> dict[str, Stated]:
@@ -155,9 +133,8 @@ def sampled(stated: Stated, count: int, random: np.random.Generator) -> Vector:
     return SAMPLERS[stated["distribution"]](random, count, **parameters)
 
 
-@lru_cache(maxsize=64)
-def _half_of(*stated: tuple[str, Any]) -> float:
-    prior = dict(stated)
+def half_width_of(prior: Stated) -> float:
+    """Return half of a distribution's 90 % interval."""
     if prior["distribution"] == "beta":
         ends = betaincinv(prior["a"], prior["b"], TAILS)
     else:
@@ -188,7 +165,8 @@ def half_widths(
     if question.model.name in SHARES:
         widths_at = partial(_shares, question, answers=answers, prior=prior)
     else:
-        widths_at = partial(_number, question, answers=answers, prior=prior, channel=_channel(question))
+        channel = number_channel(question, _answers(question))
+        widths_at = partial(_number, question, answers=answers, prior=prior, channel=channel)
     # If all parameters are stated, the truths are equal.
     distinct = {tuple(truth.items()): truth for truth in truths}
     known = {key: widths_at(truth) for key, truth in distinct.items()}
@@ -336,6 +314,23 @@ def law_of_reports(mechanism: ChoiceMechanism) -> Vector | None:
     return np.asarray(law / law.sum(axis=0))
 
 
+def information(law: Callable[[Vector], Vector], at: Vector, steps: Vector, channel: Vector) -> Vector:
+    """Return the information of one report on the arguments of a law, (cells, arguments, arguments).
+
+    It is the sum, over reports, of products of their probability's slopes, divided by that probability.
+
+    Args:
+        law: arguments (cells, arguments) -> probabilities of answers (cells, answers).
+        at: the arguments at the truth.
+        steps: (arguments,), small changes of each.
+        channel: P(report | answer), (answers, reports), or (cells, answers, reports).
+    """
+    moved = [law(at + step) - law(at - step) for step in np.diag(steps)]
+    slopes = np.stack(moved, axis=1) @ channel / (2 * steps[:, None])
+    chances = law(at)[:, None] @ channel
+    return np.asarray((slopes / np.maximum(chances, 1e-300)) @ slopes.swapaxes(1, 2))
+
+
 def _number(
     question: Question,
     truth: Mapping[str, float],
@@ -343,18 +338,15 @@ def _number(
     prior: Prior,
     channel: Vector,
 ) -> dict[str, Vector]:
-    """Use the information of one report on the law's parameters: Σ of squared slopes over probabilities."""
     names = list(truth)
-    halves = prior.half_widths()
-    sds = np.asarray([halves[name] for name in names]) / HALF
-    steps = STEP * np.diag(sds)
-    point = np.asarray([truth[name] for name in names])
-    law, more, less = (
-        _masses(question, names, points) @ channel for points in (point[None], point + steps, point - steps)
-    )
-    slopes = (more - less) / (2 * STEP * sds[:, None])
-    information = (slopes / np.maximum(law, 1e-300)) @ slopes.T
-    widths = [HALF * np.sqrt(np.diag(np.linalg.inv(n * information + np.diag(1 / sds**2)))) for n in answers]
+    sds = np.asarray([prior.half_widths[name] for name in names]) / HALF
+
+    def law(points: Vector) -> Vector:
+        return _masses(question, names, points)
+
+    at = np.asarray([[truth[name] for name in names]])
+    own = information(law, at, STEP * sds, channel)[0]
+    widths = [HALF * np.sqrt(np.diag(np.linalg.inv(n * own + np.diag(1 / sds**2)))) for n in answers]
     return dict(zip(names, np.stack(widths, axis=-1), strict=True))
 
 
@@ -365,12 +357,12 @@ def _answers(question: Question) -> Vector:
     return np.linspace(low, low + width, round(width) + 1 if whole else PLACES)
 
 
-def _channel(question: Question) -> Vector:
+def number_channel(question: Question, answers: Vector) -> Vector:
     """Return the probabilities of a report in each cell of a summary, given answers: (answers, cells)."""
     mechanism = cast("Laplace | Gaussian", mechanism_for(question))
     low, width = number_units(question)
     edges = histogram_edges(mechanism.levels, REACH[mechanism.name])
-    answers = mechanism.levels * (_answers(question) - low) / width
+    answers = mechanism.levels * (answers - low) / width
     below = NOISE[mechanism.name]((edges - answers[:, None]) / mechanism.scale)
     ends = np.zeros((len(answers), 1))
     return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
@@ -378,12 +370,15 @@ def _channel(question: Question) -> Vector:
 
 def _masses(question: Question, names: Sequence[str], points: Vector) -> Vector:
     """Return (points, answers): the shares of answers at each place, answers beyond a bound at the bound."""
-    answers = _answers(question)
-    below = _below(
-        question, dict(zip(names, points.T[:, :, None], strict=True)), (answers[1:] + answers[:-1]) / 2
-    )
-    ends = np.zeros((len(points), 1))
-    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
+    truth = dict(zip(names, points.T[:, :, None], strict=True))
+    return masses(lambda values: _below(question, truth, values), _answers(question))
+
+
+def masses(below: Callable[[Vector], Vector], answers: Vector) -> Vector:
+    """Return the shares of clipped numbers nearest to each answer, given those below values, (…, answers)."""
+    inside = below((answers[1:] + answers[:-1]) / 2)
+    ends = np.zeros((*inside.shape[:-1], 1))
+    return np.diff(np.concatenate([ends, inside, ends + 1], axis=-1), axis=-1)
 
 
 def _below(question: Question, truth: Mapping[str, Any], values: Any) -> Any:
@@ -400,13 +395,12 @@ def share_beyond_bounds(question: Question, truth: Mapping[str, float]) -> float
     return float(_below(question, truth, low - 1e-9) + 1 - _below(question, truth, low + width))
 
 
-def rough_note(epsilon: str, relative: Vector, devices: Sequence[int], then: str) -> tuple[str, ...]:
-    """Return a note if a number's posterior is too wide to be normal.
-
-    relative: (devices,), as a share of its prior's width. then: the consequence, in words.
-    """
-    rough = np.flatnonzero(relative > ROUGH)
-    if not len(rough):
-        return ()
-    most = devices[int(rough[-1])]
-    return (f"at epsilon {epsilon} up to {most:,} devices posteriors are not normal, and {then}",)
+def rough_notes(rough: Mapping[str, NDArray[np.bool_]], devices: Sequence[int]) -> tuple[str, ...]:
+    """Return a note if posteriors are too wide to be normal; rough: {epsilon: (devices,)}."""
+    where = [
+        f"up to {devices[int(np.flatnonzero(too_wide)[-1])]:,} people"
+        + (f" at epsilon {epsilon}" * bool(epsilon))
+        for epsilon, too_wide in rough.items()
+        if too_wide.any()
+    ]
+    return (f"posteriors are not normal, so that widths are rough: {listed(where)}",) if where else ()

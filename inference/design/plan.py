@@ -1,43 +1,47 @@
-"""The expected posterior widths of a question against the number of devices and epsilon.
+"""Plans: the expected posterior widths of a question, of a difference of groups, or of a formula.
 
-Loads JAX only to simulate studies: widths by information need none.
+Widths are by information where that has a formula, and from simulated studies otherwise: only those load JAX.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from inference.design.budgets import around, at_epsilon
 from inference.design.information import (
     BY_INFORMATION,
     DEVICES,
+    HALF,
+    ROUGH,
     Prior,
     half_widths,
     has_information,
-    rough_note,
+    rough_notes,
     share_beyond_bounds,
 )
-from inference.design.truth import completed, settable
+from inference.design.records import ROUGH as ROUGH_LINE
+from inference.design.records import RecordPrior, is_line_of_records, record_widths
+from inference.design.truth import check_stated, completed, settable
 from inference.limits import check_devices, check_seed
-from inference.results.prior_notes import DROWNED
-from inference.results.verdict import listed
+from inference.results.verdict import DROWNED, listed
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
 from schemas.disk import chosen_questions
 from summaries import check_study
 
 Vector = NDArray[np.float64]
+# {epsilon: {parameter: (devices,)}}.
+Widths = Mapping[str, Mapping[str, Vector]]
 
-# Simulated studies for each number of devices and epsilon.
-REPEATS = 10
-SIMULATED = f"NUTS on {REPEATS} simulated studies a cell; median half width of the 90 % interval"
 # Shares of answers beyond their bounds: above the first a note reports it, above the second the truth is
 # refused.
 FEW_CLIPPED, NEARLY_ALL = 0.01, 0.99
@@ -45,45 +49,65 @@ FEW_CLIPPED, NEARLY_ALL = 0.01, 0.99
 
 @dataclass(frozen=True)
 class Plan:
-    """The expected widths of one question.
+    """The expected widths of one question, difference or formula.
 
     Attributes:
-        question: its id.
-        model: its model's name.
-        seed: of all random draws.
+        question: its id, or the formula's outcome.
+        model: its model's name, or the formula.
         devices: numbers of devices, increasing.
-        parameters: names, in the question's own units.
-        truth: {parameter: value} if it was given.
-        half_widths: {epsilon: (devices, parameters)}: half a 90 % interval, medians over truths.
-        notes: for readers.
-        simulated: whether half_widths are of simulated studies, or by information.
-        drawn: parameters that the prior drew, so that half_widths are medians over its draws.
+        half_widths: {epsilon: {parameter: (devices,)}}: half a 90 % interval; medians if truths are drawn.
+        truth: {parameter: value} as stated.
+        notes: what is assumed, and where widths are rough.
+        effects: {parameter: its true effect}, whose intervals may or may not contain 0.
+        method: in words.
+        odds: parameters whose exp is an odds ratio.
     """
 
     question: str
     model: str
-    seed: int
     devices: tuple[int, ...]
-    parameters: tuple[str, ...]
+    half_widths: Widths
     truth: Mapping[str, float]
-    half_widths: Mapping[str, Vector]
     notes: tuple[str, ...] = ()
-    simulated: bool = True
-    drawn: tuple[str, ...] = ()
+    effects: Mapping[str, float] = field(default_factory=dict)
+    method: str = BY_INFORMATION
+    odds: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Return the names of the parameters, in the question's own units."""
+        return tuple(next(iter(self.half_widths.values())))
+
+    def power(self, epsilon: str, name: str) -> Vector:
+        """Return how often the interval of an effect lies on its own side of 0, (devices,)."""
+        return np.asarray(ndtr(HALF * (abs(self.effects[name]) / self.half_widths[epsilon][name] - 1)))
+
+    def devices_for(self, epsilon: str, name: str, width: float) -> float:
+        """Return about how many devices make a half width at most `width`."""
+        return devices_for(width, self.devices, self.half_widths[epsilon][name])
+
+    def devices_for_power(self, epsilon: str, name: str, power: float) -> float:
+        """Return about how many devices find an effect with this probability."""
+        width = abs(self.effects[name]) * HALF / (HALF + float(ndtri(power)))
+        return self.devices_for(epsilon, name, width)
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in plan.json."""
+        power = {
+            epsilon: {name: self.power(epsilon, name).tolist() for name in self.effects}
+            for epsilon in self.half_widths
+        }
         return {
             "model": self.model,
-            "method": SIMULATED if self.simulated else BY_INFORMATION,
-            "truth": dict(self.truth) or "drawn from the prior",
-            "drawn": list(self.drawn),
+            "method": self.method,
+            "truth": dict(self.truth),
             "notes": list(self.notes),
             "devices": list(self.devices),
             "half_widths": {
-                epsilon: dict(zip(self.parameters, halves.T.tolist(), strict=True))
-                for epsilon, halves in self.half_widths.items()
+                epsilon: {name: half.tolist() for name, half in widths.items()}
+                for epsilon, widths in self.half_widths.items()
             },
+            **({"power": power} if self.effects else {}),
         }
 
 
@@ -97,7 +121,6 @@ def plan(
     progress: Callable[[str], None] = lambda _message: None,
     *,
     parameter: str | None = None,
-    simulated: bool = True,
 ) -> Plan:
     """Predict the posterior widths of one question, for numbers of devices and budgets.
 
@@ -108,52 +131,26 @@ def plan(
         epsilons: decimals, in nats; by default half, once and twice the study's.
         truth: {parameter: value} in the question's own units; missing parameters are drawn from the prior.
         seed: of all random draws.
-        progress: is called with sentences on the progress.
+        progress: is called with sentences on the progress of a simulation.
         parameter: a parameter that the plan must have.
-        simulated: whether to simulate studies; otherwise all is from a formula, immediately.
 
     Returns:
         Half widths of 90 % intervals, medians over truths, by epsilon, devices and parameter.
 
     Raises:
-        InputError: a seed, numbers of devices, a question, parameter or truth that cannot be planned for, or
-            a question without a formula if nothing is simulated.
+        InputError: a seed, numbers of devices, a question, parameter or truth that cannot be planned for.
         StudyError: an epsilon that the mechanism cannot have.
     """
-    return plan_each(
-        study,
-        [question_id],
-        devices,
-        epsilons,
-        truth or {},
-        seed,
-        progress,
-        parameter=parameter,
-        simulated=simulated,
-    )[0]
-
-
-def plan_each(
-    study: Study,
-    names: Sequence[str],
-    devices: Sequence[int],
-    epsilons: Sequence[str],
-    truth: Mapping[str, float],
-    seed: int,
-    progress: Callable[[str], None],
-    *,
-    parameter: str | None = None,
-    simulated: bool = True,
-) -> list[Plan]:
-    """`plan` for several questions, whose studies are simulated together."""
-    asked = {name: questions_to_plan(study, name, devices, epsilons, seed) for name in names}
-    chosen = tuple(sorted(set(devices)))
+    questions = questions_to_plan(study, question_id, devices, epsilons, seed)
+    chosen, own_seed = tuple(sorted(set(devices))), crc32(f"{seed} {question_id}".encode())
     answers = [answers_of(study, n) for n in chosen]
-    if simulated:
-        from inference.design.widths import simulated_plans
+    if has_formula(questions[0]):
+        return _by_information(questions, chosen, answers, truth or {}, own_seed, parameter)
+    from inference.compiling import use_compile_cache
+    from inference.design.widths import simulated_plan
 
-        return simulated_plans(asked, chosen, answers, truth, seed, progress, parameter)
-    return [_by_information(each, chosen, answers, truth, seed, parameter) for each in asked.values()]
+    use_compile_cache()
+    return simulated_plan(questions, chosen, answers, truth or {}, own_seed, parameter, progress)
 
 
 def _by_information(
@@ -167,46 +164,129 @@ def _by_information(
     """Plan a question at several epsilons by the information of its reports."""
     # 1. Draw truths from the prior.
     first = questions[0]
-    check_information(first)
-    prior = Prior(first)
-    drawn = prior.truths(crc32(f"{seed} {first.id}".encode()))
-    truths = [completed(first, values, given) for values in drawn]
+    prior: Prior | RecordPrior
+    if first.ask == "record":
+        prior, limit = RecordPrior(first), ROUGH_LINE
+        completed(first, dict.fromkeys(prior.names, 1.0), given)
+        points = prior.truths(seed, given)
+        truths = [prior.line(point) for point in points]
+        widths_at = partial(record_widths, truths=points, answers=answers, prior=prior)
+    else:
+        prior, limit = Prior(first), ROUGH
+        drawn = prior.truths(seed)
+        truths = [{**values, **completed(first, values, given)} for values in drawn]
+        widths_at = partial(half_widths, truths=truths, answers=answers, prior=prior)
     check_parameter(first, truths[0], parameter)
     notes: tuple[str, ...] = ()
     if given and first.ask == "number":
         beyond = float(np.mean([share_beyond_bounds(first, truth) for truth in truths]))
         notes = clipping_notes(first, beyond, given)
     # 2. Compute the widths.
-    each = {str(one.mechanism.epsilon): half_widths(one, truths, answers, prior) for one in questions}
+    each = {str(one.mechanism.epsilon): widths_at(one) for one in questions}
     # 3. Note what readers must know.
-    halves = prior.half_widths()
-    if first.ask == "number":
-        for epsilon, widths in each.items():
-            relative = np.max([half / halves[name] for name, half in widths.items()], axis=0)
-            notes += rough_note(epsilon, relative, devices, "the formula is rough: simulate there")
-    notes += prior_width_notes(each, devices, halves)
-    return Plan(
-        question=first.id,
-        model=first.model.name,
-        seed=seed,
-        devices=devices,
-        parameters=tuple(next(iter(each.values()))),
-        truth=given,
-        half_widths={epsilon: np.stack(list(widths.values()), axis=-1) for epsilon, widths in each.items()},
-        notes=notes,
-        simulated=False,
-        drawn=drawn_parameters(first, truths),
-    )
+    if first.ask in ("number", "record"):
+        rough = {
+            epsilon: np.max([half / prior.half_widths[name] for name, half in widths.items()], axis=0) > limit
+            for epsilon, widths in each.items()
+        }
+        notes += rough_notes(rough, devices)
+    notes += prior_width_notes(each, devices, prior.half_widths) + drawn_note(first, truths)
+    return Plan(first.id, first.model.name, devices, each, given, notes)
 
 
-def check_information(question: Question) -> None:
-    """Raise InputError for a question whose widths have no formula."""
-    if not has_information(question):
-        raise InputError(
-            f"{question.id}: there is no formula for {question.model.name} under {question.mechanism.name}: "
-            "leave --at-once out, so that studies are simulated",
-            code="plan.no_formula",
+def plan_difference(
+    study: Study,
+    question_id: str,
+    parameter: str,
+    values: tuple[float, float],
+    devices: Sequence[int] = DEVICES,
+    epsilons: Sequence[str] = (),
+    truth: Mapping[str, float] | None = None,
+    *,
+    share: float = 0.5,
+) -> Plan:
+    """Predict how well a difference between two groups is found.
+
+    Args:
+        study: the study, with a public field that tells the groups.
+        question_id: which of its questions.
+        parameter: the parameter that differs, such as "p", "p[teacher]" or "mean".
+        values: its values in the first group and in the second.
+        devices: numbers of devices, of both groups together.
+        epsilons: as for `plan`.
+        truth: of the other parameters, in both groups: all but shares of other choices, which are equal.
+        share: of all people in the first group.
+
+    Returns:
+        Half widths of the difference, and its power.
+
+    Raises:
+        UsageError: values that are equal, or an impossible share.
+        InputError: a question without a formula, a missing parameter, values that are impossible, or
+            arguments that `plan` refuses.
+    """
+    # 1. Complete the truth of each group.
+    if not 0 < share < 1:
+        raise UsageError(
+            f"the share of the first group must lie between 0 and 1, not {share:g}",
+            code="plan.wrong_group_share",
         )
+    if values[0] == values[1]:
+        raise UsageError(
+            f"--difference needs two values that differ, not {values[0]:g} twice", code="plan.equal_values"
+        )
+    questions = questions_to_plan(study, question_id, devices, epsilons, 0)
+    first, given = questions[0], dict(truth or {})
+    if not has_information(first):
+        raise InputError(
+            f"{first.id}: there is no formula for a difference of {first.model.name} under "
+            f"{first.mechanism.name}: plan each group alone, and take the root of both squares together",
+            code="plan.no_formula_for_difference",
+        )
+    prior = Prior(first)
+    drawn = prior.draws(1, 0)[0]
+    shares = [f"p[{label}]" for label in first.choices] if first.ask == "choice" else []
+    rest = [name for name in settable(first, drawn) if name not in (parameter, *shares)]
+    check_stated(rest, given)
+    check_parameter(first, drawn, parameter)
+    even = {**drawn, **dict.fromkeys(shares, 1 / max(len(shares), 1))}
+    truths = [completed(first, even, {**given, parameter: value}) for value in values]
+    for each in truths if first.ask == "number" else ():
+        clipping_notes(first, share_beyond_bounds(first, each), {parameter: each[parameter]})
+    # 2. Add up the variances of both groups.
+    chosen = tuple(sorted(set(devices)))
+    name = f"{parameter}: {values[0]:g} − {values[1]:g}"
+    widths: dict[str, dict[str, Vector]] = {}
+    rough = {}
+    for question in questions:
+        squared = np.zeros(len(chosen))
+        for part, group in zip((share, 1 - share), truths, strict=True):
+            answers = [max(round(part * answers_of(study, n)), 1) for n in chosen]
+            squared += half_widths(question, [group], answers, prior)[parameter] ** 2
+        epsilon = str(question.mechanism.epsilon)
+        widths[epsilon] = {name: np.sqrt(squared)}
+        rough[epsilon] = np.sqrt(squared) > ROUGH * np.sqrt(2) * prior.half_widths[parameter]
+    notes = rough_notes(rough, chosen)
+    # 3. Name what is assumed.
+    rest = [other for other in shares if other not in (*given, parameter)]
+    if len(rest) > 1:
+        how = f"share the remainder equally in each group (not stated: --truth {rest[0]}=…)"
+        notes = (f"assumed: {listed(rest)} {how}", *notes)
+    effects = {name: values[0] - values[1]}
+    return Plan(first.id, first.model.name, chosen, widths, given, notes, effects)
+
+
+def has_formula(question: Question) -> bool:
+    """Return True if a question's widths need no simulation."""
+    return has_information(question) or is_line_of_records(question)
+
+
+def check_plannable(question: Question) -> None:
+    """Raise InputError for a question that has no formula, and that cannot be simulated."""
+    if not has_formula(question):
+        from inference.design.calibration import empty_model
+
+        empty_model(question)
 
 
 def plannable(study: Study, question_id: str | None, check: Callable[[Question], object]) -> list[str]:
@@ -230,10 +310,13 @@ def plannable(study: Study, question_id: str | None, check: Callable[[Question],
     return names
 
 
-def drawn_parameters(question: Question, truths: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
-    """Return the parameters that could be stated, and were not: truths differ in them."""
+def drawn_note(question: Question, truths: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
+    """Return a note on the parameters that could be stated, and were not: truths differ in them."""
     first = settable(question, truths[0])
-    return tuple(name for name in first if any(truth[name] != first[name] for truth in truths))
+    drawn = [name for name in first if any(truth[name] != first[name] for truth in truths)]
+    if not drawn:
+        return ()
+    return (f"not stated, {listed(drawn)}: as the prior draws it; --truth states it",)
 
 
 def check_parameter(question: Question, truth: Mapping[str, float], parameter: str | None) -> None:
@@ -274,8 +357,6 @@ def questions_to_plan(
     check_seed(seed)
     if not any(question.id == question_id for question in study.questions):
         raise InputError(f"the study has no question {question_id!r}", code="study.unknown_question")
-    if isinstance(devices, str) or not isinstance(devices, Sequence) or not devices:
-        raise UsageError("a plan needs a list of numbers of devices", code="plan.devices_missing")
     if isinstance(epsilons, str):
         raise UsageError(
             "epsilons must be a list of decimals, such as ['0.5', '1']", code="plan.epsilons_wrong_form"
@@ -301,12 +382,10 @@ def answers_of(study: Study, devices: int) -> int:
     return devices // len(study.questions)
 
 
-def prior_width_notes(
-    each: Mapping[str, Mapping[str, Vector]], devices: Sequence[int], prior: Mapping[str, float]
-) -> tuple[str, ...]:
+def prior_width_notes(each: Widths, devices: Sequence[int], prior: Mapping[str, float]) -> tuple[str, ...]:
     """Return notes if an expected width is the prior's own: nothing would be learnt there, or at all.
 
-    each: {epsilon: {parameter: (devices,)}}. prior: {parameter: half of its prior's 90 % interval}.
+    prior: {parameter: half of its prior's 90 % interval}.
     """
     notes = []
     for epsilon, widths in each.items():
@@ -319,12 +398,12 @@ def prior_width_notes(
         ]
         if hopeless:
             notes.append(
-                f"hopeless at epsilon {epsilon}: even {devices[-1]:,} devices leave {listed(hopeless)} about "
+                f"hopeless at epsilon {epsilon}: even {devices[-1]:,} people leave {listed(hopeless)} about "
                 "as wide as the prior is, so that the reports would say nothing of it"
             )
         if early:
             notes.append(
-                f"at epsilon {epsilon} the width is the prior's own: of {listed(early)} devices; a fit would "
+                f"at epsilon {epsilon} the width is the prior's own: of {listed(early)} people; a fit would "
                 "call that not learnt"
             )
     return tuple(notes)

@@ -35,11 +35,6 @@ from summaries.reductions import REDUCTIONS
 Vector = NDArray[np.float64]
 # Working memory: this many people at once.
 CHUNK = 1 << 17
-# People used to estimate the signs' correlations.
-PATTERNS = 1 << 15
-# The least probability of a pattern: numbers far beyond their bounds would make it negative.
-LEAST = 1e-6
-RAKED = 60
 
 
 def simulate(
@@ -60,7 +55,7 @@ def simulate(
         count = min(CHUNK, n - start)
         answers = family_of(question).simulate(question, truth, count, random)
         if isinstance(mechanism, SampledProducts) and not clip:
-            values += random.multinomial(count, _unclipped(question, mechanism, truth, random))
+            values += random.multinomial(count, _unclipped(mechanism, truth))
         elif isinstance(mechanism, GaussianStatistics):
             values += noisy_total(exact_total(question, mechanism, answers, clip), count, random)
         else:
@@ -71,44 +66,19 @@ def simulate(
     return QuestionSummary(n, values)
 
 
-def _unclipped(question: Question, mechanism: SampledProducts, truth: Truth, random: Generator) -> Vector:
+def _unclipped(mechanism: SampledProducts, truth: Truth) -> Vector:
     """Return probabilities of patterns, whose signs have the truth's own moments, as if nothing were clipped.
 
-    The correlations of one report's signs are estimated from PATTERNS simulated people.
+    The signs of one report are independent: their law is of no consequence to the models.
     """
     if mechanism.signs == 1:
         return cell_probabilities(mechanism, truth.sites)
-    answers = family_of(question).simulate(question, truth, PATTERNS, random)
-    first, other = np.asarray(mechanism.coordinates).T[:, np.asarray(mechanism.blocks)]
-    entries = _entries(question, mechanism, answers)
-    products = entries[:, first] * entries[:, other]
-    signs = sign_table(mechanism.signs)
-    patterns = np.stack([np.prod((1 + products * row) / 2, axis=-1).mean(axis=0) for row in signs], axis=-1)
-    gain = float(mechanism.gain)
-    told = (1 - gain) / mechanism.patterns + gain * np.maximum(patterns, LEAST)
     with jax.enable_x64(True):
         law = cast(SignPatterns, signs_of(mechanism, np.asarray(truth.sites["second"]), 1))
-        positive = np.clip((1 + np.asarray(law.signs()[0], np.float64)) / 2, LEAST, 1 - LEAST)
-    told = _raked(told, signs > 0, positive)
-    return np.asarray((np.asarray(mechanism.weights) / mechanism.total)[:, None] * told).ravel()
-
-
-def _raked(shares: Vector, positive: NDArray[np.bool_], margins: Vector) -> Vector:
-    """Shares of patterns (B, 2^k), changed so that the first sign is positive as often as (B, k) says, …"""
-    for _ in range(RAKED):
-        for slot, mask in enumerate(positive.T):
-            for wanted, some in ((margins[:, slot], mask), (1 - margins[:, slot], ~mask)):
-                shares[:, some] *= (wanted / shares[:, some].sum(axis=1))[:, None]
-    return shares / shares.sum(axis=1, keepdims=True)
-
-
-def _entries(question: Question, mechanism: SampledProducts, answers: Mapping[str, NDArray[Any]]) -> Vector:
-    """u of each record, its numbers not clipped."""
-    entries = np.asarray(quantise_many(mechanism, answers), np.float64) / UNIT
-    for place, field in enumerate(question.fields, 1):
-        if field.bounds is not None and not field.cuts:
-            entries[:, mechanism.owners.index(place)] = _signed(answers[field.id], *field_units(field))
-    return entries
+        told = np.asarray(law.signs()[0], np.float64)
+    patterns = np.prod((1 + sign_table(mechanism.signs) * told[:, None]) / 2, axis=-1)
+    shares = (np.asarray(mechanism.weights) / mechanism.total)[:, None] * patterns
+    return np.asarray(shares / shares.sum()).ravel()
 
 
 def _summed(

@@ -83,12 +83,14 @@ def _check_value(question: Question, name: str, value: float) -> None:
         )
 
 
-def unstated(name: str) -> InputError:
-    """Return the error for a plan that lacks a parameter."""
-    return InputError(
-        f"state what {name} may be, such as --truth {name}=0.5: a plan cannot guess it",
-        code="plan.truth_missing",
-    )
+def check_stated(names: Sequence[str], given: Mapping[str, float]) -> None:
+    """Raise InputError for a parameter that is not stated, and that a plan cannot guess."""
+    for name in names:
+        if name not in given:
+            raise InputError(
+                f"state what {name} may be, such as --truth {name}=0.5: a plan cannot guess it",
+                code="plan.truth_missing",
+            )
 
 
 def stated_values(options: Sequence[str]) -> dict[str, float]:

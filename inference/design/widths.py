@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inference.design.calibration import empty_model, generator_of, mixing_notes, prior_truths
 from inference.design.information import TAILS
-from inference.design.plan import (
-    REPEATS,
-    Plan,
-    check_parameter,
-    clipping_notes,
-    drawn_parameters,
-    prior_width_notes,
-)
+from inference.design.plan import Plan, check_parameter, clipping_notes, drawn_note, prior_width_notes
 from inference.design.simulated_posteriors import Measured, Parameters, Studies, fit_studies, poor_chains
 from inference.design.simulation import clipped_share, for_devices, is_possible, simulate
 from inference.design.truth import with_truth
@@ -30,6 +22,9 @@ from schemas import Question
 
 Vector = NDArray[np.float64]
 
+# Simulated studies for each number of devices and epsilon.
+REPEATS = 10
+SIMULATED = f"NUTS on {REPEATS} simulated studies a cell; median half width of the 90 % interval"
 DRAWS, THIN = 400, 1
 # The most truths that are drawn from the prior of a record, to find REPEATS that its bounds allow.
 TRIED = 500
@@ -39,67 +34,43 @@ PRIOR_DRAWS = 2_000
 SOME_MIX_POORLY = 0.25
 
 
-def simulated_plans(
-    asked: Mapping[str, Sequence[Question]],
+def simulated_plan(
+    questions: Sequence[Question],
     devices: tuple[int, ...],
     answers: Sequence[int],
     given: Mapping[str, float],
     seed: int,
-    progress: Callable[[str], None],
     parameter: str | None,
-) -> list[Plan]:
-    """Plan questions, each at several epsilons, by simulated studies. Raises the errors of `plan`."""
-    # 1. Check all questions before anything is simulated.
-    seeds = {name: crc32(f"{seed} {name}".encode()) for name in asked}
-    truths: dict[str, list[Truth]] = {}
-    notes: dict[str, tuple[str, ...]] = {}
-    for name, questions in asked.items():
-        for question in questions:
-            empty_model(for_devices(question, min(devices)))
-        first = questions[0]
-        truths[name] = possible_truths(first, given, seeds[name])
-        check_parameter(first, truths[name][0].parameters, parameter)
-        random = np.random.default_rng([seeds[name], 3])
-        shares = [clipped_share(first, truth, random) for truth in truths[name]]
-        # Numbers' models know of clipping: under a prior it needs no note.
-        always = given or first.ask == "record"
-        notes[name] = clipping_notes(first, float(np.mean(shares)), given) if always else ()
-    # 2. Simulate and fit the studies of all questions.
-    studies = {
-        (name, str(question.mechanism.epsilon)): _studies_of(question, truths[name], answers, seeds[name])
-        for name, questions in asked.items()
-        for question in questions
-    }
-    fitted = iter(fit_studies([one for each in studies.values() for one in each], progress))
-    measured = {key: [next(fitted) for _ in each] for key, each in studies.items()}
+    progress: Callable[[str], None],
+) -> Plan:
+    """Plan a question, at several epsilons, by simulated studies. Raises the errors of `plan`."""
+    # 1. Check before anything is simulated.
+    first = questions[0]
+    for question in questions:
+        empty_model(for_devices(question, min(devices)))
+    truths = possible_truths(first, given, seed)
+    check_parameter(first, truths[0].parameters, parameter)
+    notes: tuple[str, ...] = ()
+    # Numbers' models know of clipping: under a prior it needs no note.
+    if given or first.ask == "record":
+        random = np.random.default_rng([seed, 3])
+        shares = [clipped_share(first, truth, random) for truth in truths]
+        notes = clipping_notes(first, float(np.mean(shares)), given)
+    # 2. Simulate and fit the studies.
+    studies = [_studies_of(question, truths, answers, seed) for question in questions]
+    fitted = iter(fit_studies([one for each in studies for one in each], progress))
+    measured = [[next(fitted) for _ in each] for each in studies]
     # 3. Take medians over the truths.
-    plans = []
-    for name, questions in asked.items():
-        first = questions[0]
-        each = {key[1]: _medians(some) for key, some in measured.items() if key[0] == name}
-        poor = [one["poor"] for key, some in measured.items() if key[0] == name for one in some]
-        worst = {parameter: max(float(np.mean(one[parameter])) for one in poor) for parameter in poor[0]}
-        prior = prior_half_widths(first, seeds[name])
-        plans.append(
-            Plan(
-                question=name,
-                model=first.model.name,
-                seed=seed,
-                devices=devices,
-                parameters=tuple(worst),
-                truth=given,
-                half_widths={
-                    epsilon: np.stack(list(widths.values()), axis=-1) for epsilon, widths in each.items()
-                },
-                notes=(
-                    *notes[name],
-                    *mixing_notes(worst, SOME_MIX_POORLY),
-                    *prior_width_notes(each, devices, prior),
-                ),
-                drawn=drawn_parameters(first, [truth.parameters for truth in truths[name]]),
-            )
-        )
-    return plans
+    epsilons = [str(question.mechanism.epsilon) for question in questions]
+    each = {epsilon: _medians(some) for epsilon, some in zip(epsilons, measured, strict=True)}
+    poor = [one["poor"] for some in measured for one in some]
+    worst = {name: max(float(np.mean(one[name])) for one in poor) for name in poor[0]}
+    notes += (
+        *mixing_notes(worst, SOME_MIX_POORLY),
+        *prior_width_notes(each, devices, prior_half_widths(first, seed)),
+        *drawn_note(first, [truth.parameters for truth in truths]),
+    )
+    return Plan(first.id, first.model.name, devices, each, given, notes, method=SIMULATED)
 
 
 def possible_truths(question: Question, given: Mapping[str, float], seed: int) -> list[Truth]:

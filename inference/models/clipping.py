@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from inference.default_priors import has_yes_no_response
 from inference.models.base import Check, Draws, notes_of
-from inference.models.regression import has_yes_no_response
 from inference.results.verdict import listed
 from inference.units import RecordUnits
 from schemas import Question

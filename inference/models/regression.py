@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,16 +10,13 @@ import numpyro
 from jax import Array
 from numpy.typing import NDArray
 
+from inference.default_priors import has_yes_no_response
 from inference.models.base import Check, Draws
-from inference.models.family import Priors, draw, priors_of
+from inference.models.family import draw, priors_of
 from inference.priors.correlations import CorrelationFactor
-from inference.priors.laws import law, rescaled, state, vector_law
-from inference.units import RecordUnits, field_units, has_levels
+from inference.priors.laws import law, rescaled, vector_law
+from inference.units import RecordUnits
 from schemas import Question
-
-# Prior sd of the change in log odds along half the bounds of a number, or from no to yes: about two of a
-# feature's sds (Gelman, Jakulin, Pittau & Su 2008).
-LOG_ODDS = 2.5
 
 
 class Scale(RecordUnits):
@@ -35,48 +31,6 @@ class Scale(RecordUnits):
         if "sd" in draws:
             named["sd"] = self.response.unit * draws["sd"]
         return named
-
-
-def regression_priors(question: Question) -> Priors:
-    """Return priors under which the response changes by at most a few half widths along a feature's bounds.
-
-    In a table, slopes have an sd of 1/r for scaled feature vectors of length at most r. They explain at most
-    the response's whole range: E[(θᵀx)²] = E‖x‖²/r² ≤ 1, with the response in −1…1. The norm limits each
-    feature to about r/√d, instead of 1.
-
-    With levels of features, slopes of a logistic regression are as steep as most in practice. Signs from a
-    few thousand people carry little information on each slope; a prior of sd 1 would dominate. Features with
-    levels have a law of cells. Else numbers have priors of mean and sd, and a yes/no has a share, with a
-    uniform prior.
-    """
-    units, cells = RecordUnits(question), has_levels(question)
-    middle, half = units.response
-    longest = size = 1.0
-    if question.ask == "table":
-        d = len(question.features)
-        longest = min(float(question.norm or 1), math.sqrt(d))
-        size = longest / math.sqrt(d)
-    slopes = {
-        name: half / unit / longest for name, unit in zip(units.owners, units.unit.tolist(), strict=True)
-    }
-    yes_no = has_yes_no_response(question)
-    if cells and yes_no:
-        spans = {field.id: field_units(field).unit if field.bounds else 1.0 for field in question.features}
-        slopes = {name: LOG_ODDS / span for name, span in spans.items()}
-    numbers = [(field.id, *field_units(field)) for field in question.features if field.bounds and not cells]
-    priors = {
-        "centre": state("normal", loc=middle, scale=half),
-        "coefficients": {name: state("normal", loc=0.0, scale=scale) for name, scale in slopes.items()},
-        "feature_mean": {
-            name: state("normal", loc=zero, scale=size * unit / 2) for name, zero, unit in numbers
-        },
-        "feature_sd": {
-            name: state("gamma", shape=2.0, rate=4.0 / (size * unit)) for name, _, unit in numbers
-        },
-    }
-    if numbers or not (cells or yes_no):
-        priors["feature_correlation"] = state("lkj", concentration=2.0)
-    return priors if yes_no else {**priors, "sd": state("gamma", shape=2.0, rate=4.0 / half)}
 
 
 class Regression(NamedTuple):
@@ -175,8 +129,3 @@ def draw_sites(question: Question) -> dict[str, Any]:
     if not has_yes_no_response(question):
         arguments["sd"] = residual_sd(question)
     return arguments
-
-
-def has_yes_no_response(question: Question) -> bool:
-    """Return True if the response is a yes/no, so that the regression is logistic."""
-    return question.response is not None and question.response.bounds is None

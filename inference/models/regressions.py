@@ -13,6 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from inference.default_priors import has_yes_no_response, regression_priors
 from inference.likelihoods import (
     PerturbedLinearRecords,
     PerturbedLogisticRecords,
@@ -28,8 +29,6 @@ from inference.models.regression import (
     Scale,
     draw_sites,
     first_values,
-    has_yes_no_response,
-    regression_priors,
 )
 from inference.models.sampled_products import regression_from_signs
 from ldp_client import Mechanism, mechanism_for

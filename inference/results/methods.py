@@ -12,9 +12,8 @@ from typing import Any
 
 from inference.results.convergence import MAX_R_HAT, MIN_ESS
 from inference.results.posterior import Posterior
-from inference.results.prior_notes import DROWNED
 from inference.results.provenance import Provenance
-from inference.results.verdict import listed
+from inference.results.verdict import DROWNED, listed
 from inference.samplers import SAMPLERS
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError

@@ -9,13 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.results.convergence import is_fixed
-from inference.results.verdict import CARE, FIT, INFORMATIVENESS, Finding, listed
+from inference.results.verdict import CARE, DROWNED, FIT, INFORMATIVENESS, Finding, listed
 
 Parameters = Mapping[str, NDArray[np.float64]]
 
-# If the posterior sd exceeds this share of the prior's, the reports were hardly informative, provided that
-# the posterior is near the prior.
-DROWNED = 0.8
 # Nearness in the prior's sds. Farther off, the reports have moved the posterior, and the prior holds it back.
 NEAR = 1.0
 # A posterior median is far out if less of the prior than this is beyond it, on its side. All parameters share

@@ -15,6 +15,9 @@ _WORST_FIRST = (NOT_USABLE, CARE, USABLE)
 # What a finding speaks about. Without sound draws no other finding is readable, and the width of a wrong
 # model's posterior does not matter. A note changes no word.
 CONVERGENCE, FIT, INFORMATIVENESS = PARTS = ("convergence", "fit", "informativeness")
+# If the posterior sd exceeds this share of the prior's, the reports were hardly informative, provided that
+# the posterior is near the prior.
+DROWNED = 0.8
 NOTE = "note"
 # The largest probability that a check speaks against a right model.
 FALSE_ALARM = 1e-3

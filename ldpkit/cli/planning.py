@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +14,16 @@ from ldpkit.cli.fitting import SEED
 from ldpkit.cli.output import progress, show, warn
 
 if TYPE_CHECKING:
+    from inference.design.plan import Plan
     from schemas import Study
 
 PLAN = "plan.json"
-# The options that each kind of plan takes.
+# The options that only some kinds of plan take.
 OWN_MODELS = "a plan of the study's own models"
 KINDS = {
-    OWN_MODELS: ("question", "n", "epsilon", "margin", "parameter", "truth", "at_once"),
-    "--formula": ("formula", "table", "design", "share", "power", "n", "margin", "parameter", "truth"),
-    "--difference": ("difference", "power", "n", "epsilon", "truth"),
+    OWN_MODELS: ("question", "epsilon", "parameter", "margin"),
+    "--formula": ("formula", "table", "design", "power", "margin"),
+    "--difference": ("difference", "epsilon", "power", "margin"),
 }
 
 
@@ -43,7 +42,7 @@ class Numbers(click.ParamType[list[int]]):
 
 @command("plan", "plan study.json --question hours --margin 0.5 --out plan")
 @click.argument("study", metavar="[STUDY.json]", required=False)
-@out_option("a new folder for plan.json and pictures", "DIR")
+@out_option("a new folder for plan.json", "DIR")
 @click.option("--question", metavar="ID", help="plan this question only")
 @click.option("--n", type=Numbers(), help="how many devices, or people (default: 1000,10000,100000)")
 @click.option("--epsilon", metavar="E,E,…", help="default: half, once and twice the study's")
@@ -52,11 +51,9 @@ class Numbers(click.ParamType[list[int]]):
 @click.option(
     "--truth", multiple=True, metavar="NAME=X,…", help="a guess of the truth (default: the prior's)"
 )
-@click.option("--at-once", is_flag=True, help="use a formula only, without simulation, if there is one")
 @click.option("--formula", metavar="FORMULA", help='plan `survey --formula "ever ~ age + region"` instead')
 @click.option("--table", metavar="TABLE.csv", help="with --formula: public columns of similar people")
 @click.option("--design", metavar="DESIGN.json", help="with --formula: plan a survey on paper, not a study")
-@click.option("--share", multiple=True, metavar="NAME=X,…", help="with --formula: guesses, job[worker]=0.3")
 @click.option(
     "--difference",
     metavar="NAME=A,B",
@@ -67,81 +64,81 @@ class Numbers(click.ParamType[list[int]]):
 )
 @SEED
 def plan(study: str | None, out: str, seed: int, **given: Any) -> None:
-    """Predict how wide posteriors will be, by devices and epsilon, by simulation or a formula."""
-    from inference.results.saving import new_folder
+    """Predict how wide posteriors will be, by devices and epsilon."""
+    from inference.design.information import DEVICES
+    from inference.design.plan_words import plan_lines
+    from inference.design.truth import stated_values
+    from inference.results.saving import new_folder, write_document
     from schemas.study import load_study
 
-    kind = _kind(given)
-    if study is None and kind != "--formula":
-        raise UsageError("plan needs STUDY.json, or --formula with --design", code="plan.inputs_missing")
+    kind = _kind(study, given)
     document: Any = None if study is None else load_study(study)
+    margin, power = given["margin"], given["power"]
+    truth, devices = stated_values(given["truth"]), given["n"] or list(DEVICES)
+    epsilons = given["epsilon"].split(",") if given["epsilon"] else []
     with new_folder(Path(out)) as folder:
         if kind == "--formula":
-            lines = _plan_formula(document, folder, given)
+            plans, lines = _plan_formula(document, devices, truth, given)
         elif kind == "--difference":
-            lines = _plan_difference(document, folder, given)
+            plans, lines = [_plan_difference(document, devices, epsilons, truth, given["difference"])], []
         else:
-            lines = _plan_questions(document, folder, seed, given)
-    show(lines)
+            plans, lines = _plan_questions(document, devices, epsilons, truth, seed, given), []
+        if power is not None and not plans[0].effects:
+            raise UsageError(
+                "--power is of an effect: state it, such as --truth age=0.05", code="plan.power_needs_effect"
+            )
+        entries = {each.question: each.to_document() for each in plans}
+        digest = "" if document is None else document.digest
+        write_document(folder / PLAN, {"study_digest": digest, "seed": seed, "questions": entries})
+    show([*lines, *(line for each in plans for line in plan_lines(each, margin, power, given["parameter"]))])
 
 
-def _kind(given: dict[str, Any]) -> str:
-    """Return the kind of plan that was asked for. Raises UsageError for options of another kind."""
+def _kind(study: str | None, given: dict[str, Any]) -> str:
+    """Return the kind of plan. Raises UsageError for options of another kind, and for impossible ones."""
     kinds = [kind for kind in KINDS if given.get(kind[2:]) is not None]
     if len(kinds) > 1:
         raise UsageError(f"{' and '.join(kinds)} are two plans: ask for one only", code="plan.two_plans")
     kind = kinds[0] if kinds else OWN_MODELS
-    for name, value in given.items():
-        if value not in (None, False, ()) and name not in KINDS[kind]:
+    for name in {name for options in KINDS.values() for name in options} - {*KINDS[kind]}:
+        if given[name] is not None:
             takers = " or ".join(other for other, options in KINDS.items() if name in options)
             raise UsageError(
-                f"--{name.replace('_', '-')} is not for {kind}: it is for {takers}",
-                code="plan.option_of_other_plan",
+                f"--{name} is not for {kind}: it is for {takers}", code="plan.option_of_other_plan"
             )
+    table, design = given["table"], given["design"]
+    if (study is None) == (design is None) or (study is None and table is None):
+        raise UsageError(
+            "plan needs STUDY.json, or --formula with --design and --table TABLE.csv",
+            code="plan.inputs_missing",
+        )
+    if given["margin"] is not None and not 0 < given["margin"] < inf:
+        raise UsageError("--margin must be a number above 0", code="plan.margin_not_positive")
+    if given["power"] is not None and not 0 < given["power"] < 1:
+        raise UsageError("--power must be a probability, such as 0.8", code="plan.power_not_probability")
     return kind
 
 
-def _write(folder: Path, study_digest: str, questions: dict[str, Any], **more: Any) -> None:
-    from inference.results.saving import write_document
+def _plan_questions(
+    study: Study,
+    devices: list[int],
+    epsilons: list[str],
+    truth: dict[str, float],
+    seed: int,
+    given: dict[str, Any],
+) -> list[Plan]:
+    """Plan the study's own models."""
+    from inference.design.plan import check_plannable, plan, plannable
 
-    write_document(folder / PLAN, {"study_digest": study_digest, **more, "questions": questions})
-
-
-def _epsilons(given: dict[str, Any]) -> list[str]:
-    return given["epsilon"].split(",") if given["epsilon"] else []
-
-
-def _plan_questions(study: Study, folder: Path, seed: int, given: dict[str, Any]) -> list[str]:
-    """Plan the study's own models, and draw each question's widths."""
-    from inference.design.information import DEVICES, check_wishes
-    from inference.design.pictures import plan_plot
-    from inference.design.plan import check_information, plan_each, plannable
-    from inference.design.plan_words import plan_lines
-    from inference.design.truth import stated_values
-    from inference.results.figures import to_png
-
-    margin, parameter, simulated = given["margin"], given["parameter"], not given["at_once"]
-    check_wishes(margin)
-    if simulated:
-        from inference.compiling import use_compile_cache
-        from inference.design.calibration import empty_model
-
-        use_compile_cache()
-        asked = plannable(study, given["question"], empty_model)
-    else:
-        asked = plannable(study, given["question"], check_information)
-    if (parameter or given["truth"]) and len(asked) > 1:
+    asked = plannable(study, given["question"], check_plannable)
+    if (given["parameter"] or truth) and len(asked) > 1:
         raise InputError(
             f"--parameter and --truth are for one question: choose it from {', '.join(asked)} by --question",
             code="plan.question_needed",
         )
-    truth, devices = stated_values(given["truth"]), given["n"] or DEVICES
-    options = {"parameter": parameter, "simulated": simulated}
-    plans = plan_each(study, asked, devices, _epsilons(given), truth, seed, progress(), **options)
-    _write(folder, study.digest, {each.question: each.to_document() for each in plans}, seed=seed)
-    for each in plans:
-        (folder / f"{each.question}.png").write_bytes(to_png(plan_plot(each, margin)))
-    return [line for each in plans for line in plan_lines(each, margin, parameter)]
+    parameter = given["parameter"]
+    return [
+        plan(study, name, devices, epsilons, truth, seed, progress(), parameter=parameter) for name in asked
+    ]
 
 
 def parse_difference(text: str) -> tuple[str, str | None, tuple[float, float]]:
@@ -160,90 +157,35 @@ def parse_difference(text: str) -> tuple[str, str | None, tuple[float, float]]:
     return question, label.removesuffix("]") if bracket else None, (first, second)
 
 
-def _plan_difference(study: Study, folder: Path, given: dict[str, Any]) -> list[str]:
-    """Plan a difference of two groups, by a formula."""
-    from inference.design.difference import plan_difference
-    from inference.design.information import DEVICES
-    from inference.design.plan_words import difference_lines
-    from inference.design.truth import stated_values
+def _plan_difference(
+    study: Study, devices: list[int], epsilons: list[str], truth: dict[str, float], text: str
+) -> Plan:
+    """Plan a difference of two groups: of a share, of a label if there are several, or of a number's mean."""
+    from inference.design.plan import plan_difference
 
-    # 1. Find the parameter that differs: a share, of a label if there are several, or a number's mean.
-    name, label, values = parse_difference(given["difference"])
-    known = {question.id: question for question in study.questions}
-    if name not in known:
-        raise InputError(
-            f"the study has no question {name!r}: it has {', '.join(known)}", code="study.unknown_question"
-        )
-    question = known[name]
-    if label is None and question.ask == "choice":
+    name, label, values = parse_difference(text)
+    asks = {question.id: question.ask for question in study.questions}
+    if asks.get(name) == "choice" and label is None:
         raise UsageError(
-            f"{name} has several choices: add one, as in {name}[{question.choices[0]}]=0.1,0.2",
+            f"{name} has several choices: add one, as in {name}[{study.question(name).choices[0]}]=0.1,0.2",
             code="plan.choice_needed",
         )
-    own = {"choice": f"p[{label}]", "yes_no": "p"}.get(question.ask, "mean")
-    # 2. Plan.
-    difference = plan_difference(
-        study,
-        name,
-        own if label is None else f"p[{label}]",
-        values,
-        given["n"] or DEVICES,
-        _epsilons(given),
-        stated_values(given["truth"]),
-        power=given["power"],
-    )
-    _write(folder, study.digest, {name: difference.to_document()})
-    return difference_lines(difference, given["power"])
+    parameter = {"choice": f"p[{label}]", "yes_no": "p"}.get(asks.get(name, ""), "mean")
+    return plan_difference(study, name, parameter, values, devices, epsilons, truth)
 
 
-def _plan_formula(study: Study | None, folder: Path, given: dict[str, Any]) -> list[str]:
-    """Plan an analysis, by the information of its possible reports."""
-    from inference.analyses.formula import parse
+def _plan_formula(
+    study: Study | None, devices: list[int], truth: dict[str, float], given: dict[str, Any]
+) -> tuple[list[Plan], list[str]]:
+    """Plan an analysis. Return the plan, and the design in words."""
     from inference.analyses.survey import load_design, read_frame
-    from inference.compiling import use_compile_cache
-    from inference.design.formula_plan import plan_formula
-    from inference.design.information import DEVICES
-    from inference.design.plan_words import formula_lines
-    from inference.design.possible_reports import possible_of_design, possible_of_study
-    from inference.design.truth import stated_values
-    from inference.results.saving import check_file_name
+    from inference.design.formulas import plan_formula
 
-    # 1. Find all possible reports.
-    formula, table = given["formula"], given["table"]
-    shares, effects = stated_values(given["share"]), stated_values(given["truth"])
-    if (study is None) == (given["design"] is None) or (study is None and table is None):
-        raise UsageError(
-            "--formula needs STUDY.json, or --design with --table TABLE.csv, whose public columns are as of "
-            "those who will answer",
-            code="plan.inputs_missing",
-        )
-    known = None if table is None else read_frame(table)
+    known = None if given["table"] is None else read_frame(given["table"])
     if study is not None:
-        possible, digest = possible_of_study(study, formula, known), study.digest
-        priors, words = None, []
-    else:
-        design = load_design(given["design"])
-        possible = possible_of_design(design, formula, known)
-        digest = hashlib.sha256(json.dumps(design.document, sort_keys=True).encode()).hexdigest()
-        priors, words = design.priors, design.in_words()
-    # 2. Plan.
-    outcome = parse(formula, possible.table.names).outcome
-    check_file_name(outcome)
-    use_compile_cache()
-    analysis = plan_formula(
-        possible,
-        formula,
-        given["n"] or DEVICES,
-        digest=digest,
-        shares=shares,
-        effects=effects,
-        priors=priors,
-        width=given["margin"],
-        power=given["power"],
-        parameter=given["parameter"],
-    )
-    _write(folder, digest, {outcome: analysis.to_document()})
-    return [*words, *formula_lines(analysis, given["margin"], given["power"])]
+        return [plan_formula(study, given["formula"], known, devices, truth)], []
+    design = load_design(given["design"])
+    return [plan_formula(design, given["formula"], known, devices, truth)], design.in_words()
 
 
 @command("calibrate", "calibrate study.json --question hours --out calibration")
@@ -271,7 +213,7 @@ def calibrate(
     from inference.design.calibration import (
         DEVICES,
         STUDIES,
-        calibrate_each,
+        calibrate,
         check_simulation,
         empty_model,
     )
@@ -294,7 +236,7 @@ def calibrate(
     use_compile_cache()
     questions = [document.question(name) for name in asked]
     with new_folder(Path(out)) as folder:
-        calibrations = calibrate_each(questions, studies, devices, seed, clips, progress())
+        calibrations = [calibrate(one, studies, devices, seed, clips, progress()) for one in questions]
         entries = {each.question: each.to_document() for each in calibrations}
         head = {"study_digest": document.digest, "seed": seed}
         write_document(folder / "calibration.json", {**head, "questions": entries})

@@ -226,9 +226,6 @@ RUNS: dict[str, tuple[Run, ...]] = {
             rf"6 choices.*a mean, laplace, ε = 1 +adaptive +set +{NUMBER} %  interval",
         ),
     ),
-    "formula_plans": (
-        Run("--studies 2 --people 500 --case outcome", rf"age +planned +{NUMBER}  fitted +{NUMBER} .* power"),
-    ),
     "nonparametric": (
         Run(
             "--only normal --epsilon 4 --people 200 --studies 2 --draws 100",

@@ -1,27 +1,27 @@
-"""Widths by information match textbooks and fits, and load no JAX; power of differences."""
+"""Widths by information match textbooks and fits; so does the power of differences."""
 
-import re
-import subprocess
-import sys
 from math import sqrt
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from inference.design import information, widths
-from inference.design.difference import plan_difference
-from inference.design.information import HALF, Prior, fewest, half_widths, law_of_reports, share_covariance
-from inference.design.plan import plan
+from inference.design import information
+from inference.design.information import HALF, Prior, half_widths, law_of_reports, share_covariance
+from inference.design.plan import plan_difference
+from inference.design.records import RecordPrior, record_widths
+from inference.design.simulated_posteriors import posterior_draws
+from inference.design.simulation import simulate
+from inference.models import model_for
+from inference.models.base import Truth
 from ldp_client import mechanism_for
-from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 
 GAUSSIAN = {"name": "gaussian", "epsilon": "1", "delta": "1e-6"}
 HOURS = {"id": "hours", "ask": "number", "text": "?", "bounds": ["0", "24"], "model": {"name": "normal"}}
 NORMAL = {**HOURS, "mechanism": {"name": "laplace", "epsilon": "1"}}
-STUDY = Study(studies.document(studies.YES_NO, studies.CHOICE, NORMAL))
+STUDY = Study(studies.document(studies.YES_NO))
 
 
 def question_of(question):
@@ -101,93 +101,84 @@ def test_width_of_a_share_is_the_median_of_its_exact_posteriors(epsilon, share, 
 
 
 TWENTY = [f"c{place}" for place in range(20)]
+ABC = {"p[a]": 0.1, "p[b]": 0.5, "p[c]": 0.4}
 DESIGNS = {
     "near 0": (studies.YES_NO, {"p": 0.02}, 2000),
-    "randomized response": (
-        choice_of("abc", "randomized_response"),
-        {"p[a]": 0.1, "p[b]": 0.5, "p[c]": 0.4},
-        3000,
-    ),
-    "oue": (choice_of("abc", "oue"), {"p[a]": 0.1, "p[b]": 0.7, "p[c]": 0.2}, 3000),
-    "subset selection": (
-        choice_of("abcd", "subset_selection"),
-        {"p[a]": 0.4, "p[b]": 0.3, "p[c]": 0.2, "p[d]": 0.1},
-        5000,
-    ),
-    "hadamard": (choice_of("abc", "hadamard", "2"), {"p[a]": 0.2, "p[b]": 0.5, "p[c]": 0.3}, 3000),
-    "many choices": (
-        choice_of(TWENTY, "oue"),
-        dict.fromkeys([f"p[{label}]" for label in TWENTY], 0.05),
-        20_000,
-    ),
-    "refusal": (
-        choice_of("abc", "oue", "2", refusal=True),
-        {"p[a]": 0.1, "p[b]": 0.5, "p[c]": 0.4, "refused": 0.1},
-        5000,
-    ),
+    "oue": (choice_of("abc", "oue"), ABC, 5000),
+    "subset selection": (choice_of("abcd", "subset_selection"), {**ABC, "p[c]": 0.2, "p[d]": 0.2}, 5000),
+    "many choices": (choice_of(TWENTY, "oue"), {f"p[{label}]": 0.05 for label in TWENTY}, 20_000),
+    "refusal": (choice_of("abc", "oue", "2", refusal=True), {**ABC, "refused": 0.1}, 5000),
     "normal": (NORMAL, {"mean": 8.0, "sd": 3.0}, 50_000),
-    "gamma": (
-        {**NORMAL, "mechanism": {"name": "laplace", "epsilon": "4"}, "model": {"name": "gamma"}},
-        {"shape": 3.0, "mean": 6.0},
-        50_000,
-    ),
     "poisson": ({**NORMAL, "model": {"name": "poisson"}}, {"rate": 4.0}, 20_000),
 }
+REPEATS, DRAWS = 12, 200
+
+
+def fitted_halves(models):
+    """Median half widths of NUTS, {parameter: width}, and all draws."""
+    draws = posterior_draws(models, 1, DRAWS)
+    ends = {name: np.quantile(found, [0.05, 0.95], axis=1) for name, found in draws.items()}
+    return {name: np.median(high - low) / 2 for name, (low, high) in ends.items()}, draws
+
+
+def simulated(question, parameters, n, sites=None, seed=0, clip=True):
+    truth, mechanism = Truth(parameters, sites or {}), mechanism_for(question)
+    return [
+        model_for(question, simulate(question, mechanism, truth, n, np.random.default_rng([seed, i]), clip))
+        for i in range(REPEATS)
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
-def test_widths_are_those_of_fits(design, monkeypatch):
+def test_widths_are_those_of_fits(design):
     """Within a tenth of the median of fits of studies that are simulated at the same truth."""
-    question, truth, n = DESIGNS[design]
-    study = Study(studies.document(question))
-    monkeypatch.setattr(widths, "REPEATS", 16)
-    epsilon = [str(question["mechanism"]["epsilon"])]
-    planned, fitted = (
-        plan(study, question["id"], [n], epsilon, truth, simulated=simulated) for simulated in (False, True)
-    )
-    ratios = [
-        planned.half_widths[epsilon[0]][0, planned.parameters.index(name)]
-        / fitted.half_widths[epsilon[0]][0, fitted.parameters.index(name)]
-        for name in truth
-    ]
+    document, truth, n = DESIGNS[design]
+    question = question_of(document)
+    planned = half_widths(question, [truth], [n], Prior(question))
+    fitted, _ = fitted_halves(simulated(question, truth, n))
+    ratios = [planned[name][0] / fitted[name] for name in truth]
     # Fitted medians of twenty shares differ by chance: their average is compared.
     ratios = [np.mean(ratios)] if len(ratios) > 4 else ratios
     assert ratios == pytest.approx([1] * len(ratios), abs=0.1)
 
 
-@pytest.mark.parametrize(
-    "command", [["--question", "ever", "--at-once"], ["--difference", "ever=0.2,0.3", "--power", "0.8"]]
-)
-def test_plans_by_information_load_no_jax(tmp_path, command):
-    (tmp_path / "study.json").write_text(STUDY.to_json())
-    whole = ["plan", f"{tmp_path}/study.json", *command, "--out", f"{tmp_path}/plan"]
-    program = (
-        f"import sys; from ldpkit.cli import main; assert not main({whole}); assert 'jax' not in sys.modules"
+@pytest.mark.slow
+def test_width_of_a_difference_is_that_of_two_fits():
+    planned = plan_difference(STUDY, "ever", "p", (0.1, 0.25), [4000], ["1"], share=0.25)
+    question = STUDY.questions[0]
+    first, second = (
+        fitted_halves(simulated(question, {"p": p}, n, seed=n))[1]["p"]
+        for p, n in ((0.1, 1000), (0.25, 3000))
     )
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
-
-
-def test_fewest_people_are_found_or_too_many():
-    assert fewest(lambda n: n >= 12_345) == 12_345
-    assert fewest(lambda _n: False) is None
+    # Chains of one seed move together.
+    low, high = np.quantile(first - second[:, ::-1], [0.05, 0.95], axis=1)
+    assert planned.half_widths["1"]["p: 0.1 − 0.25"] == pytest.approx([np.median(high - low) / 2], rel=0.1)
 
 
 @pytest.mark.slow
-def test_an_interrupted_plan_writes_nothing(tmp_path, monkeypatch):
-    (tmp_path / "study.json").write_text(STUDY.to_json())
-
-    def interrupted(*_given, **_options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(widths, "simulate", interrupted)
-    command = ["plan", f"{tmp_path}/study.json", "--question", "ever", "--out", f"{tmp_path}/plan"]
-    assert main([*command, "--epsilon", "0.5,1", "--n", "1000"]) == 130
-    assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
+@pytest.mark.parametrize(
+    ("template", "epsilon"), [(studies.PRODUCTS, "4"), (studies.LINEAR, "4"), (studies.RECORD, "16")]
+)
+def test_widths_of_a_line_are_those_of_fits(template, epsilon):
+    """In scaled units: intercept 0.1, slopes 0.3, sd 0.4, feature sds 0.35, correlation 0.2."""
+    question, n = question_of(studies.with_epsilon(template, epsilon)), 200_000
+    prior = RecordPrior(question)
+    numbers = sum(field.bounds is not None for field in question.features)
+    point = np.asarray([0.1, 0.3, 0.3, 0.4, 0, 0, *[0.35] * numbers, 0.2])
+    planned = record_widths(question, [point], [n], prior)
+    sites = {
+        "feature_mean": np.zeros(2),
+        "feature_sd": np.asarray([0.35, 0.35 if numbers == 2 else 1.0]),
+        "feature_correlation": np.linalg.cholesky([[1, 0.2], [0.2, 1]]),
+        "second": prior.moments(point),
+    }
+    fitted, _ = fitted_halves(simulated(question, prior.line(point), n, sites, clip=False))
+    assert [planned[name][0] / fitted[name] for name in planned] == pytest.approx([1] * 4, abs=0.1)
 
 
 def test_power_of_difference_matches_textbook():
-    found = plan_difference(STUDY, "ever", "p", (0.2, 0.3), [4000], ["1"], share=0.25, power=0.8)
+    planned = plan_difference(STUDY, "ever", "p", (0.2, 0.3), [1000, 4000, 8000], ["1"], share=0.25)
     own = mechanism_for(STUDY.question("ever"))
     p, q = float(own.p), float(own.q)
     told = [q + (p - q) * share for share in (0.2, 0.3)]
@@ -196,37 +187,8 @@ def test_power_of_difference_matches_textbook():
     def sd(n):
         return sqrt(each[0] / (0.25 * n) + each[1] / (0.75 * n))
 
-    (epsilon,) = found.half_widths
-    assert found.half_widths[epsilon] == pytest.approx([HALF * sd(4000)], rel=0.02)
-    assert found.power[epsilon] == pytest.approx([stats.norm.cdf(0.1 / sd(4000) - HALF)], abs=0.02)
+    name = "p: 0.2 − 0.3"
+    assert planned.half_widths["1"][name][1] == pytest.approx(HALF * sd(4000), rel=0.02)
+    assert planned.power("1", name)[1] == pytest.approx(stats.norm.cdf(0.1 / sd(4000) - HALF), abs=0.02)
     wanted = (HALF + stats.norm.ppf(0.8)) ** 2 * sd(1) ** 2 / 0.01
-    assert found.needed[epsilon] == pytest.approx(wanted, rel=0.03)
-
-
-def test_plan_does_not_overwrite_its_own_study(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "plan" / "study.json"
-    path.parent.mkdir()
-    path.write_text(STUDY.to_json())
-    (path.parent / "plan.json").write_text("{}")
-    for study, out in ((str(path), "plan"), (str(path), "/"), ("plan/study.json", "./plan/../plan")):
-        assert main(["plan", study, "--at-once", "--out", out]) == 3
-        assert re.search("is there already|is not a new folder", capsys.readouterr().err)
-    assert path.read_text() == STUDY.to_json()
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "said"),
-    [
-        (["--difference", "ever=0.2"], 2, "NAME=A,B"),
-        (["--difference", "ever=0.2,0.2"], 2, "differ"),
-        (["--difference", "ever=0.2,1.2"], 3, "between 0 and 1"),
-        (["--difference", "evr=0.2,0.3"], 3, "no question"),
-        (["--difference", "ever=0.2,0.3", "--margin", "0.1"], 2, "--margin is not for --difference"),
-    ],
-)
-def test_invalid_options_are_rejected_and_nothing_is_written(tmp_path, capsys, options, code, said):
-    (tmp_path / "study.json").write_text(STUDY.to_json())
-    assert main(["plan", f"{tmp_path}/study.json", *options, "--out", f"{tmp_path}/plan"]) == code
-    assert said in capsys.readouterr().err
-    assert [one.name for one in tmp_path.iterdir()] == ["study.json"]
+    assert planned.devices_for_power("1", name, 0.8) == pytest.approx(wanted, rel=0.03)

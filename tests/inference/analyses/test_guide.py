@@ -42,7 +42,7 @@ def test_first_study_of_guide_needs_stated_number_of_people(tmp_path, monkeypatc
     said = capsys.readouterr().out
     assert "sent with probability 0.88" in said
     assert "at most 88.1 % sure" in said
-    assert "± 0.4 of clinic[hill]: about 890 people" in said
+    assert "± 0.4, clinic[hill]: about 890 people" in said
 
 
 @pytest.mark.slow

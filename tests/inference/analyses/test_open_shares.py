@@ -23,8 +23,7 @@ from inference.analyses.peaks import peak_of
 from inference.analyses.program import Assembled
 from inference.analyses.survey import survey_of
 from inference.analyses.table import Table
-from inference.design.formula_plan import plan_formula
-from inference.design.possible_reports import possible_of_design
+from inference.design.formulas import plan_formula
 from inference.sampling import sample_prior
 from ldp_client.documents.errors import InputError
 from tests.kit.errors import raises
@@ -166,16 +165,10 @@ def test_weights_of_mixture_have_dirichlet_prior():
             assemble(table, "q ~ x", {"q_weights": {**prior, "concentration": wrong}})
 
 
-def test_plan_needs_truth_of_each_share():
+def test_plan_rejects_unknown_shares():
     design = read_design(document({**LABELS, **KINDS}))
-    possible = possible_of_design(design, "q ~ x", pd.DataFrame({"x": [0, 1]}))
-    truth = {"q_weights[follow]": 0.7, "q_weights[no]": 0.2, "q_weights[any]": 0.1}
-    plan = plan_formula(possible, "q ~ x", [1000], effects=truth)
-    assert {name: plan.truth[name] for name in truth} == pytest.approx(truth)
-    # Reports hardly show the weights: half of the 90 % interval is nearly the uniform prior's.
-    assert plan.half_widths["q_weights[no]"][0] > 0.2
-    with raises(InputError, "plan.formula_truth_not_probability", "add up to 1"):
-        plan_formula(possible, "q ~ x", [1000], effects={**truth, "q_weights[no]": 0.3})
+    with raises(InputError, "plan.unknown_share_of_people", "q: a plan needs a number"):
+        plan_formula(design, "q ~ x", pd.DataFrame({"x": [0, 1]}))
 
 
 @pytest.mark.attack(18)

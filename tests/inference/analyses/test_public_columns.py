@@ -14,8 +14,7 @@ from inference.analyses.design_file import read_design
 from inference.analyses.population import Population, people_of
 from inference.analyses.public_columns import as_taken, notes_of
 from inference.analyses.survey import survey_of
-from inference.design.people import people_of_table
-from inference.design.possible_reports import possible_of_design
+from inference.design.formulas import plan_formula
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import design, forced
 from tests.kit.errors import raises
@@ -42,8 +41,8 @@ def test_small_integers_do_not_wrap_around(kind: str) -> None:
     over = Population(census=small[["age", "count"]])
     frame, counts = people_of(assemble(table, "armed ~ I(age**2)"), table, over)
     assert (frame["age"].dtype, counts.sum()) == (np.float64, 80)
-    planned = possible_of_design(DESIGN, "armed ~ I(age**2)", small.drop(columns="armed")).table
-    assert planned.public["age"].dtype == np.float64
+    planned, wide = (plan_formula(DESIGN, "armed ~ I(age**2)", frame, [100]) for frame in (small, FRAME))
+    assert planned.half_widths[""]["Intercept"] == wide.half_widths[""]["Intercept"]
 
 
 DATES = pd.Timestamp("2026-01-01") + pd.to_timedelta(AGES, unit="D")
@@ -74,7 +73,7 @@ def test_refused_column_is_named_in_census_and_plan() -> None:
     with raises(InputError, "table.holds_other_values", "the census: column age"):
         people_of(assemble(table, "armed ~ age"), table, Population(census=frame))
     with raises(InputError, "table.holds_other_values", "the table of people: column age"):
-        people_of_table(frame, ["age"])
+        plan_formula(DESIGN, "armed ~ age", frame)
 
 
 def test_exact_decimals_are_numbers_and_numbers_as_text_are_noted() -> None:
