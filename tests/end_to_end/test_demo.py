@@ -79,13 +79,13 @@ def test_an_interrupted_demo_leaves_no_server_and_no_results(tmp_path):
 def test_interrupted_demo_starts_no_further_device(tmp_path, monkeypatch):
     begun = []
 
-    def slow(_, __, answers):
-        begun.append(answers)
+    def slow(_, __, answers, public):
+        begun.append((answers, public))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(demo.Device, "answer", slow)
     with pytest.raises(KeyboardInterrupt):
-        demo.send_all(study_for("1"), range(3000), "http://127.0.0.1:9", tmp_path, print)
+        demo.send_all(study_for("1"), [{}] * 3000, "http://127.0.0.1:9", tmp_path, print)
     assert len(begun) < 1000
 
 
