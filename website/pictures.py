@@ -26,7 +26,7 @@ GAP = 24
 PEOPLE = 2000
 PHONE, DESK = (390, 844), (1280, 900)
 # In which the server starts, or something shows.
-SECONDS = 30
+SECONDS = 120
 FLAGS = (
     "--headless",
     "--no-sandbox",
