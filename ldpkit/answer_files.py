@@ -1,42 +1,76 @@
-"""Answer files: people's answers, and a data holder's table, in CSV with a header.
+"""Answer files: a table of people's answers, and a data holder's table in CSV.
 
 People's answers are a row for each person, with a column for each question and public field. A record has a
-column for each of its fields, `question.field`. A point is the decimal point. A table has a column for each
-field of the study, or `question.field` if there are several table questions. It is read in parts, in bounded
-memory. Errors name the row and the field, never the value.
+column for each of its fields, `question.field`. A point is the decimal point. A holder's table has a column
+for each field of the study, or `question.field` if there are several table questions. It is read in parts, in
+bounded memory. Errors name the row and the field, never the value.
 """
 
 import csv
 import os
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.question import Question
 from ldp_client.documents.study import Study
 from schemas.disk import refuse_workbook
+from summaries.people import YES_OR_NO
+
+if TYPE_CHECKING:
+    from summaries.people.codebook import Codebook
 
 # Rows of a table that are read at once.
 ROWS = 8192
 # Texts for a missing value in files.
 NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
-YES_OR_NO = {
-    **dict.fromkeys(("yes", "true", "1", "1.0"), True),
-    **dict.fromkeys(("no", "false", "0", "0.0"), False),
-}
 
 
-def read_answers(study: Study, path: str, refusals: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number, {question id: answer or None}) for each person. Raises InputError.
+def read_answers(
+    study: Study,
+    path: str,
+    refusals: bool = False,
+    codebook: "Codebook | None" = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (row number, {question id: answer or None}) for each person.
 
-    None is a refusal. refusals: treat a blank cell as a refusal if the question offers it.
+    Args:
+        study: the study; other columns of the file are ignored, with a note.
+        path: a file, as `summaries.people.files` reads it.
+        refusals: treat a blank cell as a refusal if the question offers it. None is a refusal.
+        codebook: what columns mean.
+        note: receives one line with the columns that are ignored.
+
+    Raises:
+        InputError: an answer is wrong, or looks odd; the error names the row, never the value.
     """
-    rows = csv_rows(path, all_columns(study))
-    _, header = next(rows)
-    for number, row in rows:
+    from summaries.people.codebook import stated
+    from summaries.people.files import read_frame
+
+    # 1. Read the file, and refuse what its columns may not mean.
+    frame, expected, name = read_frame(path), all_columns(study), os.path.basename(path)
+    columns = [str(column) for column in frame.columns]
+    for column in expected:
+        if column not in columns:
+            problem = f"column {column} is missing; the header must have {', '.join(expected)}"
+            raise InputError(f"{name}: {problem}", code="files.column_missing")
+    if ignored := [column for column in columns if column not in expected]:
+        note(f"ignored columns of {name}: {', '.join(ignored)}")
+    cells = stated(frame, name, codebook, _number_columns(study), private=True)
+    labels = {column: _labels_of(choices) for column, choices in _choices(study).items()}
+    # 2. Turn each row into answers.
+    is_blank = cells[expected].isna().to_numpy()
+    for place, row in enumerate(zip(*[frame[column] for column in expected])):
+        texts = {
+            column: "" if is_blank[place, at] else _text(cell, labels.get(column, {}))
+            for at, (column, cell) in enumerate(zip(expected, row))
+        }
+        number = place + 1
         try:
-            answers = answers_from_text(study, dict(zip(header, row)))
+            answers = answers_from_text(study, texts)
         except AnswerError as error:
             raise line_error(path, number, error) from None
         for question in study.questions:
@@ -45,10 +79,48 @@ def read_answers(study: Study, path: str, refusals: bool = False) -> Iterator[tu
         yield number, answers
 
 
-def line_error(path: str, line: int, error: AnswerError) -> InputError:
-    """Return the error for an answer in a line of a file."""
-    where = f"{os.path.basename(path)}, line {line}"
-    return InputError(f"{where}: {error.field}: {error.problem}", code="answer.line_invalid")
+def _number_columns(study: Study) -> list[str]:
+    """Return the columns whose answers are numbers, with or without noise."""
+    public = [field.id for field in study.public if field.bounds is not None]
+    plain = [question.id for question in study.questions if question.ask == "number"]
+    records = [question for question in study.questions if question.response is not None]
+    in_records = [
+        f"{question.id}.{field.id}" for question in records for field in question.fields if field.bounds
+    ]
+    return [*public, *plain, *in_records]
+
+
+def _choices(study: Study) -> dict[str, Sequence[Any]]:
+    """Return {column: its labels} of the questions and public fields that are choices."""
+    found: dict[str, Sequence[Any]] = {field.id: field.choices for field in study.public}
+    for question in study.questions:
+        if question.response is None and question.ask == "choice":
+            found[question.id] = question.choices
+        elif question.response is not None:
+            found |= {f"{question.id}.{field.id}": field.choices for field in question.fields}
+    return found
+
+
+def _labels_of(choices: Sequence[Any]) -> dict[str, str]:
+    """Return {label in normal form C: label}: an accent may be written in two ways."""
+    return {unicodedata.normalize("NFC", str(label)): str(label) for label in choices}
+
+
+def _text(cell: Any, labels: dict[str, str]) -> str:
+    """Return a cell as text: True as true, 7.0 as 7, and a label as the study writes it."""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    text = "" if cell is None else str(cell)
+    return labels.get(unicodedata.normalize("NFC", text), text)
+
+
+def line_error(path: str, row: int, error: AnswerError) -> InputError:
+    """Return the error for an answer in a row of a file."""
+    where = f"{os.path.basename(path)}, row {row}"
+    headers = ". If the file has several header rows, keep one" if row == 1 else ""
+    return InputError(f"{where}: {error.field}: {error.problem}{headers}", code="answer.line_invalid")
 
 
 def csv_rows(path: str, expected: list[str] | None = None) -> Iterator[tuple[int, list[str]]]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldp_client.answering import perturb_answers, public_values, quantise_answers, refuse_route, report_of
 from ldp_client.columns.clipping import ClippedCount
@@ -14,6 +14,9 @@ from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.base import refuse_forgetful
 from ldpkit.answer_files import line_error, read_answers, table_answers
 from schemas.disk import STREAM, replacing
+
+if TYPE_CHECKING:
+    from summaries.people.codebook import Codebook
 
 Mechanisms = dict[str, Mechanism]
 # How often progress is reported.
@@ -27,6 +30,7 @@ def perturb_file(
     progress: Callable[[int], None] = lambda _: None,
     note: Callable[[str], None] = lambda _: None,
     refusals: bool = False,
+    codebook: "Codebook | None" = None,
 ) -> int:
     """Write one report for each person of an answer file, as NDJSON, and return how many.
 
@@ -34,11 +38,12 @@ def perturb_file(
 
     Args:
         study: the study.
-        answers_path: the answers, in CSV.
+        answers_path: the answers: CSV, JSON, Parquet, Stata or SPSS; a data holder's table is CSV.
         reports_path: the new file.
         progress: receives how many reports are done.
-        note: receives one line with the number of clipped answers.
+        note: receives lines with the columns that are ignored, and the number of clipped answers.
         refusals: treat blanks as refusals, if questions offer them.
+        codebook: what columns mean.
 
     Raises:
         InputError: an answer is wrong, with its line; the reports file exists; or a question is memoized,
@@ -76,7 +81,8 @@ def perturb_file(
         tables = table_answers(study, answers_path)
         reports = iter([_report_of_table(study, mechanisms, answers_path, tables)])
     else:
-        reports = _reports_of_people(study, mechanisms, answers_path, clipped, refusals)
+        rows = read_answers(study, answers_path, refusals, codebook, note)
+        reports = _reports_of_people(study, mechanisms, answers_path, rows, clipped)
     with replacing(reports_path, is_new=True, mode=0o600) as file:
         for count, report in enumerate(reports, 1):
             file.write(report.to_json() + "\n")
@@ -95,10 +101,14 @@ def perturb_file(
 
 
 def _reports_of_people(
-    study: Study, mechanisms: Mechanisms, path: str, clipped: ClippedCount, refusals: bool
+    study: Study,
+    mechanisms: Mechanisms,
+    path: str,
+    rows: Iterator[tuple[int, dict[str, Any]]],
+    clipped: ClippedCount,
 ) -> Iterator[Report]:
     """Yield each person's report. No ticket adds public values here."""
-    for number, answers in read_answers(study, path, refusals):
+    for number, answers in rows:
         try:
             quantised = quantise_answers(study, mechanisms, answers)
             public = public_values(study, answers, invited=False)

@@ -12,10 +12,9 @@ import pandas as pd
 from inference.analyses.cells import level_text
 from inference.analyses.table import Values
 from ldp_client.documents.errors import InputError
+from summaries.people.codebook import number_in
 
 _NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)?")
-# Words that may stand for a blank cell. They are levels, with a note.
-_MISSING = ("na", "n/a", "nan", "null")
 # From here on, one float64 may represent two whole numbers.
 INEXACT = 2**53
 # From this share of numbers on, a word in a column is a mistake.
@@ -60,15 +59,6 @@ def _as_taken(column: pd.Series, where: str) -> pd.Series:
     return column
 
 
-def number_in(cell: str) -> float | None:
-    """Return the finite number that a text is, without underscores; None if it is none."""
-    try:
-        number = float(cell) if "_" not in cell else np.nan
-    except ValueError:
-        return None
-    return number if np.isfinite(number) else None
-
-
 def _as_numbers(column: pd.Series, where: str) -> pd.Series:
     """Return the column in float64. Raises InputError for numbers so large that neighbours would be equal."""
     numbers = column.map(float, na_action="ignore") if column.dtype == object else column
@@ -86,8 +76,15 @@ def _as_numbers(column: pd.Series, where: str) -> pd.Series:
 def positive(column: pd.Series, name: str, least: float = 1 / MOST_WEIGHT) -> Values:
     """Return a column of weights. Raises InputError unless all are between `least` and MOST_WEIGHT."""
     if not pd.api.types.is_numeric_dtype(column):
-        raise InputError(f"{name} must hold numbers", code="weights.not_numbers")
+        problem = "must hold numbers: write 1234, not 1,234"
+        raise InputError(f"{name} {problem}", code="weights.not_numbers")
     values = column.to_numpy(np.float64)
+    if least > 0 and (values == 0).any():
+        raise InputError(
+            f"{name} is 0 in row {int(np.argmax(values == 0)) + 1}: remove the rows of weight 0, as they "
+            "represent nobody",
+            code="weights.zero",
+        )
     good = np.isfinite(values) & (values >= least) & (values <= MOST_WEIGHT)
     if not good.all():
         raise InputError(
@@ -99,7 +96,7 @@ def positive(column: pd.Series, name: str, least: float = 1 / MOST_WEIGHT) -> Va
 
 
 def notes_of(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
-    """Yield notes on levels of text that may be numbers, or blank cells."""
+    """Yield notes on levels of text that may be numbers."""
     for name in names:
         column = frame[name]
         if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(column):
@@ -110,6 +107,3 @@ def notes_of(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
                 f"{name} holds numbers as text: each of its {len(levels):,} values is taken as a level; "
                 "make it a column of numbers if it counts or measures something"
             )
-        for level in levels:
-            if level.lower() in _MISSING:
-                yield f"{name} has the level {level!r}: leave those cells empty if they are blank"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,17 +15,17 @@ from inference.analyses.channel import stacked
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import columns_of
-from inference.analyses.public_columns import as_taken, notes_of, number_in
+from inference.analyses.public_columns import as_taken, notes_of
 from inference.analyses.table import POOLED, WAVE, Codes, Private, Table, table_of
 from inference.analyses.waves import concat
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import counted
+from summaries.people import YES_OR_NO
+from summaries.people.codebook import Codebook, Column, stated, typed
+from summaries.people.files import read_frame
 
 REFUSE, DROP = "error", "drop"
 BLANKS = (REFUSE, DROP)
-PARQUET = (".parquet", ".pq")
-# Whole numbers that are codes: with leading zeros, or with more digits than float64 keeps.
-_CODE = re.compile(r"[+-]?(0[0-9]+|[0-9]{16,})")
 
 
 def load_survey(
@@ -36,15 +34,18 @@ def load_survey(
     formula: str | None = None,
     blanks: str = REFUSE,
     also: Sequence[str] = (),
+    codebook: Codebook | None = None,
 ) -> tuple[Table, Design]:
     """Read a table's file, or those of several waves, and the design.
 
     path: of waves, {name: path}; `wave` is an added public column, by which the design may have matrices,
     `"rows": {"wave": NAME}`. formula: its columns are read, and `also`; only their blanks matter. blanks:
-    "error" rows with blanks, or "drop" such rows, which are counted and noted. Raises InputError.
+    "error" rows with blanks, or "drop" such rows, which are counted and noted. codebook: what public columns
+    mean. Raises InputError.
     """
     text = _bytes_of(design_path)
     design, paths = read_design(text), {"": path} if isinstance(path, str) else path
+    reports = {one.name: Column(levels=tuple(one.reports)) for one in design.columns}
     frames = {name: read_frame(file) for name, file in paths.items()}
     # 1. The columns that are read: all that the formula names, which every table has.
     added = [] if isinstance(path, str) else [WAVE]
@@ -61,8 +62,13 @@ def load_survey(
             )
         for column in dict.fromkeys([*(one.name for one in design.columns), *own]):
             known_column(column, list(frame.columns), f"wave {name}: " if added else "")
+        grouping = {column for one in design.columns for part in one.parts for column in part.rows}
+        file = Path(paths[name]).name
+        public = [column for column in {*own, *grouping} if column in frame.columns and column not in reports]
+        cells = stated(frame, file, codebook, public)
+        cells = cells.assign(**{one: typed(cells[one], reports[one]) for one in reports})
         rows = [f"{row} of wave {name}" if added else str(row) for row in range(1, len(frame) + 1)]
-        whole = frame.set_axis(rows, axis=0).assign(**dict.fromkeys(added, name))
+        whole = cells.set_axis(rows, axis=0).assign(**dict.fromkeys(added, name))
         digest = hashlib.sha256(text + b"\0" + _bytes_of(paths[name])).hexdigest()
         tables[name] = survey_of(whole, design, own, blanks, digest)
     if not added:
@@ -115,73 +121,6 @@ def _bytes_of(path: str) -> bytes:
         raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
 
 
-def read_frame(path: str) -> pd.DataFrame:
-    """Read a CSV or Parquet file: text without spaces around it, and empty text as blank."""
-    if path.lower().endswith(PARQUET):
-        _bytes_of(path)
-        try:
-            frame = pd.read_parquet(path)
-        except Exception:
-            raise InputError(
-                f"{path} is damaged, or is not a Parquet file", code="files.not_parquet"
-            ) from None
-        texts = frame.select_dtypes(include=["object", "str"])
-        return frame.assign(**{str(name): column.map(_text).astype(object) for name, column in texts.items()})
-    header, rows = _read_rows(path)
-    return pd.DataFrame({name: typed([row[place] for row in rows]) for place, name in enumerate(header)})
-
-
-def _text(cell: object) -> object:
-    return (cell.strip() or None) if isinstance(cell, str) else cell
-
-
-def _read_rows(path: str) -> tuple[list[str], list[list[str]]]:
-    """Return a CSV's header and rows. Raises InputError for a damaged file, and names the row."""
-    name = Path(path).name
-    try:
-        text = _bytes_of(path).decode("utf-8-sig")
-        rows = list(csv.reader(text.splitlines(keepends=True), strict=True))
-    except UnicodeError:
-        raise InputError(
-            f"{path} is not UTF-8 text: save it as CSV in UTF-8", code="files.not_utf8"
-        ) from None
-    except csv.Error as error:
-        raise InputError(f"{name} is not CSV: {error}", code="files.not_csv") from None
-    while rows and not rows[-1]:
-        rows.pop()
-    if not rows:
-        raise InputError(
-            f"{name} is empty: it needs a header with the names of the columns", code="table.empty"
-        )
-    header = [cell.strip() for cell in rows[0]]
-    twice = [one for one in header if header.count(one) > 1]
-    if twice or "" in header:
-        raise InputError(
-            f"{name}: the header has {f'{twice[0]!r} twice' if twice else 'a column without a name'}",
-            code="table.wrong_header",
-        )
-    if len(header) == 1 and ";" in header[0]:
-        raise InputError(f"{name} is separated by semicolons: save it with commas", code="table.semicolons")
-    # A blank line is a blank cell if there is only one column; otherwise it is no row.
-    rows = [row or [""] for row in rows[1:] if row or len(header) == 1]
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(header):
-            raise InputError(
-                f"{name}, row {number}: has {len(row)} columns, the header {len(header)}",
-                code="table.wrong_column_count",
-            )
-    return header, rows
-
-
-def typed(cells: Sequence[str]) -> pd.Series:
-    """Return a column of numbers if all cells are numbers, and none is a code; else of text."""
-    filled = [cell.strip() or None for cell in cells]
-    numbers = [np.nan if cell is None else number_in(cell) for cell in filled]
-    if None in numbers or any(cell is not None and _CODE.fullmatch(cell) for cell in filled):
-        return pd.Series(filled, dtype=object)
-    return pd.Series(numbers, dtype=np.float64)
-
-
 def _without_blanks(
     frame: pd.DataFrame, used: Sequence[str], blanks: str
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -218,6 +157,13 @@ def codes_of(column: pd.Series, labels: Sequence[str], name: str) -> Codes:
     """Return the index of each cell's label; a whole number is written without a point. Raises InputError."""
     texts = [str(cell).lower() if isinstance(cell, bool) else level_text(cell) for cell in column]
     places = {label: place for place, label in enumerate(labels)}
+    if set(labels) == {"no", "yes"}:
+        places = {word: places["yes" if is_yes else "no"] for word, is_yes in YES_OR_NO.items()}
+    elif {label.lower() for label in labels} == {"false", "true"}:
+        # Files write truth values in several ways.
+        places = {label.lower(): place for label, place in places.items()}
+    if places.keys() >= {"false", "true"}:
+        texts = [text.lower() for text in texts]
     found = np.asarray([places.get(text, -1) for text in texts], np.int64)
     if (found < 0).any():
         row = int(np.argmin(found))

@@ -89,7 +89,7 @@ def quantise_many(mechanism: Mechanism, answers: Any) -> Quantised:
             place = positions(numbers(answers, mechanism.field), mechanism.bounds)
             indices = np.minimum((place * mechanism.levels + 0.5).astype(np.int64), mechanism.levels)
             return np.column_stack([indices, np.zeros_like(indices)]) if mechanism.refusal else indices
-    return _one_by_one(mechanism, answers.tolist() if isinstance(answers, np.ndarray) else answers)
+    return _one_by_one(mechanism, answers.tolist() if hasattr(answers, "tolist") else answers)
 
 
 def _one_by_one(mechanism: Mechanism, answers: Sequence[Any]) -> list[Any]:

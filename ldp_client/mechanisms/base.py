@@ -16,7 +16,7 @@ LARGEST_SIGNED = (1 << 31) - 1
 class Privacy(NamedTuple):
     """The exact privacy loss of a mechanism's integer arithmetic, for replace-one neighbours.
 
-    Args:
+    Attributes:
         epsilon: nats; exact, or (a logarithm) at most 2**-100 above the exact value.
         delta: a probability.
     """

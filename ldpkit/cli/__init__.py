@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import signal
 import sys
@@ -25,6 +26,7 @@ from ldpkit.cli.commands import SETTINGS
 from ldpkit.lacking import lacking, top_of
 
 DISTRIBUTION = "ldpkit"
+MINUS = "\N{MINUS SIGN}"
 COLLECTOR_MODULES = (
     "alembic",
     "cryptography",
@@ -81,6 +83,7 @@ SECTIONS = {
         "budget": "answering:budget",
     },
     "Analyse": {
+        "codebook": "perturbing:codebook",
         "perturb": "perturbing:perturb",
         "summarize": "perturbing:summarize",
         "fit": "fitting:fit",
@@ -136,11 +139,20 @@ cli = click.version_option(package_name=DISTRIBUTION, message="ldpkit %(version)
 )
 
 
+def plain_characters(error: UnicodeError) -> tuple[str, int]:
+    """Replace a character that the console lacks: a minus by a hyphen, others by their escapes."""
+    if isinstance(error, UnicodeEncodeError) and error.object[error.start] == MINUS:
+        return "-", error.start + 1
+    replaced, end = codecs.backslashreplace_errors(error)
+    return str(replaced), end
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Print errors of ldpkit as one line on standard error."""
     if hasattr(sys.stdout, "reconfigure"):
-        # As for Python's standard error: not every encoding has all characters.
-        sys.stdout.reconfigure(errors="backslashreplace")
+        # Not every console has all characters.
+        codecs.register_error("ldpkit", plain_characters)
+        sys.stdout.reconfigure(errors="ldpkit")
     try:
         end_by_signal()
         code = cli.main(argv, "ldpkit", standalone_mode=False)

@@ -175,6 +175,12 @@ def out_option(text: str, metavar: str = "FILE", required: bool = True) -> Calla
     return click.option("--out", type=NewPath(), metavar=metavar, required=required, help=text)
 
 
+def codebook_option(function: F) -> F:
+    """Add --codebook, as `codebook: str | None`."""
+    text = "what a table's columns mean: types, levels, bounds and codes of missing values"
+    return click.option("--codebook", metavar="FILE", help=text)(function)
+
+
 def yes_option(function: F) -> F:
     """Add --yes, as `yes: bool`: see `require_yes`."""
     return click.option("--yes", is_flag=True, help="do it without asking")(function)

@@ -9,9 +9,9 @@ import click
 
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError
 from ldp_client.words.text import counted
-from ldpkit.cli.commands import command, out_option, study_argument
+from ldpkit.cli.commands import codebook_option, command, out_option, study_argument
 from ldpkit.cli.output import progress, show, warn
-from schemas.disk import chosen_questions, count_lines, refuse_table, replacing
+from schemas.disk import chosen_questions, count_lines, refuse_table, replacing, write_new
 
 if TYPE_CHECKING:
     from schemas import Study
@@ -25,12 +25,14 @@ FEWEST_SAMPLES, SAMPLES = 1000, 40_000
 @click.argument("answers", metavar="ANSWERS")
 @click.option("--out", metavar="REPORTS", required=True, help="write the reports to this file (NDJSON)")
 @click.option("--missing-as-refusal", is_flag=True, help="read a blank as a refusal")
-def perturb(study: Study, answers: str, out: str, missing_as_refusal: bool) -> None:
+@codebook_option
+def perturb(study: Study, answers: str, out: str, missing_as_refusal: bool, codebook: str | None) -> None:
     """Add device-side noise to a file of answers, or to a data holder's table.
 
-    ANSWERS is CSV with a header, one person a line.
+    ANSWERS has a row for each person: CSV, JSON, Parquet, Stata or SPSS. A holder's table is CSV.
     """
     from ldpkit.perturbing import perturb_file
+    from summaries.people.codebook import read_codebook
     from summaries.progress import Step
 
     refuse_table(out)
@@ -41,9 +43,23 @@ def perturb(study: Study, answers: str, out: str, missing_as_refusal: bool) -> N
     def told(count: int) -> None:
         tell(Step(f"  {count} answers perturbed", count, max(count, people)))
 
-    count = perturb_file(study, answers, out, told, warn, missing_as_refusal)
+    meanings = None if codebook is None else read_codebook(codebook)
+    count = perturb_file(study, answers, out, told, warn, missing_as_refusal, meanings)
     show([f"{counted(count, 'report')} in {out}"])
     warn("Each run draws new noise and spends epsilon again: keep these reports, run once.")
+
+
+@command("codebook", "codebook survey.csv --out codebook.json")
+@click.argument("table", metavar="TABLE")
+@out_option("the draft, for you to correct; then for --codebook")
+def codebook(table: str, out: str) -> None:
+    """Draft what the columns of a table mean; print what looks odd."""
+    from summaries.people.codebook import drafted
+    from summaries.people.files import read_frame
+
+    draft, lines = drafted(read_frame(table))
+    write_new(out, json.dumps(draft, indent=1, ensure_ascii=False) + "\n", 0o600)
+    show([*lines, f"{counted(len(draft), 'column')} in {out}"])
 
 
 @command("summarize", "summarize study.json reports.ndjson --out summary.json")

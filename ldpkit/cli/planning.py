@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
-from ldpkit.cli.commands import command, out_option
+from ldpkit.cli.commands import codebook_option, command, out_option
 from ldpkit.cli.fitting import SEED
 from ldpkit.cli.output import progress, show, warn
 
@@ -22,7 +22,7 @@ PLAN = "plan.json"
 OWN_MODELS = "a plan of the study's own models"
 KINDS = {
     OWN_MODELS: ("question", "epsilon", "parameter", "margin"),
-    "--formula": ("formula", "table", "design", "power", "margin"),
+    "--formula": ("formula", "table", "codebook", "design", "power", "margin"),
     "--difference": ("difference", "epsilon", "power", "margin"),
 }
 
@@ -53,6 +53,7 @@ class Numbers(click.ParamType[list[int]]):
 )
 @click.option("--formula", metavar="FORMULA", help='plan `survey --formula "ever ~ age + region"` instead')
 @click.option("--table", metavar="TABLE.csv", help="with --formula: public columns of similar people")
+@codebook_option
 @click.option("--design", metavar="DESIGN.json", help="with --formula: plan a survey on paper, not a study")
 @click.option(
     "--difference",
@@ -178,10 +179,12 @@ def _plan_formula(
     study: Study | None, devices: list[int], truth: dict[str, float], given: dict[str, Any]
 ) -> tuple[list[Plan], list[str]]:
     """Plan an analysis. Return the plan, and the design in words."""
-    from inference.analyses.survey import load_design, read_frame
+    from inference.analyses.survey import load_design
     from inference.design.formulas import plan_formula
+    from summaries.people.codebook import read_codebook, read_table
 
-    known = None if given["table"] is None else read_frame(given["table"])
+    codebook = None if given["codebook"] is None else read_codebook(given["codebook"])
+    known = None if given["table"] is None else read_table(given["table"], codebook)
     if study is not None:
         return [plan_formula(study, given["formula"], known, devices, truth)], []
     design = load_design(given["design"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ldp_client.documents.errors import InputError, UsageError
-from ldpkit.cli.commands import command, out_option
+from ldpkit.cli.commands import codebook_option, command, out_option
 from ldpkit.cli.fitting import sampling_options, show_posteriors
 from ldpkit.cli.output import progress
 
@@ -59,6 +59,7 @@ class Source(NamedTuple):
     type=click.Choice(["error", "drop"]),
     help="what becomes of a table's rows with missing values (default: error)",
 )
+@codebook_option
 @click.option("--by", metavar="COLUMN", help="also show shares within each level of a public column")
 @click.option("--weights", metavar="COLUMN", help="how many people each row represents")
 @click.option("--poststratify", metavar="CENSUS.csv", help="totals over its rows, `count` people each")
@@ -75,16 +76,16 @@ def survey(
     from inference.analyses.analysing import analyse_table
     from inference.analyses.crossing import cross_table
     from inference.analyses.population import Population
-    from inference.analyses.survey import read_frame
     from inference.results.intervals import interval_of
     from inference.results.provenance import made_by
     from inference.results.report import save_report
     from inference.results.reproduction import compared, earlier_result
     from inference.results.saving import check_file_name, new_folder
+    from summaries.people.codebook import read_census
 
     # 1. Read the names of columns.
     formula, by, census = given["formula"], given["by"], given["poststratify"]
-    population = Population(by, given["weights"], None if census is None else read_frame(census))
+    population = Population(by, given["weights"], None if census is None else read_census(census))
     crossed = [name.strip() for name in (given["crosstab"] or "").split(",") if name.strip()]
     outcomes = crossed if formula is None else [formula.split("~")[0].strip().strip("`")]
     for name in outcomes:
@@ -127,9 +128,12 @@ def _refuse_combinations(given: dict[str, Any]) -> None:
         )
     if given["table"] is not None and given["design"] is None:
         raise UsageError("--table needs --design, which defines its private columns", code="survey.no_design")
-    if (given["study"] and given["design"]) or (given["missing"] and not given["design"]):
+    if (given["study"] and given["design"]) or (
+        (given["missing"] or given["codebook"]) and not given["design"]
+    ):
         raise UsageError(
-            "--design and --missing are for tables: a study defines its reports", code="survey.of_tables"
+            "--design, --missing and --codebook are for tables: a study defines its reports",
+            code="survey.of_tables",
         )
 
 
@@ -138,7 +142,7 @@ def words_of_call(given: dict[str, Any], sampling: dict[str, Any], level: float)
     from inference.results.provenance import words_of
 
     words: list[Word] = [[Path(given[name])] for name in ("study", "reports") if given[name]]
-    for name in ("table", "design", "poststratify"):
+    for name in ("table", "design", "codebook", "poststratify"):
         words += [[f"--{name}=", Path(given[name])]] if given[name] else []
     plain = ("formula", "crosstab", "family", "missing", "by", "weights")
     words += words_of(**sampling, level=level, **{name: given[name] for name in plain})
@@ -156,6 +160,7 @@ def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
     from inference.analyses.study_formula import table_of_waves
     from inference.analyses.survey import REFUSE, load_survey
     from schemas.study import load_study
+    from summaries.people.codebook import read_codebook
     from summaries.reading import evidence_of
 
     formula, blanks = given["formula"], given["missing"] or REFUSE
@@ -170,7 +175,8 @@ def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
         read = {name: (study, waves[name][1]) for name, study in studies.items()}
         return Source(table_of_waves(read, formula, also), next(iter(studies.values())).title)
     tables = {name: files[0] for name, files in waves.items()}
-    table, design = load_survey(given["table"] or tables, given["design"], formula, blanks, also)
+    codebook = None if given["codebook"] is None else read_codebook(given["codebook"])
+    table, design = load_survey(given["table"] or tables, given["design"], formula, blanks, also, codebook)
     title = str(design.document.get("title", ""))
     return Source(table, title, design.priors, tuple(design.in_words()))
 

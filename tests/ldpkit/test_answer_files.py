@@ -30,13 +30,13 @@ def test_a_row_has_a_persons_answers(tmp_path):
         "rating": record,
         "risk": {"age": 20.0, "years": 2.0, "affair": False},
     }
-    assert list(read_answers(STUDY, csv)) == [(2, expected)]
+    assert list(read_answers(STUDY, csv)) == [(1, expected)]
 
 
 def test_columns_may_come_in_any_order_with_blanks_and_a_byte_order_mark(tmp_path):
     study = Study(studies.document(studies.NUMBER, studies.YES_NO))
     path = write(tmp_path, "a.CSV", "\ufeffever, hours \nno,2\n")
-    assert list(read_answers(study, path)) == [(2, {"hours": 2.0, "ever": False})]
+    assert list(read_answers(study, path)) == [(1, {"hours": 2.0, "ever": False})]
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,17 @@ def test_columns_may_come_in_any_order_with_blanks_and_a_byte_order_mark(tmp_pat
     [
         (
             "hours,ever\n1,yes\nsecret,no\n",
-            ("answer.line_invalid", "line 3: hours: ", say("core.number")),
+            ("answer.line_invalid", "row 2: hours: ", say("core.number")),
         ),
-        ("hours,ever\n1,secret\n", ("answer.line_invalid", "line 2: ever: ", say("core.yes_or_no"))),
+        (
+            "hours,ever\n1,secret\n",
+            ("answer.line_invalid", "row 1: ever: ", say("core.yes_or_no"), "several header rows"),
+        ),
         ("hours\n1\n", ("files.column_missing", "column ever")),
-        ("hours,ever,more\n1,yes,2\n", ("files.column_unknown", "'more'")),
-        ("hours,ever,ever\n1,yes,no\n", ("files.column_twice", "ever")),
-        ("hours,ever\n1\n", ("files.line_columns", "2")),
-        ('hours,ever\n1,"yes\n', "files.line_not_csv"),
+        ("hours,ever,ever\n1,yes,no\n", ("table.wrong_header", "ever")),
+        ("hours,ever\n1\n", ("table.wrong_column_count", "row 1")),
+        ('hours,ever\n1,"yes\n', "files.not_csv"),
+        ("hours,ever\n1,yes\n2,no\n-99,no\n", ("table.looks_missing", "hours: 1 row")),
         ("", ("files.no_header", "a.csv is empty")),
     ],
 )
@@ -92,7 +95,7 @@ def test_perturbing_never_replaces_a_file(tmp_path):
 def test_one_bad_answer_writes_nothing(tmp_path):
     study = Study(studies.document(studies.NUMBER))
     path = write(tmp_path, "a.csv", "hours\n1\nsecret\n")
-    with raises(InputError, "answer.line_invalid", "a.csv", "line 3") as caught:
+    with raises(InputError, "answer.line_invalid", "a.csv", "row 2") as caught:
         perturb_file(study, path, str(tmp_path / "out"))
     assert "secret" not in str(caught.value)
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
@@ -105,7 +108,7 @@ def test_binned_feature_without_a_number_is_rejected(tmp_path, cell):
         "features": [{"id": "age", "bounds": ["0", "90"], "cuts": ["30", "60"]}],
     }
     path = write(tmp_path, "a.csv", f"salary.age,salary.rate\n20,2\n{cell},2\n")
-    with raises(InputError, "answer.line_invalid", "line 3: salary.age"):
+    with raises(InputError, "answer.line_invalid", "row 2: salary.age"):
         perturb_file(Study(studies.document(asked)), path, str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 

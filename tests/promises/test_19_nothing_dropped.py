@@ -78,7 +78,7 @@ def test_a_table_reader_that_drops_blanks_is_found(
     """A planted fault: rows with a blank cell are left out without a message."""
     genuine = perturbing.read_answers
 
-    def dropping(study: Study, path: str, _refusals: bool = False) -> Iterator[Any]:
+    def dropping(study: Study, path: str, *_options: Any) -> Iterator[Any]:
         with suppress(InputError):
             yield from genuine(study, path)
 

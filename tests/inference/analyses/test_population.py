@@ -19,10 +19,10 @@ from inference.analyses.population import (
     people_of,
     quantities_over,
 )
-from inference.analyses.survey import read_frame
 from inference.analyses.table import Table, table_of
 from inference.results.quantity import Quantity
 from ldp_client.documents.errors import InputError
+from summaries.people.codebook import read_census
 from tests.inference.analyses.simulated import YES_NO, any_draws, forced, table
 from tests.kit.channels import known_channel
 from tests.kit.errors import raises
@@ -37,7 +37,7 @@ def asked(**public: object) -> Table:
 
 def census_of(folder: Path, rows: str, header: str = "region,count\n") -> Population:
     (folder / "census.csv").write_text(header + rows)
-    return Population(census=read_frame(str(folder / "census.csv")))
+    return Population(census=read_census(str(folder / "census.csv")))
 
 
 def said(whole: Table, formula: str, over: Population) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,0 +1,75 @@
+"""Tables of people in several formats are read to the same cells."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from ldp_client.documents.errors import InputError
+from summaries.people.files import read_frame
+from tests.kit.errors import raises
+
+CSV = "age,sex\n30,f\n41,\n"
+ROWS = [{"age": 30, "sex": "f"}, {"age": 41, "sex": None}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", CSV.encode()),
+        ("a.csv", ("\ufeff" + CSV).encode()),
+        ("a.csv", CSV.encode("utf-16")),
+        ("a.csv", CSV.replace(",", ";").encode()),
+        ("a.tsv", CSV.replace(",", "\t").encode()),
+        ("a.txt", b"sep=;\r\n" + CSV.replace(",", ";").replace("\n", "\r\n").encode()),
+        ("a.csv", b"\n age , sex\n30, f \n\n41,\n\n"),
+        ("a.json", json.dumps(ROWS).encode()),
+        ("a.ndjson", "\n".join(map(json.dumps, ROWS)).encode()),
+    ],
+)
+def test_each_format_gives_the_same_cells(name, content, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    frame = read_frame(str(tmp_path / name))
+    assert list(frame.columns) == ["age", "sex"]
+    assert list(frame.index) == [1, 2]
+    assert list(map(str, frame["age"])) == ["30", "41"]
+    assert frame["sex"][1] == "f"
+    assert frame["sex"].isna().tolist() == [False, True]
+
+
+def test_formats_of_statistics_programs_keep_numbers_and_labels(tmp_path):
+    frame = pd.DataFrame({"age": [30.0, 41.5], "sex": pd.Categorical(["f", "m"])})
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.to_stata(tmp_path / "a.dta", write_index=False)
+    for name in ("a.parquet", "a.dta"):
+        found = read_frame(str(tmp_path / name))
+        assert list(found["age"]) == [30.0, 41.5]
+        assert list(found["sex"]) == ["f", "m"]
+
+
+def test_answers_inside_an_object_are_columns_with_both_names(tmp_path):
+    (tmp_path / "a.json").write_text('[{"pressure": {"age": 30, "smokes": true}}]')
+    assert list(read_frame(str(tmp_path / "a.json")).columns) == ["pressure.age", "pressure.smokes"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("a.csv", "", "files.no_header"),
+        ("a.csv", "age,age\n1,2\n", "table.wrong_header"),
+        ("a.csv", "age,\n1,2\n", "table.wrong_header"),
+        ("a.csv", "age,sex\n1\n", ("table.wrong_column_count", "row 1")),
+        ("a.csv", 'age\n"1\n', "files.not_csv"),
+        ("a.json", "[1]", "files.line_object"),
+        ("a.json", "{", "files.not_json"),
+        ("a.json", '[{"foods": ["a", "b"]}]', ("table.holds_list", "row 1")),
+        ("a.parquet", "x", "files.damaged_table"),
+        ("a.xlsx", "x", "files.workbook"),
+    ],
+)
+def test_file_that_is_no_table_is_rejected(name, content, code, tmp_path):
+    (tmp_path / name).write_text(content)
+    with raises(InputError, code):
+        read_frame(str(tmp_path / name))
