@@ -14,7 +14,7 @@ from jax import Array
 from numpyro.distributions import Distribution
 
 from inference.default_priors import LOGIT_SCALE, Stated, state
-from inference.units import Units
+from inference.priors.laws import LENGTH, LOGARITHM, PLACE, PLAIN, RATE, Measure
 from schemas import Question
 
 Own = Mapping[str, Any]
@@ -92,14 +92,6 @@ NUMBERS: Mapping[str, OutcomeLaw] = {
     ),
 }
 LAWS: Mapping[str, OutcomeLaw] = {**CHOICES, **NUMBERS}
-
-# Zero and unit of a parameter in own units: own = zero + unit × the parameter in the law's units.
-Measure = Callable[[Units], tuple[float, float]]
-PLAIN: Measure = lambda _units: (0.0, 1.0)  # noqa: E731
-PLACE: Measure = lambda units: (units.zero, units.unit)  # noqa: E731
-LENGTH: Measure = lambda units: (0.0, units.unit)  # noqa: E731
-RATE: Measure = lambda units: (0.0, 1 / units.unit)  # noqa: E731
-LOGARITHM: Measure = lambda units: (math.log(units.unit), 1.0)  # noqa: E731
 
 
 class Start(NamedTuple):

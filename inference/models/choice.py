@@ -13,7 +13,7 @@ from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.likelihoods.numbers.totals import NoisyCounts
+from inference.likelihoods.numbers.totals import noisy_counts
 from inference.models.base import Draws, Model, Sampling, Summaries, Truth
 from inference.models.choice_forms import form_of, rows_form
 from inference.models.family import Family, Sets, draw, register
@@ -139,7 +139,7 @@ class Multinomial(Family):
         shares = Shares(question, values / max(n, 1), answers)
 
         def program(n: int, total: Array, order: Array) -> None:
-            law = NoisyCounts(shares.draw(order), n, noise_sd)
+            law = noisy_counts(shares.draw(order), n, noise_sd)
             numpyro.sample("reports", law, obs=jnp.asarray(total))
 
         notes = (*approximation_notes(n, noise_sd, values), *prior_note(question, answers))

@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.likelihoods.numbers.shares import SharesThroughChannel, cells_channel
-from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments
+from inference.likelihoods.numbers.totals import NoisyMoments, noisy_counts
 from inference.models.base import Draws, Model, Sampling, Truth
 from inference.models.family import Family, Priors, Sets, draw, register
 from inference.models.number import cell_edges, middle_cells
@@ -88,7 +88,7 @@ class Free(Family):
 
         def program(n: int, total: Array) -> None:
             found = law.draw(draw(question, "roughness")) @ seen
-            counts = NoisyCounts(found, n, noise_sd)
+            counts = noisy_counts(found, n, noise_sd)
             sums = NoisyMoments(found, n, noise_sd, SQUARE_WEIGHT) if cells is None else counts
             numpyro.sample("reports", sums, obs=jnp.asarray(total))
 

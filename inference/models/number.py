@@ -25,7 +25,7 @@ from inference.likelihoods import BinnedPerturbed, ClippedContinuous, GaussianNo
 from inference.likelihoods.numbers.clipped import MOST_POINTS
 from inference.likelihoods.numbers.closed_forms import ClosedForm
 from inference.likelihoods.numbers.noise import Noise, noise_channel
-from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, signed_moments
+from inference.likelihoods.numbers.totals import NoisyMoments, noisy_counts, signed_moments
 from inference.models.base import (
     IDENTITY,
     Coordinates,
@@ -172,7 +172,7 @@ def of_total(
         if cells is None:
             seen: dist.Distribution = NoisyMoments(signed_moments(base), n, noise_sd, SQUARE_WEIGHT)
         else:
-            seen = NoisyCounts(base.cell_masses(cells), n, noise_sd)
+            seen = noisy_counts(base.cell_masses(cells), n, noise_sd)
         numpyro.sample("reports", seen, obs=jnp.asarray(total))
 
     start = place.start(family, _moments_of_total(values / max(n, 1), cells))

@@ -45,11 +45,14 @@ class NumberModel(Family):
         zero, unit = number_units(question)
         return Units(0.0 if self.law.positive else zero, unit)
 
+    def _scales(self, units: Units) -> dict[str, tuple[float, float]]:
+        """Return zero and unit of each parameter: in own units it is zero + unit × site."""
+        return {name: measure(*units) for name, measure in self.law.parameters.items()}
+
     def draw(self, question: Question) -> Distribution:
         """Draw the sites from their priors, inside a NumPyro program; return the law before clipping."""
-        units = self.units(question)
-        sites = {name: draw(question, name, *measure(units)) for name, measure in self.law.parameters.items()}
-        return self.law.distribution(**sites)
+        scales = self._scales(self.units(question))
+        return self.law.distribution(**{name: draw(question, name, *scale) for name, scale in scales.items()})
 
     def at(self, draws: Draws) -> Distribution:
         """Return the laws before clipping at draws of the sites, in the law's units."""
@@ -57,8 +60,7 @@ class NumberModel(Family):
 
     def own(self, draws: Draws, units: Units) -> Parameters:
         """Turn draws of the sites into parameters in the question's own units."""
-        scales = {name: measure(units) for name, measure in self.law.parameters.items()}
-        return {name: zero + unit * draws[name] for name, (zero, unit) in scales.items()}
+        return {name: zero + unit * draws[name] for name, (zero, unit) in self._scales(units).items()}
 
     def implied(self, question: Question, draws: Draws) -> Implied:
         """Compute from draws of the sites what they imply for answers between the bounds."""
@@ -96,8 +98,7 @@ class NumberModel(Family):
     def sample(self, question: Question, own: Mapping[str, float], n: int, random: Generator) -> Any:
         """Draw n numbers, (n,), from parameters in own units."""
         units = self.units(question)
-        scales = {name: measure(units) for name, measure in self.law.parameters.items()}
-        sites = {name: (own[name] - zero) / unit for name, (zero, unit) in scales.items()}
+        sites = {name: (own[name] - zero) / unit for name, (zero, unit) in self._scales(units).items()}
         return units.zero + units.unit * self.law.sample(random, n, **sites)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:

@@ -26,14 +26,13 @@ from schemas.priors import check_prior, given_priors
 
 __all__ = ["Stated", "law", "rescaled", "state", "vector_law", "with_priors"]
 
-Change = Callable[[Any, Any, Any], Any]
-
-# How a parameter changes if x = zero + unit × y is written in y: value, zero, unit -> value.
-_PLAIN: Change = lambda value, *_: value  # noqa: E731
-_PLACE: Change = lambda value, zero, unit: (value - zero) / unit  # noqa: E731
-_LENGTH: Change = lambda value, _, unit: value / unit  # noqa: E731
-_RATE: Change = lambda value, _, unit: value * unit  # noqa: E731
-_LOGARITHM: Change = lambda value, _, unit: value - np.log(unit)  # noqa: E731
+# Zero z and unit u of a parameter where x = zero + unit × y: the parameter of x is z + u × that of y.
+Measure = Callable[[Any, Any], tuple[Any, Any]]
+PLAIN: Measure = lambda _zero, _unit: (0.0, 1.0)  # noqa: E731
+PLACE: Measure = lambda zero, unit: (zero, unit)  # noqa: E731
+LENGTH: Measure = lambda _zero, unit: (0.0, unit)  # noqa: E731
+RATE: Measure = lambda _zero, unit: (0.0, 1 / unit)  # noqa: E731
+LOGARITHM: Measure = lambda _zero, unit: (np.log(unit), 1.0)  # noqa: E731
 
 
 def _beta(a: Any, b: Any) -> Distribution:
@@ -41,23 +40,24 @@ def _beta(a: Any, b: Any) -> Distribution:
     return dist.Uniform() if a == b == 1 else dist.Beta(a, b)
 
 
-# {name: (law of its parameters in this order, {parameter: its change})}
-_LAWS: dict[str, tuple[Callable[..., Distribution], dict[str, Change]]] = {
-    "normal": (dist.Normal, {"loc": _PLACE, "scale": _LENGTH}),
-    "student_t": (dist.StudentT, {"degrees_of_freedom": _PLAIN, "loc": _PLACE, "scale": _LENGTH}),
-    "half_normal": (dist.HalfNormal, {"scale": _LENGTH}),
-    "log_normal": (dist.LogNormal, {"loc": _LOGARITHM, "scale": _PLAIN}),
-    "gamma": (dist.Gamma, {"shape": _PLAIN, "rate": _RATE}),
-    "inverse_gamma": (dist.InverseGamma, {"shape": _PLAIN, "scale": _LENGTH}),
-    "uniform": (dist.Uniform, {"low": _PLACE, "high": _PLACE}),
-    "beta": (_beta, {"a": _PLAIN, "b": _PLAIN}),
+# {name: (law of its parameters in this order, {parameter: its measure})}
+_LAWS: dict[str, tuple[Callable[..., Distribution], dict[str, Measure]]] = {
+    "normal": (dist.Normal, {"loc": PLACE, "scale": LENGTH}),
+    "student_t": (dist.StudentT, {"degrees_of_freedom": PLAIN, "loc": PLACE, "scale": LENGTH}),
+    "half_normal": (dist.HalfNormal, {"scale": LENGTH}),
+    "log_normal": (dist.LogNormal, {"loc": LOGARITHM, "scale": PLAIN}),
+    "gamma": (dist.Gamma, {"shape": PLAIN, "rate": RATE}),
+    "inverse_gamma": (dist.InverseGamma, {"shape": PLAIN, "scale": LENGTH}),
+    "uniform": (dist.Uniform, {"low": PLACE, "high": PLACE}),
+    "beta": (_beta, {"a": PLAIN, "b": PLAIN}),
 }
 
 
 def rescaled(stated: Stated, zero: ArrayLike, unit: ArrayLike) -> Stated:
     """Return the law of y, if x = zero + unit × y has the stated law."""
-    changes = _LAWS[stated["distribution"]][1]
-    changed = {name: change(np.asarray(stated[name]), zero, unit) for name, change in changes.items()}
+    measures = _LAWS[stated["distribution"]][1]
+    scales = {name: measure(np.asarray(zero), np.asarray(unit)) for name, measure in measures.items()}
+    changed = {name: (np.asarray(stated[name]) - z) / u for name, (z, u) in scales.items()}
     return {"distribution": stated["distribution"], **changed}
 
 

@@ -23,8 +23,8 @@ class SupportCounts(Distribution):
 
     arg_constraints = {  # noqa: RUF012
         "probs": constraints.simplex,
-        "p": constraints.open_interval(0.0, 1.0),
-        "q": constraints.open_interval(0.0, 1.0),
+        "p": constraints.unit_interval,
+        "q": constraints.unit_interval,
         "total_count": constraints.nonnegative,
     }
     support = constraints.real_vector
@@ -76,6 +76,7 @@ class UnaryEncodingColumnSums(SupportCounts):
     """Column sums of independent bits, 1 with probability p for the true choice, else q: OUE and SUE.
 
     Covariance of one report D - w w' with w = (p - q) probs and D = diag(m (1 - m) + w^2) (METHODS 3.2).
+    With p = 1, q = 0 and a noise variance it is the law of a secure sum of one-hot vectors.
     Local hashing has this law too, q = 1 / hashes, if the hashes of any three choices are independent: then
     two choices other than the true one are supported independently of each other. Values are real vectors
     (..., k), taken as normal.
@@ -85,8 +86,25 @@ class UnaryEncodingColumnSums(SupportCounts):
         p: probability that a report supports the true choice, shape (...).
         q: probability that it supports another, shape (...).
         total_count: how many reports, shape (...).
+        noise_variance: of each sum, shape (...).
         validate_args: whether NumPyro checks arguments and values.
     """
+
+    pytree_data_fields = ("noise",)
+
+    def __init__(
+        self,
+        probs: ArrayLike,
+        p: ArrayLike,
+        q: ArrayLike,
+        total_count: ArrayLike,
+        noise_variance: ArrayLike = 0.0,
+        *,
+        validate_args: bool | None = None,
+    ) -> None:
+        super().__init__(probs, p, q, total_count, validate_args=validate_args)
+        noise = jnp.asarray(noise_variance, self.probs.dtype) / jnp.maximum(self.total_count, 1.0)
+        self.noise = noise[..., None]
 
     @property
     def _dimension(self) -> int:
@@ -94,15 +112,15 @@ class UnaryEncodingColumnSums(SupportCounts):
 
     @property
     def _diagonal(self) -> Array:
-        """The diagonal m (1 - m) + w^2, whose squares of probs cancel."""
+        """The diagonal m (1 - m) + w^2, whose squares of probs cancel, and the noise."""
         p, q = self.p[..., None], self.q[..., None]
-        return q * (1 - q) + (p - q) * (1 - 2 * q) * self.probs
+        return q * (1 - q) + (p - q) * (1 - 2 * q) * self.probs + self.noise
 
     @property
     def _remainder(self) -> Array:
         """1 - w' D^-1 w, as a sum without cancellation (probs sum to one)."""
         p, q = self.p[..., None], self.q[..., None]
-        left = q * (1 - q) + (p - q) * (1 - p - q) * self.probs
+        left = q * (1 - q) + (p - q) * (1 - p - q) * self.probs + self.noise
         return jnp.sum(self.probs * left / self._diagonal, -1)
 
     @property

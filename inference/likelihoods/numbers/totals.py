@@ -15,65 +15,13 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
+from inference.likelihoods.choices.support_counts import UnaryEncodingColumnSums
 from inference.likelihoods.numbers.clipped import ClippedLaw
 
 
-class NoisyCounts(Distribution):
-    """One-hot vectors of `total_count` people, summed, plus Normal(0, noise_sd) on each coordinate; O(k).
-
-    `probs` (..., k) is the law of one person's choice; values are real vectors (..., k). The multinomial is
-    taken as normal: mean n θ, covariance n (diag θ − θθ') + τ² I, diagonal minus rank one (METHODS 3.2).
-    """
-
-    arg_constraints = {  # noqa: RUF012
-        "probs": constraints.simplex,
-        "total_count": constraints.nonnegative,
-        "noise_sd": constraints.positive,
-    }
-    support = constraints.real_vector
-
-    def __init__(
-        self,
-        probs: ArrayLike,
-        total_count: ArrayLike,
-        noise_sd: ArrayLike,
-        *,
-        validate_args: bool | None = None,
-    ) -> None:
-        self.probs = jnp.asarray(probs)
-        self.total_count = jnp.asarray(total_count, self.probs.dtype)
-        self.noise_sd = jnp.asarray(noise_sd, self.probs.dtype)
-        shape = jnp.broadcast_shapes(self.probs.shape[:-1], self.total_count.shape, self.noise_sd.shape)
-        super().__init__(shape, self.probs.shape[-1:], validate_args=validate_args)
-
-    @property
-    def mean(self) -> Array:
-        return self.total_count[..., None] * self.probs
-
-    @property
-    def variance(self) -> Array:
-        return self.mean * (1 - self.probs) + self.noise_sd[..., None] ** 2
-
-    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        assert key is not None
-        shape = self.shape(sample_shape)
-        counts_key, noise_key = jax.random.split(key)
-        total = jnp.broadcast_to(self.total_count, shape[:-1])
-        counts = jax.random.multinomial(counts_key, total, jnp.broadcast_to(self.probs, shape))
-        return jnp.asarray(counts + self.noise_sd[..., None] * jax.random.normal(noise_key, shape))
-
-    @validate_sample
-    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
-        del intermediates
-        noise = self.noise_sd[..., None] ** 2
-        diagonal = self.mean + noise
-        residual = jnp.asarray(value) - self.mean
-        # 1 − n θ' D⁻¹ θ, without its cancellation: the shares sum to one.
-        remainder = jnp.sum(self.probs * noise / diagonal, -1)
-        along = jnp.sum(residual * self.probs / diagonal, -1)
-        quadratic = jnp.sum(residual**2 / diagonal, -1) + self.total_count * along**2 / remainder
-        log_det = jnp.log(2 * jnp.pi * diagonal).sum(-1) + jnp.log(remainder)
-        return -(quadratic + log_det) / 2
+def noisy_counts(probs: Array, total_count: ArrayLike, noise_sd: ArrayLike) -> UnaryEncodingColumnSums:
+    """Return the law of one-hot vectors of `total_count` people, summed, plus Normal(0, noise_sd) on each."""
+    return UnaryEncodingColumnSums(probs, 1.0, 0.0, total_count, jnp.asarray(noise_sd) ** 2)
 
 
 class NoisyMoments(Distribution):

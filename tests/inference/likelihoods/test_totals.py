@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments
+from inference.likelihoods.numbers.totals import NoisyMoments, noisy_counts
 
 
 @pytest.mark.parametrize("noise_sd", [0.3, 5.0])
@@ -16,7 +16,7 @@ def test_counts_have_the_dense_normal_density(noise_sd):
     covariance = n * (np.diag(theta) - np.outer(theta, theta)) + noise_sd**2 * np.eye(4)
     value = n * theta + np.array([3.0, -4.0, 1.5, 2.0])
     expected = stats.multivariate_normal(n * theta, covariance).logpdf(value)
-    assert NoisyCounts(theta, n, noise_sd).log_prob(value) == pytest.approx(expected, rel=1e-12)
+    assert noisy_counts(theta, n, noise_sd).log_prob(value) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("noise_sd", [0.3, 50.0])
