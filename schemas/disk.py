@@ -125,6 +125,15 @@ def no_formula(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
+def sync(path: str | os.PathLike[str]) -> None:
+    """Wait until a file or a folder is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str], is_new: bool = False, mode: int = 0o666) -> Iterator[TextIO]:
     """Yield a text file that gets its final name only when it is complete.

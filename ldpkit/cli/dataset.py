@@ -29,6 +29,7 @@ from pyarrow.parquet import ParquetWriter
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError, UsageError
 from ldpkit.cli.columns import rows_batch, schema_of
 from schemas import Report, Study
+from schemas.disk import sync
 from summaries.engines.stores import DISKS, STORES, line_of, store_of
 
 FORMAT = "ldpkit.dataset/1"
@@ -79,7 +80,11 @@ def write_dataset(reports: Iterable[Report], study_id: str, address: str, find: 
             folder.mkdir(0o700)
             parts = _write_files(reports, study_id, folder, find)
             if is_local:
+                # The collector's copy may be deleted next.
+                for path in (*folder.rglob("*"), folder):
+                    sync(path)
                 os.rename(folder, Path(root) / name)
+                sync(root)
             else:
                 _upload(folder, store, f"{root.rstrip('/')}/{name}")
     return parts

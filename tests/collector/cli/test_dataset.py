@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from hashlib import sha256
+from pathlib import Path
 
 import pandas
 import pyarrow.dataset
@@ -101,6 +103,27 @@ def test_failed_dataset_export_leaves_nothing(many, place, reports):
     assert contents(place) == {}
     many.write(place / "out")
     assert sorted(ids_in(place)) == sorted(many.ids)
+
+
+@pytest.mark.attack(10)
+def test_all_files_are_on_the_disk_before_the_dataset_has_its_name(many, place, monkeypatch):
+    """The operator deletes the collector's copy next, and the power fails."""
+    synced, rename = [], os.rename
+
+    def renaming(source, target):
+        files = {path.name for path in Path(source).rglob("*")}
+        assert files <= set(synced)
+        assert any(name.endswith(".parquet") for name in files)
+        synced.clear()
+        rename(source, target)
+
+    def syncing(path):
+        synced.append(Path(path).name)
+
+    monkeypatch.setattr(dataset, "sync", syncing)
+    monkeypatch.setattr(dataset.os, "rename", renaming)
+    many.write(place)
+    assert synced == [place.name]
 
 
 def test_unwritable_manifest_leaves_nothing(many, place, monkeypatch):
