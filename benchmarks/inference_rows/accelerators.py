@@ -101,7 +101,7 @@ def posterior_of(n: int, size: int, platform: str) -> Drawn:
     return Drawn(
         cost.working,
         int(np.sum(gradients)),
-        tuple(one.text for one in drawn.mixing.findings()),
+        tuple(one.text for one in drawn.mixing.findings(drawn.mixing.r_hat)),
         mean,
         sd,
         far,

@@ -110,7 +110,7 @@ def _our_rate(model: Model, size: Size) -> tuple[float, bool]:
     warmup, kept = size.of((nuts.WARMUP, KEPT), (nuts.WARMUP, KEPT), ((100,), 100))
     drawn, cost = timed(lambda: sample(model, 1, warmup, kept).sites)
     found = mixing(model.parameters(drawn))
-    return min(found.ess_bulk.values()) / cost.working, not list(found.findings())
+    return min(found.ess_bulk.values()) / cost.working, not list(found.findings(found.r_hat))
 
 
 def _chain(
