@@ -24,6 +24,7 @@ from inference.models.unlike_holders import holders_differ
 from inference.priors import with_priors
 from inference.published import NAMES
 from inference.published.posteriors import draw_published
+from inference.results.fit import Fit
 from inference.results.identified import IdentifiedSets, check_share
 from inference.results.posterior import Posterior
 from inference.results.verdict import FIT, NOTE, Finding, findings
@@ -73,7 +74,7 @@ def fit(
     draws: int = KEPT,
     chains: int = CHAINS,
     contamination: float = 0.0,
-) -> dict[str, Posterior]:
+) -> Fit:
     """Fit every question of a study, or some, and judge each posterior.
 
     Args:
@@ -94,7 +95,7 @@ def fit(
             then also have the bounds that hold whatever these reports say.
 
     Returns:
-        {question id: Posterior}, in the order of the study.
+        {question id: Posterior}, in the order of the study, with a table and sentences to quote.
 
     Raises:
         ReportError: a report does not belong to the study; SummaryError for the summary.
@@ -106,7 +107,7 @@ def fit(
     how = How(seed, method, draws, chains, share, progress)
     how.check(study)
     chosen = chosen_among(stated_questions(study, priors or {}), questions)
-    return _fit_all(study, chosen, evidence_of(study, reports), how)
+    return Fit(_fit_all(study, chosen, evidence_of(study, reports), how))
 
 
 def chosen_among(known: Sequence[Question], names: Sequence[str] | None) -> list[Question]:

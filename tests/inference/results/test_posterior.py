@@ -15,6 +15,7 @@ from scipy import stats
 from inference.models.family import MODELS
 from inference.predictive import Predictive
 from inference.results.convergence import Mixing, diagnose
+from inference.results.fit import Fit
 from inference.results.posterior import Posterior
 from inference.results.saving import save_posteriors
 from inference.results.verdict import NOT_USABLE, USABLE, Verdict
@@ -160,3 +161,19 @@ def test_draws_of_many_shares_are_saved_as_one_variable(tmp_path):
     with xarray.open_dataset(tmp_path / "rare.nc", group="posterior", engine="h5netcdf") as saved:
         assert set(saved.data_vars) == {"p", "concentration"}
         np.testing.assert_array_equal(saved["p"].sel(choice="17"), draws["p[17]"])
+
+
+def test_fit_is_a_table_with_sentences_to_quote():
+    fit = Fit({"colour": made(names=("p[red]", "p[blue]")), "size": made(findings=NOTHING)})
+    table = fit.table(0.95)
+    assert list(table["question"]) == ["colour", "colour", "size", "size"]
+    assert list(table["quantity"][:2]) == ["red", "blue"]
+    low, high = np.quantile(fit["colour"].draws["p[red]"], [0.025, 0.975])
+    assert (table["low"][0], table["high"][0]) == (low, high)
+    assert table["median"][2:].isna().all()
+    first, second = fit.sentences()
+    assert first.startswith("colour: red 3")
+    assert "90 % interval" in first
+    assert second.startswith("colour: blue")
+    assert "red" in repr(fit)
+    assert "<table" in fit._repr_html_()
