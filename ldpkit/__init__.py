@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ldpkit import ask as ask
     from ldpkit.ask import study
     from ldpkit.auditing.auditing import audit
+    from ldpkit.perturbing import perturb
     from schemas import Question, Report, Study
     from schemas.shuffling.reports import (
         ShuffledPrivacy,
@@ -45,7 +46,7 @@ __all__ = [
     "Device", "Direct", "LdpkitError", "Mechanism", "Oblivious", "Posterior", "Question", "Report",
     "ShuffledPrivacy", "Study", "Summary", "Transport", "__version__", "analyse", "analyse_waves", "audit",
     "calibrate", "create_app", "dask_summary", "fit", "mechanism_for", "mechanisms_of",
-    "perturb_many", "plan", "plan_difference", "plan_shuffled", "shuffled_epsilon",
+    "perturb", "perturb_many", "plan", "plan_difference", "plan_shuffled", "shuffled_epsilon",
     "shuffled_privacy", "spark_summary", "study", "summarize", "summarize_dataset",
 ]  # fmt: skip
 
@@ -69,6 +70,7 @@ _HOMES = {
     ),
     "ldpkit.ask": ("", {"study"}),
     "ldpkit.auditing.auditing": ("tables", {"audit"}),
+    "ldpkit.perturbing": ("tables", {"perturb"}),
     "schemas": ("", {"Question", "Report", "Study"}),
     "summaries": ("tables", {"Summary", "summarize", "summarize_dataset"}),
     "summaries.engines.frames": ("tables", {"dask_summary", "spark_summary"}),

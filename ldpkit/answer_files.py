@@ -20,6 +20,8 @@ from schemas.disk import refuse_workbook
 from summaries.people import YES_OR_NO
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from summaries.people.codebook import Codebook
 
 # Rows of a table that are read at once.
@@ -35,11 +37,26 @@ def read_answers(
     codebook: "Codebook | None" = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (row number, {question id: answer or None}) for each person.
+    """Yield the answers of a file, in a format of `summaries.people.files`. See `answers_in`."""
+    from summaries.people.files import read_frame
+
+    yield from answers_in(study, read_frame(path), os.path.basename(path), refusals, codebook, note)
+
+
+def answers_in(
+    study: Study,
+    frame: "pd.DataFrame",
+    name: str,
+    refusals: bool = False,
+    codebook: "Codebook | None" = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (row number, {question id: answer or None}) for each person of a table.
 
     Args:
-        study: the study; other columns of the file are ignored, with a note.
-        path: a file, as `summaries.people.files` reads it.
+        study: the study; other columns of the table are ignored, with a note.
+        frame: the table.
+        name: the table's name, for errors.
         refusals: treat a blank cell as a refusal if the question offers it. None is a refusal.
         codebook: what columns mean.
         note: receives one line with the columns that are ignored.
@@ -48,17 +65,16 @@ def read_answers(
         InputError: an answer is wrong, or looks odd; the error names the row, never the value.
     """
     from summaries.people.codebook import stated
-    from summaries.people.files import read_frame
 
-    # 1. Read the file, and refuse what its columns may not mean.
-    frame, expected, name = read_frame(path), all_columns(study), os.path.basename(path)
-    columns = [str(column) for column in frame.columns]
+    # 1. Refuse what the columns may not mean.
+    expected, columns = all_columns(study), [str(column) for column in frame.columns]
     for column in expected:
         if column not in columns:
             problem = f"column {column} is missing; the header must have {', '.join(expected)}"
             raise InputError(f"{name}: {problem}", code="files.column_missing")
     if ignored := [column for column in columns if column not in expected]:
         note(f"ignored columns of {name}: {', '.join(ignored)}")
+    frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
     cells = stated(frame, name, codebook, _number_columns(study), private=True)
     labels = {column: _labels_of(choices) for column, choices in _choices(study).items()}
     # 2. Turn each row into answers.
@@ -72,10 +88,10 @@ def read_answers(
         try:
             answers = answers_from_text(study, texts)
         except AnswerError as error:
-            raise line_error(path, number, error) from None
+            raise line_error(name, number, error) from None
         for question in study.questions:
             if question.refusal and not refusals and answers[question.id] is None:
-                raise line_error(path, number, AnswerError.say("core.blank", question.id))
+                raise line_error(name, number, AnswerError.say("core.blank", question.id))
         yield number, answers
 
 

@@ -12,7 +12,7 @@ from ldp_client.documents.report import Report
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.base import refuse_forgetful
-from ldpkit.answer_files import line_error, read_answers, table_answers
+from ldpkit.answer_files import answers_in, line_error, read_answers, table_answers
 from schemas.disk import STREAM, replacing
 
 if TYPE_CHECKING:
@@ -51,12 +51,7 @@ def perturb_file(
         RefusedError: the study is a secure sum, or its reports need tokens.
     """
     # 1. Refuse before any noise is drawn: its privacy budget would be wasted.
-    if study.channel is not None and study.channel.tickets is not None:
-        raise RefusedError(
-            f"{study.id} needs a blind ticket for each report, as `ldpkit answer` sends it: no collector "
-            "accepts reports from a file. No noise was drawn",
-            code="files.takes_tickets",
-        )
+    _refuse_tickets(study)
     refuse_route(study)
     if reports_path != STREAM and os.path.exists(reports_path):
         raise InputError(
@@ -98,6 +93,45 @@ def perturb_file(
     if line:
         note(line)
     return count
+
+
+def perturb(
+    study: Study, answers: Any, *, codebook: "Codebook | None" = None, refusals: bool = False
+) -> list[Report]:
+    """Add device-side noise to a table of people's answers. Each call draws new noise and spends ε again.
+
+    Args:
+        study: the study.
+        answers: a pandas, Polars or Arrow table with a row for each person, and a column for each question,
+            public field and field of a record (`question.field`).
+        codebook: {column: what its cells mean}, as `summaries.people.codebook.Column`.
+        refusals: treat blanks as refusals, if questions offer them.
+
+    Returns:
+        A report for each person, which `fit` accepts.
+
+    Raises:
+        InputError: an answer is wrong, or looks odd; or a question is memoized.
+        RefusedError: the study is a secure sum, or its reports need tickets.
+    """
+    _refuse_tickets(study)
+    refuse_route(study)
+    mechanisms = mechanisms_of(study)
+    refuse_forgetful(mechanisms)
+    frame = answers.to_pandas() if hasattr(answers, "to_pandas") else answers
+    rows = answers_in(study, frame, "the table", refusals, codebook)
+    return list(_reports_of_people(study, mechanisms, "the table", rows, ClippedCount()))
+
+
+def _refuse_tickets(study: Study) -> None:
+    """Raise RefusedError before noise is drawn, which would waste ε."""
+    if study.channel is not None and study.channel.tickets is not None:
+        raise RefusedError(
+            f"{study.id} needs a blind ticket for each report, which only a device uses "
+            "(ldpkit answer). No collector accepts reports on this study from a file. No "
+            "noise was drawn",
+            code="files.takes_tickets",
+        )
 
 
 def _reports_of_people(

@@ -38,7 +38,7 @@ COLLECTOR_MODULES = (
     "sqlalchemy",
     "werkzeug",
 )
-OTHER_MODULES = {"statsmodels": "demo", "pyarrow": "tables"}
+OTHER_MODULES = {"statsmodels": "demo", "pandas": "tables", "pyarrow": "tables"}
 # Errors of a full or broken disk, including a user's full quota.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 # Characters of a command's description in the list of commands.

@@ -1,14 +1,12 @@
 """Files of answers become files of reports."""
 
-import subprocess
-import sys
-
-import pytest
+import pandas as pd
 
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
-from ldpkit import perturbing
+from ldpkit import perturb, perturbing
 from schemas import Report, Study
+from summaries import summarize
 from tests import studies
 from tests.kit.errors import raises
 
@@ -17,14 +15,6 @@ STUDY = Study(studies.document(*studies.ALL, *[item for item in studies.NEWER if
 ANSWERS = {
     question.id: {**studies.ANSWERS, **studies.NEWER_ANSWERS}[question.id] for question in STUDY.questions
 }
-BARE = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from ldpkit.perturbing import perturb_file
-from schemas import Study
-print(perturb_file(Study.from_json(open("study.json").read()), "answers.csv", "reports.ndjson"))
-assert "numpy" not in sys.modules
-"""
 
 
 def write_answers(folder, people):
@@ -58,16 +48,6 @@ def test_progress_is_told_while_reports_are_written(tmp_path, monkeypatch):
     check_reports(reports_in(out), 25)
 
 
-@pytest.mark.slow
-def test_perturb_file_works_without_numpy(tmp_path, pytestconfig):
-    write_answers(tmp_path, [ANSWERS] * 3)
-    (tmp_path / "study.json").write_text(STUDY.to_json())
-    command = [sys.executable, "-I", "-S", "-c", BARE, str(pytestconfig.rootpath)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.strip()) == (0, "3"), done.stderr
-    check_reports(reports_in(tmp_path / "reports.ndjson"), 3)
-
-
 def test_noise_that_another_run_wrote_meanwhile_is_not_replaced(tmp_path):
     out = tmp_path / "reports.ndjson"
     study = Study(studies.document(studies.YES_NO))
@@ -77,3 +57,14 @@ def test_noise_that_another_run_wrote_meanwhile_is_not_replaced(tmp_path):
         )
     assert out.read_text() == "first"
     assert not list(tmp_path.glob(".ldpkit-*"))
+
+
+def test_frame_of_answers_gives_a_report_a_person():
+    study = Study(studies.document(studies.YES_NO, studies.NUMBER))
+    frame = pd.DataFrame({"ever": [True, False, True], "hours": [1.5, 2, 40], "else": 0}, index=[7, 8, 9])
+    reports = perturb(study, frame)
+    assert len({report.id for report in reports}) == 3
+    assert {report.digest for report in reports} == {study.digest}
+    assert summarize(study, reports).questions["ever"].n == 3
+    with raises(InputError, ("answer.line_invalid", "the table, row 2: ever")):
+        perturb(study, frame.assign(ever=["yes", "maybe", "no"]))
