@@ -23,6 +23,7 @@ from collector.reports import sums, withdraw
 from collector.retention import delete_overdue
 from schemas import Report, Study
 from tests.kit import collector_fixtures as fixtures
+from tests.kit import collectors
 from tests.kit.collectors import QUESTIONS, TODAY, Harness, build_report, build_study
 from tests.statistics import seed_the_system
 
@@ -43,7 +44,7 @@ WAYS = (WITHDRAWN, DELETED, EXPIRED)
 def seeded(monkeypatch: Patch) -> None:
     """The same reports in every run."""
     seed_the_system(monkeypatch, "deleted is deleted")
-    monkeypatch.setitem(fixtures.ANSWERS, "fruit", 7)
+    monkeypatch.setitem(collectors.ANSWERS, "fruit", 7)
 
 
 def study_of(way: str) -> Study:

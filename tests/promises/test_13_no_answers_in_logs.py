@@ -26,6 +26,7 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldpkit.cli import main
 from tests import studies
 from tests.kit import collector_fixtures as fixtures
+from tests.kit import collectors
 from tests.kit.collectors import QUESTIONS, TICKET_KEY, Harness, build_report, build_study
 from tests.ldp_client.devices import Server
 from tests.promises.canaries import ANSWERS, CHOICES, CODE, REPORTS, TABLES, TRUE, requests_of, within
@@ -41,7 +42,7 @@ PEOPLE = studies.document(studies.NUMBER, studies.CHOICE, studies.YES_NO)
 def all_is_logged(monkeypatch: Patch, caplog: Log) -> None:
     """The same reports in every run, and each line of every logger."""
     seed_the_system(monkeypatch, "no answers in logs")
-    monkeypatch.setitem(fixtures.ANSWERS, "fruit", 7)
+    monkeypatch.setitem(collectors.ANSWERS, "fruit", 7)
     caplog.set_level(logging.DEBUG)
 
 
