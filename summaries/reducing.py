@@ -24,7 +24,7 @@ CHUNK = 8192
 CACHE_KIB = 1 << 17
 
 
-def reduce_reports(study: Study, reports: Iterator[Report], by_cell: bool | None = None) -> Summary:
+def reduce_reports(study: Study, reports: Iterable[Report], by_cell: bool | None = None) -> Summary:
     """Return the summary of reports that are good (see good_reports), in bounded memory.
 
     by_cell: whether it has a part for each cell; by default if the study has few (summaries.cells).
@@ -34,7 +34,8 @@ def reduce_reports(study: Study, reports: Iterator[Report], by_cell: bool | None
     if by_cell is None:
         by_cell = keeps_cells(study)
     summary = replace(summary, cells={} if by_cell else None)
-    while chunk := list(islice(reports, CHUNK)):
+    rest = iter(reports)
+    while chunk := list(islice(rest, CHUNK)):
         cells = None
         if by_cell:
             in_cells: dict[Cell, list[Report]] = {}
