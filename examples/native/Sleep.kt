@@ -5,6 +5,7 @@ import java.net.URI
 import kotlin.system.exitProcess
 import ldpkit.Answer
 import ldpkit.Ledger
+import ldpkit.LedgerException
 import ldpkit.Parcel
 import ldpkit.StudySleep
 
@@ -46,19 +47,32 @@ fun send(parcel: Parcel): Boolean {
     }
 }
 
+fun stop(reason: String): Nothing {
+    System.err.println(reason)
+    exitProcess(2)
+}
+
 fun main(args: Array<String>) {
-    Ledger(File(args[0]), LIFETIME_EPSILON).use { ledger ->
-        when (args[1]) {
-            "answer" -> {
-                val pills = if (args[3] == "yes") 1 else 0
-                ledger.answer(StudySleep, listOf(Answer.Number(args[2].toDouble()), Answer.Choice(pills)))
+    val command = args.getOrNull(1)
+    val hours = args.getOrNull(2)?.toDoubleOrNull()
+    val pills = listOf("no", "yes").indexOf(args.getOrNull(3))
+    val complete = if (command == "answer") args.size == 4 && hours != null && pills >= 0 else args.size == 2
+    if (!complete || command !in listOf("answer", "withdraw", "send")) {
+        stop("usage: SleepKt JOURNAL answer HOURS yes|no | withdraw | send")
+    }
+    try {
+        Ledger(File(args[0]), LIFETIME_EPSILON).use { ledger ->
+            when (command) {
+                "answer" -> ledger.answer(StudySleep, listOf(Answer.Number(hours!!), Answer.Choice(pills)))
+                "withdraw" -> ledger.withdraw(StudySleep)
             }
-            "withdraw" -> ledger.withdraw(StudySleep)
+            // A report that is not confirmed waits for the next start: docs/payloads.md has the table of answers.
+            val (done, waiting) = ledger.pending().partition(::send)
+            done.forEach(ledger::done)
+            println("${done.size} done, ${waiting.size} waiting")
+            if (waiting.isNotEmpty()) exitProcess(1)
         }
-        // A report that is not confirmed waits for the next start: docs/payloads.md has the table of answers.
-        val (done, waiting) = ledger.pending().partition(::send)
-        done.forEach(ledger::done)
-        println("${done.size} done, ${waiting.size} waiting")
-        if (waiting.isNotEmpty()) exitProcess(1)
+    } catch (refused: LedgerException) {
+        stop(refused.message!!)
     }
 }

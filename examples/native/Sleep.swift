@@ -14,18 +14,30 @@ struct Sleep {
     static let lifetimeEpsilon = 4.0
     static let timeout = 20.0
 
-    static func main() async throws {
-        let words = CommandLine.arguments
-        let ledger = try Ledger(path: words[1], epsilon: lifetimeEpsilon)
-        switch words[2] {
-        case "answer":
-            let pills: UInt32 = words[4] == "yes" ? 1 : 0
-            try ledger.answer(StudySleep.table, [.number(Double(words[3])!), .choice(pills)])
-        case "withdraw":
-            try ledger.withdraw(StudySleep.table)
-        default:
-            break
+    static func main() async {
+        do {
+            try await run(CommandLine.arguments)
+        } catch {
+            stop("the ledger refuses: \(error)")
         }
+    }
+
+    static func stop(_ reason: String) -> Never {
+        FileHandle.standardError.write(Data("\(reason)\n".utf8))
+        exit(2)
+    }
+
+    static func run(_ words: [String]) async throws {
+        let command = words.count > 2 ? words[2] : ""
+        let hours = words.count == 5 ? Double(words[3]) : nil
+        let pills = words.count == 5 ? ["no", "yes"].firstIndex(of: words[4]) : nil
+        let complete = command == "answer" ? hours != nil && pills != nil : words.count == 3
+        guard complete, ["answer", "withdraw", "send"].contains(command) else {
+            stop("usage: sleep JOURNAL answer HOURS yes|no | withdraw | send")
+        }
+        let ledger = try Ledger(path: words[1], epsilon: lifetimeEpsilon)
+        if let hours, let pills { try ledger.answer(StudySleep.table, [.number(hours), .choice(UInt32(pills))]) }
+        if command == "withdraw" { try ledger.withdraw(StudySleep.table) }
         // A report that is not confirmed waits for the next start: docs/payloads.md has the table of answers.
         let session = URLSession(configuration: .ephemeral, delegate: NoRedirects(), delegateQueue: nil)
         var (done, waiting) = (0, 0)

@@ -190,9 +190,9 @@ def test_documented_commands_end_in_a_stored_report(tmp_path):
     collector = Server(tmp_path)
     try:
         assert collector.request("POST", "/v1/studies", STUDY) == 201
-        script = commands.replace("http://127.0.0.1:8000", collector.url)
-        environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-        command = ["sh", "-ec", f"{script}app/sleep app/journal next || test $? -eq 1"]
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "COLLECTOR": collector.url}
+        command = ["sh", "-ec", f"{commands}app/sleep app/journal next || test $? -eq 1"]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
