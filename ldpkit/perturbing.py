@@ -127,9 +127,8 @@ def _refuse_tickets(study: Study) -> None:
     """Raise RefusedError before noise is drawn, which would waste ε."""
     if study.channel is not None and study.channel.tickets is not None:
         raise RefusedError(
-            f"{study.id} needs a blind ticket for each report, which only a device uses "
-            "(ldpkit answer). No collector accepts reports on this study from a file. No "
-            "noise was drawn",
+            f"{study.id} needs a blind ticket for each report, as `ldpkit answer` sends it: no collector "
+            "accepts reports from a file. No noise was drawn",
             code="files.takes_tickets",
         )
 
