@@ -86,14 +86,12 @@ def folder_of(given: str | os.PathLike[str]) -> str:
     return folder
 
 
-def above_zero(name: str, text: str) -> Fraction:
-    """Return a stated decimal exactly. Raises UsageError unless it is above 0."""
+def above_zero(name: str, stated: str | float) -> Fraction:
+    """Return a stated decimal, or a number's shortest decimal. Raises UsageError unless it is above 0."""
     try:
-        number = Rational.parse(text)
+        number = Rational.parse(str(stated))
     except ValueError:
-        raise UsageError(
-            f'{name} must be a decimal in a string, such as "4"', code="device.decimal"
-        ) from None
+        raise UsageError(f'{name} must be a number, such as "0.5"', code="device.decimal") from None
     if number <= 0:
         raise UsageError(f"{name} must be above 0", code="device.above_zero")
     return number

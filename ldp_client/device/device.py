@@ -73,12 +73,12 @@ class Device:
     def __init__(
         self,
         folder: str | os.PathLike[str],
-        max_epsilon: str,
+        max_epsilon: str | float,
         collector: str | None = None,
         *,
-        max_epsilon_per_study: str | None = None,
-        max_epsilon_per_collector: str | None = None,
-        max_delta: str = "0.0001",
+        max_epsilon_per_study: str | float | None = None,
+        max_epsilon_per_collector: str | float | None = None,
+        max_delta: str | float = "0.0001",
         allowed_hosts: Sequence[str] | None = None,
         signing_keys: Sequence[str | os.PathLike[str]] | None = None,
         require_consent: bool = True,
@@ -107,11 +107,16 @@ class Device:
         self.ledger = Ledger(folder_of(folder), origin_of(self.collector))
         if self.collector:
             self.ledger.adopt(earlier)
-        self.policy.epsilon = Fraction(self.ledger.keep_budget(max_epsilon, raise_budget))
+        self.policy.epsilon = Fraction(self.ledger.keep_budget(str(max_epsilon), raise_budget))
         # Digests of studies that the collector says are closed.
         self._closed: set[str] = set()
         # An audit replaces this with bytes that it knows.
         self._random = urandom
+
+    def __repr__(self) -> str:
+        folder, where = os.path.dirname(self.ledger.path), f", collector={self.collector!r}"
+        most = f"max_epsilon={float(self.policy.epsilon):g}"
+        return f"Device({folder!r}, {most}{where if self.collector else ''})"
 
     def fetch(self, study_id: str) -> Study:
         """Fetch the study as the collector has it now, and accept it by this device's policy.

@@ -40,10 +40,10 @@ class Policy:
 
     def __init__(
         self,
-        max_epsilon: str,
-        max_epsilon_per_study: str | None,
-        max_epsilon_per_collector: str | None,
-        max_delta: str,
+        max_epsilon: str | float,
+        max_epsilon_per_study: str | float | None,
+        max_epsilon_per_collector: str | float | None,
+        max_delta: str | float,
         allowed_hosts: Sequence[str] | None,
         signing_keys: Sequence[str | os.PathLike[str]] | None,
         nodes: Sequence[str] = (),

@@ -197,6 +197,9 @@ class Question:
         self.mechanism = MechanismSpec(parsed["mechanism"])
         self.repeats = self.mechanism.name == "memoized"
 
+    def __repr__(self) -> str:
+        return f"Question({self.id!r}, {self.ask}, {self.mechanism.name}, epsilon {self.mechanism.epsilon})"
+
     @property
     def full_text(self) -> str:
         """The text that participants read; for a box of a list, it begins with the list's title."""

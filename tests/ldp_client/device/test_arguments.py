@@ -2,6 +2,7 @@
 
 import json
 import os
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -66,8 +67,9 @@ def test_urls_that_are_not_plain_https_are_refused(tmp_path, url, code):
     [
         ({"max_epsilon": "0"}, ("device.above_zero", "max_epsilon")),
         ({"max_epsilon": "nan"}, ("device.decimal", "max_epsilon")),
-        ({"max_epsilon": 4}, ("device.decimal", "max_epsilon")),
-        ({"max_delta": 0.1}, ("device.decimal", "max_delta")),
+        ({"max_epsilon": True}, ("device.decimal", "max_epsilon")),
+        ({"max_epsilon": float("inf")}, ("device.decimal", "max_epsilon")),
+        ({"max_delta": 0.0}, ("device.above_zero", "max_delta")),
         # Every part of the text would be an allowed host.
         ({"allowed_hosts": "collector.example"}, ("device.list", "allowed_hosts")),
         ({"signing_keys": Path("key.pem")}, ("device.list", "signing_keys")),
@@ -123,3 +125,11 @@ def test_open_device_ignores_a_change_of_the_working_folder(tmp_path, monkeypatc
     device.answer(STUDY, YES)
     assert len(device.ledger.queued()) == 1
     assert os.listdir() == []
+
+
+@pytest.mark.parametrize(("stated", "kept"), [(4, "4"), (0.1, "0.1"), ("0.1", "0.1")])
+def test_budget_may_be_a_number(stated, kept, tmp_path):
+    device = Device(tmp_path, stated, "http://127.0.0.1:8000")
+    assert device.policy.epsilon == Fraction(kept)
+    assert device.ledger.budget() == kept
+    assert f"max_epsilon={kept}, collector='http://127.0.0.1:8000'" in repr(device)
