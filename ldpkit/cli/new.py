@@ -7,6 +7,7 @@ import re
 import sys
 from math import sqrt
 from typing import TYPE_CHECKING, Any
+from unicodedata import combining, normalize
 
 import click
 
@@ -89,7 +90,8 @@ def _complete(given: dict[str, str | None]) -> None:
 
 def _name_of(title: str) -> str:
     """Return an identifier made of a title's letters and digits."""
-    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    plain = "".join([mark for mark in normalize("NFKD", title.lower()) if not combining(mark)])
+    words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
     return words[:MOST_IN_ID].rstrip("-") or "study"
 
 

@@ -76,3 +76,9 @@ def test_a_terminal_is_asked_for_what_is_missing(tmp_path, monkeypatch):
     assert document["owner"] == "The clinic"
     assert document["questions"][0]["bounds"] == ["0", "24"]
     assert document["questions"][0]["mechanism"] == {"name": "laplace", "epsilon": "0.5"}
+
+
+def test_letters_of_a_title_keep_their_base_in_the_id(tmp_path):
+    out = tmp_path / "study.json"
+    assert exit_code(["new", "--title", "Étude du café", "--yes", "--out", str(out)]) == 0
+    assert load_study(str(out)).id == "etude-du-cafe"
