@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ldpkit.cli.commands import COUNT, NewPath, command, study_argument
-from ldpkit.cli.output import progress, show
+from ldpkit.cli.output import progress, show, warn
 
 if TYPE_CHECKING:
     from schemas import Study
@@ -38,11 +37,13 @@ def try_(study: Study, answers: str | None, people: int, no_browser: bool, out: 
     trial = trial_of(study)
     if trial.digest != study.digest:
         show(["tried without its channel, days and tickets"])
-    people_answers = (
-        simulated_answers(trial, people, seed=1)
-        if answers is None
-        else [row for _, row in islice(read_answers(trial, answers), people)]
-    )
+    if answers is None:
+        people_answers = simulated_answers(trial, people, seed=1)
+    else:
+        rows = [row for _, row in read_answers(trial, answers, note=warn)]
+        people_answers = rows[:people]
+        if len(rows) > people:
+            warn(f"only the first {people} of {len(rows):,} people answer: --n {len(rows)} takes all")
     from inference.results.intervals import USUAL
     from inference.results.saving import new_folder
     from ldpkit.cli.fitting import show_posteriors
@@ -59,8 +60,9 @@ def try_(study: Study, answers: str | None, people: int, no_browser: bool, out: 
     # 2. Collect and fit.
     with new_folder(folder) as unfinished:
         posteriors = try_study(trial, people_answers, unfinished, show_page, progress())
-    # 3. Show the results.
-    code = show_posteriors(posteriors, str(folder), USUAL, answer_lines(trial, people_answers))
+    # 3. Show the results, beside made-up answers only: those of a file are people's own.
+    made_up = answer_lines(trial, people_answers) if answers is None else []
+    code = show_posteriors(posteriors, str(folder), USUAL, made_up)
     if not no_browser and sys.stdin.isatty():
         webbrowser.open((folder / "report.html").absolute().as_uri())
     return code

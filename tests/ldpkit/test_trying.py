@@ -16,7 +16,7 @@ from ldp_client.answering import public_values, quantise_answers
 from ldp_client.documents.errors import UsageError
 from ldpkit.trying import answer_lines, simulated_answers, trial_of
 from schemas import Study
-from tests.kit.commands import run
+from tests.kit.commands import exit_code, run
 from tests.kit.errors import raises
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden" / "studies").glob("*.json"))
@@ -90,3 +90,16 @@ def test_try_ends_with_a_report_and_no_collector(tmp_path):
     (address,) = [line.split()[-1] for line in done.stdout.splitlines() if "participants" in line]
     with pytest.raises(URLError):
         urlopen(address, timeout=5)
+
+
+def test_answers_of_a_file_are_in_no_line(tmp_path, monkeypatch, capsys):
+    study, answers = tmp_path / "study.json", tmp_path / "a.csv"
+    run("new", "--title", "Reuse", "--yes", "--out", str(study))
+    answers.write_text("reuse\nyes\nno\nyes\n")
+    monkeypatch.setattr("ldpkit.trying.try_study", lambda *_: {})
+    shown = []
+    monkeypatch.setattr("ldpkit.cli.fitting.show_posteriors", lambda *given: shown.extend(given[3]) or 0)
+    words = ["try", str(study), "--answers", str(answers), "--n", "2", "--no-browser"]
+    assert exit_code([*words, "--out", str(tmp_path / "out")]) == 0
+    assert shown == []
+    assert "only the first 2 of 3 people answer" in capsys.readouterr().err
