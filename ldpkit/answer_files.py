@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Rows of a table that are read at once.
 ROWS = 8192
+# How many ignored columns are named.
+MOST_NAMED = 10
 # Texts for a missing value in files.
 NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
 
@@ -73,9 +75,10 @@ def answers_in(
             problem = f"column {column} is missing; the header must have {', '.join(expected)}"
             raise InputError(f"{name}: {problem}", code="files.column_missing")
     if ignored := [column for column in columns if column not in expected]:
-        note(f"ignored columns of {name}: {', '.join(ignored)}")
-    frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
-    cells = stated(frame, name, codebook, _number_columns(study), private=True)
+        more = f" and {len(ignored) - MOST_NAMED:,} others" if len(ignored) > MOST_NAMED else ""
+        note(f"ignored columns of {name}: {', '.join(ignored[:MOST_NAMED])}{more}")
+    frame, bounds = frame.set_axis(range(1, len(frame) + 1), axis=0), _bounds(study)
+    cells = stated(frame, name, codebook, [*bounds, *(codebook or {})], bounds)
     labels = {column: _labels_of(choices) for column, choices in _choices(study).items()}
     # 2. Turn each row into answers.
     is_blank = cells[expected].isna().to_numpy()
@@ -95,15 +98,16 @@ def answers_in(
         yield number, answers
 
 
-def _number_columns(study: Study) -> list[str]:
-    """Return the columns whose answers are numbers, with or without noise."""
-    public = [field.id for field in study.public if field.bounds is not None]
-    plain = [question.id for question in study.questions if question.ask == "number"]
-    records = [question for question in study.questions if question.response is not None]
-    in_records = [
-        f"{question.id}.{field.id}" for question in records for field in question.fields if field.bounds
-    ]
-    return [*public, *plain, *in_records]
+def _bounds(study: Study) -> dict[str, tuple[float, float]]:
+    """Return {column: bounds} of the columns whose answers are numbers, with or without noise."""
+    fields: dict[str, Any] = {field.id: field for field in study.public}
+    for question in study.questions:
+        if question.response is None:
+            fields[question.id] = question
+        else:
+            fields |= {f"{question.id}.{field.id}": field for field in question.fields}
+    pairs = {column: tuple(map(float, field.bounds)) for column, field in fields.items() if field.bounds}
+    return {column: (low, high) for column, (low, high) in pairs.items()}
 
 
 def _choices(study: Study) -> dict[str, Sequence[Any]]:

@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,9 @@ DOUBTFUL |= {"refused", "unknown"}
 _CODE_OF_MISSING = re.compile(r"-?(9+[789]|8{2,})|-[1-9]")
 # Whole numbers that are names: with leading zeros, or with more digits than float64 keeps.
 _NAME = re.compile(r"[+-]?(0[0-9]+|[0-9]{16,})")
-_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
+# Numbers with a comma, which may separate decimals or thousands.
+_COMMA = re.compile(r"[+-]?\d+,\d+")
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-") | {ord("’"): "'"}
 # A gap to all other numbers, as a share of their range, from which a code is no plausible number.
 GAP = 0.5
 # The most levels that a drafted codebook lists.
@@ -87,10 +89,15 @@ def _column_of(where: str, entry: Any) -> Column:
         isinstance(each, list) and all(isinstance(text, str | int | float) for text in each) for each in lists
     ):
         raise InputError(f"{where}: missing and levels are lists of texts", code="codebook.invalid")
-    if bounds is not None and not (isinstance(bounds, list) and len(bounds) == 2 and bounds[0] < bounds[1]):
+    if bounds is not None and not (isinstance(bounds, list) and _are_bounds(bounds)):
         raise InputError(f"{where}.bounds: write the least and the greatest number", code="codebook.invalid")
     missing, levels = (tuple(map(str, each)) for each in lists)
     return Column(kind, missing, levels, None if bounds is None else (float(bounds[0]), float(bounds[1])))
+
+
+def _are_bounds(bounds: list[Any]) -> bool:
+    """Return True for two numbers in order. They are equal in the draft of a column with one number."""
+    return len(bounds) == 2 and all(type(each) in (int, float) for each in bounds) and bounds[0] <= bounds[1]
 
 
 def read_table(path: str, codebook: Codebook | None = None) -> pd.DataFrame:
@@ -109,7 +116,7 @@ def stated(
     name: str,
     codebook: Codebook | None = None,
     columns: Sequence[str] | None = None,
-    private: bool = False,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
 ) -> pd.DataFrame:
     """Return a table as its codebook states it. Nothing is guessed: odd cells are refused.
 
@@ -118,7 +125,7 @@ def stated(
         name: the file's name, for errors.
         codebook: what columns mean.
         columns: the columns that are used (default: all). Odd cells of others do not matter.
-        private: whether cells may be people's true answers, which errors then do not show.
+        bounds: of the numbers that a study asks for. Cells are then true answers, which errors do not show.
 
     Returns:
         The frame, with each used column in float64, or as texts; a missing value is NaN or None.
@@ -126,15 +133,27 @@ def stated(
     Raises:
         InputError: a cell is odd and its column is not in the codebook, or it contradicts the codebook.
     """
-    codebook, changed = codebook or {}, {}
+    codebook, changed, private = codebook or {}, {}, bounds is not None
     for column in codebook:
         if column not in frame.columns:
             raise InputError(f"{name} lacks the codebook's column {column}", code="codebook.unknown_column")
     for column in [str(each) for each in frame.columns if columns is None or each in columns]:
         entry, where = codebook.get(column, Column()), f"{name}: {column}"
-        changed[column] = typed(frame[column], entry)
+        is_list = np.asarray([isinstance(cell, list | tuple | np.ndarray) for cell in frame[column]])
+        if is_list.any():
+            at = f"{where}, row {frame.index[int(np.argmax(is_list))]}"
+            raise InputError(f"{at}: holds a list: write a column for each answer", code="table.holds_list")
+        asked = None if bounds is None else bounds.get(column)
+        # In a column of numbers, 08 is no name.
+        is_number = asked is not None and not entry.type and not entry.levels
+        # A study's choice may be None, or NA.
+        words = frozenset([""]) if private and asked is None else MISSING
+        changed[column] = typed(frame[column], replace(entry, type=NUMBER) if is_number else entry, words)
         _check(changed[column], entry, where, private)
-        for odd in oddities(changed[column], entry):
+        if private and asked is None:
+            # The study has the levels.
+            continue
+        for odd in oddities(changed[column], entry, asked):
             raise InputError(f"{where}: {odd.in_words(private)}", code=odd.code)
     return frame.assign(**changed)
 
@@ -147,8 +166,10 @@ def typed(cells: pd.Series, entry: Column = Column(), missing: frozenset[str] = 
             .astype(object)
             .where(cells.notna(), None)
         )
-    if pd.api.types.is_numeric_dtype(cells):
-        codes = [float(code) for code in entry.missing if number_in(code) is not None]
+    # A code may be written -99, or -99.0.
+    codes = [code for code in map(number_in, entry.missing) if code is not None]
+    is_text = bool(entry.levels) or entry.type == TEXT
+    if pd.api.types.is_numeric_dtype(cells) and not is_text:
         return cells.astype(np.float64).where(~cells.isin(codes)) if cells.dtype.kind in "fiu" else cells
     known = missing - set(entry.levels) | set(entry.missing)
     filled = [None if cell is None or cell is pd.NA or _text(cell) in known else cell for cell in cells]
@@ -157,9 +178,10 @@ def typed(cells: pd.Series, entry: Column = Column(), missing: frozenset[str] = 
     texts = [None if cell is None else _text(cell) for cell in filled]
     numbers = [np.nan if text is None else number_in(text) for text in texts]
     has_names = any(text is not None and _NAME.fullmatch(text) for text in texts)
-    if None in numbers or entry.type == TEXT or entry.levels or (has_names and entry.type != NUMBER):
+    if None in numbers or is_text or (has_names and entry.type != NUMBER):
         return pd.Series(texts, index=cells.index, dtype=object)
-    return pd.Series(numbers, cells.index, np.float64)
+    found = pd.Series(numbers, cells.index, np.float64)
+    return found.where(~found.isin(codes))
 
 
 def _text(cell: Any) -> str:
@@ -215,6 +237,8 @@ class Oddity:
     def in_words(self, private: bool = False) -> str:
         """Return what is odd, and what to write into the codebook."""
         rows = counted(self.rows, "row")
+        if self.code == "table.decimal_comma":
+            return f"{rows} with a comma in a number: write 7.5, not 7,5"
         if self.code != "table.looks_missing":
             shown = f"levels in {rows}" if private else " and ".join(map(_exactly, self.cells))
             return f'{shown} look alike: correct the file, or write the column\'s "levels" in --codebook FILE'
@@ -222,20 +246,25 @@ class Oddity:
             return f'{rows} may hold a code for a missing value: write its "missing" in --codebook FILE'
         (cell,) = self.cells
         return (
-            f'{cell!r} in {rows} looks like a missing value: write its "missing": [{json.dumps(cell)}] in '
-            '--codebook FILE, or its "levels" or "bounds" if it is not'
+            f'{cell!r} in {rows} looks missing: write "missing": [{json.dumps(cell)}] in --codebook FILE, '
+            'or "levels" or "bounds" if it is not'
         )
 
 
-def oddities(column: pd.Series, entry: Column = Column()) -> Iterator[Oddity]:
-    """Yield what is odd about a column that the codebook does not decide."""
+def oddities(
+    column: pd.Series, entry: Column = Column(), asked: tuple[float, float] | None = None
+) -> Iterator[Oddity]:
+    """Yield what is odd about a column that the codebook does not decide. asked: a study's bounds for it."""
     if entry.bounds is not None or entry.levels or entry.type:
         return
     if column.dtype != object:
-        yield from (Oddity((code,), rows) for code, rows in _codes_in(column))
+        yield from (Oddity((code,), rows) for code, rows in _codes_in(column, asked))
         return
     rows_of = {str(level): int(rows) for level, rows in column.dropna().map(_text).value_counts().items()}
-    yield from (Oddity((level,), rows) for level, rows in rows_of.items() if level.lower() in DOUBTFUL)
+    yield from (Oddity((level,), rows) for level, rows in rows_of.items() if _plain(level) in DOUBTFUL)
+    with_comma = [level for level in rows_of if _COMMA.fullmatch(level)]
+    if with_comma:
+        yield Oddity(tuple(with_comma[:1]), sum(map(rows_of.__getitem__, with_comma)), "table.decimal_comma")
     alike: dict[str, list[str]] = {}
     for level in rows_of:
         alike.setdefault(_plain(level), []).append(level)
@@ -245,24 +274,24 @@ def oddities(column: pd.Series, entry: Column = Column()) -> Iterator[Oddity]:
             yield Oddity(tuple(sorted(levels)[:2]), rows, "table.levels_alike")
 
 
-def _codes_in(column: pd.Series) -> Iterator[tuple[str, int]]:
-    """Yield whole numbers that look like codes and are far from all other numbers, with their rows."""
+def _codes_in(column: pd.Series, asked: tuple[float, float] | None) -> Iterator[tuple[str, int]]:
+    """Yield numbers like codes that are far from all others or beyond the bounds, with their rows."""
     counts = column.dropna().value_counts(sort=False)
     texts = {number: _text(float(number)) for number in counts.index}
     codes = [number for number in counts.index if _CODE_OF_MISSING.fullmatch(texts[number])]
     rest = counts.index.difference(codes)
-    if len(rest) < 2:
-        return
-    low, high = float(rest.min()), float(rest.max())
+    low, high = (float(rest.min()), float(rest.max())) if len(rest) else (np.nan, np.nan)
     for code in sorted(codes):
-        is_far = max(low - code, code - high) > GAP * (high - low)
-        if is_far or (code < 0 <= low):
+        is_far = len(rest) > 1 and max(low - code, code - high) > GAP * (high - low)
+        is_beyond = asked is not None and not asked[0] <= code <= asked[1]
+        if is_far or is_beyond or (len(rest) > 1 and code < 0 <= low):
             yield texts[code], int(counts[code])
 
 
 def _plain(level: str) -> str:
-    """Return a level without differences that people hardly see: case, blanks, dashes and normal form."""
-    folded = unicodedata.normalize("NFKC", level).casefold().translate(_DASHES)
+    """Return a level without what people hardly see: case, blanks, dashes, normal form, marks of no width."""
+    seen = "".join([mark for mark in level if unicodedata.category(mark) != "Cf"])
+    folded = unicodedata.normalize("NFKC", seen).casefold().translate(_DASHES)
     return " ".join(folded.split())
 
 
@@ -277,6 +306,10 @@ def drafted(frame: pd.DataFrame) -> tuple[dict[str, dict[str, Any]], list[str]]:
     entries: dict[str, dict[str, Any]] = {}
     lines = []
     for name in map(str, frame.columns):
+        cells = frame[name].dropna().tolist() if frame[name].dtype == object else []
+        if not all(isinstance(cell, str | int | float) for cell in cells):
+            lines.append(f"{name}: left out: holds lists, dates or other values")
+            continue
         odd = list(oddities(typed(frame[name])))
         lines += [f"{name}: {each.in_words()}" for each in odd]
         missing = [cell for each in odd if each.code == "table.looks_missing" for cell in each.cells]

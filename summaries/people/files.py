@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def _stripped(cell: Any) -> Any:
 
 
 def _check_header(name: str, header: Sequence[str]) -> None:
-    twice = [column for column in header if header.count(column) > 1]
+    twice = [column for column, count in Counter(header).items() if count > 1]
     if twice or "" in header:
         problem = f"{twice[0]!r} twice" if twice else "a column without a name"
         raise InputError(f"{name}: the header has {problem}", code="table.wrong_header")
@@ -68,7 +69,8 @@ def _text_of(path: str) -> str:
 
 def _read_csv(path: str) -> pd.DataFrame:
     """Read text with a header. Its separator gives the header the most columns."""
-    name, lines = Path(path).name, _text_of(path).splitlines(keepends=True)
+    # A line ends with CR or LF. Python's other ends of lines occur within cells.
+    name, lines = Path(path).name, StringIO(_text_of(path), newline="").readlines()
     separators: Sequence[str] = SEPARATORS
     if lines and lines[0].lower().startswith("sep="):
         # Excel's own way to state the separator.
@@ -98,21 +100,8 @@ def _read_csv(path: str) -> pd.DataFrame:
                 code="table.wrong_column_count",
             )
     _check_header(name, header)
-    if separator == ";" and (at := _decimal_comma(rows)):
-        raise InputError(
-            f"{name}, row {at}: separated by semicolons, with a comma in a number: write 7.5, not 7,5",
-            code="table.decimal_comma",
-        )
     cells = {column: [row[place] for row in rows] for place, column in enumerate(header)}
     return pd.DataFrame(cells, dtype=object)
-
-
-def _decimal_comma(rows: Sequence[Sequence[str]]) -> int:
-    """Return the first row with a number that has a comma, which may separate decimals or thousands; or 0."""
-    for number, row in enumerate(rows, 1):
-        if any(re.fullmatch(r"\s*[+-]?\d+,\d+\s*", cell) for cell in row):
-            return number
-    return 0
 
 
 def _read_json(path: str) -> pd.DataFrame:
@@ -122,19 +111,12 @@ def _read_json(path: str) -> pd.DataFrame:
         if text.lstrip().startswith("["):
             rows = json.loads(text)
         else:
-            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+            rows = [json.loads(line) for line in text.split("\n") if line.strip()]
     except ValueError as error:
         raise InputError(f"{name} is not JSON: {error}", code="files.not_json") from None
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{name} must have one object for each person", code="files.line_object")
     flat = [dict(_flat(row)) for row in rows]
-    for number, row in enumerate(flat, 1):
-        for column, cell in row.items():
-            if isinstance(cell, list):
-                raise InputError(
-                    f"{name}, row {number}: {column} holds a list: write a column for each of its answers",
-                    code="table.holds_list",
-                )
     columns = list(dict.fromkeys(column for row in flat for column in row))
     cells = {column: [row.get(column) for row in flat] for column in columns}
     return pd.DataFrame(
@@ -173,6 +155,6 @@ READERS: dict[str, Callable[[str], pd.DataFrame]] = {
     ".jsonl": _read_json,
     ".parquet": _read_by_pandas(pd.read_parquet, "Parquet"),
     ".pq": _read_by_pandas(pd.read_parquet, "Parquet"),
-    ".dta": _read_by_pandas(pd.read_stata, "Stata"),
+    ".dta": _read_by_pandas(pd.read_stata, "Stata in which each code has its own label"),
     ".sav": _read_by_pandas(pd.read_spss, "SPSS"),
 }

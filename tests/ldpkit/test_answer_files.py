@@ -5,6 +5,7 @@ from ldp_client.words.text import say
 from ldpkit.answer_files import read_answers
 from ldpkit.perturbing import perturb_file
 from schemas import Report, Study
+from summaries.people.codebook import Column
 from tests import studies
 from tests.kit.errors import raises
 
@@ -125,3 +126,17 @@ def test_full_disk_is_an_error_and_leaves_no_file(tmp_path):
     path = write(tmp_path, "a.csv", "hours\n1\n")
     with raises(InputError, "files.cannot_write"):
         perturb_file(study, path, str(tmp_path / "no-such-folder" / "out"))
+
+
+def test_codebook_decides_on_the_cells_of_a_choice(tmp_path):
+    study = Study(studies.document({**studies.YES_NO, "refusal": True}, studies.NUMBER))
+    path = write(tmp_path, "a.csv", "ever,hours\nyes,08\nRefused,2\n")
+    codebook = {"ever": Column(missing=("Refused",))}
+    assert [answers["ever"] for _, answers in read_answers(study, path, True, codebook)] == [True, None]
+
+
+def test_code_beyond_the_studys_bounds_is_not_clipped_silently(tmp_path):
+    study = Study(studies.document(studies.NUMBER))
+    path = write(tmp_path, "a.csv", "hours\n8\n12\n99\n08\n")
+    with raises(InputError, ("table.looks_missing", "hours: 1 row")):
+        list(read_answers(study, path))

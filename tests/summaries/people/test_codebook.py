@@ -29,6 +29,9 @@ def table(*cells, name="x"):
         (["yes", "no", "Refused"], "table.looks_missing"),
         (["18-29", "18–29"], ("table.levels_alike", r"18\u201329")),
         (["New York", "New  York"], ("table.levels_alike", "New␣␣York")),
+        (["north", "north\u200b"], "table.levels_alike"),
+        (["north", "Don\u2019t know"], "table.looks_missing"),
+        (["7,5", "8"], "table.decimal_comma"),
         (["e\u0301", "\u00e9"], "table.levels_alike"),
         (["North", "north"], "table.levels_alike"),
     ],
@@ -78,14 +81,14 @@ def test_cell_that_contradicts_the_codebook_is_named(entry, cell):
     with raises(InputError, ("codebook.contradicted", "row 2", cell)):
         stated(table(good, cell), "a.csv", {"x": entry})
     with raises(InputError, ("codebook.contradicted", "row 2")) as caught:
-        stated(table(good, cell), "a.csv", {"x": entry}, private=True)
+        stated(table(good, cell), "a.csv", {"x": entry}, bounds={"x": (0, 120)})
     assert cell not in str(caught.value)
 
 
 def test_private_cells_are_in_no_message():
     for cells in (["1", "2", "-99"], ["a", "A"], ["a", "?"]):
         with pytest.raises(InputError) as caught:
-            stated(table(*cells, name="q"), "file", private=True)
+            stated(table(*cells, name="q"), "file", bounds={"q": (0, 5)})
         assert not any(f"'{cell}'" in str(caught.value) for cell in cells)
         assert "-99" not in str(caught.value)
 
@@ -93,6 +96,43 @@ def test_private_cells_are_in_no_message():
 def test_words_of_missing_values_are_blank_except_levels():
     assert typed(pd.Series(["NA", "ZA", ""], dtype=object)).isna().tolist() == [True, False, True]
     assert typed(pd.Series(["NA", "ZA"], dtype=object), Column(levels=("NA", "ZA"))).notna().all()
+
+
+def test_codes_may_be_written_with_a_point():
+    entry = {"x": Column(type="number", missing=("-99",))}
+    assert stated(table("18", "-99.0"), "a.csv", entry)["x"].isna().tolist() == [False, True]
+    entry = {"x": Column(type="number", missing=("-99.0",))}
+    assert stated(table("18", "-99"), "a.csv", entry)["x"].isna().tolist() == [False, True]
+
+
+def test_numbers_of_other_formats_are_levels_if_the_codebook_says_so():
+    frame = pd.DataFrame({"x": [1.0, 2.0, np.nan]}, index=[1, 2, 3])
+    for entry in (Column(levels=("1", "2")), Column(type="text")):
+        assert stated(frame, "a.dta", {"x": entry})["x"].tolist() == ["1", "2", None]
+
+
+def test_codes_beyond_the_bounds_of_a_study_are_refused():
+    for cells in (["18", "80", "99"], ["8", "08", "99"], ["99", "99"]):
+        with raises(InputError, "table.looks_missing") as caught:
+            stated(table(*cells), "a.csv", bounds={"x": (0, 90)})
+        assert "99" not in str(caught.value)
+
+
+def test_column_of_lists_is_refused_where_it_is_used():
+    frame = table(["a", "b"], "c").assign(y=[1, 2])
+    assert stated(frame, "a.json", columns=["y"])["y"].tolist() == [1, 2]
+    with raises(InputError, ("table.holds_list", "row 1")):
+        stated(frame, "a.json")
+    entries, lines = drafted(frame)
+    assert list(entries) == ["y"]
+    assert lines[0].startswith("x: left out")
+    assert drafted(pd.DataFrame({"y": pd.Series([1, None], dtype="Int64")}))[0]["y"]["bounds"] == [1, 1]
+
+
+def test_draft_of_a_column_with_one_number_can_be_read(tmp_path):
+    entries, _ = drafted(table("40", "40"))
+    (tmp_path / "c.json").write_text(json.dumps(entries))
+    assert read_codebook(str(tmp_path / "c.json"))["x"].bounds == (40, 40)
 
 
 def test_truth_values_of_any_file_are_the_same_texts():
@@ -110,6 +150,8 @@ def test_truth_values_of_any_file_are_the_same_texts():
         '{"x": {"type": "date"}}',
         '{"x": {"levels": "a"}}',
         '{"x": {"bounds": [2, 1]}}',
+        '{"x": {"bounds": [1, "2"]}}',
+        '{"x": {"bounds": ["a", "b"]}}',
     ],
 )
 def test_wrong_codebook_is_rejected(document, tmp_path):
@@ -128,7 +170,7 @@ def test_draft_is_a_codebook_that_its_table_satisfies(tmp_path, capsys):
     out = tmp_path / "codebook.json"
     assert main(["codebook", str(tmp_path / "a.csv"), "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "age: '-99' in 1 row looks like a missing value" in printed
+    assert "age: '-99' in 1 row looks missing" in printed
     assert "region: '?' in 1 row" in printed
     assert json.loads(out.read_text())["age"] == {
         "missing": ["-99"],
