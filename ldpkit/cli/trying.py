@@ -58,8 +58,14 @@ def try_(study: Study, answers: str | None, people: int, no_browser: bool, out: 
         click.prompt("Answer there if you like, then press Enter", default="", show_default=False, err=True)
 
     # 2. Collect and fit.
-    with new_folder(folder) as unfinished:
-        posteriors = try_study(trial, people_answers, unfinished, show_page, progress())
+    try:
+        with new_folder(folder) as unfinished:
+            posteriors = try_study(trial, people_answers, unfinished, show_page, progress())
+    except BaseException:
+        # The temporary folder is still empty.
+        if out is None:
+            folder.rmdir()
+        raise
     # 3. Show the results, beside made-up answers only: those of a file are people's own.
     made_up = answer_lines(trial, people_answers) if answers is None else []
     code = show_posteriors(posteriors, str(folder), USUAL, made_up)

@@ -103,3 +103,14 @@ def test_answers_of_a_file_are_in_no_line(tmp_path, monkeypatch, capsys):
     assert exit_code([*words, "--out", str(tmp_path / "out")]) == 0
     assert shown == []
     assert "only the first 2 of 3 people answer" in capsys.readouterr().err
+
+
+def test_interrupted_try_leaves_no_folder(tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    run("new", "--title", "Reuse", "--yes", "--out", str(tmp_path / "study.json"))
+    monkeypatch.setattr("ldpkit.trying.try_study", interrupt)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert exit_code(["try", str(tmp_path / "study.json"), "--no-browser"]) == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
