@@ -357,7 +357,8 @@ typedef struct ldp_journal {
     int32_t (*read)(void *context, uint32_t offset, unsigned char *out, uint32_t size);
     /** Appends bytes. Returns 0, or another number for an error; a part may then be written. */
     int32_t (*append)(void *context, const unsigned char *bytes, uint32_t size);
-    /** Makes all that was appended durable: it survives a loss of power. Returns 0, or another number for an error. */
+    /** Makes all that was appended durable: it survives a loss of power. Returns 0, or another number for an error,
+        after which `read` must not return bytes that may be lost. */
     int32_t (*sync)(void *context);
 } ldp_journal;
 

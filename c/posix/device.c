@@ -26,11 +26,16 @@ static int32_t append_file(void *context, const unsigned char *bytes, uint32_t s
 }
 
 static int32_t sync_file(void *context) {
+    const ldp_device *device = context;
 #ifdef F_FULLFSYNC /* fsync of Apple's systems does not reach the disk */
-    return fcntl(((ldp_device *)context)->file, F_FULLFSYNC);
+    int32_t failed = fcntl(device->file, F_FULLFSYNC);
 #else
-    return fsync(((ldp_device *)context)->file);
+    int32_t failed = fsync(device->file);
 #endif
+    /* The system may keep bytes in its cache that the disk refused, and the next sync succeed without them. */
+    int is_known = device->ledger.end != UINT32_MAX; /* what was durable before */
+    if (failed && is_known) failed |= ftruncate(device->file, (off_t)device->ledger.end);
+    return failed;
 }
 
 static size_t fill(void *context, unsigned char *out, size_t size) {

@@ -40,6 +40,17 @@ int __wrap_fsync(int file) {
     return __real_fsync(file);
 }
 """
+# The sync of this number fails, and the cache keeps what was written.
+FAILING_SYNC = """
+#include <stdlib.h>
+int __real_fsync(int file);
+int __wrap_fsync(int file);
+int __wrap_fsync(int file) {
+    static int count;
+    const char *failing = getenv("FAILING_SYNC");
+    return failing && ++count == atoi(failing) ? -1 : __real_fsync(file);
+}
+"""
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Wno-unused-variable", "-Werror")
 
 
@@ -125,6 +136,28 @@ def test_journal_is_durable_before_a_report_is_sent(tmp_path):
         calls.append("".join(done.stderr.split()))
     # The folder of the file, the journal, its budget and its answer; the folder and the journal again.
     assert calls == ["sswsws", "ss"]
+
+
+@pytest.mark.attack(4)
+@pytest.mark.slow
+def test_report_that_a_failed_sync_lost_is_never_sent(tmp_path):
+    """The next sync succeeds, as on Linux, though the disk has no report."""
+    (tmp_path / "sync.c").write_text(FAILING_SYNC)
+    run = partial(
+        ran, compiled_example(tmp_path, STUDY, "-Wl,--wrap=fsync", str(tmp_path / "sync.c")), tmp_path
+    )
+    answer, journal = ("answer", "7.5", "yes"), tmp_path / "journal"
+    for number in range(1, 5):
+        journal.unlink(missing_ok=True)
+        assert run(*answer, env={"FAILING_SYNC": str(number)})[0] == 2
+        assert run("next") == (NOTHING, "")
+        assert run(*answer)[0] == 0
+    # What was durable stays.
+    kept = journal.read_bytes()
+    for number, words in ((1, answer), (2, answer), (3, ("done",)), (3, ("withdraw",))):
+        assert run(*words, env={"FAILING_SYNC": str(number)})[0] != 0
+        assert journal.read_bytes() == kept
+    assert run("next")[1].startswith("PUT ")
 
 
 @pytest.mark.slow
