@@ -296,14 +296,15 @@ def _text(text: str) -> str:
 
 
 def _kotlin_text(text: str) -> str:
-    """Return a Kotlin string, whose escapes are those of JSON and of $."""
-    return json.dumps(text).replace("$", "\\$")
+    """Return a Kotlin string, whose escapes are those of JSON and of $, without that of a form feed."""
+    escaped = "".join("\\u000c" if char == "\f" else json.dumps(char)[1:-1] for char in text)
+    return '"' + escaped.replace("$", "\\$") + '"'
 
 
 def _swift_text(text: str) -> str:
-    """Return a Swift string: what JSON escapes by four digits, Swift escapes in braces."""
-    escaped = json.dumps(text, ensure_ascii=False)
-    return re.sub(r"\\u([0-9a-f]{4})", r"\\u{\1}", escaped).replace("\\b", "\\u{8}").replace("\\f", "\\u{c}")
+    """Return a Swift string, with numbers for what does not print, and for what would end or escape it."""
+    plain = {char for char in text if char.isprintable()} - {'"', "\\"}
+    return '"' + "".join(char if char in plain else f"\\u{{{ord(char):x}}}" for char in text) + '"'
 
 
 class Language(NamedTuple):

@@ -146,6 +146,19 @@ def test_words_are_written_for_the_app(language, suffix):
     )
 
 
+@pytest.mark.parametrize(
+    ("language", "suffix", "written"),
+    [
+        ("kotlin", "kt", r"\\b \\u0041 \u000c \n \"\$x\ud83d\ude00"),
+        ("swift", "swift", r"\u{5c}b \u{5c}u0041 \u{c} \u{a} \u{22}$x😀"),
+    ],
+)
+def test_words_are_escaped_as_the_language_asks(language, suffix, written):
+    region = {**REGION, "id": "place", "ask": "choice", "choices": ["north", '\\b \\u0041 \f \n "$x😀']}
+    files = compile_study(Study(studies.document({**studies.CHOICE, **region})), COLLECTOR, language)
+    assert f'"{written}"' in files[f"StudySurvey.{suffix}"]
+
+
 def test_command_writes_new_files(tmp_path, capsys):
     study = tmp_path / "study.json"
     study.write_text(Study(studies.document(studies.NUMBER)).to_json())
