@@ -93,6 +93,9 @@ def _read_csv(path: str) -> pd.DataFrame:
     header = [cell.strip() for cell in header]
     # An empty line is an empty cell if there is only one column; otherwise it is no row.
     rows = [row or [""] for row in rows if row or len(header) == 1]
+    # Spreadsheets end with rows of separators alone.
+    while len(header) > 1 and rows and not any(map(str.strip, rows[-1])):
+        rows.pop()
     for number, row in enumerate(rows, 1):
         if len(row) != len(header):
             raise InputError(

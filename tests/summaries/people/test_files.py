@@ -25,6 +25,7 @@ ROWS = [{"age": 30, "sex": "f"}, {"age": 41, "sex": None}]
         ("a.tsv", CSV.replace(",", "\t").encode()),
         ("a.txt", b"sep=;\r\n" + CSV.replace(",", ";").replace("\n", "\r\n").encode()),
         ("a.csv", b"\n age , sex\n30, f \n\n41,\n\n"),
+        ("a.csv", (CSV + ",\n , \n").encode()),
         ("a.json", json.dumps(ROWS).encode()),
         ("a.ndjson", "\n".join(map(json.dumps, ROWS)).encode()),
     ],
