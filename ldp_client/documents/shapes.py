@@ -5,6 +5,8 @@ from typing import Any
 
 from ldp_client.documents.fields import Error, Identifier, printable
 
+KEY = Identifier()
+
 
 class ListOf:
     """A list of `fewest` to `most` items of one shape. Keys must be unique unless `repeats` is true."""
@@ -61,14 +63,14 @@ class MapOf:
             raise error(path, f"must be an object with 1 to {self.most} values")
         found = {}
         for key in value:
-            Identifier().read(key, f"{path}.{printable(key)}", error)
+            KEY.read(key, f"{path}.{printable(key)}", error)
             found[key] = self.item.read(value[key], f"{path}.{key}", error)
         return found
 
     def json_schema(self) -> dict[str, Any]:
         return {
             "type": "object",
-            "propertyNames": Identifier().json_schema(),
+            "propertyNames": KEY.json_schema(),
             "additionalProperties": self.item.json_schema(),
             "minProperties": 1,
             "maxProperties": self.most,
