@@ -90,7 +90,7 @@ def test_csv_with_missing_number_writes_no_report(tmp_path, capsys, kind):
     code, out = perturb(tmp_path, BOTH, "answers.csv", CSV[kind])
     told = capsys.readouterr().err
     assert (code, out.exists()) == (3, False)
-    assert "answers.csv, line 3: " in told
+    assert "answers.csv, row 2: " in told
     assert "hours" in told or "rating" in told
 
 
@@ -99,4 +99,4 @@ def test_empty_line_in_one_column_csv_is_a_missing_number(tmp_path, capsys):
     """Leave a line empty, which readers of CSV files skip, and with it the person."""
     code, out = perturb(tmp_path, NUMBER, "answers.csv", "hours\n3\n\n4\n")
     assert (code, out.exists()) == (3, False)
-    assert "line 3: hours: is missing" in capsys.readouterr().err
+    assert "row 2: hours: is missing" in capsys.readouterr().err

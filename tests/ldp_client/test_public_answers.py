@@ -90,10 +90,10 @@ def test_a_file_of_answers_has_a_column_for_each_field(tmp_path, sample_one_ques
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
-        ("none,no", "nowhere,no", ("answer.line_invalid", "answers.csv, line 3: region: ", NO_CHOICE)),
-        (" 99.0 ", "", ("answer.line_invalid", "answers.csv, line 3: age: ", "18", "99")),
-        (",stratum\n", ",\n", ("files.column_missing", "column stratum")),
-        (",country", ",", ("answer.line_invalid", "line 3: stratum: ", NO_CHOICE)),
+        ("none,no", "nowhere,no", ("answer.line_invalid", "answers.csv, row 2: region: ", NO_CHOICE)),
+        (" 99.0 ", "", ("answer.line_invalid", "answers.csv, row 2: age: ", "18", "99")),
+        (",stratum\n", ",else\n", ("files.column_missing", "column stratum")),
+        (",country", ",", ("answer.line_invalid", "row 2: stratum: ", NO_CHOICE)),
     ],
 )
 def test_wrong_public_value_writes_no_file(tmp_path, old, new, code):

@@ -86,7 +86,7 @@ def test_rows_reduce_to_the_summary_of_their_reports(change):
         ({"public": {"region": "east"}}, "report: public.region: is not one of the values"),
         ({"public": {}}, "report: public.region: is missing"),
         ({"version": 2}, "report: version: the digest belongs to survey, version 1"),
-        ({"payloads": {"ever": b"\2", "occupation": b"\0"}}, "report: payloads.ever: is not one"),
+        ({"payloads": {"ever": b"\2", "occupation": b"\0"}}, "report: payloads.ever: is not among"),
         ({"payloads": {"ever": b"\1"}}, "report: payloads.occupation: is missing"),
         ({"payloads": {"ever": b"\1", "occupation": b"\0", "new": b""}}, "report: payloads.new: the study"),
     ],
