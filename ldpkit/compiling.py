@@ -28,7 +28,7 @@ from ldpkit.native import KEY_BYTES, question_table
 LANGUAGES = ("c", "kotlin", "swift")
 MOST_PUBLIC_VALUES = 1000
 EPSILON_BITS, DELTA_BITS = 32, 63
-# Of an answer's record in c/ledger.c: head, fixed part and checksum; each question.
+# Bytes of an answer's record in c/ledger.c: head, fixed part and checksum; each question.
 RECORD_BYTES, RECORD_QUESTION_BYTES = 8 + 94 + 8, 36
 ID_DIGITS = 32
 # Without question marks: two of them begin a trigraph.
@@ -48,7 +48,7 @@ def compile_study(study: Study, collector: str, language: str) -> dict[str, str]
         Kotlin a file in C by which it finds the tables.
 
     Raises:
-        InputError: the core in C cannot answer the study; the error says what to use.
+        InputError: the core in C cannot answer the study; the error names the alternative.
     """
     _refuse_unsupported(study)
     base, _, _ = checked_url(collector)
@@ -229,7 +229,7 @@ def question_in_c(question: Question, origin: str, study: str) -> tuple[list[str
 
 
 def _words(study: Study, name: str) -> list[str]:
-    """Return the words to show: what the study says of itself, and each question's text and labels."""
+    """Return the words to show: the study's description, and each question's text and labels."""
     lines = [f"static const char *const {name}_about[] = {{{', '.join(map(_text, describe(study)))}, 0}};"]
     texts = ", ".join(_text(question.full_text or question.id) for question in study.questions)
     lines.append(f"static const char *const {name}_texts[] = {{{texts}, 0}};")

@@ -33,7 +33,7 @@ MEMOIZED = {"randomized_response": "LDP_MEMOIZED_RESPONSE", "sue": "LDP_MEMOIZED
 
 
 def question_table(question: Question) -> dict[str, Any]:
-    """Return the members of a question's `ldp_question` by name, without those that are 0.
+    """Return the members of a question's `ldp_question` by name, without members that are 0.
 
     Raises:
         StudyError: the mechanism has no noise at this epsilon.

@@ -10,7 +10,7 @@ from ldp_client.mechanisms import Mechanism
 
 Answers = dict[str, Any]
 
-# Of the pairs of records with added noise, those furthest apart are compared.
+# Compare only the pairs furthest apart of records with added noise.
 RECORD_PAIRS = 2
 # Of more choices than this, only some are tried.
 FEW_CHOICES = 5

@@ -66,7 +66,7 @@ def try_(study: Study, answers: str | None, people: int, no_browser: bool, out: 
         if out is None:
             folder.rmdir()
         raise
-    # 3. Show the results, beside made-up answers only: those of a file are people's own.
+    # 3. Show the results, with made-up answers only: a file's answers are people's own.
     made_up = answer_lines(trial, people_answers) if answers is None else []
     code = show_posteriors(posteriors, str(folder), USUAL, made_up)
     if not no_browser and sys.stdin.isatty():

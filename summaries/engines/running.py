@@ -177,7 +177,7 @@ class Worker:
         self._reducer.add(rows)
 
     def finish(self) -> Findings:
-        """Return all findings, with the summary of what was reduced."""
+        """Return all findings, with the summary of the reduced reports."""
         self.found.summary = self._reducer.summary()
         return self.found
 

@@ -1,4 +1,4 @@
-"""Tables of people, a row for each: files in several formats, and the codebook that says what cells mean."""
+"""Tables of people, a row for each: files in several formats, and the codebook that explains cells."""
 
 # How files write yes and no, in lower case.
 YES_OR_NO = {

@@ -47,7 +47,7 @@ class Column:
 
     Attributes:
         type: "number", "text", or "" if the cells decide.
-        missing: texts that stand for a missing value, besides those of pandas.
+        missing: texts for a missing value, in addition to pandas' own.
         levels: its levels, in order; empty if any text is a level.
         bounds: the least and the greatest number, None if any number is possible.
     """
@@ -106,7 +106,7 @@ def read_table(path: str, codebook: Codebook | None = None) -> pd.DataFrame:
 
 
 def read_census(path: str) -> pd.DataFrame:
-    """Read a census, whose levels are matched with a table's: NA may be Namibia, if the table says so."""
+    """Read a census, whose levels are matched with a table's: NA may be Namibia."""
     frame = read_frame(path)
     return frame.assign(**{str(name): typed(cells, missing=frozenset([""])) for name, cells in frame.items()})
 

@@ -128,7 +128,7 @@ def _read_json(path: str) -> pd.DataFrame:
 
 
 def _flat(row: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """List an object's cells; those of an inner object are named `outer.inner`."""
+    """List an object's cells. Cells of an inner object are named `outer.inner`."""
     cells: list[tuple[str, Any]] = []
     for name, cell in row.items():
         cells += _flat(cell, f"{prefix}{name}.") if isinstance(cell, Mapping) else [(prefix + name, cell)]
