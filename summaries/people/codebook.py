@@ -176,6 +176,10 @@ def typed(cells: pd.Series, entry: Column = Column(), missing: frozenset[str] = 
     if not all(cell is None or isinstance(cell, str | int | float | bool) for cell in filled):
         return pd.Series(filled, index=cells.index, dtype=object)
     texts = [None if cell is None else _text(cell) for cell in filled]
+    if entry.levels:
+        # Pandas and R write a column of whole numbers with empty cells as 1.0.
+        without_point = {f"{level}.0": level for level in entry.levels if f"{level}.0" not in entry.levels}
+        texts = [None if text is None else without_point.get(text, text) for text in texts]
     numbers = [np.nan if text is None else number_in(text) for text in texts]
     has_names = any(text is not None and _NAME.fullmatch(text) for text in texts)
     if None in numbers or is_text or (has_names and entry.type != NUMBER):

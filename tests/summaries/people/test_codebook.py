@@ -105,6 +105,11 @@ def test_codes_may_be_written_with_a_point():
     assert stated(table("18", "-99"), "a.csv", entry)["x"].isna().tolist() == [False, True]
 
 
+def test_a_level_may_be_written_with_a_point():
+    cells = pd.Series(["1.0", "2", None, "003.0"], dtype=object)
+    assert list(typed(cells, Column(levels=("1", "2", "003.0")))) == ["1", "2", None, "003.0"]
+
+
 def test_numbers_of_other_formats_are_levels_if_the_codebook_says_so():
     frame = pd.DataFrame({"x": [1.0, 2.0, np.nan]}, index=[1, 2, 3])
     for entry in (Column(levels=("1", "2")), Column(type="text")):
