@@ -1,10 +1,18 @@
 """What an author is told before a study is published: warnings and notes in a language, and one refusal."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.study import ASKER, Study
-from ldp_client.explain import factors
+from ldp_client.explain import cells_in_words, describe, factors
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
+from schemas.priors import prior_lines
+
+if TYPE_CHECKING:
+    from schemas.study import Study as AuthoredStudy
 
 # Above this ε a report almost reveals the answer: 99.97 % sure at 8.
 HARDLY_PRIVATE = 8
@@ -14,6 +22,21 @@ LARGE_DELTA = 1e-4
 MOST_STRATA = 1000
 # How long after a study's last day a collector accepts reports, unless its operator sets grace_days.
 LATE_HOURS = 7 * 24
+
+
+def study_in_words(study: AuthoredStudy, people: int | None = None) -> tuple[list[str], list[str]]:
+    """Describe a draft to its author: what it says, then what may be wrong with it.
+
+    people: how many take part, for the small cells of public fields.
+    """
+    lines = describe(study)
+    if study.public or people:
+        lines.append(cells_in_words(study, people))
+    for question in study.questions:
+        priors = prior_lines(question.model.prior)
+        lines += [say("study.prior", question=question.id, prior=line) for line in priors]
+    advice = (warnings_of, notes_of, cuts_in_words, unstated_in_words)
+    return lines, [line for advise in advice for line in advise(study)]
 
 
 def warnings_of(study: Study, words: Words = ENGLISH) -> list[str]:

@@ -26,10 +26,11 @@ from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.study import MAX_BYTES
 from schemas import Study
 from schemas.study import SignedStudy
-from schemas.warnings import require_keys
+from schemas.warnings import require_keys, study_in_words
 
 studies = Api("studies", __name__)
 CACHE_CONTROL = "public, max-age=60"
+PUBLISHABLE = {JSON: {"anyOf": [reference("Study"), reference("SignedStudy")]}}
 
 
 @studies.operation(
@@ -38,15 +39,23 @@ CACHE_CONTROL = "public, max-age=60"
     "Published",
     statuses=(200, 201),
     headers=(ENCODING,),
-    body={JSON: {"anyOf": [reference("Study"), reference("SignedStudy")]}},
+    body=PUBLISHABLE,
     role=Role.PUBLISH,
     of_some=True,
 )
 def publish_study() -> Response:
     """Publish a study, or a new version of one; a published version never changes."""
+    return publish_by(publish, read_publishable())
+
+
+def read_publishable() -> SignedStudy:
+    """Read the study in the body, and check that this collector would take its reports.
+
+    Raises ProblemError and StudyError.
+    """
     signed = read_signed()
     _check_taken(Rules.of(signed.study), current_collector().settings.body_limit)
-    return publish_by(publish, signed)
+    return signed
 
 
 def publish_by(publish_here: Callable[[Session, Study], bool], signed: SignedStudy) -> Response:
@@ -56,10 +65,8 @@ def publish_by(publish_here: Callable[[Session, Study], bool], signed: SignedStu
     def act(session: Session) -> bool:
         is_new = publish_signed(session, signed, publish_here)
         if is_new:
-            # Only new versions are checked: a published version stays valid, and may be published again with
-            # more signatures.
-            require_keys(study)
-            _refuse_own_issuer(study, host)
+            # A published version stays valid, and may be published again with more signatures.
+            _check_new(study, host)
             audit_log.record(session, by, "publish", study.id, f"version {study.version}")
         return is_new
 
@@ -68,8 +75,12 @@ def publish_by(publish_here: Callable[[Session, Study], bool], signed: SignedStu
     return _published(study, 201 if is_new else 200)
 
 
-def _refuse_own_issuer(study: Study, host: str) -> None:
-    """Raise StudyError if this collector is the study's issuer: it could join people and reports."""
+def _check_new(study: Study, host: str) -> None:
+    """Raise StudyError if a stratum has no key, or if this collector is the study's issuer.
+
+    An issuer could join people and reports.
+    """
+    require_keys(study)
     tickets = study.channel.tickets if study.channel is not None else None
     if tickets is not None and tickets.name.removesuffix(":443") == host.lower():
         raise StudyError(
@@ -115,6 +126,23 @@ def read_signed() -> SignedStudy:
         signed = SignedStudy(Study(document), [])
     require_reach(acting_key(), signed.study.id)
     return signed
+
+
+@studies.operation(
+    "post",
+    "/v1/check",
+    "Checked",
+    headers=(ENCODING,),
+    body=PUBLISHABLE,
+    role=Role.PUBLISH,
+    of_some=True,
+)
+def check_study() -> Response:
+    """Check a draft as publishing does, and describe it in words; nothing is stored."""
+    study = read_publishable().study
+    _check_new(study, request.host)
+    lines, warnings = study_in_words(study)
+    return jsonify(id=study.id, digest=study.digest, lines=lines, warnings=warnings)
 
 
 @studies.operation(

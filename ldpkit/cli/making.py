@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ldp_client.documents.errors import InputError
-from ldp_client.words.text import say
 from ldpkit.cli.commands import COUNT, command, json_option, out_option, study_argument
 from ldpkit.cli.output import show, warn
 from schemas.disk import read_bytes, refuse_existing, replacing, write_new
@@ -30,22 +29,14 @@ if TYPE_CHECKING:
 @json_option
 def check(study: Study, people: int | None) -> None:
     """Validate a study; print its true epsilon, its noise, and what that means."""
-    from ldp_client.explain import cells_in_words, describe, facts_of
-    from schemas.priors import prior_lines
-    from schemas.warnings import cuts_in_words, notes_of, require_keys, unstated_in_words, warnings_of
+    from ldp_client.explain import facts_of
+    from schemas.warnings import require_keys, study_in_words
 
-    # 1. What the study says.
-    lines, facts = describe(study), facts_of(study)
-    if study.public or people:
-        lines.append(cells_in_words(study, people))
+    lines, warnings = study_in_words(study, people)
+    facts = facts_of(study)
     if people is not None:
         more, facts["shuffled_privacy"] = _among_all(study, people)
         lines += more
-    for question in study.questions:
-        priors = prior_lines(question.model.prior)
-        lines += [say("study.prior", question=question.id, prior=line) for line in priors]
-    # 2. What may be wrong with it.
-    warnings = [*warnings_of(study), *notes_of(study), *cuts_in_words(study), *unstated_in_words(study)]
     show(lines, {**facts, "warnings": warnings})
     for line in warnings:
         warn(line)

@@ -29,6 +29,7 @@ ANSWERS = {
     f"GET {STUDY}/status":                        "401 401 401 200 403 200 403 200 200 200",
     f"GET {STUDY}/summary":                       "401 401 401 200 403 200 403 200 200 200",
     "POST /sign-in":                              "401 401 401 303 403 303 303 303 303 303",
+    "POST /v1/check":                             "401 401 401 403 200 200 403 403 200 200",
     "POST /v1/keys":                              "401 401 401 403 403 403 403 403 403 201",
     "POST /v1/studies":                           "401 401 401 403 200 200 403 403 200 200",
     f"POST {STUDY}/close":                        "401 401 401 403 200 200 403 403 200 200",
@@ -55,6 +56,7 @@ ALIKE[404] += ["GET /assets/operator/<path:filename>"]
 for status, requests in ALIKE.items():
     ANSWERS |= {request: " ".join([str(status)] * len(KINDS)) for request in requests}
 BODIES: dict[str, Callable[[str], Any]] = {
+    "POST /v1/check": lambda _kind: build_study().document,
     "POST /v1/studies": lambda _kind: build_study().document,
     f"POST {STUDY}/tickets": lambda _kind: {"count": 1},
     "POST /v1/keys": lambda kind: {"name": f"new-{kind}", "role": "read"},

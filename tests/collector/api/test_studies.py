@@ -13,6 +13,7 @@ from ldp_client.documents.signed import MOST_SIGNATURES, Signature
 from schemas import Report, Study
 from schemas.signing import new_key, sign_study
 from schemas.study import SignedStudy
+from schemas.warnings import study_in_words
 from tests import studies
 from tests.collector.answered import problem, refusal
 from tests.kit.collectors import build_report, build_study
@@ -45,11 +46,21 @@ def test_replaced_versions_are_fetched_and_not_published(habits, study, make_stu
         assert refusal(response) == ("parameter-invalid", "version")
 
 
-def test_an_invalid_study_names_its_field(empty, study):
+@pytest.mark.parametrize("path", ["/v1/studies", "/v1/check"])
+def test_an_invalid_study_names_its_field(empty, study, path):
     document = json.loads(study.to_json())
     document["questions"][2]["mechanism"]["epsilon"] = "0"
-    response = empty.client.post("/v1/studies", json=document, headers=empty.operator)
+    response = empty.client.post(path, json=document, headers=empty.operator)
     assert refusal(response) == ("study-invalid", "questions[2].mechanism.epsilon")
+
+
+def test_check_describes_a_draft_and_stores_nothing(empty, study):
+    checked = empty.client.post("/v1/check", json=study.document, headers=empty.operator)
+    lines, warnings = study_in_words(study)
+    in_words = {"lines": lines, "warnings": warnings}
+    assert checked.get_json() == {"id": "habits", "digest": study.digest, **in_words}
+    assert empty.client.get("/v1/studies/habits").status_code == 404
+    assert empty.client.get("/v1/audit-log", headers=empty.operator).get_json() == {"entries": []}
 
 
 @pytest.mark.parametrize("sample_one_question", [False, True])
@@ -73,9 +84,11 @@ def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_st
 @pytest.mark.attack(7)
 def test_collector_does_not_publish_too_large_report(make_harness):
     """A study's report is larger than any device sends, so that devices spend epsilon for nothing."""
-    response = make_harness(body_limit=8 << 20).publish(studies.of_large_choices(97))
-    assert response.status_code == 422
-    assert "1048576 can be sent" in response.get_json()["detail"]
+    harness, large = make_harness(body_limit=8 << 20), studies.of_large_choices(97).document
+    for path in ("/v1/studies", "/v1/check"):
+        response = harness.client.post(path, json=large, headers=harness.operator)
+        assert response.status_code == 422
+        assert "1048576 can be sent" in response.get_json()["detail"]
 
 
 def test_publishing_needs_the_token(empty, study):
