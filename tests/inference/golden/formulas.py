@@ -17,7 +17,7 @@ from tests.inference.golden.choices import chances_of
 from tests.inference.golden.numbers import counted, log_prior, masses_of, places_of
 from tests.inference.golden.reference import Points, Target, Values
 
-PEOPLE, MANY = 2_000, 40_000
+FEW, PEOPLE, MANY = 400, 2_000, 40_000
 WIDE = stated("normal", loc=0, scale="1.5")
 SIGMA = stated("half_normal", scale=2)
 REGIONS = ("south", "north")
@@ -449,6 +449,7 @@ CASES: dict[str, Case] = {
             _priors("region[north]", Intercept=stated("normal", loc=5, scale=2), sigma=SIGMA),
         ),
         _private_number,
+        FEW,
     ),
     "groups": _case(
         ["clinic"],
