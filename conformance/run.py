@@ -17,7 +17,6 @@ DRAWN = (
     *("refusal", "refusable_numbers", "missing", "memoized", "gaussian_record", "gaussian_statistics"),
     *("sampled_products", "levels", "several", "summed_gaussian"),
 )
-NO_NUMBERS = (None, "NaN", "Infinity", "-Infinity")
 # Bytes behind those that a good port reads: one that reads more is told of, and does not just stop.
 SPARE = 64
 Case = dict[str, Any]
@@ -37,14 +36,10 @@ def cases() -> Iterator[tuple[Case, Case]]:
     """What a port is asked, and what it has to answer."""
     for name in DRAWN:
         yield from _draws(name)
-    for entry in _shares()["pieces"]:
+    for entry in _vectors("pieces")["pieces"]:
         asked = {key: entry[key] for key in ("vector", "nodes", "expansion", "random")}
         named = f"pieces {entry['expansion']} {entry['nodes']}"
         yield {"case": named, "kind": "pieces", **asked}, {key: entry[key] for key in ("pieces", "bytes")}
-    for place, entry in enumerate(_shares()["marginals"]):
-        asked = {key: entry[key] for key in ("question", "protocol", "answer", "random")}
-        found = {key: entry[key] for key in ("payload", "bytes")}
-        yield {"case": f"marginals {place}", "kind": "draw", **asked}, found
     for entry in _vectors("report_ids")["report_ids"]:
         yield {"case": f"id {entry['secret']}", "kind": "id", "secret": entry["secret"]}, {"id": entry["id"]}
     for entry in _vectors("studies")["studies"]:
@@ -58,9 +53,6 @@ def _draws(name: str) -> Iterator[tuple[Case, Case]]:
     for place, draw in enumerate(vectors["draws"]):
         study = vectors["studies"][draw["study"]]["study"]
         (question,) = study["questions"]
-        # Older vectors have a payload for what is no number, which is refused now.
-        if "payload" in draw and _lacks_a_number(draw["answer"]) and not question.get("refusal"):
-            continue
         fresh = stream(draw.get("head", ""), draw["seed"], draw["bytes"] + SPARE)
         asked = {"question": question, "answer": draw["answer"], "random": fresh.hex()}
         if "protocol" in study:
@@ -69,17 +61,8 @@ def _draws(name: str) -> Iterator[tuple[Case, Case]]:
         yield {"case": f"{name} {place}", "kind": "draw", **asked}, found
 
 
-def _lacks_a_number(answer: Any) -> bool:
-    values = answer.values() if isinstance(answer, dict) else [answer]
-    return any(value in NO_NUMBERS for value in values if isinstance(value, (str, type(None))))
-
-
 def _vectors(name: str) -> Any:
     return json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))
-
-
-def _shares() -> Any:
-    return json.loads((VECTORS.parent / "shares.json").read_text(encoding="utf-8"))
 
 
 def judged(command: list[str], only: set[str] | None = None) -> dict[str, list[str]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from schemas import Study
@@ -122,6 +124,12 @@ LAPLACE_TABLE = {
 TABLES = [TABLE, DDPLR_TABLE, LAPLACE_TABLE]
 HOLDER = {"id": "plants", "respondent": "holder"}
 ROWS = {"t": [10.0, 20.0, 35.0], "v": [40.0, 60.0, 70.0], "pe": [480.0, 450.0, 430.0]}
+
+
+# In three languages, with public fields.
+TRANSLATED: dict[str, Any] = json.loads(
+    (Path(__file__).parent / "golden" / "studies" / "languages.json").read_text("utf-8")
+)
 
 
 def document(*questions: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tests import studies
 from tests.js import run
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
-from tests.portable.vector_records import LOGISTIC, leveled_studies
+from tests.portable.vectors import load
 
 
 @pytest.mark.parametrize("name", run.FILES)
@@ -80,9 +80,11 @@ def test_batched_report_never_leaves_beside_a_token_request():
 
 HIDDEN = {"id": "age", "ask": "number", "bounds": [[0, 0, 0], [0, 0, 0]], "cuts": ["1"]}
 PUBLIC = [{"id": "region", "choices": ["n", "s"]}, {"id": "year", "bounds": ["0", "9"], "step": "3"}]
+LEVELED = {name: entry["study"]["questions"][0] for name, entry in load("levels")["studies"].items()}
+LOGISTIC = {"response": {"id": "rate", "ask": "yes_no"}, "model": {"name": "logistic_regression"}}
 PRIOR = {"coefficients": {"age": {"distribution": "normal", "loc": "0", "scale": "1"}}}
 BASES = [
-    studies.document({**leveled_studies()["linear"], "model": {"name": "linear_regression", "prior": PRIOR}}),
+    studies.document({**LEVELED["linear"], "model": {"name": "linear_regression", "prior": PRIOR}}),
     studies.document({**studies.PRODUCTS, **LOGISTIC}, studies.CHOICE, studies.AGE, public=PUBLIC),
     studies.document(
         studies.YES_NO_RECORD, studies.MEMOIZED_BITS, studies.NEWER[1], sample_one_question=True
@@ -158,7 +160,7 @@ def changed(count: int) -> Iterator[Any]:
 @pytest.mark.attack(16)
 def test_python_and_javascript_reject_the_same_studies(tmp_path):
     """Devices read a hostile study differently: answers fail on some, and a missing report reveals them."""
-    hidden = {**leveled_studies()["logistic"], "features": [HIDDEN]}
+    hidden = {**LEVELED["logistic"], "features": [HIDDEN]}
     documents = [*BASES, studies.document(hidden), *changed(500)]
     expected = [in_python(document) for document in documents]
     assert expected[: len(BASES) + 1].index("refused") == len(BASES)

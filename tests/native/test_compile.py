@@ -15,11 +15,9 @@ from ldpkit.cli import main
 from ldpkit.compiling import compile_study
 from tests import studies
 from tests.kit.programs import need
+from tests.ldp_client.issuers import channel_of
 from tests.native.compiled import COLLECTOR, library_of
-from tests.portable.make_vectors import PROTOCOL
-from tests.portable.stream import Stream
-from tests.portable.vector_channels import tokens
-from tests.portable.vector_records import summed_studies
+from tests.portable.vectors import Stream, load
 
 REGION = {"id": "region", "choices": ["north", 'the “south”\n"end"'], "text": "Where?"}
 AGE_GROUP = {"id": "band", "bounds": ["-0.5", "1"], "step": "0.25"}
@@ -103,8 +101,8 @@ def test_report_is_the_same_as_in_python(core, name):
 
 MANY = {"id": "income", "bounds": ["0", "1000"], "step": "0.5"}
 UNSUPPORTED = {
-    "secure sums": studies.document(next(iter(summed_studies().values())), protocol=PROTOCOL),
-    "blind tickets": studies.document(channel=tokens()),
+    "secure sums": load("summed_gaussian")["studies"]["moments"]["study"],
+    "blind tickets": studies.document(channel=channel_of("https://issuer.example")),
     "batches": studies.document(channel={"batches": {"hours": 24}}),
     "samples one question": studies.document(studies.MEMOIZED, studies.NUMBER, sample_one_question=True),
     "more than 1000 values": studies.document(public=[MANY]),

@@ -18,7 +18,7 @@ from tests.portable.platforms import REPOSITORY
 BLOCK = re.compile(r"```(?:python|json|js)\n(?:#|//) ([^\n]*)\n(.*?)```", re.DOTALL)
 EDIT = re.compile(r'(\S+), below "(.*)"')
 COPIED = ("schemas", "ldp_client", "js", "summaries", "inference", "collector", "ldpkit", "tests")
-LEFT_OUT = shutil.ignore_patterns("__pycache__", "golden", "collector", "node_modules")
+LEFT_OUT = shutil.ignore_patterns("__pycache__", "fits", "collector", "node_modules")
 BLOCKS = dict(BLOCK.findall((REPOSITORY / "docs" / "adding-a-mechanism.md").read_text(encoding="utf-8")))
 STUDY = """
 from ldp_client import mechanism_for

@@ -14,12 +14,12 @@ from selenium.webdriver.support.wait import WebDriverWait
 from tests import studies
 from tests.browser.visiting import visit
 from tests.kit.collectors import Server
-from tests.portable import npm, run_vectors, webkit
+from tests.portable import npm, webkit
 from tests.portable.folder_site import served
-from tests.portable.make_vectors import FOLDER
 from tests.portable.platforms import JAVASCRIPT
+from tests.portable.vectors import FILES, Stream, load
 
-MECHANISMS = sorted(set(run_vectors.MECHANISMS) - {"summed_gaussian"})
+MECHANISMS = [name for name in FILES if (JAVASCRIPT / "mechanisms" / f"{name}.js").exists()]
 # Most bytes, minified, of what a page loads to read a study with one mechanism, to answer it once and to keep
 # the report; and beside that of what it loads later, or for some studies alone.
 MOST_BYTES, MOST_BYTES_IN_ALL, MOST_BYTES_OF_RELAYED = 15_400, 25_600, 4_600
@@ -224,10 +224,10 @@ def vectors():
     """A few draws of each mechanism, with the bytes that they read."""
     found = []
     for name in MECHANISMS:
-        entry = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+        entry = load(name)
         good = [draw for draw in entry["draws"] if "payload" in draw and draw["bytes"] < 3000]
-        good = [draw for draw in good if not re.search("NaN|Infinity|null", json.dumps(draw["answer"]))]
-        draws = [{**draw, "bytes": [*run_vectors.stream_of(draw).read(draw["bytes"])]} for draw in good[-3:]]
+        streams = [Stream(bytes.fromhex(draw.get("head", "")), draw["seed"]) for draw in good[-3:]]
+        draws = [{**draw, "bytes": [*stream.read(draw["bytes"])]} for draw, stream in zip(good[-3:], streams)]
         asked = {draw["study"]: entry["studies"][draw["study"]]["study"] for draw in draws}
         found.append({"studies": asked, "draws": draws})
     assert min(len(entry["draws"]) for entry in found) > 0

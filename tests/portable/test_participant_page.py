@@ -17,7 +17,6 @@ from schemas import Report
 from tests import studies
 from tests.portable import chromium
 from tests.portable.participant import ANSWERS, EVERY_KIND, TEXT, Participant
-from tests.portable.vector_languages import WHOLE
 
 pytestmark = pytest.mark.slow
 HABIT = {**studies.MEMOIZED, "text": "Did you ride a bicycle this week?"}
@@ -442,7 +441,7 @@ def test_page_translators_read_no_answer_and_change_no_report(meet, left):
 
 def test_translated_study_is_read_and_answered_in_a_language(meet):
     """Counts and public values use the study's own labels; Arabic is mirrored."""
-    person = meet(WHOLE)
+    person = meet(studies.TRANSLATED)
     person.browser.get(f"{person.server.url}/s/{person.study.id}?lang=ar#ticket=abc")
     person.until("ask")
     assert person.find("html").get_attribute("dir") == "rtl"

@@ -1,20 +1,17 @@
 """Every mechanism's law equals the stated law, and the same bytes give the same payload on every platform.
 
 Laws of choices are enumerated in exact fractions, at the words just below and at each threshold. Laws of
-numbers are counted in 200,000 seeded draws, which show a scale that is 3 % off. No port in C exists yet.
+numbers are counted in 200,000 seeded draws, which show a scale that is 3 % off.
 """
 
 from __future__ import annotations
 
 import copy
 import io
-import json
-import shutil
 import struct
 from collections.abc import Callable
 from fractions import Fraction
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,14 +33,10 @@ from tests.ldp_client.mechanisms.faulty import ForgetfulSubset, LazyResponse, Lo
 from tests.ldp_client.mechanisms.products_laws import RECORDS
 from tests.ldp_client.mechanisms.products_laws import law as products_law
 from tests.ldpkit.auditing.faults import OffByOneProducts, SharedNoise
-from tests.portable import npm
-from tests.portable.platforms import JAVASCRIPT
-from tests.portable.run_vectors import failures, mechanism_failures
+from tests.portable.vectors import differences, load
 from tests.promises.choice_laws import CHOICES, edges, laws_of, of_choice, question  # noqa: F401
 from tests.statistics import follows, seeded
 
-BIG_ENDIAN, LITTLE_ENDIAN = "clamp(value, -LARGEST, LARGEST)", "clamp(value, -LARGEST, LARGEST), true"
-VECTORS = Path(__file__).parents[1] / "golden" / "vectors"
 DRAWS = 200_000
 UNIT = 1 << 20
 EDGES = np.floor(np.linspace(-4, 4, 17) * UNIT) + 0.5
@@ -214,26 +207,9 @@ def test_a_planted_scale_of_097_in_a_record_or_table_is_found(
     assert noise_problems(name)
 
 
-def test_golden_vectors_hold_and_a_planted_byte_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {name: wrong for name, wrong in failures(str(VECTORS)).items() if wrong} == {}
-    pack, vectors = base.pack_signed, json.loads((VECTORS / "gaussian.json").read_text(encoding="utf-8"))
+def test_a_planted_byte_order_is_found_by_the_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tests/portable/test_vectors.py runs all vectors, and tests/mutants plants faults in JavaScript."""
+    pack, vectors = base.pack_signed, load("gaussian")
+    assert differences(vectors) == []
     monkeypatch.setattr("ldp_client.mechanisms.number.pack_signed", lambda values: pack(values)[::-1])
-    assert list(mechanism_failures(vectors))
-
-
-@pytest.mark.slow
-@pytest.mark.needs("node")
-def test_golden_vectors_hold_in_javascript_and_a_planted_byte_order_is_found(tmp_path: Path) -> None:
-    port = tmp_path / "js"
-    shutil.copytree(JAVASCRIPT, port)
-
-    def wrong() -> set[str]:
-        found = json.loads(npm.node("run_vectors.mjs", port / "index.js", VECTORS))
-        assert len(found) > 12
-        return {name for name, differences in found.items() if differences}
-
-    assert wrong() == set()
-    quantise = (port / "quantise.js").read_text(encoding="utf-8")
-    assert BIG_ENDIAN in quantise
-    (port / "quantise.js").write_text(quantise.replace(BIG_ENDIAN, LITTLE_ENDIAN), encoding="utf-8")
-    assert "laplace" in wrong()
+    assert differences(vectors)

@@ -13,7 +13,6 @@ from werkzeug.datastructures import LanguageAccept
 from collector.pages.words import LANGUAGES, catalogue_path, chosen, plural_categories, words_of
 from tests import studies
 from tests.kit import catalogues
-from tests.portable.vector_languages import WHOLE
 
 PLACE = re.compile(r"\{[^{}]*\}")
 NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
@@ -162,17 +161,22 @@ def test_data_holders_are_told_in_english(empty):
 
 
 def test_texts_use_the_visitors_language_or_the_studys(empty):
-    swedish = {**WHOLE, "id": "swedish", "languages": ["sv", "de"], "questions": [studies.YES_NO]}
+    swedish = {
+        **studies.TRANSLATED,
+        "id": "swedish",
+        "languages": ["sv", "de"],
+        "questions": [studies.YES_NO],
+    }
     swedish |= {"title": {"sv": "Vanor", "de": "Gewohnheiten"}, "purpose": "?"}
     del swedish["public"]
-    for document in (WHOLE, swedish):
+    for document in (studies.TRANSLATED, swedish):
         assert publish(empty, document).status_code == 201
 
     def shown(study_id, **asked):
         got, text = page_of(empty.client, study_id, **asked)
         return got.headers["Content-Language"], text
 
-    language, text = shown(WHOLE["id"], query_string={"lang": "de"})
+    language, text = shown(studies.TRANSLATED["id"], query_string={"lang": "de"})
     assert language == "de"
     assert "<h1>Gewohnheiten</h1>" in text
     assert "student<" not in text

@@ -12,7 +12,7 @@ from ldp_client.device.arguments import checked_url, folder_of, load_public_key,
 from ldp_client.documents.errors import AlreadyAnsweredError, InputError, LedgerError
 from tests.kit.errors import raises
 from tests.ldp_client.devices import STUDY, YES, consenting
-from tests.portable.make_vectors import FOLDER
+from tests.portable.vectors import FOLDER
 
 ORIGINS = json.loads((FOLDER / "origins.json").read_text(encoding="utf-8"))["origins"]
 
