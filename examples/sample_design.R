@@ -1,7 +1,7 @@
 # Totals and shares by the design of a sample: strata, clusters and weights, with R's package survey.
 #
 # Run: Rscript examples/sample_design.R TABLE.csv QUESTION [DESIGN.json], with the file of `ldpkit export STUDY_ID
-# --out TABLE.csv`, or with a table of dice and its design, as `ldpkit survey --table` takes them. QUESTION has
+# --out TABLE.csv`, or with a table of dice and its design, as `ldpkit survey` takes them. QUESTION has
 # two answers, no and yes, and in DESIGN.json a matrix; figures are of the second answer. Of these columns the table
 # has those that apply to the sample (in an export they are public fields):
 #   weight   how many people a row represents

@@ -119,8 +119,6 @@ def plan(
     truth: Mapping[str, float] | None = None,
     seed: int = 0,
     progress: Callable[[str], None] = lambda _message: None,
-    *,
-    parameter: str | None = None,
 ) -> Plan:
     """Predict the posterior widths of one question, for numbers of devices and budgets.
 
@@ -132,25 +130,24 @@ def plan(
         truth: {parameter: value} in the question's own units; missing parameters are drawn from the prior.
         seed: of all random draws.
         progress: is called with sentences on the progress of a simulation.
-        parameter: a parameter that the plan must have.
 
     Returns:
         Half widths of 90 % intervals, medians over truths, by epsilon, devices and parameter.
 
     Raises:
-        InputError: a seed, numbers of devices, a question, parameter or truth that cannot be planned for.
+        InputError: a seed, numbers of devices, a question or truth that cannot be planned for.
         StudyError: an epsilon that the mechanism cannot have.
     """
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
     chosen, own_seed = tuple(sorted(set(devices))), crc32(f"{seed} {question_id}".encode())
     answers = [answers_of(study, n) for n in chosen]
     if has_formula(questions[0]):
-        return _by_information(questions, chosen, answers, truth or {}, own_seed, parameter)
+        return _by_information(questions, chosen, answers, truth or {}, own_seed)
     from inference.compiling import use_compile_cache
     from inference.design.widths import simulated_plan
 
     use_compile_cache()
-    return simulated_plan(questions, chosen, answers, truth or {}, own_seed, parameter, progress)
+    return simulated_plan(questions, chosen, answers, truth or {}, own_seed, progress)
 
 
 def _by_information(
@@ -159,7 +156,6 @@ def _by_information(
     answers: Sequence[int],
     given: Mapping[str, float],
     seed: int,
-    parameter: str | None,
 ) -> Plan:
     """Plan a question at several epsilons by the information of its reports."""
     # 1. Draw truths from the prior.
@@ -176,7 +172,6 @@ def _by_information(
         drawn = prior.truths(seed)
         truths = [{**values, **completed(first, values, given)} for values in drawn]
         widths_at = partial(half_widths, truths=truths, answers=answers, prior=prior)
-    check_parameter(first, truths[0], parameter)
     notes: tuple[str, ...] = ()
     if given and first.ask == "number":
         beyond = float(np.mean([share_beyond_bounds(first, truth) for truth in truths]))
@@ -319,9 +314,9 @@ def drawn_note(question: Question, truths: Sequence[Mapping[str, float]]) -> tup
     return (f"not stated, {listed(drawn)}: as the prior draws it; --truth states it",)
 
 
-def check_parameter(question: Question, truth: Mapping[str, float], parameter: str | None) -> None:
+def check_parameter(question: Question, truth: Mapping[str, float], parameter: str) -> None:
     """Raise InputError if the plan lacks a required parameter."""
-    if parameter is not None and parameter not in truth:
+    if parameter not in truth:
         raise InputError(
             f"{parameter!r} is no parameter of {question.id}, which has {listed(list(truth))}",
             code="plan.unknown_parameter",

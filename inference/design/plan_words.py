@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from inference.design.plan import Plan
 
 
-def plan_lines(planned: Plan, margin: float | None, power: float | None, parameter: str | None) -> list[str]:
+def plan_lines(planned: Plan, margin: float | None, power: float | None) -> list[str]:
     """Return the table of a plan, how many devices give a margin or a power, and its notes.
 
-    parameter: the row of each epsilon, by default the first; a plan at one epsilon has a row for each.
+    A plan at one epsilon has a row for each parameter, other plans a row of the first for each epsilon.
     """
     alone = len(planned.half_widths) == 1
-    shown = planned.parameters if alone else (parameter or planned.parameters[0],)
+    shown = planned.parameters if alone else planned.parameters[:1]
     rows = [(epsilon, name) for epsilon in planned.half_widths for name in shown]
     labels = [name if alone else f"ε = {epsilon}" for epsilon, name in rows]
     width = max(20 if planned.odds else 8, *(len(visible(label)) for label in labels))
@@ -37,7 +37,7 @@ def plan_lines(planned: Plan, margin: float | None, power: float | None, paramet
             chances = "".join(f"{chance:>12.0%}" for chance in planned.power(epsilon, name))
             lines.append(f"  {'  power':{width}}{chances}")
     for label, (epsilon, name) in zip(labels, rows, strict=True):
-        if margin is not None and parameter in (None, name):
+        if margin is not None:
             needed = planned.devices_for(epsilon, name, margin)
             lines.append(f"  ± {margin:g}, {visible(label)}: {_devices(planned, needed)}")
         if power is not None and name in planned.effects:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from inference.design.calibration import empty_model, generator_of, mixing_notes, prior_truths
 from inference.design.information import TAILS
-from inference.design.plan import Plan, check_parameter, clipping_notes, drawn_note, prior_width_notes
+from inference.design.plan import Plan, clipping_notes, drawn_note, prior_width_notes
 from inference.design.simulated_posteriors import Measured, Parameters, Studies, fit_studies, poor_chains
 from inference.design.simulation import clipped_share, for_devices, is_possible, simulate
 from inference.design.truth import with_truth
@@ -40,7 +40,6 @@ def simulated_plan(
     answers: Sequence[int],
     given: Mapping[str, float],
     seed: int,
-    parameter: str | None,
     progress: Callable[[str], None],
 ) -> Plan:
     """Plan a question, at several epsilons, by simulated studies. Raises the errors of `plan`."""
@@ -49,7 +48,6 @@ def simulated_plan(
     for question in questions:
         empty_model(for_devices(question, min(devices)))
     truths = possible_truths(first, given, seed)
-    check_parameter(first, truths[0].parameters, parameter)
     notes: tuple[str, ...] = ()
     # Numbers' models know of clipping: under a prior it needs no note.
     if given or first.ask == "record":

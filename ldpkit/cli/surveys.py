@@ -13,10 +13,14 @@ from ldp_client.documents.errors import InputError, UsageError
 from ldpkit.cli.commands import codebook_option, command, out_option
 from ldpkit.cli.fitting import sampling_options, show_posteriors
 from ldpkit.cli.output import progress
+from schemas.disk import STREAM, read_bytes
 
 if TYPE_CHECKING:
     from inference.analyses.table import Table
     from inference.results.provenance import Word
+
+# How the format of a design begins.
+DESIGN = b'"ldpkit.design/'
 
 
 class Source(NamedTuple):
@@ -33,19 +37,17 @@ class Source(NamedTuple):
 
 
 @command("survey", 'survey study.json reports.ndjson --formula "ever ~ age + region" --out analysis')
-@click.argument("study", metavar="[STUDY.json", required=False)
-@click.argument("reports", metavar="REPORTS]", required=False)
+@click.argument("document", metavar="[DOCUMENT.json", required=False)
+@click.argument("data", metavar="DATA]", required=False)
 @out_option("a new folder for posterior.json, draws, the report and its numbers (CSV)", "DIR")
 @click.option("--formula", metavar="FORMULA", help='such as "ever ~ age + region + (1 | clinic)"')
 @click.option("--crosstab", metavar="A,B", help="the joint table of private columns, instead of a formula")
-@click.option("--table", metavar="TABLE.csv", help="a survey's table, instead of a study's reports")
-@click.option("--design", metavar="DESIGN.json", help="the design of the table's private columns")
 @click.option(
     "--wave",
     "waves",
     multiple=True,
-    metavar="NAME=FILES",
-    help="a wave: STUDY.json,REPORTS, or TABLE.csv with --design; repeat for each; `wave` is a column",
+    metavar="NAME=DOCUMENT.json,DATA",
+    help="a wave, instead of DOCUMENT.json and DATA; repeat for each; `wave` is a column",
 )
 @click.option("--family", metavar="NAME", help="the outcome's family (default: by its kind)")
 @click.option(
@@ -69,8 +71,8 @@ def survey(
 ) -> int:
     """Fit a formula, or cross columns: regressions of private answers on public columns.
 
-    The answers are devices' reports on a study, a table of a survey with dice (--table and --design), or
-    waves of either (--wave).
+    DOCUMENT.json is a study, and DATA devices' reports on it; or the design of a survey with dice, and its
+    table.
     """
     _refuse_combinations(given)
     from inference.analyses.analysing import analyse_table
@@ -120,20 +122,10 @@ def _refuse_combinations(given: dict[str, Any]) -> None:
     for name in ("family", "prior", "poststratify", "weights") if given["crosstab"] else ():
         if given[name]:
             raise UsageError(f"--{name} is for a --formula, not for --crosstab", code="survey.combination")
-    asked = [bool(given["study"]), given["table"] is not None, bool(given["waves"])]
-    if sum(asked) != 1 or bool(given["study"]) != bool(given["reports"]):
+    if bool(given["document"]) == bool(given["waves"]) or bool(given["document"]) != bool(given["data"]):
         raise UsageError(
-            "give STUDY.json and REPORTS, or --table and --design, or --wave for each wave",
+            "give a study and its reports, or a design and its table, or --wave for each wave",
             code="survey.what_to_read",
-        )
-    if given["table"] is not None and given["design"] is None:
-        raise UsageError("--table needs --design, which defines its private columns", code="survey.no_design")
-    if (given["study"] and given["design"]) or (
-        (given["missing"] or given["codebook"]) and not given["design"]
-    ):
-        raise UsageError(
-            "--design, --missing and --codebook are for tables: a study defines its reports",
-            code="survey.of_tables",
         )
 
 
@@ -141,17 +133,32 @@ def words_of_call(given: dict[str, Any], sampling: dict[str, Any], level: float)
     """Return the call's words for `made_by`, with paths of files."""
     from inference.results.provenance import words_of
 
-    words: list[Word] = [[Path(given[name])] for name in ("study", "reports") if given[name]]
-    for name in ("table", "design", "codebook", "poststratify"):
+    words: list[Word] = [[Path(given[name])] for name in ("document", "data") if given[name]]
+    for name in ("codebook", "poststratify"):
         words += [[f"--{name}=", Path(given[name])]] if given[name] else []
     plain = ("formula", "crosstab", "family", "missing", "by", "weights")
     words += words_of(**sampling, level=level, **{name: given[name] for name in plain})
     for prior in given["prior"]:
         words.append(["--prior=", prior if prior.split("=")[-1] == "flat" else Path(prior)])
-    for name, files in waves_of(given["waves"], given["design"] is not None).items():
-        comma_separated = [part for path in files for part in (",", Path(path))]
-        words.append([f"--wave={name}=", *comma_separated[1:]])
+    for name, (document, data) in waves_of(given["waves"]).items():
+        words.append([f"--wave={name}=", Path(document), ",", Path(data)])
     return words
+
+
+def is_design(path: str) -> bool:
+    """Return True for the design of a survey with dice, and False for a study."""
+    return path != STREAM and DESIGN in read_bytes(path)
+
+
+def load_source(path: str) -> Any:
+    """Read a study, or the design of a survey with dice. Raises InputError."""
+    if is_design(path):
+        from inference.analyses.survey import load_design
+
+        return load_design(path)
+    from schemas.study import load_study
+
+    return load_study(path)
 
 
 def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
@@ -163,40 +170,46 @@ def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
     from summaries.people.codebook import read_codebook
     from summaries.reading import evidence_of
 
-    formula, blanks = given["formula"], given["missing"] or REFUSE
-    if given["study"]:
-        study = load_study(given["study"])
-        reports: Any = evidence_of(study, given["reports"])
-        table = table_of_reports(study, reports, columns_in([study], formula, also))
-        return Source(table, study.title)
-    waves = waves_of(given["waves"], given["design"] is not None)
-    if given["design"] is None:
-        studies = {name: load_study(files[0]) for name, files in waves.items()}
-        read = {name: (study, waves[name][1]) for name, study in studies.items()}
+    formula, waves = given["formula"], waves_of(given["waves"])
+    files = waves or {"": (given["document"], given["data"])}
+    documents = list(dict.fromkeys(document for document, _ in files.values()))
+    # 1. Tables of a survey with dice.
+    if any(map(is_design, documents)):
+        if len(documents) > 1:
+            raise UsageError("waves of tables have one design: name the same in each", code="survey.designs")
+        codebook = None if given["codebook"] is None else read_codebook(given["codebook"])
+        tables = {name: table for name, (_, table) in files.items()}
+        source, blanks = tables if waves else tables[""], given["missing"] or REFUSE
+        table, design = load_survey(source, documents[0], formula, blanks, also, codebook)
+        title = str(design.document.get("title", ""))
+        return Source(table, title, design.priors, tuple(design.in_words()))
+    # 2. Reports of devices.
+    if given["missing"] or given["codebook"]:
+        raise UsageError(
+            "--missing and --codebook are for tables: a study defines its reports", code="survey.of_tables"
+        )
+    studies = {name: load_study(document) for name, (document, _) in files.items()}
+    if waves:
+        read = {name: (study, files[name][1]) for name, study in studies.items()}
         return Source(table_of_waves(read, formula, also), next(iter(studies.values())).title)
-    tables = {name: files[0] for name, files in waves.items()}
-    codebook = None if given["codebook"] is None else read_codebook(given["codebook"])
-    table, design = load_survey(given["table"] or tables, given["design"], formula, blanks, also, codebook)
-    title = str(design.document.get("title", ""))
-    return Source(table, title, design.priors, tuple(design.in_words()))
+    reports: Any = evidence_of(studies[""], given["data"])
+    table = table_of_reports(studies[""], reports, columns_in([studies[""]], formula, also))
+    return Source(table, studies[""].title)
 
 
-def waves_of(given: Sequence[str], is_tables: bool) -> dict[str, list[str]]:
-    """Return {name: [study, reports]}, or {name: [table]}. Raises UsageError for another form."""
-    waves: dict[str, list[str]] = {}
+def waves_of(given: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return {name: (document, data)}. Raises UsageError for another form."""
+    waves: dict[str, tuple[str, str]] = {}
     for wave in given:
         name, _, listed = wave.partition("=")
-        files = [path.strip() for path in listed.split(",")]
-        if not name or not all(files) or len(files) != (1 if is_tables else 2):
-            raise UsageError(
-                f"--wave {wave}: must be NAME=STUDY.json,REPORTS, or NAME=TABLE.csv with --design",
-                code="survey.wave_form",
-            )
+        document, _, data = (path.strip() for path in listed.partition(","))
+        if not name or not document or not data:
+            raise UsageError(f"--wave {wave}: must be NAME=DOCUMENT.json,DATA", code="survey.wave_form")
         if name in waves:
             raise UsageError(
                 f"two waves are called {name}: give each a different name", code="survey.wave_name_taken"
             )
-        waves[name] = files
+        waves[name] = document, data
     return waves
 
 

@@ -150,11 +150,10 @@ def test_malformed_truth_is_rejected(text):
         (["--n", "0,5"], 2, "whole and positive"),
         (["--question", "never"], 3, "--question: must be among ever"),
         (["--epsilon", "0"], 3, "epsilon"),
-        (["--truth", "q=1"], 3, "--parameter and --truth are for one question"),
+        (["--truth", "q=1"], 3, "--truth is for one question"),
         (["--question", "ever", "--truth", "q=1"], 3, "no parameter"),
         (["--question", "ever", "--truth", "p=1.5"], 3, "between 0 and 1"),
-        (["--question", "ever", "--parameter", "mean"], 3, "'mean' is no parameter of ever, which has p"),
-        (["--margin", "0"], 2, "--margin must be a number above 0"),
+        (["--margin", "0"], 2, "0.0 is not in the range x>0"),
         (["--question", "age", "--truth", "mean=3000,sd=5"], 3, "own units?"),
         (["--difference", "ever=0.2"], 2, "NAME=A,B"),
         (["--difference", "ever=0.2,0.2"], 2, "differ"),
@@ -164,7 +163,6 @@ def test_malformed_truth_is_rejected(text):
         (["--difference", "ever=0.2,0.3", "--question", "ever"], 2, "--question is not for --difference"),
         (["--difference", "ever=0.2,0.3", "--formula", "ever ~ 1"], 2, "are two plans"),
         (["--formula", "ever ~ 1", "--power", "0.8"], 2, "--power is of an effect"),
-        (["--formula", "ever ~ 1", "--design", "design.json"], 2, "plan needs STUDY.json, or"),
     ],
 )
 def test_invalid_option_is_rejected_in_one_line(tmp_path, capsys, options, code, says):

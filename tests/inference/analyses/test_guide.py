@@ -50,7 +50,9 @@ def test_the_dice_survey_of_the_guide_can_be_analysed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(blocks("python")[0], {})
     (tmp_path / "design.json").write_text(DESIGN)
-    lines = [line for text in blocks("") for line in text.splitlines() if "survey --table survey.csv" in line]
+    lines = [
+        line for text in blocks("") for line in text.splitlines() if "survey design.json survey.csv" in line
+    ]
     assert len(lines) == 2
     for line in lines[::-1]:
         _, *arguments = shlex.split(line)

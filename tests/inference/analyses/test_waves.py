@@ -120,7 +120,7 @@ def test_difference_between_waves_is_a_contrast(waves):
 
 @pytest.mark.usefixtures("files")
 def test_waves_of_command_keep_their_names_and_order():
-    given = {"study": None, "missing": None, "design": None, "formula": "ever ~ wave"}
+    given = {"missing": None, "codebook": None, "formula": "ever ~ wave"}
     source = read_source({**given, "waves": ("late=b.json,b.ndjson", "early=a.json,a.ndjson")}, [])
     assert list(source.table.public["wave"].cat.categories) == ["late", "early"]
 
@@ -242,7 +242,8 @@ def test_waves_of_tables_may_have_their_own_dice():
     assert table.n == 80
 
 
-TABLES, STUDIES = ["--design", "d.json", "--formula", "q ~ wave + age"], ["--formula", "ever ~ wave"]
+TABLES, STUDIES = ["--formula", "q ~ wave + age"], ["--formula", "ever ~ wave"]
+WITH_A = [*TABLES, "--wave", "a=d.json,a.csv", "--wave"]
 OTHER = [*STUDIES, "--wave", "b=b.json,b.ndjson", "--wave"]
 
 
@@ -250,21 +251,15 @@ OTHER = [*STUDIES, "--wave", "b=b.json,b.ndjson", "--wave"]
 @pytest.mark.parametrize(
     ("given", "code", "said"),
     [
-        ([*TABLES, "--wave", "a=a.csv", "--missing", "drop"], 2, "two or more"),
-        ([*TABLES, "--wave", "a=a.csv", "--wave", "a=b.csv"], 2, "called a"),
-        ([*TABLES, "--wave", "a.csv", "--wave", "b=b.csv"], 2, "NAME=TABLE.csv"),
-        ([*TABLES, "--wave", "a=a.csv", "--wave", "b=s.json,r.ndjson"], 2, "must be NAME="),
-        (
-            [*TABLES, "--wave", "a=a.csv", "--wave", "b=b.csv", "--table", "a.csv"],
-            2,
-            "or --wave for each wave",
-        ),
-        ([*TABLES, "--wave", "a=a.csv", "--wave", "b=bad.csv", "--missing", "drop"], 3, "q, row 2 of wave b"),
-        ([*TABLES, "--wave", "a=a.csv", "--wave", "b=short.csv", "--missing", "drop"], 3, "wave b: there is"),
+        ([*TABLES, "--wave", "a=d.json,a.csv", "--missing", "drop"], 2, "two or more"),
+        ([*TABLES, "--wave", "a=d.json,a.csv", "--wave", "a=d.json,b.csv"], 2, "called a"),
+        ([*TABLES, "--wave", "d.json,a.csv", "--wave", "b=d.json,b.csv"], 2, "must be NAME="),
+        ([*WITH_A, "b=a.json,a.ndjson"], 2, "have one design"),
+        ([*WITH_A, "b=d.json,bad.csv", "--missing", "drop"], 3, "q, row 2 of wave b"),
+        ([*WITH_A, "b=d.json,short.csv", "--missing", "drop"], 3, "wave b: there is"),
         ([*OTHER, "a=a.json"], 2, "must be NAME="),
         ([*OTHER, "a=a.json,"], 2, "must be NAME="),
         ([*OTHER, "a=a.json,a.ndjson", "--missing", "drop"], 2, "are for tables"),
-        ([*OTHER, "a=a.json,a.ndjson", "--design", "d.json"], 2, "must be NAME="),
     ],
 )
 def test_invalid_command_for_waves_is_rejected(given, code, said, capsys):

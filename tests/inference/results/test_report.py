@@ -116,7 +116,7 @@ def of_formula(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame["region"] = random.choice(["north", "south", "west"], 900)
     frame["w"] = random.integers(800, 1200, 900)
     frame.to_csv(data, index=False)
-    command = ["survey", "--table", str(data), "--design", str(design), "--formula", "armed ~ age + region"]
+    command = ["survey", str(design), str(data), "--formula", "armed ~ age + region"]
     more = ["--by", "region", "--weights", "w", "--method", "gaussian_approx", "--out", str(out), "-q"]
     assert main([*command, *more]) in (0, 4)
     return out

@@ -137,8 +137,8 @@ def options_of(name: str) -> dict[str, str]:
 
 def test_every_option_of_survey_that_decides_numbers_is_stored() -> None:
     options = {option: name for option, name in options_of("survey").items() if option not in SHOWN}
-    given: dict[str, Any] = {name: "x" for name in options.values()} | {"study": "s", "reports": "r"}
-    given |= {"prior": ("x=flat",), "waves": ("x=y.csv",)}
+    given: dict[str, Any] = {name: "x" for name in options.values()} | {"document": "s", "data": "r"}
+    given |= {"prior": ("x=flat",), "waves": ("x=d.json,y.csv",)}
     words = words_of_call(given, {"seed": 1, "method": "nuts", "draws": 100}, 0.9)
     assert {str(parts[0]).split("=")[0] for parts in words} == {*options, "s", "r"}
 

@@ -14,7 +14,7 @@ from ldpkit.cli.surveys import stated_priors
 from tests.inference.analyses.simulated import design, write
 from tests.kit.errors import raises
 
-FIT = ["--table", "s.csv", "--design", "d.json"]
+FIT = ["d.json", "s.csv"]
 
 
 @pytest.fixture(autouse=True)
@@ -30,18 +30,15 @@ def files(tmp_path, monkeypatch):
     ("options", "said"),
     [
         ([], "give --formula"),
-        (["--formula", "a ~ 1"], "give STUDY.json and REPORTS"),
-        (["s.json", "--formula", "a ~ 1"], "give STUDY.json and REPORTS"),
-        (["--table", "s.csv"], "--formula"),
-        (["--table", "s.csv", "--formula", "a ~ 1"], "--design"),
-        (["s.json", "r.ndjson", *FIT, "--formula", "a ~ 1"], "or --table and --design"),
+        (["--formula", "a ~ 1"], "give a study and its reports"),
+        (["s.json", "--formula", "a ~ 1"], "give a study and its reports"),
+        ([*FIT, "--wave", "w=d.json,s.csv", "--formula", "a ~ 1"], "or --wave for each"),
         ([*FIT, "--formula", "a ~ 1", "--missing", "maybe"], "'error', 'drop'"),
         ([*FIT, "--crosstab", "a,b", "--formula", "a ~ 1"], "give --formula"),
         ([*FIT, "--crosstab", "a,b", "--prior", "flat"], "--prior is for a --formula"),
         ([*FIT, "--crosstab", "a"], "two or more"),
         ([*FIT, "--crosstab", ","], "two or more"),
         (["s.json", "r.ndjson", "--by", "place"], "give --formula"),
-        (["s.json", "r.ndjson", "--formula", "a ~ 1", "--design", "d.json"], "are for tables"),
     ],
 )
 def test_options_that_do_not_go_together_are_named(options, said, capsys):
