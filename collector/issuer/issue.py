@@ -192,7 +192,7 @@ def invite(
         if left and not is_second:
             raise InputError(
                 f"{counted(left, 'ticket')} of people without names got a token, or may have: with new ones, "
-                "they may send two reports. If that is intended, add --second-token",
+                "they may send two reports. If that is intended: --again all",
                 code="issuer.unnamed_tokens",
             )
         warnings = [f"{counted(ended, 'ticket')} of people without names ended"]
@@ -216,7 +216,7 @@ def _replace_named(
         for form, name in wanted.items():
             if form in known:
                 raise InputError(
-                    f"{name} has a ticket already: one person gets one token; --again replaces it",
+                    f"{name} has a ticket already: one person gets one token; --again unused replaces it",
                     code="issuer.duplicate_name",
                 )
         return []
@@ -231,7 +231,7 @@ def _replace_named(
             what = "may have got a token after the backup" if used[form] == ENDED else "got a token already"
             raise InputError(
                 f"{name} {what}: with a second one, this person may send two reports. If that is intended, "
-                "add --second-token",
+                "use --again all",
                 code="issuer.name_has_token",
             )
     strangers = [name for form, name in wanted.items() if form not in known]

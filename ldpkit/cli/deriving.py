@@ -9,7 +9,6 @@ import click
 
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED
 from ldpkit.cli.commands import command, out_option, study_argument
-from ldpkit.cli.fitting import SEED
 from ldpkit.cli.output import show
 from schemas.disk import replacing
 
@@ -22,21 +21,18 @@ if TYPE_CHECKING:
 @click.argument("results", metavar="POSTERIOR_DIR_OR_REPORTS")
 @out_option("the second study, a new file", "STUDY2.json")
 @click.option("--tickets", metavar="FILE", help="output of `ldpkit tickets key` for the second study")
-@SEED
-def derive(study: Study, results: str, out: str, tickets: str | None, seed: int) -> int:
+def derive(study: Study, results: str, out: str, tickets: str | None) -> int:
     """Write the second study, from the results of the first.
 
     STUDY.json is the first study, with its share of the budget. Its results are the output of `ldpkit fit` on
     its marginals, or its data holders' reports.
     """
-    from inference.limits import check_seed
     from inference.projection.second_study import doubts_of, in_words, second_keys, second_study, with_tokens
 
     # 1. Search bounds and norm, and write the study.
-    check_seed(seed)
     new_id = f"{study.id}-2"
     keys = second_keys(study, new_id, tickets)
-    second, projected = second_study(study, Path(results), new_id, seed)
+    second, projected = second_study(study, Path(results), new_id, seed=0)
     with replacing(out, is_new=True) as file:
         file.write(with_tokens(second, keys).to_json() + "\n")
     # 2. Tell what it costs, and what speaks against the first.

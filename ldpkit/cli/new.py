@@ -13,7 +13,7 @@ import click
 
 from ldp_client.documents.study import FORMAT
 from ldp_client.explain import factors
-from ldpkit.cli.commands import NewPath, command, json_option
+from ldpkit.cli.commands import NewPath, command
 from ldpkit.cli.output import show
 from schemas.disk import write_new
 
@@ -29,24 +29,24 @@ RETENTION_DAYS = 365
 MOST_IN_ID = 40
 
 
-@command("new", 'new --title "Password reuse" --text "Do you use this password anywhere else?" --yes')
+@command("new", 'new --title "Password reuse" --text "Do you use this password anywhere else?"')
 @click.option("--title", help="the title that people read")
 @click.option("--text", help="the question that people read (default: the title)")
-@click.option("--ask", type=click.Choice(KINDS), help="what people answer (default yes_no)")
-@click.option("--choices", metavar="A,B,…", help="the labels of a choice")
-@click.option("--bounds", metavar="LOW,HIGH", help="the bounds of a number; answers beyond them are clipped")
+@click.option("--choices", metavar="A,B,…", help="people choose one of these labels, instead of yes or no")
+@click.option("--bounds", metavar="LOW,HIGH", help="people answer a number; beyond the bounds it is clipped")
 @click.option("--epsilon", metavar="E", help="how much a report may reveal (default 1)")
 @click.option("--owner", help="who asks, as people read it")
 @click.option("--contact", help="the owner's e-mail address or https:// page")
-@click.option("--yes", is_flag=True, help="ask nothing: take the defaults for what is not stated")
 @click.option("--out", type=NewPath(), default="study.json", help="the new file (default study.json)")
-@json_option
-def new(yes: bool, out: str, **given: str | None) -> None:
-    """Write a study with one question; print how private it is, and its margin of error."""
+def new(out: str, **given: str | None) -> None:
+    """Write a study with one question; print how private it is, and its margin of error.
+
+    On a terminal it asks for what is not stated, unless --title is given.
+    """
     from ldpkit.stating import study_of
 
     # 1. Ask on a terminal for what is not stated.
-    if not yes and _is_terminal():
+    if given["title"] is None and _is_terminal():
         _complete(given)
     title = given["title"]
     if not title:
@@ -59,7 +59,7 @@ def new(yes: bool, out: str, **given: str | None) -> None:
     study = study_of(document)
     write_new(out, json.dumps(document, indent=1, ensure_ascii=False) + "\n", 0o644)
     # 3. Print what it means.
-    show([f"{out}: {title}", *_lines(study), f"next: ldpkit check {out}"], document)
+    show([f"{out}: {title}", *_lines(study), f"next: ldpkit check {out}"])
 
 
 def _is_terminal() -> bool:
@@ -75,11 +75,12 @@ def _complete(given: dict[str, str | None]) -> None:
 
     ask("title", "Title")
     ask("text", "The question, as people read it", given["title"])
-    ask("ask", "What people answer", KINDS[0], click.Choice(KINDS))
-    if given["ask"] == "choice":
-        ask("choices", "The choices, with commas between them")
-    if given["ask"] == "number":
-        ask("bounds", "The least and the greatest number, with a comma between them")
+    if given["choices"] is None and given["bounds"] is None:
+        kind = click.prompt("What people answer", default=KINDS[0], type=click.Choice(KINDS), err=True)
+        if kind == "choice":
+            ask("choices", "The choices, with commas between them")
+        if kind == "number":
+            ask("bounds", "The least and the greatest number, with a comma between them")
     click.echo("How private? After a report, someone who guessed 50:50 can be at most:", err=True)
     for epsilon in EXAMPLES:
         click.echo(f"  {factors(float(epsilon))[1]} sure with epsilon {epsilon}", err=True)
@@ -96,19 +97,18 @@ def _name_of(title: str) -> str:
 
 
 def _question(name: str, given: dict[str, str | None]) -> dict[str, Any]:
-    """Return the question of the stated kind. Raises InputError and UsageError."""
+    """Return the question: a choice or a number if one is stated. Raises InputError and UsageError."""
     from ldpkit import ask
 
-    kind, epsilon = given["ask"] or KINDS[0], given["epsilon"] or "1"
+    choices, bounds, epsilon = given["choices"], given["bounds"], given["epsilon"] or "1"
     text = given["text"] or given["title"] or ""
-    for option, asked in (("choices", "choice"), ("bounds", "number")):
-        if (given[option] is not None) != (kind == asked):
-            raise click.UsageError(f"--ask {asked} and --{option} belong together: state both or neither")
-    if kind == "choice":
-        labels = [label.strip() for label in (given["choices"] or "").split(",")]
+    if choices and bounds:
+        raise click.UsageError("--choices and --bounds exclude each other")
+    if choices:
+        labels = [label.strip() for label in choices.split(",")]
         return ask.choice(name, labels, epsilon=epsilon, text=text)
-    if kind == "number":
-        low, comma, high = (given["bounds"] or "").partition(",")
+    if bounds:
+        low, comma, high = bounds.partition(",")
         if not comma:
             raise click.UsageError("--bounds needs two numbers with a comma between them, such as 0,80")
         return ask.number(name, low.strip(), high.strip(), epsilon=epsilon, text=text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from collections.abc import Iterable
@@ -52,12 +51,6 @@ class Progress:
         if self._bar is not None:
             self._bar.render_finish()
             self._bar = None
-
-
-def keep_quiet(ctx: click.Context, _parameter: click.Parameter, is_quiet: bool) -> None:
-    """Make the command's progress print nothing, for --quiet."""
-    if is_quiet:
-        ctx.meta[PROGRESS] = Progress(io.StringIO())
 
 
 def progress() -> Progress:

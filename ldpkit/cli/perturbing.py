@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from schemas import Study
     from summaries import Summary
 
-FEWEST_SAMPLES, SAMPLES = 1000, 40_000
+# Noisy reports of each answer that an audit compares.
+SAMPLES = 40_000
 
 
 @command("perturb", "perturb study.json answers.csv --out reports.ndjson")
@@ -116,15 +117,8 @@ def _cells_in_words(study: Study, summary: Summary) -> str:
 @command("audit", "audit study.json --question ever")
 @study_argument
 @click.option("--question", metavar="ID", help="audit this question only")
-@click.option(
-    "--samples",
-    type=click.IntRange(FEWEST_SAMPLES),
-    default=SAMPLES,
-    metavar="N",
-    help=f"draw this many reports of each answer (default {SAMPLES})",
-)
 @out_option("also write the findings as JSON", "FILE.json", required=False)
-def audit(study: Study, question: str | None, samples: int, out: str | None) -> int:
+def audit(study: Study, question: str | None, out: str | None) -> int:
     """Try to refute a study's stated privacy. Exit with 0 if every question passed, else with 4."""
     from ldpkit.auditing import auditing
     from summaries.progress import Step
@@ -136,7 +130,7 @@ def audit(study: Study, question: str | None, samples: int, out: str | None) -> 
     audits, tell = [], progress()
     questions = chosen_questions(study.questions, question)
     tell(f"auditing {len(questions)} questions …")
-    for each in auditing.audit(study, questions, samples):
+    for each in auditing.audit(study, questions, SAMPLES):
         audits.append(each)
         tell(Step(f"audited {each.question}", len(audits), len(questions) + 1))
     show([line for each in audits for line in each.lines()])

@@ -17,7 +17,6 @@ from ldpkit.cli.commands import (
     command,
     group,
     id_argument,
-    json_option,
     out_option,
 )
 from ldpkit.cli.links import new_links
@@ -32,11 +31,11 @@ OF_A_STUDY = "/s/", "/v1/studies/"
 LINKS_HELP = "a new file: links, one a line, or *.csv with names or numbers (default: print them)"
 LOST = (
     "others may have been made and lost. `ldpkit invite {study} --disable` admits all reports again; after "
-    "--revoke-all, only new ones are valid. At an issuer, --again replaces them"
+    "--revoke-all, only new ones are valid. At an issuer, --again unused replaces them"
 )
 ENDED = (
     "{count} ended: people without a token need a new one. List only people who say that they have none: "
-    "ldpkit invite STUDY_ID --names FILE --again --second-token"
+    "ldpkit invite STUDY_ID --names FILE --again all"
 )
 HAS_TOKEN = {True: "has a token", False: "no token yet", None: "may have a token"}
 
@@ -48,8 +47,11 @@ HAS_TOKEN = {True: "has a token", False: "no token yet", None: "may have a token
 @click.option("--disable", is_flag=True, help="instead, revoke all and admit reports without tickets")
 @click.option("--revoke-all", is_flag=True, help="instead, revoke all: people need new ones")
 @public_option
-@click.option("--again", is_flag=True, help="at an issuer: end unused ones, of these or all unnamed people")
-@click.option("--second-token", is_flag=True, help="with --again: people with a token get a second one")
+@click.option(
+    "--again",
+    type=click.Choice(["unused", "all"]),
+    help="at an issuer: replace unused ones, of these or all unnamed people; or all, for second tokens",
+)
 @out_option(LINKS_HELP, required=False)
 @click.option("--qr", metavar="FOLDER", help="a new folder, with the link of each as an SVG file")
 @click.option("--address", metavar="URL", help="where people reach the collector, if not at --collector")
@@ -61,8 +63,7 @@ def invite(
     disable: bool,
     revoke_all: bool,
     public: dict[str, str],
-    again: bool,
-    second_token: bool,
+    again: str | None,
     out: str | None,
     qr: str | None,
     address: str | None,
@@ -78,8 +79,6 @@ def invite(
     is_making = not disable and not revoke_all
     if not is_making and (public or again or out or qr or address):
         raise click.UsageError("--public, --again, --out, --qr and --address go with --count or --names")
-    if second_token and not again:
-        raise click.UsageError("--second-token goes with --again")
     if names and public:
         raise click.UsageError("--names: the file has the public values")
     people = read_people(names) if names else [Person("", public)] * (count or 0)
@@ -96,13 +95,13 @@ def invite(
         )
         return
     # 3. Or make them. A collector gets no names: with them its database could join people and reports.
-    link, is_issuer = _link_of(collector, study, address, again)
+    link, is_issuer = _link_of(collector, study, address, bool(again))
     if qr and not link:
         raise UsageError("--qr: give the collector's --address, for the links", code="ticket.needs_address")
     if qr:
         # Import it first: without it, the tickets would be made but not drawn.
         import segno  # noqa: F401
-    more = {"again": True, "second": second_token} if again else {}
+    more = {"again": True, "second": again == "all"} if again else {}
     batches = _batches(people, by_name=is_issuer and bool(names), more=more)
     head = [NAME, *people[0].public] if names else ["number"]
     done = 0
@@ -223,25 +222,22 @@ def key(study: str, public: dict[str, str], collector: Client) -> None:
 @tickets.command("status", example="tickets status habits")
 @id_argument
 @collector_option
-@json_option
 def status(study: str, collector: Client) -> None:
     """Show how many tickets and tokens there are, and who got a token."""
-    path = f"{study_path(study)}/tickets"
-    document, lines = collector.ask("GET", path, _status)
-    if not document["keys"]:
+    lines = collector.ask("GET", f"{study_path(study)}/tickets", _status)
+    if not lines:
         raise InputError(f"study {study[:64]} has no key here", code="issuer.unknown_study")
-    show(lines, document)
+    show(lines)
 
 
-def _status(body: Any) -> tuple[dict[str, Any], list[str]]:
-    keys, people, lines = list(body["keys"]), list(body["people"]), []
-    for each in keys:
+def _status(body: Any) -> list[str]:
+    lines = []
+    for each in body["keys"]:
         stratum = ", ".join(f"{name}={value}" for name, value in each["public"].items()) or "everybody"
         ended = f"; {each['ended']} more ended as a backup was put back" if each["ended"] else ""
         of_key = f"{each['tokens']} of {counted(each['tickets'], 'ticket')} got a token{ended}"
         lines.append(visible(f"{stratum}: {of_key}"))
-    lines += [f"  {visible(each['name'])}: {HAS_TOKEN[each['token']]}" for each in people]
-    return {"keys": keys, "people": people}, lines
+    return lines + [f"  {visible(each['name'])}: {HAS_TOKEN[each['token']]}" for each in body["people"]]
 
 
 @tickets.command("resume", example="tickets resume --unused end")

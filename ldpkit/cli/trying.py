@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ldpkit.cli.commands import COUNT, NewPath, command, study_argument
+from ldpkit.cli.commands import COUNT, command, study_argument
 from ldpkit.cli.output import progress, show, warn
 
 if TYPE_CHECKING:
@@ -23,12 +23,11 @@ PEOPLE = 200
 @study_argument
 @click.option("--answers", metavar="FILE", help="answers in CSV (default: made-up answers)")
 @click.option("--n", "people", type=COUNT, default=PEOPLE, help="how many people answer (default 200)")
-@click.option("--no-browser", is_flag=True, help="open no pages")
-@click.option("--out", type=NewPath(), metavar="DIR", help="a new folder (default: a temporary folder)")
-def try_(study: Study, answers: str | None, people: int, no_browser: bool, out: str | None) -> int:
+def try_(study: Study, answers: str | None, people: int) -> int:
     """Show a study at work: its page, reports from made-up people, and the report.
 
-    The collector is on this computer, and ends with the command. Nothing leaves this computer.
+    The collector is on this computer, and ends with the command. Nothing leaves this computer. On a terminal,
+    pages open in a browser. The results are in a temporary folder.
     """
     from ldpkit.answer_files import read_answers
     from ldpkit.trying import answer_lines, simulated_answers, trial_of, try_study
@@ -48,27 +47,26 @@ def try_(study: Study, answers: str | None, people: int, no_browser: bool, out: 
     from inference.results.saving import new_folder
     from ldpkit.cli.fitting import show_posteriors
 
-    folder = Path(out or mkdtemp(prefix="ldpkit-try-"))
+    folder, is_terminal = Path(mkdtemp(prefix="ldpkit-try-")), sys.stdin.isatty()
 
     def show_page(address: str) -> None:
         show([f"the page for participants: {address}"])
-        if no_browser or not sys.stdin.isatty():
-            return
-        webbrowser.open(address)
-        click.prompt("Answer there if you like, then press Enter", default="", show_default=False, err=True)
+        if is_terminal:
+            webbrowser.open(address)
+            text = "Answer there if you like, then press Enter"
+            click.prompt(text, default="", show_default=False, err=True)
 
     # 2. Collect and fit.
     try:
         with new_folder(folder) as unfinished:
             posteriors = try_study(trial, people_answers, unfinished, show_page, progress())
     except BaseException:
-        # The temporary folder is still empty.
-        if out is None:
-            folder.rmdir()
+        # It is still empty.
+        folder.rmdir()
         raise
     # 3. Show the results, with made-up answers only: a file's answers are people's own.
     made_up = answer_lines(trial, people_answers) if answers is None else []
     code = show_posteriors(posteriors, str(folder), USUAL, made_up)
-    if not no_browser and sys.stdin.isatty():
+    if is_terminal:
         webbrowser.open((folder / "report.html").absolute().as_uri())
     return code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -77,10 +78,12 @@ def test_studies_of_data_holders_are_rejected():
 
 @pytest.mark.slow
 def test_try_ends_with_a_report_and_no_collector(tmp_path):
-    study, out = tmp_path / "study.json", tmp_path / "out"
-    run("new", "--title", "Reuse", "--yes", "--out", str(study))
-    command = [sys.executable, "-m", "ldpkit", "try", str(study), "--n", "60", "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    study = tmp_path / "study.json"
+    run("new", "--title", "Reuse", "--out", str(study))
+    command = [sys.executable, "-m", "ldpkit", "try", str(study), "--n", "60"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    (out,) = tmp_path.glob("ldpkit-try-*")
     assert done.returncode in (0, 4), done.stderr
     assert "the page for participants: http://127.0.0.1:" in done.stdout
     assert "of the answers were yes" in done.stdout
@@ -94,13 +97,13 @@ def test_try_ends_with_a_report_and_no_collector(tmp_path):
 
 def test_answers_of_a_file_are_in_no_line(tmp_path, monkeypatch, capsys):
     study, answers = tmp_path / "study.json", tmp_path / "a.csv"
-    run("new", "--title", "Reuse", "--yes", "--out", str(study))
+    run("new", "--title", "Reuse", "--out", str(study))
     answers.write_text("reuse\nyes\nno\nyes\n")
     monkeypatch.setattr("ldpkit.trying.try_study", lambda *_: {})
     shown = []
     monkeypatch.setattr("ldpkit.cli.fitting.show_posteriors", lambda *given: shown.extend(given[3]) or 0)
-    words = ["try", str(study), "--answers", str(answers), "--n", "2", "--no-browser"]
-    assert exit_code([*words, "--out", str(tmp_path / "out")]) == 0
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert exit_code(["try", str(study), "--answers", str(answers), "--n", "2"]) == 0
     assert shown == []
     assert "only the first 2 of 3 people answer" in capsys.readouterr().err
 
@@ -109,8 +112,8 @@ def test_interrupted_try_leaves_no_folder(tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    run("new", "--title", "Reuse", "--yes", "--out", str(tmp_path / "study.json"))
+    run("new", "--title", "Reuse", "--out", str(tmp_path / "study.json"))
     monkeypatch.setattr("ldpkit.trying.try_study", interrupt)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert exit_code(["try", str(tmp_path / "study.json"), "--no-browser"]) == 130
+    assert exit_code(["try", str(tmp_path / "study.json")]) == 130
     assert [path.name for path in tmp_path.iterdir()] == ["study.json"]

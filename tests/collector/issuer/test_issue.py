@@ -8,7 +8,6 @@ import shutil
 import threading
 from pathlib import Path
 
-import click
 import pytest
 from sqlalchemy import update
 
@@ -125,7 +124,7 @@ def test_request_during_code_replacement_gives_no_second_token(on_postgresql, mo
 
     monkeypatch.setattr(issue, "end_unused", end_unused)
     with pytest.raises(TransferError, match="Ada got a token already"):
-        on_postgresql.invite("second.csv", "--again")
+        on_postgresql.invite("second.csv", "--again", "unused")
     assert asked == [200]
     assert not os.path.exists("second.csv")
     # Nothing was changed for the others.
@@ -181,8 +180,8 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
     place.resume("end")
     said = capsys.readouterr().err
     assert "2 unused tickets ended" in said
-    assert "--again --second-token" in said
-    for more, why in (((), "has a ticket already"), (("--again",), "Ada may have got a token")):
+    assert "--again all" in said
+    for more, why in (((), "has a ticket already"), (("--again", "unused"), "Ada may have got a token")):
         with pytest.raises(TransferError, match=why):
             place.invite("again.csv", *more)
     assert [place.ask(made[name]) for name in ("Ada", "Bo")] == [409, 409]
@@ -191,14 +190,14 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
     assert lines[0] == "everybody: 1 of 1 ticket got a token; 2 more ended as a backup was put back"
     assert lines[1:] == ["  Ada: may have a token", "  Bo: may have a token", "  Cy: has a token"]
     place.name("some.csv", ["Bo"])
-    again = place.invite("again.csv", "--again", "--second-token", names="some.csv")
+    again = place.invite("again.csv", "--again", "all", names="some.csv")
     assert place.ask(again["Bo"]) == 200
     # Of a second backup too: what is known stays known.
     put_back()
     place.resume("end")
     place.name("some.csv", ["Ada"])
     with pytest.raises(TransferError, match="Ada may have got a token"):
-        place.invite("more.csv", "--again", names="some.csv")
+        place.invite("more.csv", "--again", "unused", names="some.csv")
 
 
 @pytest.mark.attack(4)
@@ -247,19 +246,17 @@ def unnamed(place, out, *more):
 
 def test_new_unnamed_codes_end_earlier_ones(small, capsys):
     """For a second version each person gets another code; an unused first code would give a second token."""
-    with pytest.raises(click.UsageError, match="goes with --again"):
-        unnamed(small, "first.csv", "--second-token")
     first = unnamed(small, "first.csv")
     small.invite("named.csv")
-    second = unnamed(small, "second.csv", "--again")
+    second = unnamed(small, "second.csv", "--again", "unused")
     assert "2 tickets of people without names ended" in capsys.readouterr().err
     assert [small.ask(code) for code in (*first, *second)] == [401, 401, 200, 200]
     # Those with names are others.
     assert small.counts() == [(5, 2)]
     with pytest.raises(TransferError, match="2 tickets of people without names got a token"):
-        unnamed(small, "third.csv", "--again")
+        unnamed(small, "third.csv", "--again", "unused")
     assert small.counts() == [(5, 2)]
-    third = unnamed(small, "third.csv", "--again", "--second-token")
+    third = unnamed(small, "third.csv", "--again", "all")
     assert [small.ask(code) for code in third] == [200, 200]
 
 
@@ -271,8 +268,8 @@ def test_replacing_codes_keeps_codes_of_other_stratum(small):
     for region in ("north", "south"):
         small.run(*command, f"region={region}", "--out", f"{region}.csv")
     with pytest.raises(TransferError, match="no key for region=noth"):
-        small.run(*command, "region=noth", "--again", "--out", "noth.csv")
-    small.run(*command, "region=north", "--again", "--out", "again.csv")
+        small.run(*command, "region=noth", "--again", "unused", "--out", "noth.csv")
+    small.run(*command, "region=north", "--again", "unused", "--out", "again.csv")
     assert small.counts("panel") == [(2, 0), (2, 0)]
 
 

@@ -13,6 +13,7 @@ from ldp_client.mechanisms.tables.statistics import TableStatisticsDdplr
 from ldpkit import cli
 from ldpkit.auditing.auditing import audit_mechanism
 from ldpkit.auditing.claims import delta_of, epsilon_of, largest_distance, lower_share, upper_share
+from ldpkit.cli import perturbing
 from schemas import Study
 from tests import studies
 from tests.ldpkit.auditing import faults
@@ -153,7 +154,8 @@ def test_budget_that_fourth_moments_do_not_share_is_detected():
 def test_audit_command_prints_verdict_and_exits_by_it(tmp_path, capsys, monkeypatch):
     path, out = tmp_path / "study.json", tmp_path / "audit.json"
     path.write_text(json.dumps(studies.document(studies.NUMBER, studies.YES_NO)))
-    command = ["audit", str(path), "--samples", "1000"]
+    command = ["audit", str(path)]
+    monkeypatch.setattr(perturbing, "SAMPLES", 1000)
     assert cli.main([*command, "--out", str(out)]) == 0
     written = json.loads(out.read_text())
     assert [entry["question"] for entry in written] == ["hours", "ever"]
@@ -171,12 +173,12 @@ def test_audit_command_prints_verdict_and_exits_by_it(tmp_path, capsys, monkeypa
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        (["--samples", "10"], 2, "--samples"),
         (["--question", "none"], 3, "--question"),
-        (["--samples", "1000", "--out", "no/such/folder"], 3, "cannot write no/such/folder"),
+        (["--out", "no/such/folder"], 3, "cannot write no/such/folder"),
     ],
 )
-def test_bad_options_are_one_line(tmp_path, capsys, options, code, says):
+def test_bad_options_are_one_line(tmp_path, capsys, monkeypatch, options, code, says):
+    monkeypatch.setattr(perturbing, "SAMPLES", 1000)
     path = tmp_path / "study.json"
     path.write_text(json.dumps(studies.document(studies.YES_NO)))
     assert cli.main(["audit", str(path), *options]) == code

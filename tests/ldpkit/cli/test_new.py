@@ -15,7 +15,7 @@ from tests.kit.commands import exit_code
 def written(tmp_path, *words):
     """Run `ldpkit new` with options, and return the study that it wrote."""
     out = tmp_path / "study.json"
-    assert exit_code(["new", "--title", "Sleep, at night!", *words, "--yes", "--out", str(out)]) == 0
+    assert exit_code(["new", "--title", "Sleep, at night!", *words, "--out", str(out)]) == 0
     return load_study(str(out))
 
 
@@ -24,13 +24,8 @@ def written(tmp_path, *words):
     [
         ([], "yes_no", "randomized_response", "500 people  ± 8 points"),
         (["--epsilon", "2"], "yes_no", "randomized_response", "500 people  ± 4.8 points"),
-        (
-            ["--ask", "choice", "--choices", "a, b,c"],
-            "choice",
-            "randomized_response",
-            "500 people  ± 9.5 points",
-        ),
-        (["--ask", "number", "--bounds", "0,24"], "number", "laplace", "500 people  ± 2.5"),
+        (["--choices", "a, b,c"], "choice", "randomized_response", "500 people  ± 9.5 points"),
+        (["--bounds", "0,24"], "number", "laplace", "500 people  ± 2.5"),
     ],
 )
 def test_options_give_a_study_and_its_margin_of_error(words, ask, mechanism, margin, tmp_path, capsys):
@@ -52,10 +47,9 @@ def test_margin_is_that_of_the_unbiased_estimate(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--yes"], "--title"),
-        (["--title", "A", "--ask", "choice", "--yes"], "--choices"),
-        (["--title", "A", "--bounds", "0,1", "--yes"], "--bounds"),
-        (["--title", "A", "--ask", "number", "--bounds", "5", "--yes"], "two numbers"),
+        ([], "--title"),
+        (["--title", "A", "--bounds", "0,1", "--choices", "a,b"], "exclude each other"),
+        (["--title", "A", "--bounds", "5"], "two numbers"),
     ],
 )
 def test_incomplete_options_are_usage_errors(words, says, tmp_path, capsys):
@@ -80,5 +74,5 @@ def test_a_terminal_is_asked_for_what_is_missing(tmp_path, monkeypatch):
 
 def test_letters_of_a_title_keep_their_base_in_the_id(tmp_path):
     out = tmp_path / "study.json"
-    assert exit_code(["new", "--title", "Étude du café", "--yes", "--out", str(out)]) == 0
+    assert exit_code(["new", "--title", "Étude du café", "--out", str(out)]) == 0
     assert load_study(str(out)).id == "etude-du-cafe"
