@@ -5,15 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp_client.bulk.randomness import below, biased_bits, big_endian, truth_or_other, words
+from ldp_client.bulk.randomness import biased_bits, big_endian, truth_or_other, words
 from ldp_client.core.randomness import Source, read
 
 Integers = NDArray[np.int64]
 Payloads = NDArray[np.uint8]
-
-
-# Subset selection shuffles a deck of all choices for each report: at most this many cards at once.
-CARDS = 1 << 20
 
 
 def randomized_response(mechanism: Any, indices: Any, random: Source) -> Payloads:
@@ -101,34 +97,3 @@ def _parity(values: Integers) -> Integers:
     for shift in (16, 8, 4, 2, 1):
         values = values ^ (values >> shift)
     return values & 1
-
-
-def subset_selection(mechanism: Any, indices: Any, random: Source) -> Payloads:
-    """Shuffle the other choices for each answer, stopping early."""
-    truths = np.asarray(indices, np.int64)
-    rows = max(1, CARDS // mechanism.choices)
-    parts = [_subsets(mechanism, truths[at : at + rows], random) for at in range(0, len(truths), rows)]
-    return np.concatenate(parts)
-
-
-def _subsets(mechanism: Any, truths: Integers, random: Source) -> Payloads:
-    count, size = len(truths), mechanism.size
-    truthful = words(count, random) < mechanism.threshold
-    others = _first_cards(count, mechanism.choices - 1, size, random)
-    others += others >= truths[:, None]
-    others[:, 0] = np.where(truthful, truths, others[:, 0])
-    bits = np.zeros((count, 8 * mechanism.payload_size), np.uint8)
-    np.put_along_axis(bits, others, 1, axis=1)
-    return np.packbits(bits, axis=1, bitorder="little")
-
-
-def _first_cards(count: int, cards: int, size: int, random: Source) -> Integers:
-    """Return the first `size` cards of `count` shuffled decks 0..cards−1."""
-    decks = np.tile(np.arange(cards), (count, 1))
-    rows = np.arange(count)
-    for place in range(size):
-        chosen = place + below(cards - place, count, random)
-        picked = decks[rows, chosen]
-        decks[rows, chosen] = decks[:, place]
-        decks[:, place] = picked
-    return decks[:, :size].copy()

@@ -1,13 +1,11 @@
 """Noise for numbers and records, as integers on the grid. Each function is a mechanism's `randomise`.
 
 Exactly rounded normal and Laplace noise follows core/strips.py on arrays of 64-bit integers: it reads the
-same bytes and returns the same integers as the scalar sampler. Draws that one comparison does not accept are
-compared with integer bounds of the curve: on a strip of width w it is within w²/8 sup|f″| of its chord.
-Undecided and rejected draws go to the scalar sampler one by one.
+same bytes and returns the same integers as the scalar sampler. The 2.5 % of draws that one comparison does
+not accept go to the scalar sampler one by one.
 """
 
-import itertools
-import struct
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,17 +13,7 @@ from numpy.typing import NDArray
 
 from ldp_client.bulk.randomness import below, big_endian, truth_or_other, words
 from ldp_client.core.randomness import Source, read
-from ldp_client.core.strips import (
-    CELL_BITS,
-    COLUMN_BITS,
-    CURVE_BITS,
-    DRAW_BYTES,
-    POINT_BITS,
-    STRIP_BITS,
-    STRIPS,
-    Strips,
-    table_of,
-)
+from ldp_client.core.strips import CELL_BITS, COLUMN_BITS, DRAW_BYTES, POINT_BITS, table_of
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS
 from ldp_client.mechanisms.sampled_products import SPARE_BITS, SQUARE
 
@@ -33,93 +21,36 @@ Integers = NDArray[np.int64]
 Payloads = NDArray[np.uint8]
 
 
-# A point's place along a chord is cut to this many bits.
-CHORD_BITS = 9
-NEVER = 1 << 61
-
-
-class BulkStrips:
-    """One table of strips as arrays."""
-
-    def __init__(self, table: Strips) -> None:
-        self.table = table
-        self.threshold = np.asarray(table.threshold, np.int64)
-        self.other = np.asarray(table.other, np.int64)
-        self.other_start = np.asarray(table.other_start, np.int64)
-        self.sure = np.asarray(table.sure, np.int64)
-        self._bound_curve()
-
-    def _bound_curve(self) -> None:
-        """Store M·f at left edges, its fall over 2**-CHORD_BITS of a strip, and the chord's largest error.
-
-        f″ is (x² − 1)f for the normal and f for the exponential, and f falls.
-        """
-        table = self.table
-        edges = range(STRIPS + 1)
-        curve = [table.above(edge, STRIP_BITS, CURVE_BITS) for edge in edges]
-        heights = [table.scale * height // table.total for height in curve]
-        falls = [((left - right) >> CHORD_BITS) + 1 for left, right in itertools.pairwise(heights)]
-        bends = [1 if table.tail else (edge * edge >> (2 * STRIP_BITS)) + 1 for edge in edges[1:]]
-        # The added terms cover the rounding of the falls and of the heights.
-        slack = [
-            (height * bend >> (2 * STRIP_BITS + 3)) + (1 << CHORD_BITS) + 4
-            for height, bend in zip(heights, bends)
-        ]
-        if table.tail:
-            slack[-1] = NEVER
-        self.edge = np.asarray(heights[:-1], np.int64)
-        self.fall = np.asarray(falls, np.int64)
-        self.slack = np.asarray(slack, np.int64)
-
-    def draw(self, count: int, random: Source) -> Integers:
-        """Return table.draw(count, random) as an array."""
-        buffer = read(random, DRAW_BYTES * count)
-        words = np.frombuffer(buffer, "<u8", count)
-        points = np.frombuffer(buffer, "<u4", count, 8 * count).astype(np.int64)
-        strips, heights = self._place(words)
-        open_ = np.flatnonzero(heights >= self.sure[strips])
-        offsets = ((points >> (POINT_BITS - CELL_BITS)) + 1) >> 1
-        magnitudes = (strips << CELL_BITS) + offsets
-        values = np.where(points & 1, -magnitudes, magnitudes)
-        under, over = self._judge(strips[open_], points[open_], heights[open_])
-        for index, rejected in zip(open_[~under].tolist(), over[~under].tolist()):
-            word, point = int(words[index]), int(points[index])
-            if rejected:
-                word, point = struct.unpack("<QI", read(random, DRAW_BYTES))
-            values[index] = self.table.draw_from(word, point, random)
-        return values
-
-    def _place(self, words: NDArray[np.uint64]) -> tuple[Integers, Integers]:
-        """Return the strips that words pick, and their heights there."""
-        columns = (words >> np.uint64(COLUMN_BITS)).astype(np.int64)
-        heights = (words & np.uint64((1 << COLUMN_BITS) - 1)).astype(np.int64)
-        given = heights >= self.threshold[columns]
-        strips = np.where(given, self.other[columns], columns)
-        return strips, heights + np.where(given, self.other_start[columns], 0)
-
-    def _judge(
-        self, strips: Integers, points: Integers, heights: Integers
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which draws are certainly under the curve, and which are certainly over it."""
-        places = points >> (POINT_BITS + 1 - CHORD_BITS)
-        fall, slack = self.fall[strips], self.slack[strips]
-        chord = self.edge[strips] - fall * places
-        return heights < chord - fall - slack, heights > chord + slack
-
-
-_tables: dict[str, BulkStrips] = {}
+@lru_cache(maxsize=2)
+def _columns_of(law: str) -> Integers:
+    """Return rows of a table of strips: threshold, other, other_start and sure."""
+    table = table_of(law)
+    return np.asarray([table.threshold, table.other, table.other_start, table.sure], np.int64)
 
 
 def draw(law: str, count: int, random: Source) -> Integers:
     """Draw round(2**20 × X) `count` times, X standard "normal" or "laplace", as the scalar sampler does."""
-    if law not in _tables:
-        _tables[law] = BulkStrips(table_of(law))
-    return _tables[law].draw(count, random)
+    threshold, other, other_start, sure = _columns_of(law)
+    buffer = read(random, DRAW_BYTES * count)
+    words = np.frombuffer(buffer, "<u8", count)
+    points = np.frombuffer(buffer, "<u4", count, 8 * count).astype(np.int64)
+    # 1. The strip that each word picks, and the height there.
+    columns = (words >> np.uint64(COLUMN_BITS)).astype(np.int64)
+    heights = (words & np.uint64((1 << COLUMN_BITS) - 1)).astype(np.int64)
+    is_other = heights >= threshold[columns]
+    strips = np.where(is_other, other[columns], columns)
+    heights += np.where(is_other, other_start[columns], 0)
+    # 2. The values, and those that one comparison does not accept.
+    offsets = ((points >> (POINT_BITS - CELL_BITS)) + 1) >> 1
+    magnitudes = (strips << CELL_BITS) + offsets
+    values = np.where(points & 1, -magnitudes, magnitudes)
+    table = table_of(law)
+    for index in np.flatnonzero(heights >= sure[strips]).tolist():
+        values[index] = table.draw_from(int(words[index]), int(points[index]), random)
+    return values
 
 
 LIMIT = (1 << 31) - 1
-# Products in floating point are below 2**27, with error below 2**-24. Values near a half are done exactly.
-UNSURE = 2.0**-20
 
 
 def laplace(mechanism: Any, indices: Any, random: Source) -> Payloads:  # noqa: ARG001
@@ -182,16 +113,8 @@ def sampled_products(mechanism: Any, vectors: Any, random: Source) -> Payloads:
 
 def scaled(products: Integers, multipliers: list[int]) -> Integers:
     """Return exactly (product × multiplier + ½) >> MULTIPLIER_BITS, with a multiplier for each column."""
-    factors = np.asarray([multiplier / (1 << MULTIPLIER_BITS) for multiplier in multipliers])
-    near = products * factors + 0.5
-    whole = np.floor(near)
-    result: Integers = whole.astype(np.int64)
-    unsure = np.minimum(near - whole, 1 - (near - whole)) < UNSURE
-    half = 1 << (MULTIPLIER_BITS - 1)
-    for row, column in np.argwhere(unsure).tolist():
-        exact = int(products[row, column]) * multipliers[column]
-        result[row, column] = (exact + half) >> MULTIPLIER_BITS
-    return result
+    exact = products.astype(object) * np.asarray(multipliers, object) + (1 << (MULTIPLIER_BITS - 1))
+    return (exact >> MULTIPLIER_BITS).astype(np.int64)
 
 
 def pack_signed(values: Integers) -> Payloads:

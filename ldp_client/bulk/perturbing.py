@@ -35,7 +35,6 @@ RANDOMISERS: dict[str, Randomise] = {
     "randomized_response": choices.randomized_response,
     "oue": choices.oue,
     "sue": choices.sue,
-    "subset_selection": choices.subset_selection,
     "olh": choices.olh,
     "hadamard": choices.hadamard,
     "memoized": choices.memoized,

@@ -13,6 +13,8 @@ Integers = NDArray[np.int64]
 
 
 WORD = 1 << 32
+# The digits of a threshold below its highest byte.
+LOWER_BITS = CHOICE_BITS - 8
 
 
 def words(count: int, random: Source) -> Integers:
@@ -41,44 +43,15 @@ def truth_or_other(truths: Integers, count: int, threshold: int, random: Source)
 def biased_bits(threshold: int, size: int, random: Source) -> Bytes:
     """Draw `size` bytes of independent bits, each 1 with probability exactly threshold / 2**CHOICE_BITS.
 
-    Compares bit-sliced fractions with the threshold, 8 digits at a time and the highest first. Lower digits
-    are drawn only for bytes with an undecided bit: one in 32, whatever the answers.
+    A random byte decides nearly every bit. The 24 lower digits are drawn only for a byte that equals the
+    threshold's own: one in 256, whatever the answers.
     """
-    return _compare(threshold, CHOICE_BITS, size, random)
-
-
-FIRST_DIGITS = 8
-
-
-def _compare(threshold: int, digits: int, size: int, random: Source) -> Bytes:
-    """Draw bits that are 1 if a fraction of `digits` random binary digits is below threshold."""
-    if digits <= FIRST_DIGITS:
-        return _digits_below(threshold, digits, size, random)[0]
-    rest = digits - FIRST_DIGITS
-    smaller, equal = _digits_below(threshold >> rest, FIRST_DIGITS, size, random)
-    open_bytes = np.flatnonzero(equal)
-    lower = _compare(threshold & ((1 << rest) - 1), rest, len(open_bytes), random)
-    smaller[open_bytes] |= equal[open_bytes] & lower
-    return smaller
-
-
-def _digits_below(threshold: int, digits: int, size: int, random: Source) -> tuple[Bytes, Bytes]:
-    """Return for every bit whether a random number of `digits` digits is below threshold, or equal to it.
-
-    Reads one block of random bytes for each digit, lowest first: the digits' complements.
-    """
-    padded = size + -size % 8
-    smaller = np.zeros(padded // 8, np.uint64)
-    equal = ~smaller
-    for digit in range(digits):
-        fresh = np.frombuffer(read(random, padded), np.uint64)
-        if threshold >> digit & 1:
-            smaller |= fresh
-            equal &= ~fresh
-        else:
-            smaller &= fresh
-            equal &= fresh
-    return smaller.view(np.uint8)[:size], equal.view(np.uint8)[:size]
+    highest, rest = divmod(threshold, 1 << LOWER_BITS)
+    first = np.frombuffer(read(random, 8 * size), np.uint8)
+    below = first < highest
+    undecided = np.flatnonzero(first == highest)
+    below[undecided] = words(len(undecided), random) >> (CHOICE_BITS - LOWER_BITS) < rest
+    return np.packbits(below, bitorder="little")
 
 
 def big_endian(values: Integers, size: int) -> Bytes:
