@@ -42,7 +42,7 @@ from collector.nodes.summing import Opener, add_seeds, add_shares
 from collector.store import PackedReport
 from ldp_client import mechanism_for
 from ldp_client.documents.channel import MODULUS_BYTES, SPKI_HEAD, SPKI_TAIL
-from ldp_client.secure_sum import TrustedNodes, context, seal, share_messages
+from ldp_client.secure_sum import TrustedNodes, context, seal, sealed_shares
 from schemas import Study
 
 NODES = 10
@@ -159,8 +159,8 @@ def bytes_sent(study: Study) -> int:
     """What one device sends to all its nodes."""
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     trusted = TrustedNodes(study.document["protocol"]["nodes"])
-    messages = share_messages(study, mechanisms, dict.fromkeys(mechanisms, 0.5), trusted)[1]
-    return sum(len(message.body) for message in messages)
+    shares = sealed_shares(study, mechanisms, dict.fromkeys(mechanisms, 0.5), trusted)[1]
+    return sum(len(share) for share in shares)
 
 
 def limit_seconds(d: int, count: int) -> float:

@@ -4,8 +4,7 @@ An answer to a secure sum leaves a device only this way. Its vector of 64-bit wo
 that sum to it modulo 2**64. All shares but one come from short seeds. A stream cipher's key stream, or an
 XOF, expands a seed of 32 bytes to a share of any length: ChaCha20 from `cryptography`, or SHAKE-256 from
 Python itself. A seed is used once, so the cipher's nonce is zero. A share is sealed to its node by HPKE
-(RFC 9180) with X25519, HKDF-SHA256 and ChaCha20-Poly1305 from `cryptography`. A device without that package
-passes its platform's `seal` with the same three arguments.
+(RFC 9180) with X25519, HKDF-SHA256 and ChaCha20-Poly1305 from `cryptography`.
 
 All nodes of a study together can read every answer exactly, and the study's author names them. So the
 device's owner must list the nodes whose operators would not all collude.
@@ -13,7 +12,7 @@ device's owner must list the nodes whose operators would not all collude.
 
 import hashlib
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -24,10 +23,7 @@ from ldp_client.documents.channel import NODE_ADDRESS, Node
 from ldp_client.documents.errors import DocumentError, InputError, MissingExtraError, RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.documents.study import Study
-from ldp_client.mechanisms.summed_gaussian import MODULUS, WORD_BYTES, SummedMechanism
-
-Seal = Callable[[bytes, bytes, bytes], bytes]
-
+from ldp_client.mechanisms.summed_gaussian import MODULUS, WORD_BYTES
 
 SEED_BYTES = 32
 NONCE = bytes(16)
@@ -37,13 +33,20 @@ def expand(expansion: str, seed: bytes, size: int) -> bytes:
     """Expand a seed to `size` bytes. Raises MissingExtraError for "chacha20" without `cryptography`."""
     if expansion == "shake_256":
         return hashlib.shake_256(seed).digest(size)
+    ciphers = _primitives("ciphers")
+    cipher = ciphers.Cipher(ciphers.algorithms.ChaCha20(seed, NONCE), mode=None)
+    stream: bytes = cipher.encryptor().update(bytes(size))
+    return stream
+
+
+def _primitives(name: str) -> Any:
+    """Return a module of `cryptography`. Raises MissingExtraError."""
+    from importlib import import_module
+
     try:
-        from cryptography.hazmat.primitives.ciphers import Cipher
-        from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+        return import_module(f"cryptography.hazmat.primitives.{name}")
     except ImportError:
         raise MissingExtraError("secure-sum", "cryptography") from None
-    stream: bytes = Cipher(ChaCha20(seed, NONCE), mode=None).encryptor().update(bytes(size))
-    return stream
 
 
 def split(vector: bytes, shares: int, expansion: str, random: Source = urandom) -> list[bytes]:
@@ -75,12 +78,9 @@ def seal(sealing_key: bytes, info: bytes, share: bytes) -> bytes:
     Raises MissingExtraError without `cryptography`, and RefusedError for a key of low order, under which
     anybody could read the share.
     """
+    public_key = _primitives("asymmetric.x25519").X25519PublicKey
     try:
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
-    except ImportError:
-        raise MissingExtraError("secure-sum", "cryptography") from None
-    try:
-        sealed: bytes = suite().encrypt(share, X25519PublicKey.from_public_bytes(sealing_key), info=info)
+        sealed: bytes = suite().encrypt(share, public_key.from_public_bytes(sealing_key), info=info)
     except ValueError:
         raise RefusedError(
             f"the sealing key {sealing_key.hex()} of a node hides nothing: nothing was sent. "
@@ -93,11 +93,8 @@ def seal(sealing_key: bytes, info: bytes, share: bytes) -> bytes:
 @lru_cache(maxsize=1)
 def suite() -> Any:
     """Return the only HPKE suite that is used. Raises MissingExtraError."""
-    try:
-        from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
-    except ImportError:
-        raise MissingExtraError("secure-sum", "cryptography") from None
-    return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
+    hpke = _primitives("hpke")
+    return hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.CHACHA20_POLY1305)
 
 
 def share_path(study_id: str, report_id: str) -> str:
@@ -118,18 +115,6 @@ def shares_nonce(report_id: str, digests: bytes) -> bytes:
     return sha256(TOKEN_CONTEXT + bytes.fromhex(report_id) + digests).digest()
 
 
-class Message:
-    """One sealed share to send to a node.
-
-    node: base URL. path: where the node accepts the share. body: the sealed share, the same at every retry.
-    """
-
-    def __init__(self, node: str, path: str, body: bytes) -> None:
-        self.node = node
-        self.path = path
-        self.body = body
-
-
 FEWEST_HOSTS = 2
 
 
@@ -143,8 +128,6 @@ class TrustedNodes:
     def __init__(self, addresses: Sequence[str]) -> None:
         nodes = [Node(_address(address)) for address in addresses]
         self._keys = {node.url: (node.sealing_key, node.signing_key) for node in nodes}
-        if len(self._keys) < len(nodes):
-            raise InputError("nodes: one address is named twice", code="device.node_twice")
 
     def refuse_others(self, study: Study) -> None:
         """Raise RefusedError unless all nodes of the study are trusted, and not one node in disguise."""
@@ -162,12 +145,6 @@ class TrustedNodes:
             raise RefusedError(
                 f"all nodes of study {study.id} are on the host {hosts.pop()}: one party reads every answer",
                 code="device.nodes_one_host",
-            )
-        keys = {key for node in protocol.nodes for key in (node.sealing_key, node.signing_key)}
-        if len(keys) < 2 * len(protocol.nodes):
-            raise RefusedError(
-                f"nodes of study {study.id} share a key: they are one party, which reads every answer",
-                code="device.nodes_one_key",
             )
 
     def refuse_unknown(self, url: str) -> None:
@@ -195,15 +172,10 @@ def _address(text: str) -> str:
     return address
 
 
-def share_messages(
-    study: Study,
-    mechanisms: dict[str, Any],
-    answers: dict[str, Any],
-    trusted: TrustedNodes,
-    random: Source = urandom,
-    sealer: Seal = seal,
-) -> tuple[Report, list[Message]]:
-    """Return a report without payloads, with a fresh id and its secret, and one message for each node.
+def sealed_shares(
+    study: Study, mechanisms: dict[str, Any], answers: dict[str, Any], trusted: TrustedNodes
+) -> tuple[Report, list[bytes]]:
+    """Return a report without payloads, with a fresh id and its secret, and one sealed share for each node.
 
     Everything is checked before any noise is drawn. Raises AnswerError. Raises RefusedError for
     nodes that the device's owner does not trust, and for a study that takes shares without tokens.
@@ -218,18 +190,13 @@ def share_messages(
             "answer alone in the sum. Ask its author for a study with tokens",
             code="device.sum_without_tokens",
         )
-    vector = _noisy_vector(mechanisms, quantise_answers(study, mechanisms, answers), random)
-    secret = read(random, SECRET_BYTES)
+    quantised = quantise_answers(study, mechanisms, answers)
+    vector = b"".join([mechanisms[name].noisy_vector(value, urandom) for name, value in quantised])
+    secret = read(urandom, SECRET_BYTES)
     report = Report(report_id_of(secret), study.id, study.version, study.digest, {}, 0, secret)
-    messages = []
-    for index, share in enumerate(split(vector, len(protocol.nodes), protocol.expansion, random)):
-        node = protocol.nodes[index]
-        body = sealer(node.sealing_key, context(study.digest, report.id, index), share)
-        messages.append(Message(node.url, share_path(study.id, report.id), body))
-    return report, messages
-
-
-def _noisy_vector(
-    mechanisms: dict[str, SummedMechanism], quantised: list[tuple[str, Any]], random: Source
-) -> bytes:
-    return b"".join([mechanisms[name].noisy_vector(value, random) for name, value in quantised])
+    shares = split(vector, len(protocol.nodes), protocol.expansion)
+    sealed = [
+        seal(node.sealing_key, context(study.digest, report.id, index), share)
+        for index, (node, share) in enumerate(zip(protocol.nodes, shares))
+    ]
+    return report, sealed

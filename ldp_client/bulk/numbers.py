@@ -114,7 +114,8 @@ def sampled_products(mechanism: Any, vectors: Any, random: Source) -> Payloads:
 def scaled(products: Integers, multipliers: list[int]) -> Integers:
     """Return exactly (product × multiplier + ½) >> MULTIPLIER_BITS, with a multiplier for each column."""
     exact = products.astype(object) * np.asarray(multipliers, object) + (1 << (MULTIPLIER_BITS - 1))
-    return (exact >> MULTIPLIER_BITS).astype(np.int64)
+    rounded: Integers = (exact >> MULTIPLIER_BITS).astype(np.int64)
+    return rounded
 
 
 def pack_signed(values: Integers) -> Payloads:

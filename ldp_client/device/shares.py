@@ -19,7 +19,7 @@ from ldp_client.secure_sum import (
     OVERHEAD_BYTES,
     SEED_BYTES,
     TrustedNodes,
-    share_messages,
+    sealed_shares,
     share_path,
     shares_nonce,
 )
@@ -33,12 +33,12 @@ def queued_shares(
 ) -> Queued:
     """Return the sealed shares of one device's answers.
 
-    Raises AnswerError, and RefusedError as `share_messages` does. The answers themselves are not stored.
+    Raises AnswerError, and RefusedError as `sealed_shares` does. The answers themselves are not stored.
     """
-    report, messages = share_messages(terms.study, terms.mechanisms, answers, trusted)
-    body = _written([message.body for message in messages])
-    nodes = " ".join([message.node for message in messages])
-    return Queued.of(terms.study, report, nodes, body, due, ticket, origin)
+    report, shares = sealed_shares(terms.study, terms.mechanisms, answers, trusted)
+    assert terms.study.protocol is not None
+    nodes = " ".join([node.url for node in terms.study.protocol.nodes])
+    return Queued.of(terms.study, report, nodes, _written(shares), due, ticket, origin)
 
 
 def body_size(study: Study) -> int:

@@ -18,13 +18,13 @@ import sys
 from ldp_client import Direct
 from ldp_client.device.requests import put_share
 from ldp_client.documents.study import Study
-from ldp_client.secure_sum import share_messages
-from ldp_client.secure_sum import TrustedNodes
+from ldp_client.secure_sum import TrustedNodes, sealed_shares, share_path
 from ldp_client import mechanisms_of
 study = Study.from_json(open("study.json").read())
 trusted = TrustedNodes([node for node in sys.argv[1:]])
-for message in share_messages(study, mechanisms_of(study), {"minutes": 30}, trusted)[1]:
-    outcome = put_share(Direct(), message.node + message.path, message.body, b"", b"")
+report, shares = sealed_shares(study, mechanisms_of(study), {"minutes": 30}, trusted)
+for node, share in zip(study.protocol.nodes, shares):
+    outcome = put_share(Direct(), node.url + share_path(study.id, report.id), share, b"", b"")
     assert outcome.state == "kept" and "ticket" in outcome.reason, outcome
 """
 

@@ -25,7 +25,7 @@ from ldp_client import Device, mechanisms_of
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
 from ldp_client.device.sending import Flushed
-from ldp_client.secure_sum import SHARES, TrustedNodes, share_messages, shares_nonce
+from ldp_client.secure_sum import SHARES, TrustedNodes, sealed_shares, share_path, shares_nonce
 from ldpkit.cli.aggregator import collect
 from ldpkit.cli.node import senders_of
 from schemas import Report, Study
@@ -116,11 +116,13 @@ def shares_of(study: Study, answers: dict[str, Any]) -> tuple[Report, list[Share
     """What one device sends whose owner trusts all of the study's nodes; first its id and secret."""
     mechanisms = mechanisms_of(study)
     trusted = TrustedNodes(study.document["protocol"]["nodes"])
-    report, messages = share_messages(study, mechanisms, answers, trusted)
-    digests = b"".join(sha256(message.body).digest() for message in messages)
+    report, bodies = sealed_shares(study, mechanisms, answers, trusted)
+    digests = b"".join(sha256(body).digest() for body in bodies)
     token = token_of(study, nonce=shares_nonce(report.id, digests))
     headers = {"Authorization": header_of(token), SHARES: digests.hex()}
-    return report, [Share(one.node, one.path, one.body, headers) for one in messages]
+    assert study.protocol is not None
+    path, nodes = share_path(study.id, report.id), study.protocol.nodes
+    return report, [Share(node.url, path, body, headers) for node, body in zip(nodes, bodies)]
 
 
 class Node:
