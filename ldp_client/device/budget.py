@@ -18,7 +18,7 @@ from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.documents.question import Question
 from ldp_client.documents.study import Study
-from ldp_client.mechanisms import MECHANISMS, Mechanism, Privacy, mechanisms_of
+from ldp_client.mechanisms import Mechanism, Privacy, mechanisms_of
 from ldp_client.mechanisms.memoized import Remembering
 
 if TYPE_CHECKING:
@@ -30,26 +30,17 @@ EARLY_DAYS = 1
 WIPED = b""
 ZERO = Fraction(0)
 
-_terms: dict[str, Terms] = {}
-
 
 class Terms:
     """A study as a device sees it.
 
     mechanisms, costs: by question id. memoized: the questions whose permanent answer is kept, so each version
     of the study may ask them again. noise: by memoized question, a digest of its mechanism and the number of
-    its choices. Raises RefusedError for a mechanism that this version of ldpkit lacks.
+    its choices.
     """
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        for question in study.questions:
-            if question.mechanism.name not in MECHANISMS:
-                what = f"the mechanism {question.mechanism.name!r}"
-                raise RefusedError(
-                    f"{study.id} cannot be answered: {what}; a newer version of ldpkit may know it",
-                    code="device.cannot_be_answered",
-                )
         self.mechanisms = mechanisms_of(study)
         self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
         self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
@@ -81,13 +72,6 @@ class Terms:
             )
 
 
-def terms_of(study: Study) -> Terms:
-    """Return the study's terms, cached for the process: finding the integers takes milliseconds."""
-    if study.digest not in _terms:
-        _terms[study.digest] = Terms(study)
-    return _terms[study.digest]
-
-
 def _noise_of(question: dict[str, Any]) -> str:
     """Return a digest of what decides a permanent answer's law."""
     choices = question.get("choices", ())
@@ -99,10 +83,7 @@ def _noise_of(question: dict[str, Any]) -> str:
 def _cost(question: Question, mechanism: Mechanism) -> Privacy:
     """Return the stated epsilon and delta, or the values from the mechanism's integers if larger."""
     true, stated = mechanism.privacy, question.mechanism
-    return Privacy(
-        max(true.epsilon, stated.epsilon),
-        max(true.delta, stated.delta),
-    )
+    return Privacy(max(true.epsilon, stated.epsilon), max(true.delta, stated.delta))
 
 
 def recall(connection: sqlite3.Connection, terms: Terms) -> dict[str, Remembering]:

@@ -219,7 +219,7 @@ class Device:
         """
         ticket = outbox.plain_ticket(ticket)
         policy.refuse_no_study(study)
-        terms, origin = budget.terms_of(study), self.ledger.origin
+        terms, origin = budget.Terms(study), self.ledger.origin
         with self.ledger.writing() as connection:
             # 1. Refuse what the owner's policy, the study's version or a missing consent forbids.
             self.policy.refuse_unpublished(study)

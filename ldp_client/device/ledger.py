@@ -42,35 +42,6 @@ _SEALED = (
     "SELECT report, key, turned, nonce, salt, factor, token FROM tokens ORDER BY report",
     "SELECT id, epsilon FROM budget",
 )
-# One object for each use of SQLite by this process. A child forked meanwhile inherits locks without a holder.
-_uses: set[object] = set()
-_inherited: list[bool] = []
-
-
-def _note_fork() -> None:
-    if _uses:
-        _inherited.append(True)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_note_fork)
-
-
-@contextmanager
-def in_sqlite(path: str) -> Iterator[None]:
-    """Count as using a file. Raises LedgerError in a process forked while another thread was using one."""
-    if _inherited:
-        raise LedgerError(
-            f"{path} cannot be used: this process was forked while another thread used a device; fork "
-            "before that, or start a new process",
-            code="device.forked",
-        )
-    mine = object()
-    _uses.add(mine)
-    try:
-        yield
-    finally:
-        _uses.discard(mine)
 
 
 class BusyError(LedgerError):
@@ -86,19 +57,6 @@ def locked(folder: str, seconds: float) -> Iterator[sqlite3.Connection]:
     A lost lock is created again, with its mark if there is a ledger.
     """
     path = os.path.join(folder, LOCK_NAME)
-    with in_sqlite(path):
-        connection = _take(folder, path, seconds)
-        try:
-            yield connection
-        except sqlite3.Error as error:
-            raise LedgerError(
-                f"the lock {path} cannot be used: {error}", code="device.lock_unusable"
-            ) from None
-        finally:
-            connection.close()
-
-
-def _take(folder: str, path: str, seconds: float) -> sqlite3.Connection:
     connection = None
     try:
         make_private_file(path)
@@ -110,16 +68,17 @@ def _take(folder: str, path: str, seconds: float) -> sqlite3.Connection:
         if os.path.exists(os.path.join(folder, LEDGER_NAME)) and not is_marked(connection):
             mark(connection)
             connection.execute("BEGIN EXCLUSIVE")
+        yield connection
     except OSError as error:
         raise LedgerError(
             f"the lock {path} cannot be taken: {error.strerror}", code="device.lock_taken"
         ) from None
     except sqlite3.Error as error:
-        if connection is not None:
-            connection.close()
         kind = BusyError if "locked" in str(error) else LedgerError
         raise kind(f"the lock {path} cannot be taken: {error}") from None
-    return connection
+    finally:
+        if connection is not None:
+            connection.close()
 
 
 def is_marked(lock: sqlite3.Connection) -> bool:
@@ -296,10 +255,7 @@ class Ledger:
             if os.path.exists(self.path):
                 return
             if is_marked(lock) or os.path.exists(self.path + "-journal"):
-                raise LedgerError(
-                    f"the ledger {self.path} is gone: this device's earlier answers are unknown",
-                    code="device.ledger_gone",
-                )
+                raise self._gone()
             try:
                 for leftover in (fresh, fresh + "-journal"):
                     if os.path.exists(leftover):
@@ -330,31 +286,29 @@ class Ledger:
         connection = None
         if not os.path.exists(path or self.path):
             # SQLite would create an empty ledger.
+            raise self._gone()
+        try:
+            connection = sqlite3.connect(path or self.path, timeout=LOCK_SECONDS, isolation_level=None)
+            # The journal's removal is the commit: EXTRA makes that durable too.
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.create_function("is_own", 1, self.origin.__eq__)
+            yield connection
+        except (sqlite3.Error, ValueError, OverflowError) as error:
+            # Omit another error's text: it may come from reading an answer, and repeat it.
+            reason = error if isinstance(error, sqlite3.Error) else type(error).__name__
             raise LedgerError(
-                f"the ledger {self.path} is gone: this device's earlier answers are unknown",
-                code="device.ledger_gone",
-            )
-        with in_sqlite(self.path):
-            try:
-                connection = sqlite3.connect(path or self.path, timeout=LOCK_SECONDS, isolation_level=None)
-                # The journal's removal is the commit: EXTRA makes that durable too.
-                connection.execute("PRAGMA synchronous = EXTRA")
-                connection.execute("PRAGMA secure_delete = ON")
-                connection.create_function("is_own", 1, self.origin.__eq__)
-                yield connection
-            except sqlite3.Error as error:
-                raise LedgerError(
-                    f"the ledger {self.path} cannot be used: {error}", code="device.ledger_unusable"
-                ) from None
-            except (ValueError, OverflowError) as error:
-                # Omit the error's text: it may come from reading an answer, and repeat it.
-                raise LedgerError(
-                    f"the ledger {self.path} cannot be used: {type(error).__name__}",
-                    code="device.ledger_unusable",
-                ) from None
-            finally:
-                if connection is not None:
-                    connection.close()
+                f"the ledger {self.path} cannot be used: {reason}", code="device.ledger_unusable"
+            ) from None
+        finally:
+            if connection is not None:
+                connection.close()
+
+    def _gone(self) -> LedgerError:
+        return LedgerError(
+            f"the ledger {self.path} is gone: this device's earlier answers are unknown",
+            code="device.ledger_gone",
+        )
 
 
 def _sync(folder: str) -> None:

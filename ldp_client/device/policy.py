@@ -25,6 +25,7 @@ from ldp_client.device.arguments import (
     public_keys,
 )
 from ldp_client.device.layout import TABLES
+from ldp_client.documents.channel import Tickets
 from ldp_client.documents.errors import AnswerError, InputError, RefusedError
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import Study
@@ -73,20 +74,13 @@ class Policy:
             )
 
     def refuse_places(self, study: Study, collector: str, relay: str) -> None:
-        """Raise an error if the device may not use the study's nodes or issuer.
+        """Raise an error if the device may not use the study's nodes or issuer, as `refuse_hosts` does.
 
-        Raises RefusedError for a host that is not allowed, that is on this device while the collector is
-        elsewhere, or that the device's relay does not reach, and for an issuer at the collector's origin.
-        Raises UsageError without https.
+        Raises RefusedError also for an issuer on this device while the collector is elsewhere, or at the
+        collector's origin.
         """
         tickets = study.channel.tickets if study.channel is not None else None
         nodes = [node.url for node in study.protocol.nodes] if study.protocol is not None else []
-        if relay and (tickets or nodes):
-            raise RefusedError(
-                f"study {study.id} needs an issuer of tickets or nodes, but this device's relay reaches its "
-                "collector alone",
-                code="device.beyond_the_relay",
-            )
         if tickets is not None and is_here(tickets.issuer) and not is_here(collector):
             # No report would ever leave, and any program that listens here would get the ticket.
             raise RefusedError(
@@ -94,8 +88,7 @@ class Policy:
                 "elsewhere: the author forgot to replace it. Nothing was answered",
                 code="device.place_here",
             )
-        for url in nodes:
-            self.node_url(url)
+        self.refuse_hosts(study.id, tickets, nodes, relay)
         if tickets is not None and origin_of(self.base_url(tickets.issuer)) == origin_of(collector):
             # One operator of both could join the person who got a token and the report that came with it.
             raise RefusedError(
@@ -104,10 +97,22 @@ class Policy:
                 code="device.issuer_is_collector",
             )
 
-    def node_url(self, text: str) -> str:
-        """Return `base_url` of a secure sum's node, which the owner must also trust. Raises RefusedError."""
-        self.nodes.refuse_unknown(text)
-        return self.base_url(text)
+    def refuse_hosts(self, study_id: str, tickets: Tickets | None, nodes: list[str], relay: str) -> None:
+        """Raise an error if the device may not make requests to a study's nodes or issuer.
+
+        Raises RefusedError for a host that is not allowed, an untrusted node, or a host that the device's
+        relay does not reach. Raises UsageError without https.
+        """
+        if relay and (tickets or nodes):
+            raise RefusedError(
+                f"study {study_id} needs an issuer of tickets or nodes, but this device's relay reaches its "
+                "collector alone",
+                code="device.beyond_the_relay",
+            )
+        for url in nodes:
+            self.nodes.refuse_unknown(url)
+        for url in [*nodes, *([tickets.issuer] if tickets is not None else [])]:
+            self.base_url(url)
 
     def base_url(self, text: str) -> str:
         """Return a collector's base URL in the spelling that is compared.

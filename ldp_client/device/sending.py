@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ldp_client.device import outbox
 from ldp_client.device.http import CHANCE, backoff
-from ldp_client.device.ledger import BusyError, Ledger, locked, mark
+from ldp_client.device.ledger import BusyError, Ledger, locked
 from ldp_client.device.outbox import Channels, Queued
 from ldp_client.device.policy import Policy
 from ldp_client.device.requests import Outcome, delete_report, judged, put_report
@@ -77,15 +77,13 @@ class Sender:
         """Flush in one process of a device at a time, so that no deletion overtakes its report."""
         result = self._result
         try:
-            with locked(self._ledger.folder, 0) as lock:
+            with locked(self._ledger.folder, 0):
                 withdrawn, queued = self._read()
                 self._in_turn(self._leaving([*withdrawn, *queued]), attempts)
                 # Reports that were withdrawn while they were being sent.
                 asked = {report.report_id for report in withdrawn}
                 late = [report for report in self._read()[0] if report.report_id not in asked]
                 self._in_turn(self._leaving(late), attempts)
-                # The process that made the ledger may have been stopped just before it marked the lock.
-                mark(lock)
         except BusyError:
             withdrawn, queued = self._read()
             result.waiting, result.undeleted = len(queued), len(withdrawn)
@@ -144,17 +142,9 @@ class Sender:
         channel, reason = self._channels.of(report), ""
         tickets = channel.tickets if channel is not None else None
         try:
-            if self._transport.relay and (tickets or report.nodes):
-                reason = (
-                    f"study {report.study} needs an issuer of tickets or nodes, but this device's relay "
-                    "reaches its collector alone"
-                )
-            elif report.origin != self._ledger.origin and not report.nodes:
+            self._policy.refuse_hosts(report.study, tickets, report.nodes, self._transport.relay)
+            if report.origin != self._ledger.origin and not report.nodes:
                 reason = f"it belongs to the collector {report.origin}: name that collector"
-            if tickets is not None:
-                self._policy.base_url(tickets.issuer)
-            for url in report.nodes:
-                self._policy.node_url(url)
         except LdpkitError as error:
             reason = str(error)
         if reason:

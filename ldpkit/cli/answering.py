@@ -263,9 +263,9 @@ def _check(study: Study, answers: dict[str, Any]) -> None:
     """
     from ldp_client.answering import public_values, quantise_answers
     from ldp_client.columns.clipping import is_clipped
-    from ldp_client.device.budget import terms_of
+    from ldp_client.device.budget import Terms
 
-    quantise_answers(study, terms_of(study).mechanisms, answers)
+    quantise_answers(study, Terms(study).mechanisms, answers)
     if study.respondent == "holder":
         from ldpkit.perturbing import clipped_rows
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ldp_client import Device
 from ldp_client.device import budget as budget_module
-from ldp_client.device.budget import terms_of
+from ldp_client.device.budget import Terms
 from ldp_client.device.ledger import reseal
 from schemas import Study
 from tests.promises.watched_ledger import NOTHING, Patch, Watched, without
@@ -49,7 +49,7 @@ def look_before_locking(monkeypatch: Patch) -> None:
 
     def early(device: Device, study: Study, *answers: Any) -> str:
         with device.ledger.reading() as connection:
-            look(connection, terms_of(study))
+            look(connection, Terms(study))
         with monkeypatch.context() as patch:
             patch.setattr(budget_module, "refuse_second_answers", lambda *_: None)
             return answer(device, study, *answers)

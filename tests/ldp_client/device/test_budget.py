@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from ldp_client.device import budget
-from ldp_client.documents.errors import BudgetError, RefusedError
+from ldp_client.documents.errors import BudgetError
 from ldp_client.mechanisms import mechanism_for
 from schemas import Study
 from tests import studies
@@ -61,10 +61,3 @@ def test_cost_of_the_integers_is_charged_if_above_the_stated(tmp_path, monkeypat
     device = consenting(tmp_path, "4", max_epsilon_per_study="2")
     study = Study(studies.document(studies.YES_NO, title="Understated"))
     refuses(device, study, YES, BudgetError, ("device.costs", "epsilon 3", "2"))
-
-
-def test_a_mechanism_that_this_device_lacks_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(budget, "MECHANISMS", {})
-    study = Study(studies.document(studies.YES_NO, title="Not cached"))
-    code = ("device.cannot_be_answered", "'randomized_response'")
-    refuses(consenting(tmp_path, "4"), study, YES, RefusedError, code)

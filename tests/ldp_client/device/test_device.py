@@ -184,10 +184,36 @@ def test_memoized_questions_are_answered_in_every_version_for_one_price(tmp_path
         device.answer(rounds(3), {"habit": "yes", "brand": "teacher"})
 
 
+def test_added_question_is_charged_when_it_is_added(tmp_path):
+    device, habit = consenting(tmp_path, "5"), Study(studies.document(studies.MEMOIZED))
+    device.answer(habit, {"habit": "yes"})
+    assert device.epsilon_left == 3
+    for version in (2, 3):
+        device.answer(rounds(version), {"habit": "yes", "brand": "teacher"})
+        assert device.epsilon_left == 1
+    once = Study(studies.document(studies.MEMOIZED, studies.YES_NO, version=4))
+    device.answer(once, {"habit": "yes", "ever": "yes"})
+    with raises(AlreadyAnsweredError, "device.answered", "ever"):
+        device.answer(Study({**once.document, "version": 5}), {"habit": "yes", "ever": "yes"})
+
+
+def test_memoized_question_with_other_words_is_the_same_and_with_other_noise_is_refused(tmp_path):
+    device = consenting(tmp_path, "8")
+    device.answer(Study(studies.document(studies.MEMOIZED)), {"habit": "yes"})
+    reworded = {**studies.MEMOIZED, "text": "And today?"}
+    device.answer(Study(studies.document(reworded, version=2, title="Again")), {"habit": "yes"})
+    assert device.epsilon_left == 6
+    with raises(AlreadyAnsweredError, "device.other_noise"):
+        other = studies.with_epsilon(studies.MEMOIZED, "3")
+        device.answer(Study(studies.document(other, version=3)), {"habit": "yes"})
+
+
 def test_permanent_answer_that_was_withdrawn_is_not_drawn_again(tmp_path):
     device = consenting(tmp_path, "4")
     device.answer(rounds(1), {"habit": "yes", "brand": "teacher"})
     device.withdraw("survey")
+    with device.ledger.reading() as connection:
+        assert connection.execute("SELECT answer FROM permanent").fetchall() == [(b"",)] * 2
     with raises(AlreadyAnsweredError, "device.withdrawn"):
         device.answer(rounds(2), {"habit": "yes", "brand": "teacher"})
 

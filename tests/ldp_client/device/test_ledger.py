@@ -311,32 +311,6 @@ def test_concurrent_write_while_opening_the_ledger_is_not_called_damage(tmp_path
     assert tried
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("use", ["reading", "locking"])
-def test_process_forked_during_a_transaction_refuses_the_ledger(tmp_path, use):
-    """The process would believe in locks that no thread holds, or wait forever for a lost one."""
-    device = consenting(tmp_path, "4")
-    device.answer(STUDY, YES)
-    inside, done = threading.Event(), threading.Event()
-
-    def hold():
-        with device.ledger.reading() if use == "reading" else locked(str(tmp_path), 0):
-            inside.set()
-            done.wait(20)
-
-    def refused():
-        with raises(LedgerError, "device.forked"):
-            device.withdraw("survey")
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    inside.wait()
-    assert killing.in_child(refused) == 0
-    done.set()
-    thread.join()
-    assert killing.in_child(lambda: device.withdraw("survey")) == 0
-
-
 def test_first_of_two_concurrent_budgets_is_stored(tmp_path, monkeypatch):
     kept, looked = Ledger(str(tmp_path / "device")), Ledger.budget
 
