@@ -7,8 +7,10 @@
 
 const LOADED_WITHIN_MS = 15_000;
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
-const STYLE = `:host { display: block; height: 42rem } :host([hidden]) { display: none }
-iframe { width: 100%; height: 100%; border: 0 }`;
+// Not in a style element: a page's Content-Security-Policy may forbid these.
+const STYLE = new CSSStyleSheet();
+STYLE.replaceSync(`:host { display: block; height: 42rem } :host([hidden]) { display: none }
+iframe { width: 100%; height: 100%; border: 0 }`);
 
 export class StudyElement extends HTMLElement {
   static observedAttributes = ["src", "lang", "ticket"];
@@ -80,7 +82,8 @@ export class StudyElement extends HTMLElement {
 
   #show(node) {
     const root = this.shadowRoot ?? this.attachShadow({ mode: "open" });
-    root.replaceChildren(made("style", {}, STYLE), node);
+    root.adoptedStyleSheets = [STYLE];
+    root.replaceChildren(node);
   }
 }
 

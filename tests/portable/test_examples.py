@@ -20,12 +20,12 @@ from tests import studies
 from tests.kit.collectors import Server
 from tests.portable import npm
 from tests.portable.folder_site import served
+from tests.portable.participant import Participant
 from tests.portable.platforms import JAVASCRIPT, REPOSITORY
 
 pytestmark = pytest.mark.slow
 EVER = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}))
 SECOND = Study(studies.document({**studies.YES_NO, "id": "still", "text": "Do you still?"}, version=2))
-CHOICE = Study({**studies.document(studies.CHOICE), "id": "choice"})
 AWAY = "window.tried = 0; window.fetch = async () => { tried += 1; throw new TypeError('away'); };"
 
 
@@ -34,38 +34,11 @@ class Quiet(WSGIRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture
-def site():
-    """(the app's address, a function that names its collector, what was asked of the app)."""
-    spec = importlib.util.spec_from_file_location("web_app", REPOSITORY / "examples" / "web" / "app.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    asked, apps = [], []
+class Visitor(Participant):
+    """A person at a study's page in the frame that the browser is in."""
 
-    def noting(environ, start_response):
-        asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("QUERY_STRING")))
-        return apps[-1](environ, start_response)
-
-    server = make_server("127.0.0.1", 0, noting, request_handler=Quiet)
-    thread = Thread(target=server.serve_forever, args=[0.02])
-    thread.start()
-    yield (
-        f"http://127.0.0.1:{server.server_port}",
-        lambda url, study=EVER: apps.append(module.create_app(url, study.id, "2")),
-        asked,
-    )
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.fixture
-def collector(site, tmp_path):
-    started = Server(tmp_path, environment={"LDPKIT_CORS_ORIGINS": site[0]})
-    for study in (EVER, CHOICE):
-        started.request("POST", "/v1/studies", study.document)
-    yield started
-    started.kill()
+    def __init__(self, browser, server, study):
+        self.browser, self.server, self.study = browser, server, study
 
 
 def until(browser, condition):
@@ -78,67 +51,46 @@ def find(browser, selector):
     return browser.find_element(By.CSS_SELECTOR, selector)
 
 
-def answer(browser, address, given):
-    """Until the report of it is shown, which is returned."""
-    browser.get(address)
-    until(browser, find(browser, "#ask").is_displayed)
-    find(browser, f"input[value={given}]").click()
-    find(browser, "#ask button").click()
-    until(browser, lambda: not find(browser, "#ask").is_displayed())
-    assert find(browser, "#send").is_displayed()
-    return find(browser, "#report").text
-
-
 @pytest.mark.attack(8)
-def test_visitor_of_a_site_answers_and_the_site_sees_no_answer(browser, site, collector):
-    """A site that asks reads the answer, or has a report sent that its visitor did not see."""
-    address, serve, asked = site
-    serve(collector.url)
-    shown = answer(browser, address, "yes")
-    assert find(browser, "#ask").get_attribute("autocomplete") == "off"
-    first = browser.current_window_handle
-    # In another tab the next version is answered meanwhile: its report is shown before it is sent.
-    assert collector.request("POST", "/v1/studies", SECOND.document) == 201
-    browser.switch_to.new_window("tab")
-    other = answer(browser, address, "no")
-    browser.close()
-    browser.switch_to.window(first)
-    assert find(browser, "#report").text == shown != other
-    find(browser, "#send button").click()
-    until(browser, lambda: find(browser, "#report").text == other)
-    assert "payloads" not in collector.read(f"/v1/studies/{EVER.id}/export")
-    # What could not be sent is sent at the next visit.
-    browser.execute_script(AWAY)
-    ActionChains(browser).double_click(find(browser, "#send button")).perform()
-    until(browser, lambda: browser.execute_script("return tried > 0"))
-    browser.get(address)
-    until(browser, lambda: "It was sent" in find(browser, "#said").text)
-    lines = collector.read(f"/v1/studies/{EVER.id}/export").splitlines()
-    (stored,) = [line for line in lines if "payloads" in json.loads(line)]
-    assert Report.from_json(stored) == Report.from_json(other)
-    # Of the visitor's only the page and the library's files, by their names.
-    assert {(method, query) for method, _, query in asked} == {("GET", "")}
-    files = {path for _, path, _ in asked} - {"/", "/question.js"}
-    assert all((REPOSITORY / "js" / path.removeprefix("/ldpkit/")).is_file() for path in files)
+def test_flask_site_shows_a_study_and_sees_no_answer(browser, tmp_path):
+    """A site that asks reads the answer, or learns more than that its page was opened."""
+    spec = importlib.util.spec_from_file_location("web_app", REPOSITORY / "examples" / "web" / "app.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    asked, apps = [], []
 
+    def noting(environ, start_response):
+        asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("QUERY_STRING")))
+        return apps[0](environ, start_response)
 
-def test_closed_unlisted_and_other_studies_are_not_asked(browser, site, collector):
-    address, serve, _ = site
-    serve(collector.url, CHOICE)
-    browser.get(address)
-    until(browser, lambda: "one yes/no question" in find(browser, "#said").text)
-    serve(collector.url)
-    browser.get(address)
-    until(browser, find(browser, "#ask").is_displayed)
-    # Also on a page that was opened before the study was closed.
-    collector.request("POST", f"/v1/studies/{EVER.id}/close")
-    find(browser, "input[value=yes]").click()
-    find(browser, "#ask button").click()
-    until(browser, lambda: find(browser, "#said").text == "closed: takes no reports")
-    assert not find(browser, "#send").is_displayed()
-    browser.get(address.replace("127.0.0.1", "localhost"))
-    until(browser, lambda: find(browser, "#said").text == "Failed to fetch")
-    assert not find(browser, "#ask").is_displayed()
+    site = make_server("127.0.0.1", 0, noting, request_handler=Quiet)
+    thread = Thread(target=site.serve_forever, args=[0.02])
+    thread.start()
+    address = f"http://127.0.0.1:{site.server_port}"
+    collector = Server(tmp_path, environment={"LDPKIT_FRAME_ANCESTORS": address})
+    try:
+        collector.request("POST", "/v1/studies", EVER.document)
+        apps.append(module.create_app(collector.url, EVER.id))
+        browser.get(address)
+        state = "return document.querySelector('ldp-study').state"
+        until(browser, lambda: browser.execute_script(state) == "ready")
+        # The app's Content-Security-Policy lets the element be as high as it says.
+        assert find(browser, "ldp-study").size["height"] == 42 * 16
+        frame = find(browser, "ldp-study").shadow_root.find_element(By.CSS_SELECTOR, "iframe")
+        browser.switch_to.frame(frame)
+        person = Visitor(browser, collector, EVER)
+        person.answer(ever="yes")
+        person.until("report")
+        person.send()
+        browser.switch_to.default_content()
+        until(browser, lambda: browser.execute_script(state) == "done")
+        assert len(person.stored()) == 1
+        assert set(asked) == {("GET", "/", "")}
+    finally:
+        site.shutdown()
+        thread.join()
+        site.server_close()
+        collector.kill()
 
 
 EXAMPLE = REPOSITORY / "examples" / "react"
@@ -163,30 +115,33 @@ while (left.length) {
 }
 return [seen.size, found.sort()];
 """
-CONTROLLED = '<input name="answer" inputMode={keys} pattern={NUMBER} title={FORM} spellCheck={false} required'
-KEPT = CONTROLLED + " value={kept} onChange={({ target }) => keep(target.value)}"
-STATE = "const [low, high] ="
+UNCONTROLLED = "const field = { name: id,"
+CONTROLLED = (
+    'const [kept, keep] = useState("");\n'
+    "const field = { value: kept, onChange: ({ target }) => keep(target.value), name: id,"
+)
 
 
 @pytest.fixture
 def react(browser, tmp_path):
-    """A function that bundles what `change` makes of the example, and opens it for a study."""
+    """A function that bundles the example, with the component as `change` makes it, and opens it."""
     npm.install()
     folder = tmp_path / "app"
     shutil.copytree(EXAMPLE, folder)
     (folder / "node_modules").mkdir()
-    (folder / "node_modules" / "ldpkit").symlink_to(JAVASCRIPT)
+    library = folder / "node_modules" / "ldpkit"
+    shutil.copytree(JAVASCRIPT, library)
     for name in ("react", "react-dom", "scheduler"):
         (folder / "node_modules" / name).symlink_to(npm.PACKAGES / name)
     options = (folder / "main.jsx").read_text().splitlines()[0].split("npx esbuild main.jsx ")[1].split()
     production = ["--log-level=error", "--define:process.env.NODE_ENV='production'"]
     with served(folder) as origin:
         server = Server(tmp_path, environment={"LDPKIT_CORS_ORIGINS": origin})
-        for study in (HOURS, BITS):
+        for study in (EVER, HOURS, BITS):
             server.request("POST", "/v1/studies", study.document)
 
         def opened(study, change=str):
-            (folder / "StudyQuestion.jsx").write_text(change((EXAMPLE / "StudyQuestion.jsx").read_text()))
+            (library / "react.js").write_text(change((JAVASCRIPT / "react.js").read_text()))
             subprocess.run([npm.ESBUILD, "main.jsx", *options, *production], cwd=folder, check=True)
             page = (EXAMPLE / "index.html").read_text().replace("http://127.0.0.1:8000", server.url)
             page = page.replace('"affairs"', f'"{study.id}"').replace('max-epsilon="1"', 'max-epsilon="4"')
@@ -241,16 +196,63 @@ def test_app_state_never_holds_the_typed_number(react, browser):
 
 
 def test_input_that_react_controls_is_found_to_leak(react, browser):
-    """The fault that the example avoids. A study that it does not support shows an alert."""
+    """The fault that the component avoids. A study that it does not support shows an alert."""
 
     def control(source):
-        assert CONTROLLED in source
-        kept = f'const [kept, keep] = useState("");\n  {STATE}'
-        return source.replace(CONTROLLED, KEPT).replace(STATE, kept, 1)
+        assert UNCONTROLLED in source
+        return source.replace(UNCONTROLLED, CONTROLLED)
 
     react(HOURS, control)
     until(browser, lambda: shows(browser, "fieldset"))
     find(browser, "#app input").send_keys(ENTERED)
     assert reachable(browser) != []
     react(BITS)
-    until(browser, lambda: shows(browser, "[role=alert]", "asks one number or choice, once"))
+    until(browser, lambda: shows(browser, "[role=alert]", "asks numbers and choices, once"))
+
+
+def answer(browser, given):
+    """Answer a yes/no question. Return the report that is shown."""
+    until(browser, lambda: shows(browser, "fieldset"))
+    find(browser, f"input[value={given}]").click()
+    find(browser, "#app button").click()
+    until(browser, lambda: shows(browser, "pre", "ldpkit.report/1"))
+    return find(browser, "pre").text
+
+
+@pytest.mark.attack(8)
+def test_report_that_the_person_saw_is_sent_after_two_tabs_and_a_lost_network(react, browser):
+    """An app sends a report that its user did not see, or sends two."""
+    server = react(EVER)
+    address, first = browser.current_url, browser.current_window_handle
+    shown = answer(browser, "yes")
+    # In another tab the next version is answered meanwhile: its report is shown before it is sent.
+    assert server.request("POST", "/v1/studies", SECOND.document) == 201
+    browser.switch_to.new_window("tab")
+    browser.get(address)
+    other = answer(browser, "no")
+    browser.close()
+    browser.switch_to.window(first)
+    assert find(browser, "pre").text == shown != other
+    find(browser, "#app button").click()
+    until(browser, lambda: shows(browser, "pre", other))
+    assert "payloads" not in server.read(f"/v1/studies/{EVER.id}/export")
+    # What could not be sent is sent at the next visit.
+    browser.execute_script(AWAY)
+    ActionChains(browser).double_click(find(browser, "#app button")).perform()
+    until(browser, lambda: browser.execute_script("return tried > 0"))
+    until(browser, lambda: shows(browser, "[role=status]", "could not leave"))
+    browser.get(address)
+    until(browser, lambda: shows(browser, "[role=status]", "It was sent"))
+    lines = server.read(f"/v1/studies/{EVER.id}/export").splitlines()
+    (stored,) = [line for line in lines if "payloads" in json.loads(line)]
+    assert Report.from_json(stored) == Report.from_json(other)
+
+
+def test_study_that_was_closed_meanwhile_draws_no_noise(react, browser):
+    server = react(EVER)
+    until(browser, lambda: shows(browser, "fieldset"))
+    server.request("POST", f"/v1/studies/{EVER.id}/close")
+    find(browser, "input[value=yes]").click()
+    find(browser, "#app button").click()
+    until(browser, lambda: shows(browser, "[role=alert]", "takes no reports"))
+    assert not browser.find_elements(By.CSS_SELECTOR, "pre")

@@ -88,9 +88,12 @@ def test_package_has_no_external_imports():
         for name in re.findall(r'(?:from |import\()"([^"]+)"', file.read_text())
     }
     others = {(file, name.partition(":")[0]) for file, name in imported if not name.startswith("./")}
-    # No browser loads the one that asks for parts of node.
-    assert {file for file, name in others if not name.startswith("../")} == {"node.js"}
-    assert {name for _, name in others if not name.startswith("../")} == {"node"}
+    # No browser loads the one that asks for parts of node, and an app without React loads no part of it.
+    assert {pair for pair in others if not pair[1].startswith("../")} == {
+        ("node.js", "node"),
+        ("react.js", "react"),
+    }
+    assert not [name for _, name in imported if name.endswith("/react.js")]
 
 
 # Also what a bundler is given.
@@ -150,6 +153,7 @@ import { type ExpoDatabase, expoLedger } from "ldpkit/ledgers/expo";
 import { memoryLedger } from "ldpkit/ledgers/memory";
 import { nodeLedger } from "ldpkit/ledgers/node";
 import type { StudyElement } from "ldpkit/element";
+import { LdpStudy, type Words } from "ldpkit/react";
 
 export async function devices(database: ExpoDatabase): Promise<Device[]> {
   const ledgers: Ledger[] = [memoryLedger(), await nodeLedger("kept.db"), expoLedger(database)];
@@ -159,6 +163,10 @@ export async function devices(database: ExpoDatabase): Promise<Device[]> {
 export const frame = (element: StudyElement): string => element.state;
 const transport = oblivious({ relay: "https://relay.example.org", keys: "AQAg" });
 void openDevice({ maxEpsilon: "4", transport }).then((device) => fetchStudy(device, "habits"));
+const words: Words = { draw: "Bruit" };
+export const shown = LdpStudy({ collector: "https://c.example", study: "habits", maxEpsilon: "4", words });
+// @ts-expect-error a number is no text
+LdpStudy({ collector: "https://c.example", study: "habits", maxEpsilon: 4 });
 // @ts-expect-error a relay needs keys
 void oblivious({ relay: "https://relay.example.org" });
 // @ts-expect-error a path is none
@@ -217,6 +225,9 @@ def test_types_accept_the_documented_usage(app):
     usage = (npm.FOLDER / "usage.ts").read_text()
     (app / "usage.mts").write_text(usage.replace("../../js/index.js", "ldpkit"))
     (app / "app.mts").write_text(TYPED)
+    # An app that uses React has its types.
+    for name in ("@types", "csstype"):
+        (app / "node_modules" / name).symlink_to(npm.PACKAGES / name)
     npm.node(npm.TYPESCRIPT, *options, "usage.mts", "app.mts", cwd=app)
 
 
