@@ -77,9 +77,12 @@ def answers_in(
     if ignored := [column for column in columns if column not in expected]:
         more = f" and {len(ignored) - MOST_NAMED:,} others" if len(ignored) > MOST_NAMED else ""
         note(f"ignored columns of {name}: {', '.join(ignored[:MOST_NAMED])}{more}")
-    frame, bounds = frame.set_axis(range(1, len(frame) + 1), axis=0), _bounds(study)
+    frame, answered = frame.set_axis(range(1, len(frame) + 1), axis=0), _answered(study)
+    bounds = {
+        name: (float(each.bounds[0]), float(each.bounds[1])) for name, each in answered.items() if each.bounds
+    }
     cells = stated(frame, name, codebook, [*bounds, *(codebook or {})], bounds)
-    labels = {column: _labels_of(choices) for column, choices in _choices(study).items()}
+    labels = {column: _labels_of(each.choices) for column, each in answered.items()}
     # 2. Turn each row into answers.
     is_blank = cells[expected].isna().to_numpy()
     for place, row in enumerate(zip(*[frame[column] for column in expected])):
@@ -98,27 +101,13 @@ def answers_in(
         yield number, answers
 
 
-def _bounds(study: Study) -> dict[str, tuple[float, float]]:
-    """Return {column: bounds} of the columns whose answers are numbers, with or without noise."""
-    fields: dict[str, Any] = {field.id: field for field in study.public}
+def _answered(study: Study) -> dict[str, Any]:
+    """Return {column: the question, field of a record or public field that it answers}."""
+    fields: dict[str, Any] = {}
     for question in study.questions:
-        if question.response is None:
-            fields[question.id] = question
-        else:
-            fields |= {f"{question.id}.{field.id}": field for field in question.fields}
-    pairs = {column: tuple(map(float, field.bounds)) for column, field in fields.items() if field.bounds}
-    return {column: (low, high) for column, (low, high) in pairs.items()}
-
-
-def _choices(study: Study) -> dict[str, Sequence[Any]]:
-    """Return {column: its labels} of the questions and public fields that are choices."""
-    found: dict[str, Sequence[Any]] = {field.id: field.choices for field in study.public}
-    for question in study.questions:
-        if question.response is None and question.ask == "choice":
-            found[question.id] = question.choices
-        elif question.response is not None:
-            found |= {f"{question.id}.{field.id}": field.choices for field in question.fields}
-    return found
+        parts = [question] if question.response is None else question.fields
+        fields |= dict(zip(columns_of(question), parts))
+    return fields | {field.id: field for field in study.public}
 
 
 def _labels_of(choices: Sequence[Any]) -> dict[str, str]:
@@ -143,32 +132,22 @@ def line_error(path: str, row: int, error: AnswerError) -> InputError:
     return InputError(f"{where}: {error.field}: {error.problem}{headers}", code="answer.line_invalid")
 
 
-def csv_rows(path: str, expected: list[str] | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells) of the header and each row, without empty lines.
-
-    Blanks around the header's names do not count. With one column, an empty line before a row is a person's
-    empty cell. Trailing empty lines are ignored.
-
-    Raises InputError for a file that is not CSV in UTF-8, or has other columns than `expected`.
-    """
+def csv_rows(path: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, cells) of the header and each row, without empty lines. Raises InputError."""
     refuse_workbook(path)
     name = os.path.basename(path)
-    header: list[str] = []
-    empty: list[int] = []
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)
-            for cells in reader:
-                if not cells:
-                    empty.append(reader.line_num)
-                    continue
-                if not header:
-                    cells = header = [cell.strip() for cell in cells]
-                    if expected:
-                        _check_header(name, header, expected)
-                elif len(header) == 1:
-                    yield from [(number, [""]) for number in empty]
-                empty.clear()
+            rows = filter(None, reader)
+            header = [cell.strip() for cell in next(rows, [])]
+            if not header:
+                raise InputError(
+                    f"{name} is empty: write the names of the columns in its first line, then the rows",
+                    code="files.no_header",
+                )
+            yield reader.line_num, header
+            for cells in rows:
                 if len(cells) != len(header):
                     raise InputError(
                         f"{name}, line {reader.line_num}: wrong number of columns", code="files.line_columns"
@@ -180,30 +159,11 @@ def csv_rows(path: str, expected: list[str] | None = None) -> Iterator[tuple[int
         raise InputError(f"{path} is not UTF-8 text: save the table as CSV", code="files.not_utf8") from None
     except csv.Error:
         raise InputError(f"{name}, line {reader.line_num}: not CSV", code="files.line_not_csv") from None
-    if not header:
-        raise InputError(
-            f"{name} is empty: write the names of the columns in its first line, then the rows",
-            code="files.no_header",
-        )
-
-
-def _check_header(name: str, header: list[str], expected: list[str]) -> None:
-    """Raise InputError unless the header of file `name` has exactly the expected columns, each once."""
-    for column in [*expected, *header]:
-        if column not in header:
-            problem = f"column {column} is missing; the header must have {', '.join(expected)}"
-            raise InputError(f"{name}: {problem}", code="files.column_missing")
-        if column not in expected:
-            problem = f"column {column[:64]!r} is not in the study: leave it out"
-            raise InputError(f"{name}: {problem}", code="files.column_unknown")
-        if header.count(column) > 1:
-            raise InputError(f"{name}: column {column} appears twice", code="files.column_twice")
 
 
 def all_columns(study: Study) -> list[str]:
     """Return the columns that hold a person's answers and public values."""
-    private = [column for question in study.questions for column in columns_of(question)]
-    return [*private, *[field.id for field in study.public]]
+    return list(_answered(study))
 
 
 def columns_of(question: Question) -> list[str]:
@@ -269,27 +229,28 @@ def table_answers(study: Study, path: str) -> "dict[str, CsvTable]":
         prefix = f"{question.id}." if len(study.questions) > 1 else ""
         names[question.id] = {field.id: prefix + field.id for field in question.fields}
     expected = [column for columns in names.values() for column in columns.values()]
-    next(csv_rows(path, expected))
-    return {name: CsvTable(path, columns, expected) for name, columns in names.items()}
+    _, header = next(csv_rows(path))
+    if sorted(header) != sorted(expected):
+        name, listed = os.path.basename(path), ", ".join(expected)
+        raise InputError(
+            f"{name}: the header must have {listed}, each once, and nothing else", code="files.columns"
+        )
+    return {name: CsvTable(path, columns) for name, columns in names.items()}
 
 
 class CsvTable:
-    """One question's columns of a file.
+    """One question's columns of a file. columns: {field id: column name}."""
 
-    columns: {field id: column name}. expected: all columns of the file.
-    """
-
-    def __init__(self, path: str, columns: dict[str, str], expected: list[str]) -> None:
+    def __init__(self, path: str, columns: dict[str, str]) -> None:
         self.path = path
         self.columns = columns
-        self.expected = expected
 
     def chunks(self) -> Iterator[dict[str, list[float | str | None]]]:
         """Yield {field id: numbers} for some rows at a time, in order. A missing value is None.
 
         Text that is no number is kept: no mechanism takes it. Raises InputError.
         """
-        rows = csv_rows(self.path, self.expected)
+        rows = csv_rows(self.path)
         _, header = next(rows)
         indices = {field: header.index(column) for field, column in self.columns.items()}
         while chunk := [row for _, row in islice(rows, ROWS)]:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import string
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -33,6 +33,25 @@ RECORD_BYTES, RECORD_QUESTION_BYTES = 8 + 94 + 8, 36
 ID_DIGITS = 32
 # Without question marks: two of them begin a trigraph.
 PLAIN = (string.ascii_letters + string.digits + " !#$%&'()*+,-./:;<=>@[]^_`{|}~").encode()
+# The members of a question that are arrays, and of what.
+ARRAYS = {
+    "fields": "ldp_field",
+    "entries": "ldp_entry",
+    "products": "ldp_product",
+    "ends": "uint32_t",
+    "memory": "unsigned char",
+}
+
+
+class Expression(str):
+    """An expression in C, which is written as it is."""
+
+
+class Array(NamedTuple):
+    """A constant array in C. kind: of its values."""
+
+    kind: str
+    values: Sequence[Any]
 
 
 def compile_study(study: Study, collector: str, language: str) -> dict[str, str]:
@@ -81,9 +100,10 @@ def _refuse_unsupported(study: Study) -> None:
     raise InputError(f"the core in C has no {what}: {instead}", code="compile.unsupported")
 
 
-def _key(*names: str) -> list[int]:
+def _key(*names: str) -> Array:
     """Return 16 bytes that name a study, or a question of it."""
-    return list(hashlib.sha256("\0".join(("ldpkit.ledger/1", *names)).encode()).digest()[:KEY_BYTES])
+    digest = hashlib.sha256("\0".join(("ldpkit.ledger/1", *names)).encode()).digest()
+    return Array("unsigned char", list(digest[:KEY_BYTES]))
 
 
 def _units(number: Fraction, bits: int) -> int:
@@ -91,81 +111,67 @@ def _units(number: Fraction, bits: int) -> int:
     return -(-(number.numerator << bits) // number.denominator)
 
 
-def _carried(study: Study) -> list[PublicField]:
-    """Return the public fields that a report states, in the order of its text."""
-    return sorted((field for field in study.public if not field.from_ticket), key=lambda field: field.id)
-
-
 def _header(study: Study, base: str, name: str) -> str:
     """Return the study's tables in C."""
-    origin = origin_of(base)
+    origin, macro = origin_of(base), name.upper()
     lines = [f"/* {_comment(study.title)}", " *"]
     lines += [f" * {_comment(line)}" for line in describe(study)]
     lines += [" *", " * Written by `ldpkit compile`: do not change. Include it in one source file. */"]
-    lines += [
-        f"#ifndef LDPKIT_{name.upper()}_H",
-        f"#define LDPKIT_{name.upper()}_H",
-        "",
-        '#include "ldpkit.h"',
-        "",
-    ]
-    lines += [f"#define {name.upper()}_URL {_text(_url(study, base))}"]
-    lines += [f"#define {name.upper()}_OPENS {_text(study.opens or '')}"]
-    lines += [f"#define {name.upper()}_CLOSES {_text(study.closes or '')}", ""]
-    tables = []
-    for question in study.questions:
-        declared, table = question_in_c(question, origin, study.id)
-        lines += declared
-        tables.append(table)
-    lines += [f"static const ldp_question {name}_questions[] = {{"]
-    lines += [f"    {{{table}}}," for table in tables] + ["};", ""]
-    carried = _carried(study)
-    for field in carried:
-        values = [json.dumps(field.value(index), ensure_ascii=False) for index in range(field.size)]
-        texts = ", ".join(map(_text, values))
-        lines.append(f"static const char *const {name}_public_{_c(field.id)}[] = {{{texts}}};")
-    if carried:
-        rows = ", ".join(
-            f"{{{_text(field.id)}, {name}_public_{_c(field.id)}, {field.size}}}" for field in carried
-        )
-        lines += [f"static const ldp_public {name}_public[] = {{{rows}}};", ""]
-    lines += _words(study, name)
-    members = _study_members(study, origin, name, carried)
-    lines += [
-        f"static const ldp_study {name} = {{",
-        *(f"    .{key} = {value}," for key, value in members.items()),
-    ]
+    lines += [f"#ifndef LDPKIT_{macro}_H", f"#define LDPKIT_{macro}_H", "", '#include "ldpkit.h"', ""]
+    for key, value in _constants(study, base).items():
+        lines.append(f"#define {macro}_{key.upper()} {in_c(value)}")
+    # The words to show: the study's description, and each question's text and labels.
+    words = {"about": describe(study), "texts": _texts(study)}
+    words |= {f"labels_{_c(question.id)}": _labels(question) for question in study.questions}
+    for key, texts in words.items():
+        if texts:
+            lines.append(f"static const char *const {name}_{key}[] = {in_c((*texts, 0))};")
+    lines.append(f"static const ldp_study {name} = {{")
+    lines += [f"    .{key} = {in_c(value)}," for key, value in _study_members(study, origin).items()]
     return "\n".join([*lines, "};", "", "#endif", ""])
 
 
-def _study_members(study: Study, origin: str, name: str, carried: list[PublicField]) -> dict[str, Any]:
-    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+def _constants(study: Study, base: str) -> dict[str, str]:
+    """Return the address of the study's reports, which a report's id follows, and the study's days."""
+    url = f"{base}/v1/studies/{study.id}/reports/"
+    return {"url": url, "opens": study.opens or "", "closes": study.closes or ""}
+
+
+def _texts(study: Study) -> list[str]:
+    return [question.full_text or question.id for question in study.questions]
+
+
+def _study_members(study: Study, origin: str) -> dict[str, Any]:
+    """Return the members of the study's `ldp_study`."""
+    sizes = {question.id: mechanism_for(question).payload_size for question in study.questions}
     tables = [question_table(question) for question in study.questions]
-    kept = [mechanisms[question.id].payload_size + 1 for question in study.questions if question.repeats]
-    permanent, size = (
-        sum(kept),
-        _report_size(study, {key: mechanisms[key].payload_size for key in mechanisms}, carried),
-    )
-    work = max((table["payload_size"] + 7) // 8 + table.get("work_words", 0) for table in tables)
+    permanent = sum(sizes[question.id] + 1 for question in study.questions if question.repeats)
+    carried = sorted((field for field in study.public if not field.from_ticket), key=lambda field: field.id)
+    size = _report_size(study, sizes, carried)
     tail = canonical_json({"study": study.id, "version": study.version})
-    members = {
-        "id": _text(study.id),
+    public = [(field.id, Array("char *const", _values(field)), field.size) for field in carried]
+    questions = [question_in_c(question, origin, study.id) for question in study.questions]
+    return {
+        "id": study.id,
         "version": study.version,
-        "digest": _text(study.digest),
-        "key": _bytes(_key(origin, study.id)),
-        "questions": f"{name}_questions",
+        "digest": study.digest,
+        "key": _key(origin, study.id),
+        "questions": Array("ldp_question", questions),
         "question_count": len(tables),
         "sample_one_question": int(study.sample_one_question),
-        "head": _text(f'{{"digest":"{study.digest}","format":"{FORMAT}","id":"'),
-        "tail": _text("," + tail[1:]),
+        "head": f'{{"digest":"{study.digest}","format":"{FORMAT}","id":"',
+        "tail": "," + tail[1:],
         "report_size": size,
         "permanent_size": permanent,
-        "work_words": work,
+        "work_words": max((each["payload_size"] + 7) // 8 + each.get("work_words", 0) for each in tables),
         "record_size": RECORD_BYTES + RECORD_QUESTION_BYTES * len(tables) + permanent + size,
+        **({"public_fields": Array("ldp_public", public), "public_count": len(public)} if public else {}),
     }
-    if carried:
-        members |= {"public_fields": f"{name}_public", "public_count": len(carried)}
-    return members
+
+
+def _values(field: PublicField) -> list[str]:
+    """Return a public field's values as JSON."""
+    return [json.dumps(field.value(index), ensure_ascii=False) for index in range(field.size)]
 
 
 def _report_size(study: Study, sizes: dict[str, int], carried: list[PublicField]) -> int:
@@ -188,72 +194,63 @@ def _report_size(study: Study, sizes: dict[str, int], carried: list[PublicField]
     return len(canonical_json(document)) + sum(field.longest - 2 for field in carried)
 
 
-def question_in_c(question: Question, origin: str, study: str) -> tuple[list[str], str]:
-    """Write a question in C.
+def question_in_c(question: Question, origin: str, study: str) -> Expression:
+    """Write a question in C, as an initializer of its `ldp_question`.
 
     Args:
         question: the question.
         origin: the origin of its study's collector.
         study: the study's id.
-
-    Returns:
-        The definitions of its arrays, and the members of its `ldp_question`.
     """
-    table, name = question_table(question), f"question_{_c(question.id)}"
-    lines, fields = [], []
-    for field in table.pop("fields"):
-        if field.get("cuts"):
-            cuts = ", ".join(value.hex() for value in field["cuts"])
-            lines.append(f"static const double {name}_{_c(field['id'])}_cuts[] = {{{cuts}}};")
-        numbers = f"{field.get('choices', 0)}, {field.get('low', 0.0).hex()}, {field.get('high', 0.0).hex()}"
-        cuts = f"{name}_{_c(field['id'])}_cuts" if field.get("cuts") else "0"
-        fields.append(f"{{{_text(field['id'])}, {numbers}, {cuts}}}")
-    lines.append(f"static const ldp_field {name}_fields[] = {{{', '.join(fields)}}};")
-    table |= {"id": _text(question.id), "fields": f"{name}_fields", "field_count": len(fields)}
-    for key, kind in (("entries", "ldp_entry"), ("products", "ldp_product"), ("ends", "uint32_t")):
+    table = question_table(question)
+    table |= {"mechanism": Expression(table["mechanism"]), "field_count": len(table["fields"])}
+    table["fields"] = [
+        (
+            *(field["id"], field.get("choices", 0), field.get("low", 0.0), field.get("high", 0.0)),
+            Array("double", field["cuts"]) if field.get("cuts") else 0,
+        )
+        for field in table["fields"]
+    ]
+    for key, kind in ARRAYS.items():
         if key in table:
-            values = [f"{{{value[0]}, {value[1]}}}" if key != "ends" else str(value) for value in table[key]]
-            lines.append(f"static const {kind} {name}_{key}[] = {{{', '.join(values)}}};")
-            table[key] = f"{name}_{key}"
+            table[key] = Array(kind, table[key])
     privacy, stated = mechanism_for(question).privacy, question.mechanism
-    costs = {"epsilon": EPSILON_BITS, "delta": DELTA_BITS}
-    for cost, bits in costs.items():
+    for cost, bits in (("epsilon", EPSILON_BITS), ("delta", DELTA_BITS)):
         table[cost] = max(_units(getattr(privacy, cost), bits), _units(getattr(stated, cost), bits))
-    table["key"] = _bytes(_key(origin, study, question.id))
-    if question.repeats:
-        table["memory"] = _bytes(table["memory"])
-    for key, value in table.items():
-        if isinstance(value, int) and value >> 31:
-            table[key] = f"UINT64_C({value})"
-    return lines, ", ".join(f".{key} = {value}" for key, value in table.items() if value)
+    return Expression(in_c({**table, "key": _key(origin, study, question.id)}))
 
 
-def _words(study: Study, name: str) -> list[str]:
-    """Return the words to show: the study's description, and each question's text and labels."""
-    lines = [f"static const char *const {name}_about[] = {{{', '.join(map(_text, describe(study)))}, 0}};"]
-    texts = ", ".join(_text(question.full_text or question.id) for question in study.questions)
-    lines.append(f"static const char *const {name}_texts[] = {{{texts}, 0}};")
-    for question in study.questions:
-        labels = _labels(question)
-        if labels:
-            shown = ", ".join(map(_text, labels))
-            lines.append(f"static const char *const {name}_labels_{_c(question.id)}[] = {{{shown}, 0}};")
-    return [*lines, ""]
+def in_c(value: Any) -> str:
+    """Return a C initializer. A dictionary names the members of a struct; a tuple has them in order."""
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, float):
+        return value.hex()
+    if isinstance(value, Array):
+        return f"(const {value.kind}[]){in_c(tuple(value.values))}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f".{key} = {in_c(each)}" for key, each in value.items() if each) + "}"
+    if isinstance(value, tuple):
+        return "{" + ", ".join(map(in_c, value)) + "}"
+    return f"UINT64_C({value})" if value >> 31 else str(value)
 
 
 def _app_words(study: Study, base: str, name: str, language: Language) -> str:
     """Return the study's words in an app's language; its tables are in the header."""
     text, listed = language.text, language.listed
-    words = {"url": _url(study, base), "opens": study.opens or "", "closes": study.closes or ""}
     lists = {
         "about": _joined(text, describe(study)),
         "questions": _joined(text, [question.id for question in study.questions]),
-        "texts": _joined(text, [question.full_text or question.id for question in study.questions]),
+        "texts": _joined(text, _texts(study)),
         "labels": ", ".join(listed.format(_joined(text, _labels(question))) for question in study.questions),
     }
     lines = [f"// {_comment(study.title)}. Written by `ldpkit compile`: do not change."]
     lines += [language.opening.format(_camel(name))]
-    lines += [f"    {language.constant.format(key, text(value))}" for key, value in words.items()]
+    lines += [
+        f"    {language.constant.format(key, text(value))}" for key, value in _constants(study, base).items()
+    ]
     for key, values in lists.items():
         kind = language.of_lists if key == "labels" else language.of_list
         lines.append(f"    {language.value.format(key, kind, listed.format(values))}")
@@ -268,11 +265,6 @@ def _labels(question: Question) -> list[str]:
     return [] if question.numbered else [str(label) for label in question.choices]
 
 
-def _url(study: Study, base: str) -> str:
-    """Return the address of the study's reports: a report's id follows."""
-    return f"{base}/v1/studies/{study.id}/reports/"
-
-
 def _c(identifier: str) -> str:
     return re.sub(r"\W", "_", identifier)
 
@@ -283,11 +275,6 @@ def _camel(name: str) -> str:
 
 def _comment(text: str) -> str:
     return " ".join(text.replace("*/", "* /").split())
-
-
-def _bytes(values: list[int]) -> str:
-    """Return a C expression for constant bytes."""
-    return f"(const unsigned char[]){{{', '.join(map(str, values))}}}"
 
 
 def _text(text: str) -> str:

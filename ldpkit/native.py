@@ -16,19 +16,10 @@ from ldp_client.documents.rules import power_of_two
 LARGEST_UNIT = 1 << 28
 CONSTANT = 0xFFFF
 KEY_BYTES = 16
-SIMPLE = {
-    "randomized_response": "LDP_RANDOMIZED_RESPONSE",
-    "oue": "LDP_OUE",
-    "sue": "LDP_SUE",
-    "subset_selection": "LDP_SUBSET_SELECTION",
-    "olh": "LDP_OLH",
-    "hadamard": "LDP_HADAMARD",
-    "laplace": "LDP_LAPLACE",
-    "gaussian": "LDP_GAUSSIAN",
-    "gaussian_record": "LDP_GAUSSIAN_RECORD",
-    "gaussian_statistics": "LDP_GAUSSIAN_STATISTICS",
-    "sampled_products": "LDP_SAMPLED_PRODUCTS",
-}
+SIMPLE = (
+    *("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"),
+    *("laplace", "gaussian", "gaussian_record", "gaussian_statistics", "sampled_products"),
+)
 MEMOIZED = {"randomized_response": "LDP_MEMOIZED_RESPONSE", "sue": "LDP_MEMOIZED_SUE"}
 
 
@@ -48,7 +39,7 @@ def question_table(question: Question) -> dict[str, Any]:
     mechanism: Any = mechanism_for(question)
     table: dict[str, Any] = {
         "id": question.id,
-        "mechanism": SIMPLE.get(name) or MEMOIZED[question.mechanism.of],
+        "mechanism": MEMOIZED[question.mechanism.of] if name == "memoized" else f"LDP_{name.upper()}",
         "payload_size": mechanism.payload_size,
         "refusal": int(question.refusal),
     }

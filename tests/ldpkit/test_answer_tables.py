@@ -81,9 +81,9 @@ GOOD = "t,v,pe\n10,40,480\n"
         ("t,v,pe\n", ("answer.table_invalid", "power: the table has no rows")),
         ("", ("files.no_header", "is empty")),
         ("\n\n", ("files.no_header", "is empty")),
-        ("t,pe\n1,2\n", ("files.column_missing", "column v")),
-        ("t,v,pe,name\n1,2,3,4\n", ("files.column_unknown", "'name'")),
-        ("t,v,pe,t\n1,2,3,4\n", ("files.column_twice", "column t")),
+        ("t,pe\n1,2\n", ("files.columns", "t, v, pe, each once")),
+        ("t,v,pe,name\n1,2,3,4\n", "files.columns"),
+        ("t,v,pe,t\n1,2,3,4\n", "files.columns"),
         ("t,v,pe\n1,2,\udce4\n", "files.not_utf8"),
     ],
 )

@@ -130,21 +130,13 @@ def drawn_cases():
             yield question, Port.values_of(question, answer), case, expected
 
 
-def renamed_question(question, name):
-    """The definitions of a question's arrays, and its members, under a name of its own."""
-    arrays, members = question_in_c(question, "", "")
-    prefix = f"question_{question.id.replace('-', '_')}_"
-    return [line.replace(prefix, f"{name}_") for line in arrays], members.replace(prefix, f"{name}_")
-
-
 def vectors_in_c():
     """The text of a program that runs the vectors, and how many it has."""
     lines, names, rows = [RUNNER], {}, []
     for question, values, case, expected in drawn_cases():
         if question not in names:
             names[question] = name = f"q{len(names)}"
-            arrays, members = renamed_question(question, name)
-            lines += [*arrays, f"static const ldp_question {name} = {{{members}}};"]
+            lines.append(f"static const ldp_question {name} = {question_in_c(question, '', '')};")
         shown = ", ".join(map(value_in_c, values))
         taken = expected["bytes"]
         random = bytes_in_c(bytes.fromhex(case["random"])[:taken] or b"\0")

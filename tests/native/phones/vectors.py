@@ -11,9 +11,9 @@ from ldp_client import mechanism_for
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.question import Question
 from ldp_client.documents.report import report_id_of
-from ldpkit.compiling import RECORD_BYTES, RECORD_QUESTION_BYTES
+from ldpkit.compiling import RECORD_BYTES, RECORD_QUESTION_BYTES, question_in_c
 from ldpkit.native import question_table
-from tests.native.test_board import bytes_in_c, drawn_cases, renamed_question
+from tests.native.test_board import bytes_in_c, drawn_cases
 
 SECRET = bytes(range(16))
 TAIL = "}"
@@ -84,13 +84,13 @@ def report(question: Question, expected: dict[str, Any]) -> str:
 
 def study_in_c(question: Question, name: str) -> list[str]:
     """The definition of a study of one question."""
-    arrays, members = renamed_question(question, name)
     table, size = question_table(question), mechanism_for(question).payload_size
     permanent = 1 + size if question.repeats else 0
     length = len(report(question, {"payload": bytes(size).hex()}))
     study = {
         **{"id": '"v"', "version": 1, "digest": '""', "key": bytes_in_c(bytes(16))},
-        **{"questions": f"{name}_questions", "question_count": 1},
+        "questions": f"(const ldp_question[]){{{question_in_c(question, '', '')}}}",
+        "question_count": 1,
         **{
             "head": '"{\\"id\\":\\""',
             "tail": f'"{TAIL}"',
@@ -101,11 +101,7 @@ def study_in_c(question: Question, name: str) -> list[str]:
         "record_size": RECORD_BYTES + RECORD_QUESTION_BYTES + permanent + length,
     }
     stated = ", ".join(f".{member} = {value}" for member, value in study.items())
-    return [
-        *arrays,
-        f"static const ldp_question {name}_questions[] = {{{{{members}}}}};",
-        f"static const ldp_study {name} = {{{stated}}};",
-    ]
+    return [f"static const ldp_study {name} = {{{stated}}};"]
 
 
 def shown(value: Value) -> str:
