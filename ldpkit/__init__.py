@@ -51,29 +51,30 @@ __all__ = [
 ]  # fmt: skip
 
 _MODULES = {"ask": "ldpkit.ask", "errors": "ldp_client.documents.errors"}
-# The names of each module, and the extra that it needs.
 _HOMES = {
-    "collector": ("collector", {"create_app"}),
-    "inference": ("inference", {"Posterior", "analyse", "analyse_waves", "fit"}),
-    "inference.design.calibration": ("inference", {"calibrate"}),
-    "inference.design.device_epsilon": ("inference", {"plan_shuffled"}),
-    "inference.design.plan": ("inference", {"plan", "plan_difference"}),
-    "ldp_client": (
-        "",
-        {"Device", "Direct", "Mechanism", "Oblivious", "Transport", "mechanism_for", "mechanisms_of"},
-    ),
-    "ldp_client.bulk": ("tables", {"perturb_many"}),
-    "ldp_client.documents.errors": ("", {"LdpkitError"}),
-    "schemas.shuffling.reports": (
-        "",
-        {"ShuffledPrivacy", "shuffled_epsilon", "shuffled_privacy"},
-    ),
-    "ldpkit.ask": ("", {"study"}),
-    "ldpkit.auditing.auditing": ("tables", {"audit"}),
-    "ldpkit.perturbing": ("tables", {"perturb"}),
-    "schemas": ("", {"Question", "Report", "Study"}),
-    "summaries": ("tables", {"Summary", "summarize", "summarize_dataset"}),
-    "summaries.engines.frames": ("tables", {"dask_summary", "spark_summary"}),
+    "collector": {"create_app"},
+    "inference": {"Posterior", "analyse", "analyse_waves", "fit"},
+    "inference.design.calibration": {"calibrate"},
+    "inference.design.device_epsilon": {"plan_shuffled"},
+    "inference.design.plan": {"plan", "plan_difference"},
+    "ldp_client": {
+        "Device",
+        "Direct",
+        "Mechanism",
+        "Oblivious",
+        "Transport",
+        "mechanism_for",
+        "mechanisms_of",
+    },
+    "ldp_client.bulk": {"perturb_many"},
+    "ldp_client.documents.errors": {"LdpkitError"},
+    "schemas.shuffling.reports": {"ShuffledPrivacy", "shuffled_epsilon", "shuffled_privacy"},
+    "ldpkit.ask": {"study"},
+    "ldpkit.auditing.auditing": {"audit"},
+    "ldpkit.perturbing": {"perturb"},
+    "schemas": {"Question", "Report", "Study"},
+    "summaries": {"Summary", "summarize", "summarize_dataset"},
+    "summaries.engines.frames": {"dask_summary", "spark_summary"},
 }
 
 
@@ -110,24 +111,17 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         value = import_module(_MODULES[name])
     else:
-        homes = [(module, extra) for module, (extra, names) in _HOMES.items() if name in names]
+        homes = [module for module, names in _HOMES.items() if name in names]
         if not homes:
             raise AttributeError(f"module 'ldpkit' has no attribute {name!r}")
-        value = _load(name, *homes[0])
+        try:
+            value = getattr(import_module(homes[0]), name)
+        except ModuleNotFoundError as missing:
+            from ldpkit.lacking import lacking
+
+            raise lacking(missing) or missing from None
     globals()[name] = value
     return value
-
-
-def _load(name: str, module: str, extra: str) -> Any:
-    try:
-        return getattr(import_module(module), name)
-    except ModuleNotFoundError as missing:
-        from ldpkit.lacking import lacking
-
-        error = lacking(missing, extra) if extra else None
-        if error is None:
-            raise
-        raise error from None
 
 
 def __dir__() -> list[str]:

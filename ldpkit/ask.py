@@ -21,7 +21,6 @@ from ldpkit.stating import (
     Mechanism,
     Number,
     Spoken,
-    day_of,
     decimal_of,
     mechanism_of,
     model_of,
@@ -176,7 +175,6 @@ def number(
     text: Spoken = "",
     model: str = "",
     mechanism: Mechanism = "laplace",
-    delta: Number | None = None,
     prior: Mapping[str, Any] | None = None,
     refusal: Number | None = None,
     unit: Spoken = "",
@@ -190,8 +188,8 @@ def number(
         epsilon: see id.
         text: see id.
         model: a law, such as "normal" or "exponential" (default: fit without a law).
-        mechanism: as for `yes_no`: "laplace", or "gaussian" with a delta.
-        delta: an added probability, at most this, that epsilon does not hold, if the mechanism has a delta.
+        mechanism: as for `yes_no`: "laplace", or {"name": "gaussian", "delta": "1e-6"}: with an added
+            probability of at most delta, epsilon does not hold.
         prior: see id.
         refusal: if people may prefer not to say: the share of epsilon that reports whether there is a number.
             A share up to 0.5 leaves the number's noise as it is.
@@ -204,7 +202,7 @@ def number(
         InputError: an argument has the wrong form, or the mechanism states it too.
     """
     parts: dict[str, Any] = {"bounds": [decimal_of(low), decimal_of(high)]}
-    parts["mechanism"] = mechanism_of(f"ask.number({id!r})", mechanism, epsilon, delta)
+    parts["mechanism"] = mechanism_of(f"ask.number({id!r})", mechanism, epsilon)
     if model or prior:
         parts["model"] = model_of(model or "nonparametric", prior)
     if refusal is not None:
@@ -309,8 +307,8 @@ def study(
         "ethics": ethics,
         "retention": {} if retention is None else {"days": retention},
         "purpose": purpose,
-        "opens": day_of(opens),
-        "closes": day_of(closes),
+        "opens": opens and str(opens),
+        "closes": closes and str(closes),
         "sample_one_question": sample_one_question,
         "sections": list(sections),
         "public": list(public),

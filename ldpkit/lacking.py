@@ -3,17 +3,22 @@
 from ldp_client.documents.errors import MissingExtraError
 
 OWN = ("collector", "inference", "ldp_client", "ldpkit", "schemas", "summaries")
+# The packages of each extra. Any other package is of the last one.
+EXTRAS = {
+    "collector": "alembic cryptography flask granian prometheus_client psycopg segno sqlalchemy werkzeug",
+    "demo": "statsmodels",
+    "tables": "pandas pyarrow",
+    "inference": "",
+}
 
 
-def top_of(error: ModuleNotFoundError) -> str:
-    """Return the name of the package that was not found; "" if the error names none."""
-    return (error.name or "").split(".")[0]
-
-
-def lacking(error: ModuleNotFoundError, extra: str) -> MissingExtraError | None:
-    """Return the error that names the caller's extra; None for a module that no extra contains.
+def lacking(error: ModuleNotFoundError) -> MissingExtraError | None:
+    """Return the error that names the extra of a module; None for a module that no extra contains.
 
     A module of ldpkit itself is missing because of a bug in ldpkit, or a broken installation.
     """
-    module = top_of(error)
-    return None if not module or module in OWN else MissingExtraError(extra, module)
+    package = (error.name or "").split(".")[0]
+    if not package or package in OWN:
+        return None
+    extra = next((extra for extra, packages in EXTRAS.items() if package in packages.split()), "inference")
+    return MissingExtraError(extra, package)

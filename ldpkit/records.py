@@ -25,10 +25,7 @@ def regression(
     epsilon: Number,
     text: Spoken = "",
     mechanism: Mechanism = "sampled_products",
-    delta: Number | None = None,
     norm: Number | None = None,
-    weights: Mapping[str, int] | None = None,
-    products: int | None = None,
     prior: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Ask for a record, of which a regression explains one field by the others.
@@ -41,11 +38,9 @@ def regression(
         response: the explained field: a `feature` with bounds, or a yes/no.
         epsilon: see id.
         text: see id.
-        mechanism: as for `yes_no`: "sampled_products", or others with a delta and a norm.
-        delta: as for `number`.
+        mechanism: as for `yes_no`: "sampled_products", which may state products and weights, or others with
+            a delta and a norm.
         norm: the largest norm of the features' vector, to which devices shrink it; not for sampled products.
-        weights: {kind: how often} for sampled products, such as {"response": 4}.
-        products: how many sampled products a report has, 1 to 4 (default 1).
         prior: see id.
 
     Returns:
@@ -58,7 +53,7 @@ def regression(
     law = "linear" if "bounds" in response else "logistic"
     parts: dict[str, Any] = {"features": [dict(each) for each in features], "response": dict(response)}
     parts |= {} if norm is None else {"norm": decimal_of(norm)}
-    parts |= {"mechanism": mechanism_of(where, mechanism, epsilon, delta, weights, products)}
+    parts |= {"mechanism": mechanism_of(where, mechanism, epsilon)}
     parts |= {"model": model_of(f"{law}_regression", prior)}
     return question_of(id, "record", text, parts)
 

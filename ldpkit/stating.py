@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
 from decimal import Decimal
 from math import isfinite
 from typing import Any
@@ -37,26 +36,15 @@ def study_of(document: dict[str, Any]) -> Study:
         ) from None
 
 
-def mechanism_of(
-    where: str,
-    stated: Mechanism,
-    epsilon: Number,
-    delta: Number | None = None,
-    weights: Mapping[str, int] | None = None,
-    products: int | None = None,
-) -> dict[str, Any]:
-    """Return a mechanism's part of a document. Raises InputError if it repeats another argument."""
+def mechanism_of(where: str, stated: Mechanism, epsilon: Number) -> dict[str, Any]:
+    """Return a mechanism's part of a document. Raises InputError if it states epsilon too."""
     fields = {"name": stated} if isinstance(stated, str) else as_text(stated)
-    added: dict[str, Any] = {"epsilon": decimal_of(epsilon)}
-    added |= {} if delta is None else {"delta": decimal_of(delta)}
-    added |= {"weights": dict(weights)} if weights else {}
-    added |= {} if products is None else {"products": products}
-    if twice := added.keys() & fields.keys():
+    if "epsilon" in fields:
         raise InputError(
-            f"{where}: the mechanism states {', '.join(sorted(twice))} too: give it once, as an argument",
+            f"{where}: the mechanism states epsilon too: give it once, as an argument",
             code="builder.mechanism_twice",
         )
-    return {"name": fields.pop("name", ""), **added, **fields}
+    return {"name": fields.pop("name", ""), "epsilon": decimal_of(epsilon), **fields}
 
 
 def model_of(name: str, prior: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -87,8 +75,3 @@ def roughly(value: Number) -> float:
         return float(value)
     except (TypeError, ValueError):
         return 0.0
-
-
-def day_of(value: str | date | None) -> str | None:
-    """Return a day as a document's text."""
-    return value.isoformat() if isinstance(value, date) else value

@@ -19,26 +19,13 @@ from ldp_client.documents.errors import (
     EXIT_TERMINATED,
     EXIT_USAGE,
     LdpkitError,
-    MissingExtraError,
 )
 from ldp_client.words.text import visible
 from ldpkit.cli.commands import SETTINGS
-from ldpkit.lacking import lacking, top_of
+from ldpkit.lacking import lacking
 
 DISTRIBUTION = "ldpkit"
 MINUS = "\N{MINUS SIGN}"
-COLLECTOR_MODULES = (
-    "alembic",
-    "cryptography",
-    "flask",
-    "granian",
-    "prometheus_client",
-    "psycopg",
-    "segno",
-    "sqlalchemy",
-    "werkzeug",
-)
-OTHER_MODULES = {"statsmodels": "demo", "pandas": "tables", "pyarrow": "tables"}
 # Errors of a full or broken disk, including a user's full quota.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 # Characters of a command's description in the list of commands.
@@ -168,7 +155,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         _tell(visible(f"ldpkit: {error}"))
         return error.exit_code
     except ModuleNotFoundError as error:
-        return _missing_extra(error)
+        missing = lacking(error)
+        if missing is None:
+            raise
+        _tell(f"ldpkit: {missing}")
+        return missing.exit_code
     except (KeyboardInterrupt, click.Abort):
         _tell("ldpkit: interrupted")
         return EXIT_INTERRUPTED
@@ -207,16 +198,6 @@ def _full_output(error: OSError) -> int:
         # Do not retry its buffered output.
         sys.stdout.close()
     return EXIT_OTHER
-
-
-def _missing_extra(error: ModuleNotFoundError) -> int:
-    module = top_of(error)
-    extra = "collector" if module in COLLECTOR_MODULES else "inference"
-    missing = lacking(error, OTHER_MODULES.get(module, extra))
-    if missing is None:
-        raise error
-    _tell(f"ldpkit: {missing}")
-    return MissingExtraError.exit_code
 
 
 def _tell(line: str) -> None:

@@ -14,38 +14,36 @@ from collector.nodes.transcript import SUM, NodeSum, Transcript
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import DocumentError, InputError, TransferError
 from ldp_client.documents.shapes import Record
+from ldpkit.cli.client import Client, study_path
 from schemas import Study
 
 # For one request, retries included: a node expands 100,000 shares of 10,000 numbers in well under a minute.
 DEADLINE_SECONDS = 600.0
 # The sum of ten million numbers.
 MAX_ANSWER_BYTES = 1 << 27
-Progress = Callable[[str], None]
-Send = Callable[[str, str, bytes | None], bytes]
 
 
-class RemoteNode:
-    """One node of a study. Every request may be repeated; a node answers the same again.
+class NodeClient(Client):
+    """The client of a node for one study. Every request may be repeated; a node answers the same again.
 
     Args:
         url: the node's address.
+        token: its operator's key.
         study_id: the study.
-        send: sends a request to the node with its operator's key: method, path and body; returns the body
-            of the answer. It retries passing failures. Raises TransferError, which names the node.
     """
 
-    def __init__(self, url: str, study_id: str, send: Send) -> None:
-        self.url = url
-        self._base = f"/v1/studies/{study_id}"
-        self._send = send
+    def __init__(self, url: str, token: str, study_id: str) -> None:
+        super().__init__(url, token, f"node {url}")
+        self._base = study_path(study_id)
 
     def get(self, path: str) -> bytes:
         """Return an answer's bytes. Raises TransferError."""
-        return self._send("GET", self._base + path, None)
+        return self.send("GET", self._base + path, most=MAX_ANSWER_BYTES, seconds=DEADLINE_SECONDS).body
 
     def post(self, path: str, text: str = "") -> bytes:
         """Return the bytes of the answer to this JSON text. Raises TransferError."""
-        return self._send("POST", self._base + path, text.encode())
+        path = self._base + path
+        return self.send("POST", path, text.encode(), most=MAX_ANSWER_BYTES, seconds=DEADLINE_SECONDS).body
 
     def read(self, shape: Record, body: bytes) -> dict[str, Any]:
         """Return the fields of an answer. Raises TransferError."""
@@ -60,12 +58,14 @@ class RemoteNode:
         return fields
 
 
-def collect(study: Study, senders: Sequence[Send], progress: Progress = lambda _line: None) -> Transcript:
+def collect(
+    study: Study, nodes: Sequence[NodeClient], progress: Callable[[str], None] = lambda _line: None
+) -> Transcript:
     """Close a study with the protocol secure_sum at all its nodes and get their signed sums, unchecked.
 
     Args:
         study: the study.
-        senders: what sends requests to each node, in the study's order: see `RemoteNode`.
+        nodes: the study's nodes, in its order.
         progress: prints a line.
 
     Raises:
@@ -74,8 +74,6 @@ def collect(study: Study, senders: Sequence[Send], progress: Progress = lambda _
         StatementError: too few devices reached every node, or a node does not hold what it committed to.
     """
     assert study.protocol is not None
-    addressed = zip(study.protocol.nodes, senders, strict=True)
-    nodes = [RemoteNode(node.url, study.id, send) for node, send in addressed]
     # 1. Check, before a node closes permanently, that all nodes are ready.
     for node in nodes:
         if node.get(f"?version={study.version}") != study.canonical():
@@ -109,7 +107,7 @@ def collect(study: Study, senders: Sequence[Send], progress: Progress = lambda _
     return Transcript(drawing, tuple(sums))
 
 
-def _draw(nodes: Sequence[RemoteNode]) -> Drawing:
+def _draw(nodes: Sequence[NodeClient]) -> Drawing:
     """Collect the commitments of all nodes, then their nonces."""
     answers = [node.read(COMMITTED, node.post("/commitment")) for node in nodes]
     commitments = [Statement(**answer["statement"]) for answer in answers]

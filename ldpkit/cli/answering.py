@@ -105,19 +105,26 @@ def answer(
     folder: str,
 ) -> int:
     """Answer a study once, as one device. LINK is what `publish` or a ticket has for people."""
+    from fractions import Fraction
+
     from ldp_client import Device
 
     # 1. Open the device.
     collector, study_id, ticket = link
-    budget = _budget(folder, max_epsilon, raise_budget)
-    device = Device(
-        folder,
-        budget,
-        collector,
-        nodes=node,
-        raise_budget=raise_budget,
-        known_digests=digest or None,
-    )
+    stated = max_epsilon or ("" if raise_budget else _kept_budget(folder))
+    if not stated:
+        raise UsageError(
+            "state this device's lifetime budget, over all studies that it ever answers: --max-epsilon E",
+            code="answer.no_budget",
+        )
+    digests = digest or None
+    device = Device(folder, stated, collector, nodes=node, raise_budget=raise_budget, known_digests=digests)
+    if Fraction(stated) > device.policy.epsilon:
+        raise RefusedError(
+            f"this device's lifetime budget is {float(device.policy.epsilon):g}, and {stated} is more: pass "
+            "--raise-budget if its owner raises it",
+            code="answer.budget_is_more",
+        )
     if not device.ledger.spent():
         where = visible(os.path.abspath(device.ledger.folder))
         warn(f"note: a new device, in {where}: it does not know answers that were given from another folder")
@@ -139,52 +146,21 @@ def answer(
         report = device.answer(study, answers, ticket, public=clear)
     except (AnswerError, DocumentError, InputError, RefusedError, TransferError) as error:
         # 4. Send what earlier calls could not, whatever prevents an answer to this study.
-        _tell_waiting(device, study_id)
-        is_answered = isinstance(error, AlreadyAnsweredError)
-        if ticket and is_answered:
+        is_waiting = bool(device.ledger.queued())
+        if is_waiting:
             warn(
-                f"the ticket given now is not used: {study_id} was answered from here before. In Python, "
-                "Device.give_ticket gives a waiting report another ticket"
+                "reports that wait since an earlier call are sent as they were made: no value or ticket "
+                "given now is used"
             )
-        if not isinstance(error, TransferError) and (device.ledger.queued() or is_answered):
+        if not isinstance(error, TransferError) and (is_waiting or isinstance(error, AlreadyAnsweredError)):
             _send(device)
         raise
     print(f"answered {study_id}; report {report}; epsilon left {float(device.epsilon_left):g}", flush=True)
     return _send(device)
 
 
-def _budget(folder: str, stated: str | None, raise_budget: bool) -> str:
-    """Return the lifetime budget: the stated budget, or else the ledger's.
-
-    Raises UsageError without either. Raises RefusedError if the stated budget exceeds the ledger's, except
-    with --raise-budget.
-    """
-    from ldp_client.documents.rational import Rational
-
-    kept = _kept_budget(folder)
-    if stated is None:
-        if kept is None or raise_budget:
-            raise UsageError(
-                "state this device's lifetime budget, over all studies that it ever answers: --max-epsilon "
-                "EPSILON",
-                code="answer.no_budget",
-            )
-        return kept
-    try:
-        is_more = kept is not None and Rational.parse(kept) < Rational.parse(stated)
-    except ValueError:
-        # The device rejects it.
-        is_more = False
-    if is_more and not raise_budget:
-        raise RefusedError(
-            f"this device's lifetime budget is {kept}, and {stated} is more: pass --raise-budget if its "
-            "owner raises it",
-            code="answer.budget_is_more",
-        )
-    return stated
-
-
 def _kept_budget(folder: str) -> str | None:
+    """Return the lifetime budget that a folder's device has, None without a device."""
     ledger = _ledger_in(folder)
     return None if ledger is None else ledger.budget()
 
@@ -281,20 +257,6 @@ def _check(study: Study, answers: dict[str, Any]) -> None:
                 f"warning: {question.id} is beyond the study's bounds or norm: is its unit right? The "
                 "nearest allowed answer would be sent"
             )
-
-
-def _tell_waiting(device: Device, study_id: str) -> None:
-    """Print that queued reports are sent with their original content, whatever is given now."""
-    from ldp_client.documents.report import Report
-
-    for queued in device.ledger.queued():
-        if queued.study == study_id and queued.origin == device.ledger.origin and queued.body[:1] == "{":
-            warn(
-                f"report {queued.report_id} has waited since an earlier call: it is sent as it was made, "
-                "without any value given now"
-            )
-            for name, value in Report.from_json(queued.body).public.items():
-                warn(say("public.waiting", field=name, value=visible(value)))
 
 
 def _ask_for_consent(study: Study, collector: str, ticket: str) -> None:

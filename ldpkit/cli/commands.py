@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from datetime import date
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -97,23 +96,7 @@ def group(name: str) -> Callable[[Callable[..., Any]], Group]:
     return click.group(name, cls=Group, context_settings=SETTINGS)
 
 
-class Day(click.ParamType[date]):
-    """A day in UTC, YYYY-MM-DD."""
-
-    name = "YYYY-MM-DD"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
-        """Read a day."""
-        try:
-            day = value if isinstance(value, date) else date.fromisoformat(value)
-            if not isinstance(value, date) and day.isoformat() != value:
-                raise ValueError
-        except ValueError:
-            self.fail(f"{visible(str(value)[:64])!r} is no day, YYYY-MM-DD", param, ctx)
-        return day
-
-
-DAY = Day()
+DAY = click.DateTime(["%Y-%m-%d"])
 COUNT = click.IntRange(1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -30,7 +30,7 @@ def keys(
     name: str | None,
     role: str | None,
     study: tuple[str, ...],
-    expires: date | None,
+    expires: datetime | None,
     revoke: bool,
     yes: bool,
     collector: Client,
@@ -44,8 +44,9 @@ def keys(
         raise click.UsageError("give NAME with --role, NAME with --revoke, or neither for a list")
     if role is None and (study or expires):
         raise click.UsageError("--study and --expires go with --role")
-    if expires is not None and expires < datetime.now(UTC).date():
-        raise click.UsageError(f"--expires {expires}: is over")
+    last_day = None if expires is None else expires.date()
+    if last_day and last_day < datetime.now(UTC).date():
+        raise click.UsageError(f"--expires {last_day}: is over")
     # 2. List, revoke or make.
     if name is None:
         show_answer(collector, "/v1/keys", lambda body: body["keys"], _key_lines)
@@ -54,9 +55,9 @@ def keys(
         collector.send("DELETE", f"/v1/keys/{quote(name, safe='')}", again=False)
         show([f"{name} is revoked"])
     else:
-        last_day = None if expires is None else expires.isoformat()
-        asked = {"name": name, "role": role, "studies": list(study) or None, "expires": last_day}
-        document = {member: value for member, value in asked.items() if value is not None}
+        day = last_day and last_day.isoformat()
+        asked = {"name": name, "role": role, "studies": list(study), "expires": day}
+        document = {member: value for member, value in asked.items() if value}
         key, warnings = collector.ask("POST", "/v1/keys", _made, document, again=False)
         for line in warnings:
             warn(visible(line))

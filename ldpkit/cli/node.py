@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
-from ldpkit.cli.client import Client
 from ldpkit.cli.commands import (
     TOKEN_VARIABLE,
     group,
@@ -22,7 +21,7 @@ from ldpkit.cli.output import show, warn
 from schemas.disk import STREAM, read_bytes, refuse_existing, replacing
 
 if TYPE_CHECKING:
-    from ldpkit.cli.aggregator import Send
+    from ldpkit.cli.aggregator import NodeClient
     from schemas import Study
 
 
@@ -52,7 +51,7 @@ def close(study: Study, out: str, yes: bool) -> None:
     path = f"{out.removesuffix('.json')}.transcript.json"
     refuse_existing(path)
     refuse_unknown_variables()
-    senders = senders_of(study, os.environ.get(TOKEN_VARIABLE, "").split())
+    nodes = nodes_of(study, os.environ.get(TOKEN_VARIABLE, "").split())
     hours = 2 * study.channel.hours if study.channel else 0
     warn(
         f"shares to {study.id} leave up to {hours} hours after they were made, uncounted until then: "
@@ -63,7 +62,7 @@ def close(study: Study, out: str, yes: bool) -> None:
     # wrong: it is evidence.
     with replacing(out, is_new=True) as file:
         with replacing(path, is_new=True) as evidence:
-            transcript = collect(study, senders, warn)
+            transcript = collect(study, nodes, warn)
             evidence.write(transcript.to_json())
         try:
             total = transcript.total(study)
@@ -75,36 +74,26 @@ def close(study: Study, out: str, yes: bool) -> None:
     show([f"total in {out}, what the nodes signed in {path}"])
 
 
-def senders_of(study: Study, tokens: Sequence[str]) -> list[Send]:
-    """Return what sends requests to each node. tokens: the nodes' operator keys, in the study's order.
+def nodes_of(study: Study, tokens: Sequence[str]) -> list[NodeClient]:
+    """Return the clients of a study's nodes. tokens: the nodes' operator keys, in the study's order.
 
     Raises InputError for a study without nodes, and UsageError for another number of keys.
     """
+    from ldpkit.cli.aggregator import NodeClient
+
     if study.protocol is None:
         raise InputError(
             f"study {study.id} has no protocol 'secure_sum': its reports go to a collector",
             code="study.not_secure_sum",
         )
-    urls = [one.url for one in study.protocol.nodes]
+    urls = [node.url for node in study.protocol.nodes]
     if len(tokens) != len(urls):
         raise UsageError(
             f"closing needs {len(urls)} keys in {TOKEN_VARIABLE}, each node's in the study's order, "
             f"with spaces between; it has {len(tokens)}",
             code="node.keys_needed",
         )
-    return [sender_of(url, token) for url, token in zip(urls, tokens)]
-
-
-def sender_of(url: str, token: str) -> Send:
-    """Return what sends requests to a node. token: its operator's key."""
-    from ldpkit.cli.aggregator import DEADLINE_SECONDS, MAX_ANSWER_BYTES
-
-    client = Client(url, token, f"node {url}")
-
-    def send(method: str, path: str, body: bytes | None) -> bytes:
-        return client.send(method, path, body, most=MAX_ANSWER_BYTES, seconds=DEADLINE_SECONDS).body
-
-    return send
+    return [NodeClient(url, token, study.id) for url, token in zip(urls, tokens)]
 
 
 @node.command("verify", example="node verify study.json total.transcript.json")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -179,28 +179,28 @@ def _change(collector: Client, study: str, action: str, done: str) -> None:
 @click.option("--before", type=DAY, help="only reports from before this day (UTC): the study stays as it is")
 @yes_option
 @collector_option
-def delete(study: str, before: date | None, yes: bool, collector: Client) -> None:
+def delete(study: str, before: datetime | None, yes: bool, collector: Client) -> None:
     """Close a study permanently and delete its reports."""
-    path = study_path(study)
-    reports, is_summed = collector.ask("GET", f"{path}/status", partial(_count_before, day=before))
+    path, day = study_path(study), None if before is None else before.date().isoformat()
+    reports, is_summed = collector.ask("GET", f"{path}/status", partial(_count_before, day=day))
     if is_summed:
         warn(f"{study} is a secure sum: {ENDS_SUM}")
     reports_of = f"{counted(reports, 'report')} of {study}"
-    if before is None:
+    if day is None:
         require_yes(yes, f"deleting {reports_of} at {collector.url}, and closing it permanently")
         deleted = _delete(collector, "DELETE", path, None)
         show([f"{counted(deleted, 'report')} of {study} deleted, and the study closed permanently"])
     else:
-        require_yes(yes, f"deleting {reports_of} from before {before} at {collector.url}")
-        deleted = _delete(collector, "POST", f"{path}/expire", {"before": before.isoformat()})
+        require_yes(yes, f"deleting {reports_of} from before {day} at {collector.url}")
+        deleted = _delete(collector, "POST", f"{path}/expire", {"before": day})
         show([f"{counted(deleted, 'report')} of {study} deleted"])
 
 
-def _count_before(status: Any, day: date | None) -> tuple[int, bool]:
+def _count_before(status: Any, day: str | None) -> tuple[int, bool]:
     """Return how many reports came before a day, all without one, and whether the study is a secure sum."""
     if day is None:
         return int(status["reports"]), status["summed"]
-    counts = [int(each["reports"]) for each in status["by_day"] if str(each["day"]) < day.isoformat()]
+    counts = [int(each["reports"]) for each in status["by_day"] if str(each["day"]) < day]
     return sum(counts), status["summed"]
 
 

@@ -26,8 +26,6 @@ from schemas.disk import STREAM
 
 MOST, AT_ONCE, NAMES_AT_ONCE = 1_000_000, 10_000, 1000
 DIRECTORY = "/.well-known/private-token-issuer-directory"
-# Paths before a study's id: of the page for participants, and of the document for devices.
-OF_A_STUDY = "/s/", "/v1/studies/"
 LINKS_HELP = "a new file: links, one a line, or *.csv with names or numbers (default: print them)"
 LOST = (
     "others may have been made and lost. `ldpkit invite {study} --disable` admits all reports again; after "
@@ -176,14 +174,8 @@ def _base_of_links(address: str, study_id: str) -> str:
     from ldp_client.device.arguments import LOOPBACK
 
     check_address(address, has_key=False)
-    page, parts = address.rstrip("/"), urlsplit(address)
-    # The path may belong to the collector: a proxy can serve it below a path such as /s/panel.
-    if page.endswith(tuple(path + study_id for path in OF_A_STUDY)):
-        # `ldpkit publish` prints this address; links based on it would be broken.
-        raise UsageError(
-            f"{page} is a study's address: name the collector's own, without /s/ID",
-            code="ticket.study_address",
-        )
+    # `ldpkit publish` prints the study's own address, which operators copy.
+    page, parts = address.rstrip("/").removesuffix(f"/s/{study_id}"), urlsplit(address)
     if parts.hostname in LOOPBACK:
         warn(f"links to {page} work only on this machine: --address gives the URL for other people")
     elif parts.scheme == "http":

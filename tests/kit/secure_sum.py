@@ -27,7 +27,7 @@ from ldp_client.device import outbox
 from ldp_client.device.sending import Flushed
 from ldp_client.secure_sum import SHARES, TrustedNodes, sealed_shares, share_path, shares_nonce
 from ldpkit.cli.aggregator import collect
-from ldpkit.cli.node import senders_of
+from ldpkit.cli.node import nodes_of
 from schemas import Report, Study
 from summaries import Summary
 from tests.kit.collectors import ensure_database
@@ -292,5 +292,5 @@ def close_study(study: Study, tokens: list[str]) -> Closed:
     """Close a study at its nodes, and check what they signed."""
     assert study.protocol is not None
     each = tokens * len(study.protocol.nodes) if len(tokens) == 1 else tokens
-    transcript = collect(study, senders_of(study, each))
+    transcript = collect(study, nodes_of(study, each))
     return Closed(transcript.total(study), transcript)

@@ -52,8 +52,7 @@ def test_every_built_record_kind_equals_the_document():
         [AGE, YEARS],
         ask.feature(response["id"], *response["bounds"]),
         epsilon=1,
-        mechanism="gaussian_statistics",
-        delta="1e-6",
+        mechanism={"name": "gaussian_statistics", "delta": "1e-6"},
         norm=studies.LINEAR["norm"],
     )
     assert built == {**studies.LINEAR, "mechanism": studies.GAUSSIAN}
@@ -128,17 +127,11 @@ def test_mistakes_are_reported_in_the_builders_terms(build, code, facts):
 
 
 COIN = {"name": "randomized_response", "epsilon": "3"}
-PRODUCTS = {"name": "sampled_products", "epsilon": "1", "products": 4, "weights": {"response": 4}}
-GAUSSIAN = {"name": "gaussian", "delta": "0.01"}
+PRODUCTS = {"name": "sampled_products", "epsilon": "1", "products": 4}
 CONTRADICTIONS = {
     "choice": lambda: ask.choice("a", ["x", "y"], epsilon=1, mechanism=COIN),
     "any_of": lambda: ask.any_of({"a": "A", "b": "B"}, epsilon="0.5", mechanism=COIN),
-    "delta": lambda: ask.number("a", 0, 1, epsilon=1, delta="1e-6", mechanism=GAUSSIAN),
     "linear": lambda: ask.regression("a", [AGE], YEARS, epsilon=2, mechanism=PRODUCTS),
-    "products": lambda: ask.regression("a", [AGE], YEARS, epsilon=1, products=1, mechanism=PRODUCTS),
-    "weights": lambda: ask.regression(
-        "a", [AGE], YEARS, epsilon=1, weights={"response": 2}, mechanism=PRODUCTS
-    ),
 }
 
 
@@ -148,12 +141,6 @@ def test_contradicting_settings_are_rejected(kind):
     """State one epsilon in the question and another in its mechanism, so that people lose more."""
     with raises(InputError, "builder.mechanism_twice"):
         CONTRADICTIONS[kind]()
-
-
-def test_parts_of_a_mechanism_are_stated_in_it_or_as_arguments():
-    stated = {"name": "sampled_products", "products": 4, "weights": {"response": 4}}
-    question = ask.regression("a", [AGE], YEARS, epsilon=1, mechanism=stated)
-    assert question == ask.regression("a", [AGE], YEARS, epsilon=1, products=4, weights={"response": 4})
 
 
 def test_builders_support_several_languages():

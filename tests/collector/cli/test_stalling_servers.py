@@ -11,7 +11,6 @@ from ldpkit.cli import aggregator as nodes
 from ldpkit.cli import client, exporting, main
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports, fetch_summary
-from ldpkit.cli.node import sender_of
 from tests.kit.errors import raises
 from tests.kit.stalling import STALLS, raw_server, stalling_server
 from tests.ldp_client.devices import STUDY, Server
@@ -21,7 +20,7 @@ SUMMARY = b'{"format":"ldpkit.summary/1"}'
 COMMANDS = {
     "export": lambda url: list(fetch_reports(Client(url, "key"), "survey")),
     "summary": lambda url: fetch_summary(Client(url, "key"), "survey"),
-    "node": lambda url: sender_of(url, "key")("GET", "/", None),
+    "node": lambda url: nodes.NodeClient(url, "key", "survey").get(""),
 }
 
 

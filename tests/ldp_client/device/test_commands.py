@@ -146,7 +146,7 @@ def test_answer_command_sends_what_waits_whatever_keeps_it_from_answering(
 ):
     report = queued(name)
     assert answer(sets=("more=yes",)) != 0
-    assert f"report {report} has waited since an earlier call" in capsys.readouterr().err
+    assert "no value or ticket given now is used" in capsys.readouterr().err
     assert uploads(server) == [report]
 
 
@@ -201,7 +201,7 @@ def test_waiting_report_keeps_its_own_ticket(tmp_path, capsys, monkeypatch, wait
         codes = {headers.get("ldpkit-ticket") for _, _, headers in issuer.requests}
     assert codes == ({waits_with} if waits_with else set())
     assert device.ledger.queued()[0].ticket == waits_with
-    assert "the ticket given now is not used" in capsys.readouterr().err
+    assert "no value or ticket given now is used" in capsys.readouterr().err
 
 
 def test_withdraw_command_reports_errors_and_counts(server, answer, tmp_path, capsys):

@@ -106,7 +106,7 @@ def test_new_answer_does_not_change_a_waiting_report(tmp_path, capsys):
         device.answer(device.fetch("survey"), {"ever": True}, public={"region": "s"})
         command = ["answer", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path), "--yes"]
         main([*command, "--set", "ever=yes", "--public", "region=n"])
-    assert "region: s is in the waiting report, without noise" in capsys.readouterr().err
+    assert "no value or ticket given now is used" in capsys.readouterr().err
 
 
 @pytest.fixture
