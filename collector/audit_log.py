@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -21,6 +21,8 @@ from collector.problems import ProblemError
 
 # Names of actors without a named key; no key's name has parentheses.
 BY_TOKEN, BY_SERVER = "(token)", "(server)"
+# Actions that `ldpkit status --health` looks for.
+BACKUP, EXPORT = "backup", "export"
 ID_BYTES = 16
 # Runs a function of a session in a separate transaction, which is durable on return.
 Act = Callable[[Callable[[Session], Any]], Any]
@@ -67,17 +69,39 @@ def entries(
     return [Entry(*row) for row in session.execute(statement)]
 
 
+def last_backup(session: Session) -> date | None:
+    """Return the day of the last line of `ldpkit backup`."""
+    day = session.scalar(select(func.max(AuditRow.at)).where(AuditRow.action == BACKUP))
+    return None if day is None else date.fromisoformat(day)
+
+
+def last_exports(session: Session) -> dict[str, tuple[str, int]]:
+    """Return the day of each study's last export, and how many reports had been withdrawn by then."""
+    days = select(AuditRow.study, func.max(AuditRow.at).label("at")).where(AuditRow.action == EXPORT)
+    last = days.group_by(AuditRow.study).subquery()
+    is_last = (AuditRow.study == last.c.study) & (AuditRow.at == last.c.at) & (AuditRow.action == EXPORT)
+    rows = session.execute(
+        select(last.c.study, last.c.at, AuditRow.detail).join_from(last, AuditRow, is_last)
+    )
+    exports: dict[str, tuple[str, int]] = {}
+    for study, day, detail in rows:
+        # Of several on this day, the one after the most withdrawals is the last.
+        withdrawn = int(detail.partition(" ")[0])
+        exports[study] = max(exports.get(study, ("", 0)), (day, withdrawn))
+    return exports
+
+
 class DailyLines:
     """Lines of the audit log about frequent actions, which one process writes once a day."""
 
     def __init__(self, act: Act, today: Callable[[], date]) -> None:
         self._act = act
         self._today = today
-        self._written: dict[tuple[str, str, str], date] = {}
+        self._written: dict[tuple[str, str, str, str], date] = {}
 
-    def write(self, key: str, action: str, study_id: str) -> None:
+    def write(self, key: str, action: str, study_id: str, detail: str = "") -> None:
         """Record that this was done today with this key. If recording fails, the action is not undone."""
-        what, today = (key, action, study_id), self._today()
+        what, today = (key, action, study_id, detail), self._today()
         if self._written.get(what) == today:
             return
         try:

@@ -62,6 +62,7 @@ BUDGETS = {
     "docs/tutorials/operator.md": 7,
     "docs/two-thousand-people.md": 3,
     "docs/which-epsilon.md": 3,
+    "docs/year.md": 2.5,
 }
 
 

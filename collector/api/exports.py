@@ -7,6 +7,7 @@ from itertools import chain
 
 from flask import Response, make_response, request
 
+from collector import audit_log
 from collector.api.auth import acting_key
 from collector.api.openapi import Api
 from collector.api.parameters import AFTER, DELETIONS, FORMAT, VERSION
@@ -52,7 +53,7 @@ def export_reports(study_id: str, format: str | None, after: bytes | None, delet
     response.headers[DELETIONS_HEADER] = str(export.deletions)
     response.headers[WITHDRAWN_HEADER] = str(withdrawn)
     response.call_on_close(parts.close)
-    collector.daily.write(acting_key().name, "export", study_id)
+    collector.daily.write(acting_key().name, audit_log.EXPORT, study_id, f"{withdrawn} withdrawn before")
     return response
 
 

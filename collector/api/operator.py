@@ -23,6 +23,7 @@ from collector.clock import doubt_of
 from collector.context import Collector, current_collector
 from collector.daily import UnfinishedError, Upkeep
 from collector.db import Database
+from collector.health import checks_of
 from collector.keys import TOKEN_KEY, Key, Role
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
 from collector.status import listed, status_of
@@ -253,6 +254,12 @@ def read_audit_log(limit: int | None, since: date | None) -> Response:
     with current_collector().database.read() as session:
         entries = audit_log.entries(session, limit or LINES, since, acting_key().studies)
     return jsonify(entries=[entry._asdict() for entry in entries])
+
+
+@operator.operation("get", "/v1/health", "Checks", role=Role.OPERATE)
+def read_health() -> Response:
+    """Return what needs an operator's action: backups, keys, disk, ended studies, exports."""
+    return jsonify(checks=[check._asdict() for check in checks_of(current_collector())])
 
 
 def require_token(key: Key) -> None:

@@ -9,6 +9,7 @@ import click
 
 from ldp_client.documents.errors import InputError
 from ldpkit.cli.commands import command, out_option
+from ldpkit.cli.output import warn
 
 if TYPE_CHECKING:
     from collector.db import Database
@@ -50,9 +51,19 @@ def migrate() -> None:
 @out_option("a new file")
 def backup(out: str) -> None:
     """Copy the collector's database while it is in use."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from collector import audit_log
     from collector.backup import back_up
 
-    back_up(database_of_settings(), Path(out))
+    database = database_of_settings()
+    back_up(database, Path(out))
+    try:
+        # `ldpkit status --health` reads it.
+        database.act(lambda session: audit_log.record(session, audit_log.BY_SERVER, audit_log.BACKUP))
+    except SQLAlchemyError:
+        # A replica, or a file that is read-only here.
+        warn(f"{database.shown} takes no line about this backup: `ldpkit status --health` does not see it")
     print(f"{out} has everything up to now: keep it from others")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ldp_client.documents.errors import InputError, StudyError, TransferError
+from ldp_client.documents.errors import EXIT_OTHER, InputError, StudyError, TransferError
 from ldp_client.words.text import counted, visible
 from ldpkit.cli.client import Client, study_path
 from ldpkit.cli.commands import (
@@ -77,18 +77,28 @@ def publish(study: str, collector: Client) -> None:
 @command("status", "status habits")
 @click.argument("study", metavar="[STUDY_ID]", required=False)
 @click.option("--log", is_flag=True, help="instead, the last actions of operators, each with its key and day")
+@click.option(
+    "--health", is_flag=True, help="instead, what needs an operator's action; exit code 1 if anything does"
+)
 @collector_option
 @json_option
-def status(study: str | None, log: bool, collector: Client) -> None:
+def status(study: str | None, log: bool, health: bool, collector: Client) -> int:
     """List a collector's studies, or print one's status: reports by day, refusals and warnings."""
-    if study is not None and log:
-        raise click.UsageError("STUDY_ID and --log exclude each other")
+    if (study is not None) + log + health > 1:
+        raise click.UsageError("STUDY_ID, --log and --health exclude each other")
+    if health:
+        from ldpkit.cli.health import checks_of, lines_of
+
+        checks = checks_of(collector)
+        show(lines_of(checks), checks)
+        return 0 if all(check["ok"] for check in checks) else EXIT_OTHER
     if study is not None:
         show_answer(collector, f"{study_path(study)}/status", lambda body: body, _status_lines)
     elif log:
         show_answer(collector, "/v1/audit-log", lambda body: body["entries"], _entry_lines)
     else:
         show_answer(collector, "/v1/studies", lambda body: body["studies"], _study_lines)
+    return 0
 
 
 def show_answer(
