@@ -53,7 +53,7 @@ def perturb_many(
         mechanism: the question's mechanism; memoized mechanisms are rejected.
         answers: in the forms that quantise_many takes: an array of numbers, of booleans for a yes/no, of
             labels or of numbered choices; for a record {field: array}; or a sequence of answers.
-        random: source of secret random bytes (default: the operating system's).
+        random: the operating system's generator, or NotForRealAnswers(source) in tests and simulations.
         refusals: treat missing answers (None, NaN, masked) as "prefer not to say", if the question offers it.
 
     Returns:

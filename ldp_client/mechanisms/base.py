@@ -62,7 +62,7 @@ class Mechanism:
         Args:
             answer: a number, a choice, a yes or no, or a record, as the question asks; None, "prefer not to
                 say", if the question offers it.
-            random: a source of secret random bytes; by default the operating system's.
+            random: the operating system's generator, or NotForRealAnswers(source) in tests and simulations.
 
         Returns:
             `payload_size` bytes.
