@@ -39,7 +39,6 @@ class Language(Words):
     """
 
     def __init__(self, tag: str) -> None:
-        super().__init__("en")
         self.language = tag
         self._locale = Locale.parse(tag)
         self.categories = plural_categories(self._locale)

@@ -7,15 +7,14 @@ plural category of the language in the CLDR. That number is the fact {count}.
 """
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from math import floor, log10
-from pathlib import Path
 from typing import Any
 
 Sentence = str | dict[str, str]
 
-FOLDER = Path(__file__).parent
 # The default number of digits for privacy parameters.
 DIGITS = 12
 # Characters that print as empty space; no other blank is printable.
@@ -23,20 +22,19 @@ BLANKS = " \u2800\u115f\u1160\u3164\uffa0"
 
 
 class Words:
-    """The sentences of one language, in a file that is read when the first sentence is needed.
+    """The sentences of one language: English, or another in a subclass.
 
-    Args:
-        language: its tag, such as "en", which is the file's name.
-        folder: the folder of the file.
+    Attributes:
+        language: its tag.
     """
 
-    def __init__(self, language: str, folder: Path = FOLDER) -> None:
-        self.language = language
-        self._path = folder / f"{language}.json"
+    language = "en"
 
     @cached_property
     def _sentences(self) -> dict[str, Sentence]:
-        sentences: dict[str, Sentence] = json.loads(self._path.read_text("utf-8"))
+        """The English sentences, read when the first one is needed."""
+        with open(os.path.join(os.path.dirname(__file__), "en.json"), encoding="utf-8") as file:
+            sentences: dict[str, Sentence] = json.load(file)
         return sentences
 
     def say(self, which: str, **facts: Any) -> str:
@@ -69,7 +67,7 @@ class Words:
         return {key: self._sentences[key] for key in self._sentences if key.startswith(prefix)}
 
 
-ENGLISH = Words("en")
+ENGLISH = Words()
 
 
 def say(which: str, **facts: Any) -> str:
