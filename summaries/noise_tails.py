@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.strips import NOISE_REACH
 from ldp_client.mechanisms.base import Mechanism
-from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianRecord
+from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
 from summaries.reductions.base import signed
 
@@ -91,7 +91,7 @@ def reach_of(mechanism: Mechanism) -> Reach:
         return Reach(np.full(entries, mechanism.largest - NOISE_REACH), norm)
     record = cast(GaussianRecord, mechanism)
     features = np.full(len(record.features), record.radius)
-    if not isinstance(record, GaussianNumberRecord):
+    if record.binary:
         return Reach(features, record.radius + 1)
     norm = isqrt(record.radius**2 + record.response_grid**2) + 2
     return Reach(np.append(features, record.response_grid), norm)

@@ -19,7 +19,7 @@ from inference.design.information import HALF, STEP, TRUTHS, half_width_of, samp
 from inference.units import RecordUnits, has_levels
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
-from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord
+from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
@@ -189,7 +189,7 @@ def _information(question: Question, second: Vector) -> tuple[Places, Places, Ve
         scale[[0, -1]] = mechanism.scaled_weight
         added = mechanism.noise_sd**2
     else:
-        record = cast(GaussianNumberRecord, mechanism)
+        record = cast(GaussianRecord, mechanism)
         noise[1:] = record.feature_noise_sd
         noise[-1] = record.response_noise_sd
     # The covariance of products of normal numbers (Isserlis), and of the noise: products of two entries are

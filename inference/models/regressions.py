@@ -33,7 +33,7 @@ from inference.models.regression import (
 from inference.models.sampled_products import regression_from_signs
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.documents.errors import InputError
-from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianYesNoRecord
+from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
@@ -101,12 +101,12 @@ def second_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> M
 
 
 def _from_records(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    if isinstance(mechanism, GaussianYesNoRecord):
-        return _logistic_from_records(question, mechanism, summary)
-    return _linear_from_records(question, cast(GaussianNumberRecord, mechanism), summary)
+    record = cast(GaussianRecord, mechanism)
+    from_records = _logistic_from_records if record.binary else _linear_from_records
+    return from_records(question, record, summary)
 
 
-def _linear_from_records(question: Question, record: GaussianNumberRecord, summary: QuestionSummary) -> Model:
+def _linear_from_records(question: Question, record: GaussianRecord, summary: QuestionSummary) -> Model:
     """Return the model of perturbed records' second moments; the likelihood's cost does not depend on n."""
     sums, squares = record_moments(record, summary.values)
     moments = np.block([[np.full((1, 1), float(summary.n)), sums[None]], [sums[:, None], squares]])
@@ -125,7 +125,7 @@ def _linear_from_records(question: Question, record: GaussianNumberRecord, summa
 
 
 def _moments_of_records(
-    record: GaussianNumberRecord, n: int, sums: NDArray[np.float64], squares: NDArray[np.float64]
+    record: GaussianRecord, n: int, sums: NDArray[np.float64], squares: NDArray[np.float64]
 ) -> Moments:
     """Estimate moments of the clipped records by subtracting the noise's variance from each square."""
     noise = np.append(np.full(len(sums) - 1, record.feature_noise_sd), record.response_noise_sd)
@@ -133,9 +133,7 @@ def _moments_of_records(
     return Moments(sums / max(n, 1), seen - noise**2, seen * np.sqrt(2 / max(n, 1)), n)
 
 
-def _logistic_from_records(
-    question: Question, record: GaussianYesNoRecord, summary: QuestionSummary
-) -> Model:
+def _logistic_from_records(question: Question, record: GaussianRecord, summary: QuestionSummary) -> Model:
     """Return the model of perturbed records with a yes/no response; a gradient costs O(n d).
 
     Raises InputError for a summary without reports: no statistic of fixed size is sufficient.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from inference.models.base import Draws, Replicates
 from inference.results.intervals import REFUSED
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
+from ldp_client.mechanisms.gaussian_record import GaussianRecord
 
 Values = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def _shares(sites: Draws) -> Values:
     return np.asarray(shares / shares.sum())
 
 
-def records(mechanism: GaussianYesNoRecord, rows: Values) -> Replicates:
+def records(mechanism: GaussianRecord, rows: Values) -> Replicates:
     """Return replicates of the counts of perturbed features by cell, separately for reported yes and no.
 
     rows (n, d + 1): perturbed features in scaled units and the reported response, 1 or 0.
@@ -65,7 +65,7 @@ def records(mechanism: GaussianYesNoRecord, rows: Values) -> Replicates:
     return Replicates(len(rows), _cells(rows, noise), drawn)
 
 
-def _records(mechanism: GaussianYesNoRecord, n: int, noise: float, sites: Draws, random: Generator) -> Values:
+def _records(mechanism: GaussianRecord, n: int, noise: float, sites: Draws, random: Generator) -> Values:
     sd = sites["feature_sd"]
     # The site is a factor of the correlation matrix; with one feature it does not exist.
     root = sites.get("feature_correlation", np.eye(len(sd))) * sd[:, None]

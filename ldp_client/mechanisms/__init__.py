@@ -9,7 +9,7 @@ from ldp_client.documents.question import Question
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy, register
 from ldp_client.mechanisms.choice import RandomizedResponse
-from ldp_client.mechanisms.gaussian_record import gaussian_record
+from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.memoized import memoized
@@ -34,12 +34,12 @@ for _kind in (
     SubsetSelection,
     Olh,
     Hadamard,
+    GaussianRecord,
     GaussianStatistics,
     SummedMechanism,
 ):
     register(_kind)
 MECHANISMS["laplace"] = MECHANISMS["gaussian"] = number_mechanism
-MECHANISMS["gaussian_record"] = gaussian_record
 MECHANISMS["memoized"] = memoized
 for _name in ("table_statistics", "table_normal_equations", "table_statistics_laplace"):
     MECHANISMS[_name] = _of_table

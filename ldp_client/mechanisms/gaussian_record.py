@@ -5,7 +5,6 @@ then the share of the squared L2 distance of two records that the response may u
 is released by randomized response, next to normal features. response_share is then its share of ε.
 """
 
-from fractions import Fraction
 from math import floor, isqrt
 from typing import Any
 
@@ -15,27 +14,62 @@ from ldp_client.core.randomness import Source, truth_or_other
 from ldp_client.core.strips import NOISE_REACH, normal
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Question
-from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
+from ldp_client.mechanisms.base import Privacy, pack_signed, unpack_signed
 from ldp_client.mechanisms.record import RecordMechanism
 
 
 class GaussianRecord(RecordMechanism):
-    """Features clipped to the norm in integers, plus round(2**20 × N(0, 1)) on each.
+    """Features clipped to the norm in integers, plus round(2**20 × N(0, 1)) on each; then the response.
 
-    grid: integers for a scaled feature of 1. radius: no vector of features is longer, in integers.
-    A payload has 4 signed bytes for each feature, then the response as the subclass says.
+    grid: integers for a scaled feature of 1. radius: no vector of features is longer, in integers. distance:
+    of two records, in integers, that the noise hides.
+    A numeric response is one more entry of the vector, on its own grid. response_grid: integers for a scaled
+    response of 1. Two records are at most 2·radius apart in their features and 2·response_grid in their
+    response: together no more than the distance.
+    A yes/no is one more byte, 0 or 1: the truth with probability threshold / 2**32 (p, else q).
+    A payload has 4 signed bytes for each feature, then 4 signed bytes or 1 byte for the response.
     """
 
     name = "gaussian_record"
-    grid: int
-    radius: int
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(question)
+        stated, count = question.mechanism, len(self.features)
+        share = stated.response_share
+        assert share is not None
+        if self.binary:
+            of_response = stated.epsilon * share
+            of_features = stated.epsilon - of_response
+            self.distance = gaussian_radius(of_features, stated.delta, count)
+            self._set_grid(question, self.distance)
+            self.units = (self.grid, 1)
+            if not self._tell_truth(of_response, 2):
+                raise StudyError(
+                    f"{self.where}.response_share",
+                    "leaves too little epsilon for the response",
+                    code="study.response_share_too_large",
+                )
+            self.payload_size = 4 * count + 1
+            self.privacy = Privacy(of_features + log_ratio(*self.odds), stated.delta)
+            return
+        self.distance = gaussian_radius(stated.epsilon, stated.delta, count + 1)
+        square = self.distance * self.distance
+        square_of_response = floor(square * share)
+        self._set_grid(question, isqrt(square - square_of_response))
+        self.response_grid = isqrt(square_of_response) // 2
+        if self.response_grid < 1:
+            raise StudyError(
+                f"{self.where}.response_share", "is too small", code="study.response_share_too_small"
+            )
+        self.units = (self.grid, self.response_grid)
+        self.payload_size = 4 * (count + 1)
+        self.privacy = Privacy(stated.epsilon, stated.delta)
 
     def _set_grid(self, question: Question, distance: int) -> None:
         """Set the grid on which clipped features have a norm of at most half of `distance`."""
-        norm = question.norm
-        assert norm is not None
+        assert question.norm is not None
         self.radius = distance // 2
-        self.grid = floor(self.radius / norm)
+        self.grid = floor(self.radius / question.norm)
         if self.grid < 1:
             raise StudyError(
                 self.where,
@@ -48,109 +82,37 @@ class GaussianRecord(RecordMechanism):
         """The noise's standard deviation on each feature, in scaled units."""
         return (1 << NOISE_BITS) / self.grid
 
-    def _check_features(self, payload: bytes) -> None:
-        if any(abs(value) > self.radius + NOISE_REACH for value in unpack_signed(payload)):
-            raise self.impossible("has a feature out of range")
-
-
-class GaussianNumberRecord(GaussianRecord):
-    """The response is one more entry of the vector, on its own grid.
-
-    response_grid: integers for a scaled response of 1. Two records are at most 2·radius apart in their
-    features and 2·response_grid in their response: together no more than the radius that the noise hides.
-    """
-
-    def __init__(self, question: Question) -> None:
-        super().__init__(question)
-        stated = question.mechanism
-        self.distance = gaussian_radius(stated.epsilon, stated.delta, len(self.features) + 1)
-        share = _share_of(question)
-        square = self.distance * self.distance
-        of_response = floor(square * share)
-        self._set_grid(question, isqrt(square - of_response))
-        self.response_grid = isqrt(of_response) // 2
-        if self.response_grid < 1:
-            raise StudyError(
-                f"{self.where}.response_share", "is too small", code="study.response_share_too_small"
-            )
-        self.units = (self.grid, self.response_grid)
-        self.payload_size = 4 * (len(self.features) + 1)
-        self.privacy = Privacy(stated.epsilon, stated.delta)
-
     @property
     def response_noise_sd(self) -> float:
-        """The noise's standard deviation on the response, in scaled units."""
+        """The noise's standard deviation on a numeric response, in scaled units."""
         return (1 << NOISE_BITS) / self.response_grid
 
     def quantise(self, answer: Any) -> list[int]:
-        """Return features, clipped to the norm, and response, on their grids. Raises AnswerError."""
+        """Return features, clipped to the norm, and the response on its grid or as 0 or 1.
+
+        Raises AnswerError.
+        """
         features, response = self.quantise_fields(answer)
         entries = clip_norm(features, self.radius)
-        entries.append(response)
+        entries.append(int(response > 0) if self.binary else response)
         return entries
 
     def randomise(self, quantised: list[int], random: Source) -> bytes:
-        """Add one normal to each entry."""
-        noise = normal(len(quantised), random)
-        return pack_signed([value + disturbance for value, disturbance in zip(quantised, noise)])
+        """Add one normal to each entry, but apply randomized response to a yes/no."""
+        noise = normal(len(self.features) + (not self.binary), random)
+        noisy = pack_signed([value + disturbance for value, disturbance in zip(quantised, noise)])
+        if self.binary:
+            noisy += bytes([truth_or_other(quantised[-1], 2, self.threshold, random)])
+        return noisy
 
     def check(self, payload: bytes) -> None:
-        """Raise ReportError if an entry exceeds the largest sum of record and noise."""
+        """Raise ReportError if an entry exceeds record plus noise, or a yes/no is not 0 or 1."""
         super().check(payload)
-        self._check_features(payload[:-4])
-        if abs(unpack_signed(payload[-4:])[0]) > self.response_grid + NOISE_REACH:
+        split = 4 * len(self.features)
+        if any(abs(value) > self.radius + NOISE_REACH for value in unpack_signed(payload[:split])):
+            raise self.impossible("has a feature out of range")
+        if self.binary:
+            if payload[-1] > 1:
+                raise self.impossible("has a response that is neither yes nor no")
+        elif abs(unpack_signed(payload[split:])[0]) > self.response_grid + NOISE_REACH:
             raise self.impossible("has a response out of range")
-
-
-class GaussianYesNoRecord(GaussianRecord):
-    """The response is one more byte, 0 or 1: the truth with probability threshold / 2**32 (p, else q)."""
-
-    def __init__(self, question: Question) -> None:
-        super().__init__(question)
-        stated = question.mechanism
-        of_response = stated.epsilon * _share_of(question)
-        of_features = stated.epsilon - of_response
-        self.distance = gaussian_radius(of_features, stated.delta, len(self.features))
-        self._set_grid(question, self.distance)
-        self.units = (self.grid, 1)
-        if not self._tell_truth(of_response, 2):
-            raise StudyError(
-                f"{self.where}.response_share",
-                "leaves too little epsilon for the response",
-                code="study.response_share_too_large",
-            )
-        self.payload_size = 4 * len(self.features) + 1
-        self.privacy = Privacy(of_features + log_ratio(*self.odds), stated.delta)
-
-    def quantise(self, answer: Any) -> list[int]:
-        """Return features, clipped to the norm, and 0 or 1 for the response. Raises AnswerError."""
-        features, response = self.quantise_fields(answer)
-        entries = clip_norm(features, self.radius)
-        entries.append(int(response > 0))
-        return entries
-
-    def randomise(self, quantised: list[int], random: Source) -> bytes:
-        """Add one normal to each feature, then apply randomized response."""
-        noise = normal(len(self.features), random)
-        response = truth_or_other(quantised[-1], 2, self.threshold, random)
-        features = [value + disturbance for value, disturbance in zip(quantised, noise)]
-        return pack_signed(features) + bytes([response])
-
-    def check(self, payload: bytes) -> None:
-        """Raise ReportError if a feature exceeds record plus noise, or the response is not 0 or 1."""
-        super().check(payload)
-        self._check_features(payload[:-1])
-        if payload[-1] > 1:
-            raise self.impossible("has a response that is neither yes nor no")
-
-
-def _share_of(question: Question) -> Fraction:
-    share = question.mechanism.response_share
-    assert share is not None
-    return share
-
-
-def gaussian_record(question: Question) -> Mechanism:
-    """Build the mechanism for the question's kind of response. Raises StudyError."""
-    assert question.response is not None
-    return (GaussianYesNoRecord if question.response.bounds is None else GaussianNumberRecord)(question)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ldp_client.core.strips import NOISE_REACH
 from ldp_client.documents.errors import ReportError
 from ldp_client.mechanisms.base import Mechanism
-from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianRecord, GaussianYesNoRecord
+from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.summed_gaussian import SummedMechanism
@@ -62,7 +62,7 @@ def _sums(mechanism: Mechanism, payloads: Payloads) -> Values:
 def _possible(mechanism: Mechanism, n: int, values: Values) -> bool:
     if _keeps_reports(mechanism):
         return True
-    record = cast(GaussianNumberRecord, mechanism)
+    record = cast(GaussianRecord, mechanism)
     reach = np.full(_entries(mechanism), record.radius + NOISE_REACH)
     reach[-1] = record.response_grid + NOISE_REACH
     sums, parts = _split(record, values)
@@ -70,7 +70,7 @@ def _possible(mechanism: Mechanism, n: int, values: Values) -> bool:
     return bool((abs(sums) <= n * reach).all() and (abs(parts) <= bound).all())
 
 
-def _split(mechanism: GaussianNumberRecord, values: Values) -> tuple[Values, Values]:
+def _split(mechanism: GaussianRecord, values: Values) -> tuple[Values, Values]:
     entries = _entries(mechanism)
     return values[:entries], values[entries:].reshape(3, -1)
 
@@ -78,7 +78,7 @@ def _split(mechanism: GaussianNumberRecord, values: Values) -> tuple[Values, Val
 RECORDS = Reduction(_size, _sums, _possible, _keeps_reports)
 
 
-def record_moments(mechanism: GaussianNumberRecord, values: Values) -> tuple[Floats, Floats]:
+def record_moments(mechanism: GaussianRecord, values: Values) -> tuple[Floats, Floats]:
     """Return Σ z, (d + 1,), and Σ zzᵀ, (d + 1, d + 1), in scaled units; for a numeric response."""
     sums, parts = _split(mechanism, values)
     entries = len(sums)
@@ -91,7 +91,7 @@ def record_moments(mechanism: GaussianNumberRecord, values: Values) -> tuple[Flo
     return sums / grid, total / np.outer(grid, grid)
 
 
-def record_rows(mechanism: GaussianYesNoRecord, reports: Payloads) -> tuple[Floats, NDArray[np.int8]]:
+def record_rows(mechanism: GaussianRecord, reports: Payloads) -> tuple[Floats, NDArray[np.int8]]:
     """Decode reports that were kept whole.
 
     Returns:

@@ -10,7 +10,7 @@ from ldp_client.core.noise_levels import gaussian_radius, log_ratio, truth_thres
 from ldp_client.core.randomness import truth_or_other
 from ldp_client.mechanisms.base import Privacy, pack_signed
 from ldp_client.mechanisms.choice import RandomizedResponse
-from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
+from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
 from ldp_client.mechanisms.number import Laplace, RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
@@ -140,7 +140,7 @@ class WrongOdds(RandomizedResponse):
         self.privacy = Privacy(log_ratio(*self.odds))
 
 
-class SpentTwice(GaussianYesNoRecord):
+class SpentTwice(GaussianRecord):
     """Features and response each spend all of ε."""
 
     def __init__(self, question):
@@ -153,7 +153,7 @@ class SpentTwice(GaussianYesNoRecord):
         self.p, self.q = (Fraction(weight, 1 << 32) for weight in self.odds)
 
 
-class SharedCoin(GaussianYesNoRecord):
+class SharedCoin(GaussianRecord):
     """The response's coin is the sign of the first feature's noise: each by itself is private."""
 
     def randomise(self, quantised, random):
