@@ -5,6 +5,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 
@@ -15,13 +16,14 @@ from statsmodels.api import OLS, Logit
 from inference.demo import run as demo
 from inference.demo.raw_answers import raw_values
 from inference.demo.survey import answers_of, study_for
-from tests.end_to_end.conftest import LDPKIT
+
+DEMO = [sys.executable, "-m", "ldpkit", "demo"]
 
 
-def listening_children(pid):
-    """Processes of the demo's own process group."""
-    found = subprocess.run(["pgrep", "-g", str(pid)], capture_output=True, text=True, check=False)
-    return found.stdout.split()
+def group_of(pid):
+    """The processes of the demo's own process group."""
+    done = subprocess.run(["pgrep", "-g", str(pid)], capture_output=True, text=True, check=False)
+    return done.stdout.split()
 
 
 def lines_of(terminal):
@@ -34,7 +36,7 @@ def lines_of(terminal):
 @pytest.mark.slow
 def test_a_small_demo_writes_everything_and_leaves_no_server(tmp_path):
     out = tmp_path / "demo"
-    command = [*LDPKIT, "demo", "--n", "60", "--out", str(out)]
+    command = [*DEMO, "--n", "60", "--out", str(out)]
     terminal, stderr = pty.openpty()
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True
@@ -43,7 +45,7 @@ def test_a_small_demo_writes_everything_and_leaves_no_server(tmp_path):
     progress = "".join(lines_of(terminal))
     shown, _ = process.communicate(timeout=600)
     assert process.returncode in (0, 4), progress
-    assert listening_children(process.pid) == []
+    assert group_of(process.pid) == []
     assert "60 of 60 devices have answered and sent" in progress
     assert "2 devices sent twice; 60 reports are stored" in progress
     assert "affair-model (logistic_regression, 60 reports)" in shown
@@ -60,7 +62,7 @@ def test_a_small_demo_writes_everything_and_leaves_no_server(tmp_path):
 
 @pytest.mark.slow
 def test_an_interrupted_demo_leaves_no_server_and_no_results(tmp_path):
-    command = [*LDPKIT, "demo", "--n", "6000", "--out", str(tmp_path / "demo")]
+    command = [*DEMO, "--n", "6000", "--out", str(tmp_path / "demo")]
     terminal, stderr = pty.openpty()
     process = subprocess.Popen(command, stderr=stderr, start_new_session=True)
     os.close(stderr)
@@ -69,7 +71,7 @@ def test_an_interrupted_demo_leaves_no_server_and_no_results(tmp_path):
     os.kill(process.pid, signal.SIGINT)
     assert process.wait(60) == 130
     deadline = time.monotonic() + 10
-    while listening_children(process.pid):
+    while group_of(process.pid):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert list(tmp_path.iterdir()) == []
@@ -89,16 +91,11 @@ def test_interrupted_demo_starts_no_further_device(tmp_path, monkeypatch):
     assert len(begun) < 1000
 
 
-def test_the_survey_is_the_real_one():
+def test_the_survey_is_the_real_one_and_the_seed_chooses_people():
     answers = answers_of(None, 0)
-    assert len(answers) == 6366
-    assert sum(person["affair"] for person in answers) == 2053
-    assert {person["affair-model"]["affair"] == person["affair"] for person in answers} == {True}
-
-
-def test_the_seed_chooses_the_people():
-    assert answers_of(50, 1) == answers_of(50, 1)
-    assert answers_of(50, 1) != answers_of(50, 2)
+    assert (len(answers), sum(person["affair"] for person in answers)) == (6366, 2053)
+    assert all(person["affair-model"]["affair"] == person["affair"] for person in answers)
+    assert answers_of(50, 1) == answers_of(50, 1) != answers_of(50, 2)
 
 
 def test_raw_answers_have_the_values_of_ordinary_fits():

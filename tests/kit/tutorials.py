@@ -1,6 +1,6 @@
 """Runs a tutorial as its reader would: its files are written, its commands typed into one shell, in order.
 
-python -m tests.end_to_end.tutorial_session PAGE… writes into the pages what their commands print.
+python -m tests.kit.tutorials PAGE… writes into the pages what their commands print.
 """
 
 from __future__ import annotations
