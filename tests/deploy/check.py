@@ -24,13 +24,11 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import release
-from tests.deploy.building import REPOSITORY, Build
+from tests.deploy.building import REPOSITORY, Build, read
 from tests.deploy.composed import Machine, services, stand_in
-from tests.deploy.containerfile import read
 from tests.deploy.installing import try_installing
-from tests.deploy.nodes import try_nodes
 from tests.deploy.roots import copy, debian, missing_programs, pip_settings
-from tests.deploy.trying import try_proxy, try_summary, try_watching
+from tests.deploy.trying import try_nodes, try_proxy, try_summary, try_watching
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")

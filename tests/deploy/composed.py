@@ -12,8 +12,7 @@ from typing import Any
 
 import yaml
 
-from tests.deploy.building import image_variables
-from tests.deploy.containerfile import Stage
+from tests.deploy.building import Stage, image_variables
 from tests.deploy.roots import Inside, call, install, run, running
 
 FILE = Path(__file__).resolve().parents[2] / "deploy" / "compose.yaml"

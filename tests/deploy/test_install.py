@@ -1,7 +1,5 @@
 """The install script upgrades places, and goes on where it was killed."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import shutil
@@ -77,14 +75,8 @@ def install(tmp_path):
         make_release(tmp_path, number)
 
     def run(number, *options, **more):
-        command = [
-            "bash",
-            str(tmp_path / "install.sh"),
-            "install",
-            "--from",
-            str(tmp_path / f"dist{number}"),
-        ]
-        command += options
+        script, dist = tmp_path / "install.sh", tmp_path / f"dist{number}"
+        command = ["bash", str(script), "install", "--from", str(dist), *options]
         path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "RUNNING": str(tmp_path / "running"), **more}
         return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
@@ -185,6 +177,36 @@ def test_kept_data_folders_are_backed_up_and_migrated(install, tmp_path, kept, f
     shutil.rmtree(tmp_path / "backups")
     assert install(2).returncode == 0
     assert not list((tmp_path / "backups").iterdir())
+
+
+# A Python that is too old, and one that can make no environment.
+OLD = "#!/bin/sh\ncase $1 in -V) echo Python 3.9.2;; *) exit 1;; esac\n"
+BARE = '#!/bin/sh\ncase "$2" in *ensurepip*) exit 1;; esac\n'
+
+
+@pytest.mark.parametrize(
+    ("python", "change", "said"),
+    [
+        (None, "", "needs Python 3.11 or newer: apt install python3"),
+        (OLD, "", "is Python 3.9.2"),
+        (BARE, "", "apt install python3-venv"),
+        ("#!/bin/sh\n", "OPT_MIB=999999999", "opt needs 999999999 MiB of free disk"),
+        ("#!/bin/sh\n", "rm dist1/*.whl", "must have one wheel"),
+    ],
+)
+def test_unready_machine_is_refused_before_anything_is_made(install, tmp_path, python, change, said):
+    if python:
+        (tmp_path / "python").write_text(python)
+        (tmp_path / "python").chmod(0o755)
+    shutil.rmtree(tmp_path / "opt")
+    script = tmp_path / "install.sh"
+    if change.startswith("OPT_MIB"):
+        script.write_text(script.read_text().replace("OPT_MIB=1\n", f"{change}\n"))
+    elif change:
+        subprocess.run(change, shell=True, cwd=tmp_path, check=True)
+    refused = install(1, PYTHON=str(tmp_path / "python"))
+    assert (refused.returncode, said in refused.stderr.splitlines()[-1]) == (1, True), refused.stderr
+    assert not any((tmp_path / name).exists() for name in ("opt", "place", "backups"))
 
 
 def test_database_option_is_refused_for_an_existing_place(install, tmp_path):

@@ -1,4 +1,4 @@
-"""What is asked of the services once they run: a summary, the proxy's manners, what Prometheus sees."""
+"""What is asked of the services once they run: a summary, a secure sum, the proxy's manners, Prometheus."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.deploy.composed import Machine, services
 from tests.deploy.roots import Inside, call
+from tests.ldp_client.issuers import channel_of
 
 PORT = 8443
 PEOPLE = 20
@@ -44,29 +45,80 @@ for person in range(int(sys.argv[2])):
 """
 
 
+# Devices need an issuer of tickets and wait for windows: a node answers a share without a token instead.
+SHARE = """
+import sys
+from ldp_client import Direct
+from ldp_client.device.requests import put_share
+from ldp_client.documents.study import Study
+from ldp_client.secure_sum import TrustedNodes, sealed_shares, share_path
+from ldp_client import mechanisms_of
+study = Study.from_json(open("study.json").read())
+trusted = TrustedNodes([node for node in sys.argv[1:]])
+report, shares = sealed_shares(study, mechanisms_of(study), {"minutes": 30}, trusted)
+for node, share in zip(study.protocol.nodes, shares):
+    outcome = put_share(Direct(), node.url + share_path(study.id, report.id), share, b"", b"")
+    assert outcome.state == "kept" and "ticket" in outcome.reason, outcome
+"""
+
+
+def here(certificate: Path, folder: Path, token: str) -> Inside:
+    """A folder for commands of our image that ask the proxy, with a key."""
+    folder.mkdir(exist_ok=True)
+    environment = {
+        "PATH": "/opt/ldpkit/bin:/usr/bin:/bin",
+        "SSL_CERT_FILE": "/etc/tls.pem",
+        "LDPKIT_TOKEN": token,
+    }
+    binds = {"/etc/tls.pem:ro": certificate, "/mnt": folder}
+    return Inside(environment=environment, binds=binds, tmpfs=["/tmp"], folder="/mnt")
+
+
 def try_summary(machine: Machine, certificate: Path, out: Path) -> None:
     """Publish a study through the proxy, answer as devices, and download the summary of what came."""
-    out.mkdir()
+    url, root = f"https://collector.example.org:{PORT}", machine.roots["ldpkit"]
+    inside = here(certificate, out, machine.call("collector", "ldpkit", "token").strip())
     (out / "study.json").write_text(json.dumps(STUDY))
-    url = f"https://collector.example.org:{PORT}"
-    token = machine.call("collector", "ldpkit", "token").strip()
-    here = Inside(
-        environment={
-            "PATH": "/opt/ldpkit/bin:/usr/bin:/bin",
-            "SSL_CERT_FILE": "/etc/tls.pem",
-            "LDPKIT_TOKEN": token,
-        },
-        binds={"/etc/tls.pem:ro": certificate, "/mnt": out},
-        tmpfs=["/tmp"],
-        folder="/mnt",
-    )
-    root = machine.roots["ldpkit"]
-    call(root, ["ldpkit", "publish", "study.json", "--collector", url], here)
-    call(root, ["python", "-c", DEVICES, url, str(PEOPLE)], here)
-    call(root, ["ldpkit", "export", "habits", "--collector", url, "--summary", "--out", "summary.json"], here)
+    call(root, ["ldpkit", "publish", "study.json", "--collector", url], inside)
+    call(root, ["python", "-c", DEVICES, url, str(PEOPLE)], inside)
+    export = ["ldpkit", "export", "habits", "--collector", url, "--summary", "--out", "summary.json"]
+    call(root, export, inside)
     counted = json.loads((out / "summary.json").read_text())["questions"]["ever"]["n"]
     if counted != PEOPLE:
         raise SystemExit(f"the summary has {counted} reports, and not {PEOPLE}")
+
+
+def try_nodes(machine: Machine, certificate: Path) -> None:
+    """Publish a secure sum at both nodes and send them a share. Raises SystemExit where a step fails."""
+    folder, root, names = certificate.parent.parent / "sum", machine.roots["ldpkit"], ("node-a", "node-b")
+    nodes = []
+    for name in names:
+        keys = machine.call(name, "cat", "node.address").strip().partition("#")[2]
+        nodes.append(f"https://{name}.example.org:{PORT}#{keys}")
+    insides = [here(certificate, folder, machine.call(name, "ldpkit", "token").strip()) for name in names]
+    (folder / "study.json").write_text(json.dumps(summed_study(nodes)))
+    for node, inside in zip(nodes, insides, strict=True):
+        url = node.partition("#")[0]
+        call(root, ["ldpkit", "publish", "study.json", "--collector", url], inside)
+    call(root, ["python", "-c", SHARE, *nodes], insides[0])
+    for node, inside in zip(nodes, insides, strict=True):
+        call(root, ["ldpkit", "status", "commute", "--collector", node.partition("#")[0]], inside)
+
+
+def summed_study(nodes: list[str]) -> dict[str, object]:
+    """A secure sum of as many devices as there are people."""
+    question = {
+        "id": "minutes",
+        "ask": "number",
+        "bounds": ["0", "180"],
+        "text": "Minutes?",
+        "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"},
+        "model": {"name": "normal"},
+    }
+    protocol = {"name": "secure_sum", "devices": PEOPLE, "max_faulty": 1, "nodes": nodes}
+    channel = channel_of("https://issuer.example.org")
+    head = {**STUDY, "id": "commute", "title": "Commuting"}
+    return {**head, "protocol": protocol, "channel": channel, "questions": [question]}
 
 
 def try_proxy(machine: Machine, certificate: Path) -> None:
