@@ -1,7 +1,5 @@
 """The report page in a real browser, at phone and desktop width."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.browser.pages import PARAMETERS, report_page

@@ -108,6 +108,6 @@ def either(make_harness: Callable[..., Harness], database_url: str, study: Study
 @pytest.fixture
 def elephant(make_harness: Callable[..., Harness], postgresql: Postgresql, study: Study) -> Harness:
     """A collector on PostgreSQL, with the study `habits`."""
-    harness = make_harness(database=postgresql.new_database(), lock_timeout=2)
+    harness = make_harness(database=postgresql.new_database(), lock_timeout=10)
     assert harness.publish(study).status_code == 201
     return harness

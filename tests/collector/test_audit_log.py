@@ -1,7 +1,5 @@
 """The audit log says who did what on which day, and its lines stay."""
 
-from __future__ import annotations
-
 import json
 import re
 

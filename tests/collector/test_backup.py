@@ -1,9 +1,5 @@
 """`ldpkit backup`: whole, for its owner alone, and never in the place of another file."""
 
-from __future__ import annotations
-
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
 import pytest
@@ -19,50 +15,6 @@ from tests.kit.collectors import build_report, build_study
 from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
 from tests.kit.operators import main_on, run_on
-from tests.statistics import seed_the_system
-
-
-@pytest.mark.attack(19)
-@pytest.mark.slow
-def test_backup_under_load_is_complete(make_harness, study, make_report, tmp_path):
-    """Back up while reports arrive: the copy has all that were there before."""
-    harness = make_harness(lock_timeout=20)
-    harness.publish(study)
-    before = [make_report(study) for _ in range(500)]
-    harness.post([report.to_document() for report in before])
-    stop = threading.Event()
-
-    def load():
-        while not stop.is_set():
-            assert harness.post([make_report(study).to_document() for _ in range(20)]).status_code == 200
-
-    with ThreadPoolExecutor(1) as pool:
-        loading = pool.submit(load)
-        run_on(f"sqlite:///{harness.path}", "backup", "--out", str(tmp_path / "copy.sqlite3"))
-        stop.set()
-        loading.result()
-    copy = make_harness("copy.sqlite3")
-    assert {report.id for report in before} <= {report.id for report in copy.exported()}
-
-
-@pytest.mark.attack(11)
-def test_backup_contains_no_bytes_of_withdrawn_reports(either, study, tmp_path, monkeypatch):
-    """Look for withdrawn reports in a backup that is made afterwards."""
-    seed_the_system(monkeypatch, "withdrawn and backed up")
-    reports = [build_report(study) for _ in range(50)]
-    either.post([report.to_document() for report in reports])
-    kept, withdrawn = reports[:10], reports[10:]
-
-    def found(among, content):
-        """How many have their payloads there."""
-        payloads = [report.payloads["hours"] for report in among]
-        return sum(payload in content for payload in payloads)
-
-    for report in withdrawn:
-        assert either.withdraw(report.id).status_code == 200
-    backup.back_up(either.collector.database, tmp_path / "copy")
-    content = (tmp_path / "copy").read_bytes()
-    assert (found(kept, content), found(withdrawn, content)) == (len(kept), 0)
 
 
 @pytest.mark.parametrize("links", [True, False])

@@ -6,23 +6,94 @@ moment. Known limit: a device that is woken at an hour of its own each day asks 
 
 from __future__ import annotations
 
-import hashlib
+import json
 import random
+from typing import NamedTuple
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from collector.db import Database
 from collector.issuer import issue
 from collector.issuer.issue import Person
+from collector.migrations import make
+from ldp_client import Direct
 from ldp_client.core.tokens import token_in
-from ldp_client.device import sending
+from ldp_client.device import outbox, sending
+from ldp_client.device.http import Answer
 from schemas import Study
 from tests import studies
-from tests.collector.blind_world import COLLECTOR, DAY, PEOPLE, START, World, seed_all
-from tests.kit.issuing import BY, block_of, invited
+from tests.kit.collectors import REPOSITORY, Harness
+from tests.kit.issuing import BY, block_of, invited, issuer_at
 from tests.ldp_client.devices import consenting
-from tests.statistics import share_is
+from tests.statistics import seed_the_system, share_is
 
-YES = {"ever": True}
+DAY = 86_400
+START = 21_000 * DAY
+PEOPLE = 16
+COLLECTOR, ISSUER = "https://collector.example", "https://issuer.example"
+RFC = REPOSITORY / "tests" / "golden" / "rfc" / "rfc9578_public.json"
+GENERATE = rsa.generate_private_key
+KEY = load_pem_private_key(bytes.fromhex(json.loads(RFC.read_text())[0]["skS"]), None)
+
+
+class Seen(NamedTuple):
+    """One request as a server sees it; truth: who sent it, which the adversary wants to know."""
+
+    moment: float
+    body: bytes
+    headers: dict[str, str]
+    truth: int | None
+
+
+class World:
+    """Both servers in this process, a clock, and everything that reaches either of them."""
+
+    def __init__(self, folder, monkeypatch):
+        # All that chance decides follows from a seed; OpenSSL has a generator of its own.
+        seed_the_system(monkeypatch, 20)
+        monkeypatch.setattr(rsa, "generate_private_key", lambda *_: KEY)
+        self.now, self.sender = float(START), None
+        self.asked, self.sent = [], []
+        monkeypatch.setattr(outbox, "now", lambda: self.now)
+        url = f"sqlite:///{folder / 'issuer.sqlite3'}"
+        self.database = Database(url, 5)
+        make(self.database)
+        self.issuer = issuer_at(url)
+        self.collector = Harness(f"sqlite:///{folder / 'collector.sqlite3'}")
+        self.study, self.codes = self.publish("survey", [Person("", {})] * PEOPLE)
+        monkeypatch.setattr(Direct, "exchange", lambda _transport, request, _most=0: self.exchange(request))
+
+    def publish(self, study_id, people):
+        """Publish a study, and invite people."""
+        with self.database.write() as session:
+            issue.add_key(session, study_id, {}, BY)
+            codes = invited(session, study_id, people)
+            tokens = block_of(session, study_id, ISSUER)
+        channel = {"batches": {"hours": 24}, "tickets": tokens}
+        study = Study(studies.document(studies.YES_NO, id=study_id, channel=channel))
+        assert self.collector.publish(study).status_code == 201
+        return study, codes
+
+    def exchange(self, request):
+        """The way to both servers, on which they note all that there is to note."""
+        is_issuer = request.full_url.startswith(ISSUER)
+        app, seen = (self.issuer, self.asked) if is_issuer else (self.collector.app, self.sent)
+        path, headers = request.full_url.split("example", 1)[1], dict(request.header_items())
+        if request.data:
+            seen.append(Seen(self.now, request.data, headers, self.sender))
+        answer = app.test_client().open(path, method=request.get_method(), data=request.data, headers=headers)
+        return Answer(answer.status_code, answer.headers, answer.data)
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    made = World(tmp_path, monkeypatch)
+    yield made
+    made.collector.collector.close()
+    made.issuer.extensions["ldpkit"].close()
+    made.database.engine.dispose()
 
 
 def by_order(asked, sent):
@@ -30,128 +101,7 @@ def by_order(asked, sent):
     return [(one.truth, other.truth) for one, other in zip(asked, sent)]
 
 
-def by_last_order(asked, sent):
-    """Who asked last sends first."""
-    return by_order(asked[::-1], sent)
-
-
 def by_time_of_day(asked, sent):
-    """Who asked at an hour sends at that hour of the next window."""
-    hours = [sorted(group, key=lambda one: one.moment % DAY) for group in (asked, sent)]
-    return by_order(*hours)
-
-
-def by_bytes(asked, sent):
-    """The blinded number looks like the token, or like the report."""
-
-    def likeness(one, other):
-        token = token_in(other.headers["Authorization"])
-        both = zip(one.body[3:], token[98:] + other.body)
-        return sum((a ^ b).bit_count() for a, b in both)
-
-    return greedy(asked, sent, likeness)
-
-
-def by_order_of_numbers(asked, sent):
-    """Small blinded numbers go with small ids, or nonces: as a counter behind both would have it."""
-    one = sorted(asked, key=lambda each: each.body)
-    return by_order(one, sorted(sent, key=lambda each: each.path))
-
-
-def by_database_order(asked, sent):
-    """What both databases keep of them, in the order in which they keep it."""
-    one = sorted(asked, key=lambda each: hashlib.sha256(each.body).digest())
-    return by_order(one, sorted(sent, key=lambda each: token_in(each.headers["Authorization"])[2:34]))
-
-
-def by_headers(asked, sent):
-    """Who has the same headers, in what they have in common, and the same sizes."""
-
-    def likeness(one, other):
-        shared = set(one.headers.items()) & set(other.headers.items())
-        return -len(shared), abs(len(one.body) - len(other.body))
-
-    return greedy(asked, sent, likeness)
-
-
-def greedy(asked, sent, likeness):
-    """Each takes the most alike that is left; of equals the adversary takes any."""
-    left = list(sent)
-    order = random.Random(7)
-    pairs = []
-    for one in asked:
-        order.shuffle(left)
-        best = min(left, key=lambda other: likeness(one, other))
-        left.remove(best)
-        pairs.append((one.truth, best.truth))
-    return pairs
-
-
-ADVERSARIES = [
-    by_order,
-    by_last_order,
-    by_time_of_day,
-    by_bytes,
-    by_order_of_numbers,
-    by_database_order,
-    by_headers,
-]
-
-
-def seen_of(world, folder, monkeypatch, hurried=False):
-    """What both servers saw. hurried: of devices that send as soon as they have their token."""
-    if hurried:
-        monkeypatch.setattr("ldp_client.device.outbox.in_next_window", lambda _hours: int(world.now) + 60)
-    devices = []
-    # Everybody answers at some moment of the day, and their device wakes up every hour from then on.
-    for number in range(PEOPLE):
-        world.now, world.sender = START + number * DAY / PEOPLE, number
-        device = consenting(folder / str(number), "8", COLLECTOR)
-        device.answer(world.study, {"ever": bool(number % 2)}, world.codes[number])
-        device.flush()
-        devices.append((device.ledger.queued()[0].due, number, device))
-    for due, number, device in sorted(devices, key=lambda each: each[:2]):
-        world.now, world.sender = float(due), number
-        assert device.flush().sent == 1
-    assert len(world.asked) == len(world.sent) == PEOPLE
-    return world.asked, world.sent
-
-
-def linked(pairs):
-    assert len(pairs) == PEOPLE
-    return sum(one == other for one, other in pairs)
-
-
-@pytest.fixture
-def world(tmp_path, monkeypatch):
-    seed_all(monkeypatch, 20)
-    made = World(tmp_path, monkeypatch)
-    yield made
-    made.close()
-
-
-@pytest.mark.slow
-@pytest.mark.attack(12)
-def test_issuer_and_collector_together_only_guess(world, tmp_path, monkeypatch):
-    """Both match requests by order, time of day, bytes, numbers, rows and headers."""
-    asked, sent = seen_of(world, tmp_path, monkeypatch)
-    for adversary in ADVERSARIES:
-        assert share_is(linked(adversary(asked, sent)), PEOPLE, 1 / PEOPLE), adversary.__name__
-    assert len({len(one.body) for one in asked}) == len({len(one.body) for one in sent}) == 1
-    for seen in (asked, sent):
-        names = [{name.lower() for name in one.headers} for one in seen]
-        assert all(each == names[0] for each in names)
-    assert max(one.moment for one in asked) < min(one.moment for one in sent)
-
-
-@pytest.mark.slow
-def test_adversary_links_devices_that_do_not_wait(world, tmp_path, monkeypatch):
-    """So the test above would notice if devices did not wait."""
-    asked, sent = seen_of(world, tmp_path, monkeypatch, hurried=True)
-    assert linked(by_order(asked, sent)) == PEOPLE
-
-
-def by_habit(asked, sent):
     """Who asked at a time of day sends at about that time, on whichever day."""
 
     def distance(one, other):
@@ -161,97 +111,99 @@ def by_habit(asked, sent):
     return greedy(asked, sent, distance)
 
 
+def by_bytes(asked, sent):
+    """The blinded number looks like the token, or like the report."""
+
+    def likeness(one, other):
+        token = token_in(other.headers["Authorization"])
+        return sum((a ^ b).bit_count() for a, b in zip(one.body[3:], token[98:] + other.body))
+
+    return greedy(asked, sent, likeness)
+
+
+def greedy(asked, sent, likeness):
+    """Each takes the most alike that is left; of equals the adversary takes any."""
+    left, order, pairs = list(sent), random.Random(7), []
+    for one in asked:
+        order.shuffle(left)
+        best = min(left, key=lambda other: likeness(one, other))
+        left.remove(best)
+        pairs.append((one.truth, best.truth))
+    return pairs
+
+
+def linked(pairs):
+    assert len(pairs) == PEOPLE
+    return sum(one == other for one, other in pairs)
+
+
+def everybody_answers(world, folder):
+    """Everybody answers at some moment of the day, and their device wakes up every hour from then on."""
+    devices = []
+    for number in range(PEOPLE):
+        world.now, world.sender = START + number * DAY / PEOPLE, number
+        device = consenting(folder / str(number), "8", COLLECTOR)
+        device.answer(world.study, {"ever": bool(number % 2)}, world.codes[number])
+        device.flush()
+        devices.append((device.ledger.queued()[0].due, number, device))
+    for due, number, device in sorted(devices, key=lambda each: each[:2]):
+        world.now, world.sender = float(due), number
+        assert device.flush().sent == 1
+
+
+@pytest.mark.slow
+@pytest.mark.attack(12)
+def test_issuer_and_collector_together_only_guess(world, tmp_path):
+    """Both match requests by order, time of day, bytes, sizes and headers."""
+    everybody_answers(world, tmp_path)
+    for adversary in (by_order, by_time_of_day, by_bytes):
+        pairs = adversary(world.asked, world.sent)
+        assert share_is(linked(pairs), PEOPLE, 1 / PEOPLE), adversary.__name__
+    for seen in (world.asked, world.sent):
+        assert len({len(one.body) for one in seen}) == 1
+        assert len({frozenset(name.lower() for name in one.headers) for one in seen}) == 1
+    assert max(one.moment for one in world.asked) < min(one.moment for one in world.sent)
+
+
+@pytest.mark.slow
+def test_adversary_links_devices_that_do_not_wait(world, tmp_path, monkeypatch):
+    """So the test above would notice if devices did not wait."""
+    monkeypatch.setattr("ldp_client.device.outbox.in_next_window", lambda _hours: int(world.now) + 60)
+    everybody_answers(world, tmp_path)
+    assert linked(by_order(world.asked, world.sent)) == PEOPLE
+
+
 @pytest.mark.slow
 @pytest.mark.attack(12)
 def test_device_woken_with_advised_delay_is_not_linked(world, tmp_path):
     """Devices are woken daily at an hour of their own, up to a day later, as docs/tickets.md advises."""
-    hours, devices = random.Random(5), []
+    hours, wakes = random.Random(5), []
     for number in range(PEOPLE):
         device = consenting(tmp_path / str(number), "8", COLLECTOR)
-        device.answer(world.study, YES, world.codes[number])
-        devices.append((hours.uniform(0, DAY), number, device))
-    wakes = sorted(
-        (START + day * DAY + hour + hours.uniform(0, DAY), number, device)
-        for day in range(6)
-        for hour, number, device in devices
-    )
-    for world.now, world.sender, device in wakes:
+        device.answer(world.study, {"ever": True}, world.codes[number])
+        hour = hours.uniform(0, DAY)
+        wakes += [(START + day * DAY + hour + hours.uniform(0, DAY), number, device) for day in range(6)]
+    for world.now, world.sender, device in sorted(wakes, key=lambda each: each[:2]):
         if device.ledger.queued():
             device.flush()
-    assert share_is(linked(by_habit(world.asked, world.sent)), PEOPLE, 1 / PEOPLE)
+    assert share_is(linked(by_time_of_day(world.asked, world.sent)), PEOPLE, 1 / PEOPLE)
 
 
-@pytest.fixture
-def patient(tmp_path, monkeypatch):
-    """Refused requests are tried again at every flush."""
-    made = World(tmp_path, monkeypatch)
+@pytest.mark.attack(12)
+def test_report_leaves_with_no_token_request_and_waits_for_no_refused_code(world, tmp_path, monkeypatch):
+    """One report has its token, and another one's code is refused at each flush."""
+    monkeypatch.setattr(rsa, "generate_private_key", GENERATE)
     monkeypatch.setattr(sending, "backoff", lambda _attempt: 0)
-    yield made
-    made.close()
-
-
-def another(world, study_id, strata, people, **changes):
-    """A further study of that issuer and collector, and people's codes."""
-    with world.issuer.extensions["ldpkit"].database.write() as session:
-        for stratum in strata:
-            issue.add_key(session, study_id, stratum, BY)
-        codes = invited(session, study_id, people)
-        tokens = block_of(session, study_id)
-    channel = {"batches": {"hours": 24}, "tickets": tokens}
-    study = Study({**studies.document(studies.YES_NO, channel=channel, **changes), "id": study_id})
-    operator = {"Authorization": "Bearer operators-token-for-tests"}
-    client = world.collector.test_client()
-    assert client.post("/v1/studies", json=study.document, headers=operator).status_code == 201
-    return study, codes
-
-
-@pytest.mark.attack(12)
-def test_report_is_not_sent_with_another_reports_token_request(patient, tmp_path):
-    """A report leaves together with a token request: the issuer knows who made it."""
-    other, codes = another(patient, "second", [{}], [Person("Ada", {})])
+    other, _ = world.publish("second", [Person("Ada", {})])
     device = consenting(tmp_path / "device", "8", COLLECTOR)
-    device.answer(patient.study, YES, patient.codes[0])
+    device.answer(world.study, {"ever": True}, world.codes[0])
     device.flush()
-    patient.now = START + 3 * DAY + 1234
-    device.answer(other, YES, codes[0])
-    patient.asked.clear()
-    flushed = device.flush()
-    assert (len(patient.asked), len(patient.sent), flushed.scheduled) == (1, 0, 2)
-    for _ in range(2):
-        patient.now = min(queued.due for queued in device.ledger.queued())
-        assert device.flush().sent == 1
-
-
-@pytest.mark.attack(12)
-def test_correcting_a_fast_clock_does_not_send_report_at_once(patient, tmp_path):
-    """A phone's clock was 40 days fast and is corrected: the report would leave beside its token request."""
-    device = consenting(tmp_path / "device", "8", COLLECTOR)
-    patient.now = START + 40 * DAY
-    device.answer(patient.study, YES, patient.codes[0])
-    device.flush()
-    patient.now = START + 10
-    assert device.flush().sent == 0
-    (queued,) = device.ledger.queued()
-    assert START + DAY <= queued.due < START + 2 * DAY
-
-
-def with_a_refused_code(world, folder):
-    """A device with one waiting report and one whose code is refused, and the codes that are accepted."""
-    other, codes = another(world, "second", [{}], [Person("Ada", {})])
-    device = consenting(folder / "device", "8", COLLECTOR)
-    device.answer(world.study, YES, world.codes[0])
-    device.flush()
-    device.answer(other, YES, "mistyped-code-that-nobody-takes")
-    return device, codes
-
-
-@pytest.mark.attack(15)
-def test_refused_code_does_not_block_other_reports(patient, tmp_path):
-    """A code that its issuer never accepts keeps other studies' reports on the device."""
-    device, _ = with_a_refused_code(patient, tmp_path)
+    device.answer(other, {"ever": True}, "mistyped-code-that-nobody-takes")
+    world.asked.clear()
     for _ in range(40):
-        patient.now += DAY
-        flushed = device.flush()
-        if flushed.sent:
+        world.now += DAY
+        before = len(world.asked)
+        if device.flush().sent:
             break
-    assert len(patient.sent) == 1
+    assert (len(world.sent), len(world.asked)) == (1, before)
+    assert before

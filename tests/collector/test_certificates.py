@@ -1,12 +1,8 @@
 """https by a certificate's files: the server, with a device that trusts it; what is refused; the hint."""
 
-from __future__ import annotations
-
 import os
-import ssl
 import subprocess
 import sys
-import urllib.request
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
@@ -48,40 +44,25 @@ def write_certificate(folder, name="own", lock=NONE):
 def test_device_that_trusts_the_certificate_answers_over_https(tmp_path):
     chain, key = write_certificate(tmp_path)
     server = Server(tmp_path, "--tls-certificate", str(chain), "--tls-key", str(key))
+    operator = {"PYTHONPATH": str(REPOSITORY), "LDPKIT_TOKEN": TOKEN}
+    (tmp_path / "study.json").write_text(Study(studies.document(studies.YES_NO)).to_json())
+    there = ["--collector", server.url]
+    answer = ["answer", "--max-epsilon", "8", f"{server.url}/v1/studies/survey", "--set", "ever=yes", "--yes"]
+    trusting = {"SSL_CERT_FILE": str(chain)}
     try:
-        assert server.url.startswith("https://127.0.0.1:")
-        trusted = ssl.create_default_context(cafile=chain)
-        study = Study(studies.document(studies.YES_NO))
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        headers["Content-Type"] = "application/json"
-        asked = urllib.request.Request(f"{server.url}/v1/studies", study.to_json().encode(), headers)
-        assert urllib.request.urlopen(asked, context=trusted, timeout=30).status == 201
-        address = f"{server.url}/v1/studies/{study.id}"
-        command = [
-            sys.executable,
-            "-m",
-            "ldpkit",
-            "answer",
-            "--max-epsilon",
-            "8",
-            address,
-            "--set",
-            "ever=yes",
-            "--yes",
-        ]
-        for environment, code in (({"SSL_CERT_FILE": str(chain)}, 0), ({}, 5)):
-            folder = ["--folder", f"device-{code}"]
+        for words, environment, code, said in (
+            (["publish", "study.json", *there], trusting, 0, "survey"),
+            ([*answer, "--folder", "trusting"], trusting, 0, "1 report sent"),
+            ([*answer, "--folder", "other"], {}, 5, ""),
+            (["status", "survey", *there], trusting, 0, "1 report"),
+        ):
+            command = [sys.executable, "-m", "ldpkit", *words]
+            told = {**os.environ, **operator, **environment}
             done = subprocess.run(
-                [*command, *folder],
-                cwd=tmp_path,
-                env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
-                capture_output=True,
-                text=True,
-                check=False,
+                command, cwd=tmp_path, env=told, capture_output=True, text=True, check=False
             )
             assert done.returncode == code, done.stderr
-        asked = urllib.request.Request(f"{address}/export", headers=headers)
-        assert urllib.request.urlopen(asked, context=trusted, timeout=30).read().count(b"payloads") == 1
+            assert said in done.stdout + done.stderr
     finally:
         server.kill()
     assert "without https" not in server.log.read_text()
@@ -94,16 +75,17 @@ def test_bad_certificate_is_rejected_before_listening(tmp_path):
     chain, key = write_certificate(tmp_path)
     check_certificate(None, None)
     check_certificate(chain, key)
-    other, locked = write_certificate(tmp_path, "other"), write_certificate(tmp_path, "locked", lock=PASSWORD)
-    for files, code in (
-        ((chain, other[1]), ("server.certificate_not_usable", str(other[1]), str(chain))),
-        (locked, ("server.certificate_not_usable", str(locked[1]))),
-        ((key, key), ("server.certificate_not_usable", str(key))),
-        ((chain, chain), ("server.certificate_not_usable", str(chain))),
-        ((chain, tmp_path / "none"), ("server.certificate_not_usable", str(tmp_path / "none"))),
-        ((tmp_path / "none", key), ("server.certificate_not_usable", str(tmp_path / "none"))),
+    other, none = write_certificate(tmp_path, "other")[1], tmp_path / "none"
+    locked = write_certificate(tmp_path, "locked", lock=PASSWORD)
+    for files, named in (
+        ((chain, other), (other, chain)),
+        (locked, locked[1:]),
+        ((key, key), (key,)),
+        ((chain, chain), (chain,)),
+        ((chain, none), (none,)),
+        ((none, key), (none,)),
     ):
-        with raises(InputError, code):
+        with raises(InputError, ("server.certificate_not_usable", *map(str, named))):
             check_certificate(*files)
     with raises(UsageError, "server.certificate_and_key", "--tls-certificate", "--tls-key"):
         check_certificate(chain, None)

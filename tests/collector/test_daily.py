@@ -1,22 +1,23 @@
 """The daily upkeep, its retries, and clocks that are wrong."""
 
-from __future__ import annotations
-
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
+from unittest.mock import MagicMock, Mock
 
 import pytest
-from sqlalchemy import create_engine, select, text
+from sqlalchemy import select, text
 
 from collector import clock, daily
-from collector.daily import LOOK_SECONDS, RETRY_SECONDS, UnfinishedError, Upkeep
+from collector.daily import LOOK_SECONDS, RETRY_SECONDS, UnfinishedError, Upkeep, rewrite_files
 from collector.models import UpkeepRow
 from collector.retention import delete_study
 from tests.kit.collectors import build_report
+from tests.kit.errors import raises
 
 SAID = "the daily upkeep failed"
-KEY = "the key of this place"
 
 
 def test_failed_upkeep_is_tried_again_each_hour(habits, study, make_report, monkeypatch, caplog):
@@ -36,13 +37,6 @@ def test_failed_upkeep_is_tried_again_each_hour(habits, study, make_report, monk
     assert habits.put(make_report(study)).status_code == 201
 
 
-@pytest.fixture
-def ordered(make_harness, postgresql, study):
-    harness = make_harness(database=postgresql.new_database(), lock_timeout=10)
-    harness.publish(study)
-    return harness
-
-
 REPORTS = 12
 
 
@@ -60,49 +54,49 @@ def days_in_order(harness):
 
 
 @pytest.mark.attack(12)
-def test_order_is_hidden_again_after_clock_was_ahead(ordered, study, caplog):
+def test_order_is_hidden_again_after_clock_was_ahead(elephant, study, caplog):
     """A clock was ahead once: the order in which later reports came must be hidden nevertheless."""
-    right = ordered.day
-    send(ordered, study)
-    ordered.day = right + timedelta(6)
-    ordered.put(build_report(study))
-    ordered.day = right
-    send(ordered, study)
-    ordered.day += timedelta(1)
-    send(ordered, study)
-    assert days_in_order(ordered) >= {right}
+    right = elephant.day
+    send(elephant, study)
+    elephant.day = right + timedelta(6)
+    elephant.put(build_report(study))
+    elephant.day = right
+    send(elephant, study)
+    elephant.day += timedelta(1)
+    send(elephant, study)
+    assert days_in_order(elephant) >= {right}
     assert "a clock was wrong" in caplog.text
     # By hand also today's, as the disk may be handed on before more arrive.
-    Upkeep(ordered.collector.database, lambda: ordered.day, b"").run(ordered.day, even_if_done=True)
-    assert days_in_order(ordered) == {right, ordered.day}
+    Upkeep(elephant.collector.database, lambda: elephant.day, b"").run(elephant.day, even_if_done=True)
+    assert days_in_order(elephant) == {right, elephant.day}
 
 
 @pytest.mark.attack(12)
-def test_order_is_erased_when_a_study_closes(ordered, study):
+def test_order_is_erased_when_a_study_closes(elephant, study):
     """A small study closes on its only day: the order in which its reports came must not wait for a day."""
-    send(ordered, study)
-    upkeep = Upkeep(ordered.collector.database, lambda: ordered.day, b"")
-    assert not upkeep.run(ordered.day)
-    assert days_in_order(ordered) == set()
-    assert ordered.close().status_code == 200
-    assert upkeep.run(ordered.day)
-    assert days_in_order(ordered) == {ordered.day}
-    assert not upkeep.run(ordered.day)
+    send(elephant, study)
+    upkeep = Upkeep(elephant.collector.database, lambda: elephant.day, b"")
+    assert not upkeep.run(elephant.day)
+    assert days_in_order(elephant) == set()
+    assert elephant.close().status_code == 200
+    assert upkeep.run(elephant.day)
+    assert days_in_order(elephant) == {elephant.day}
+    assert not upkeep.run(elephant.day)
 
 
 @pytest.mark.attack(11)
-def test_upkeep_after_deletion_of_study_is_due(ordered, study):
+def test_upkeep_after_deletion_of_study_is_due(elephant, study):
     """An upkeep runs while a study is deleted: the bytes of its reports must not stay in the files."""
-    send(ordered, study)
-    upkeep, ran = Upkeep(ordered.collector.database, lambda: ordered.day, b""), []
-    upkeep.run(ordered.day)
+    send(elephant, study)
+    upkeep, ran = Upkeep(elephant.collector.database, lambda: elephant.day, b""), []
+    upkeep.run(elephant.day)
 
     def act(change):
-        result = ordered.collector.writer.act(change)
-        ran.append(upkeep.run(ordered.day))
+        result = elephant.collector.writer.act(change)
+        ran.append(upkeep.run(elephant.day))
         return result
 
-    assert delete_study(act, ordered.collector.rules.find, "habits", "ann")
+    assert delete_study(act, elephant.collector.rules.find, "habits", "ann")
     assert ran[0]
     assert ran[-1]
 
@@ -195,54 +189,75 @@ def test_withdrawals_work_with_doubtful_clock(habits, study, days):
     assert habits.exported() == []
 
 
-def test_concurrent_workers_run_upkeep_once(ordered):
+def test_concurrent_workers_run_upkeep_once(elephant):
     """One worker runs the upkeep, and the others find it done."""
-    database, day = ordered.collector.database, ordered.day
+    database, day = elephant.collector.database, elephant.day
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: Upkeep(database, lambda: day, b"").run(day), range(4)))
     assert sum(done) == 1
 
 
-@pytest.fixture
-def kept(make_harness, study):
-    harness = make_harness(ticket_key=KEY, lock_timeout=0.3)
+@pytest.mark.attack(12)
+def test_day_with_an_open_reader_is_not_done(make_harness, study):
+    """A backup reads while the upkeep runs: the old rows stay, so that the day must not count as done."""
+    harness = make_harness(lock_timeout=0.3)
     harness.publish(study)
-    return harness
-
-
-ROWS = 20
-
-
-def arrived(harness, study):
-    reports = [build_report(study) for _ in range(ROWS)]
+    reports = [build_report(study) for _ in range(20)]
     assert {harness.put(report).status_code for report in reports} == {201}
-    return reports
+    harness.day += timedelta(1)
+    database = harness.collector.database
+    upkeep = Upkeep(database, lambda: harness.day, b"", lambda: 0.0)
+    with closing(sqlite3.connect(harness.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM studies").fetchone()
+        upkeep.run_if_due()
+        refused = harness.upkeep()
+    assert refused.status_code == 503
+    assert "the files still have the order in which reports came" in refused.get_json()["detail"]
+    with database.read() as session:
+        assert session.scalar(select(UpkeepRow.day)) < harness.day
+    Upkeep(database, lambda: harness.day, b"", lambda: 0.0).run_if_due()
+    content = b"".join(file.read_bytes() for file in (harness.path, Path(f"{harness.path}-wal")))
+    assert {content.count(bytes.fromhex(report.id)) for report in reports} == {1}
 
 
-def files_of(harness):
-    """The bytes of a database's file and log."""
-    return b"".join(file.read_bytes() for file in (harness.path, Path(f"{harness.path}-wal")))
-
-
-def upkeep_of(harness):
-    return Upkeep(harness.collector.database, lambda: harness.day, KEY.encode(), lambda: 0.0)
+def test_locked_database_is_not_reported_as_full_disk(make_harness):
+    habits = make_harness(lock_timeout=0.2)
+    with closing(sqlite3.connect(habits.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with raises(UnfinishedError, "database.order_in_files", "database is locked"):
+            rewrite_files(habits.collector.database)
 
 
 @pytest.mark.attack(12)
-def test_day_with_an_open_reader_is_not_done(kept, study):
-    """A backup reads while the upkeep runs: the old rows stay, so that the day must not count as done."""
-    reports = arrived(kept, study)
-    kept.day += timedelta(1)
-    engine = create_engine(kept.collector.database.url, isolation_level="SERIALIZABLE")
-    with engine.connect() as connection:
-        connection.exec_driver_sql("BEGIN")
-        connection.execute(text("SELECT count(*) FROM studies")).scalar_one()
-        upkeep_of(kept).run_if_due()
-        refused = kept.upkeep()
-    engine.dispose()
-    assert refused.status_code == 503
-    assert "the files still have the order in which reports came" in refused.get_json()["detail"]
-    with kept.collector.database.read() as session:
-        assert session.scalar(select(UpkeepRow.day)) < kept.day
-    upkeep_of(kept).run_if_due()
-    assert {files_of(kept).count(bytes.fromhex(report.id)) for report in reports} == {1}
+def test_upkeep_fails_for_role_without_vacuum_right(make_harness, postgresql):
+    """PostgreSQL only warns where a role may not rewrite tables; the upkeep must fail."""
+    database = make_harness(database=postgresql.new_database()).collector.database
+    with database.writing_connection() as connection:
+        connection.exec_driver_sql("DROP ROLE IF EXISTS guest")
+        connection.exec_driver_sql("CREATE ROLE guest LOGIN")
+        connection.exec_driver_sql("GRANT ALL ON ALL TABLES IN SCHEMA public TO guest")
+    guest = type(database)(database.url.set(username="guest").render_as_string(), 1)
+    with raises(UnfinishedError, "database.order_in_files", "vacuum"):
+        rewrite_files(guest)
+    guest.engine.dispose()
+
+
+@pytest.mark.attack(12)
+def test_each_table_has_its_own_deadline(monkeypatch):
+    """Rewriting a large table takes minutes; then a row just withdrawn ends nothing, but a reader does."""
+    clock = Mock(**{"monotonic.return_value": 0.0})
+    database = MagicMock(file=None)
+    seen, left = [], {"large": [1, 0], "small": [1, 0], "read": [1] * 9}
+
+    def rewrite(_connection, name):
+        seen.append(name)
+        clock.monotonic.return_value += 100 if name == "large" else 1
+        return left[name].pop(0)
+
+    monkeypatch.setattr(daily, "time", clock)
+    monkeypatch.setattr(daily, "_rewrite_table", rewrite)
+    rewrite_files(database, ["large", "small"])
+    assert seen == ["large", "large", "small", "small"]
+    with raises(UnfinishedError, "database.order_in_files"):
+        rewrite_files(database, ["read"])

@@ -1,13 +1,12 @@
 """The contract of storage, on SQLite and PostgreSQL alike; then the faults of each."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
-from datetime import timedelta
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,62 +14,19 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from collector import create_app, store
+from collector import create_app
 from collector.db import Database, OtherReleaseError, problem_of
-from collector.nodes.keys import NodeKeys
-from collector.nodes.node import Node
-from collector.problems import ProblemError
 from collector.reports.writer import Change
-from collector.store import add_sums, read_sums
+from collector.settings import Settings
+from collector.store import add_sums, partition_names, read_sums
 from ldp_client.documents.errors import InputError
-from schemas import Study
-from tests.collector.answered import problem
-from tests.kit.collectors import TOKEN, build_study
-from tests.kit.deleting import delete_reports
+from ldpkit.cli import serving
+from ldpkit.cli.serving import wait_for_database
+from tests.kit.answers import problem
+from tests.kit.collectors import TOKEN, build_study, ensure_database
+from tests.kit.deleting import delete_study
 from tests.kit.errors import raises
 from tests.kit.operators import main_on, said_at_start
-from tests.kit.secure_sum import tokened_study as summed_study
-
-
-def test_study_lifecycle(either, study, make_study, make_report):
-    first, second, gone = (make_report(study) for _ in range(3))
-    assert [either.put(report).status_code for report in (first, second, gone, first)] == [201, 201, 201, 200]
-    assert either.publish(study).status_code == 200
-    assert problem(either.publish(make_study(title="Other"))) == (409, "study-conflict")
-    changed = make_report(study, id=first.id, payloads={**first.payloads, "hours": b"\1\2\3\4"})
-    assert problem(either.put(changed)) == (409, "report-conflict")
-    assert either.withdraw(gone.id).status_code == 200
-    assert problem(either.put(gone)) == (410, "report-withdrawn")
-    either.day += timedelta(1)
-    late = make_report(study)
-    assert either.put(late).status_code == 201
-    assert either.export(format="dated").data.count(b'{"day":"2026-06-15"') == 2
-    assert either.close().status_code == 200
-    assert problem(either.put(make_report(study))) == (410, "study-closed")
-    assert either.put(late).status_code == 200
-    assert either.exported() == sorted([first, second, late], key=lambda report: report.id)
-
-
-def test_batch_with_all_kinds_of_members_is_sorted_out(either, study, make_report):
-    held, gone, *fresh = (make_report(study) for _ in range(1200))
-    either.post([held.to_document(), gone.to_document()])
-    either.withdraw(gone.id)
-    conflicting = make_report(study, id=held.id, payloads={**held.payloads, "hours": b"\1\2\3\4"})
-    batch = [held, conflicting, gone, *fresh, fresh[0]]
-    result = either.post([report.to_document() for report in batch]).get_json()
-    assert (result["stored"], result["duplicates"]) == (1198, 2)
-    assert [entry["type"].rpartition(":")[2] for entry in result["failed"]] == [
-        "report-conflict", "report-withdrawn"
-    ]  # fmt: skip
-    assert len(either.exported()) == 1199
-
-
-def test_concurrent_copies_are_stored_once(either, study, make_report):
-    reports = [make_report(study) for _ in range(20)]
-    with ThreadPoolExecutor(8) as pool:
-        statuses = list(pool.map(lambda report: either.put(report).status_code, reports * 6))
-    assert sorted(statuses) == [200] * 100 + [201] * 20
-    assert len(either.exported()) == 20
 
 
 def test_two_collectors_store_the_same_batches_in_any_order(make_harness, database_url, study, make_report):
@@ -83,24 +39,6 @@ def test_two_collectors_store_the_same_batches_in_any_order(make_harness, databa
     assert sum(result["stored"] for result in results) == 300
     assert sum(result["duplicates"] for result in results) == 300 * 11
     assert len(pair[1].exported()) == 300
-
-
-def test_connections_are_durable(empty):
-    expected = {
-        "journal_mode": "wal",
-        "synchronous": 2,
-        "busy_timeout": 5000,
-        "wal_autocheckpoint": 20_000,
-        "foreign_keys": 1,
-    }
-    with empty.app.extensions["ldpkit"].database.engine.connect() as connection:
-        found = {name: connection.execute(text(f"PRAGMA {name}")).scalar() for name in expected}
-    assert found == expected
-
-
-def test_reports_table_has_no_rowid(habits):
-    with closing(sqlite3.connect(habits.path)) as connection, pytest.raises(sqlite3.OperationalError):
-        connection.execute("SELECT rowid FROM reports")
 
 
 def test_a_locked_database_is_503_and_recovers(make_harness, study, make_report):
@@ -185,42 +123,6 @@ def test_serve_warns_of_postgresql_that_logs_statements(elephant, capsys):
     assert "PostgreSQL has log_statement = mod: it records when each report came" in said
 
 
-def test_concurrent_deletion_of_reports_is_harmless(elephant, study, make_report, monkeypatch):
-    """An upload that met a report which `expire` then deletes: one of the two waits for the other."""
-    report = make_report(study)
-    elephant.put(report)
-    insert, workers = store.insert_reports, ThreadPoolExecutor(1)
-    deleting = []
-
-    def insert_and_delete(*arguments):
-        stored = insert(*arguments)
-        database = Database(elephant.collector.settings.database, 20)
-        deleting.append(workers.submit(delete_reports, database, "habits"))
-        wait(deleting, 0.5)
-        return stored
-
-    with monkeypatch.context() as patched:
-        patched.setattr(store, "insert_reports", insert_and_delete)
-        assert elephant.put(report).status_code == 200
-    assert deleting[0].result(20) == 1
-    workers.shutdown()
-    assert elephant.exported() == []
-
-
-def test_racing_publishers_leave_a_node_one_study_version(elephant):
-    """Two sums of nearly the same devices would tell them apart."""
-    database, keys = elephant.collector.database, NodeKeys.generate()
-    node, addresses = Node(keys, database), ["http://a.test#" + keys.fragment, "http://b.test#" + "0" * 128]
-    first, second = (Study({**summed_study("ever", nodes=addresses).document, "version": n}) for n in (1, 2))
-    with ThreadPoolExecutor(1) as workers:
-        with database.write() as session:
-            assert node.publish(session, first)
-            publishing = workers.submit(database.act, lambda session: node.publish(session, second))
-            wait([publishing], 0.5)
-        with raises(ProblemError, "study-conflict", "one version alone"):
-            publishing.result(20)
-
-
 LONGEST_SECONDS = 60
 
 
@@ -292,19 +194,6 @@ def test_transaction_ended_by_a_deadlock_is_retried(make_harness, postgresql):
         assert all((read_sums(session, 1, version, size) == 2).all() for version in (1, 2))
 
 
-def test_studies_are_locked_in_one_order_under_any_collation(make_harness, postgresql):
-    """Uploads lock "a-c" first; a database with English collation sorts "a_b" before it."""
-    harness = make_harness(database=postgresql.new_database(), lock_timeout=10)
-    with harness.collector.database.write() as session:
-        session.execute(text('ALTER TABLE studies ALTER COLUMN id TYPE varchar(64) COLLATE "en-x-icu"'))
-    for study_id in ("a_b", "a-c"):
-        assert harness.publish(build_study(id=study_id)).status_code == 201
-    with harness.collector.database.read() as session:
-        by_database = list(session.scalars(text("SELECT id FROM studies ORDER BY id")))
-        assert by_database == ["a_b", "a-c"]
-        assert [study_id for study_id, _ in store.study_numbers(session)] == sorted(by_database)
-
-
 @pytest.mark.attack(15)
 def test_only_one_health_check_runs_at_a_time(habits, monkeypatch):
     """Ask for the health of a stuck collector again and again: one look waits, and no more begin."""
@@ -329,19 +218,58 @@ def test_only_one_health_check_runs_at_a_time(habits, monkeypatch):
     database.require_answer(LONGEST_SECONDS)
 
 
-def test_a_full_disk_is_logged_once(caplog):
-    class FullError(Exception):
-        sqlite_errorcode = sqlite3.SQLITE_FULL
+class FullError(Exception):
+    sqlite_errorcode = sqlite3.SQLITE_FULL
 
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (OperationalError("", None, FullError()), 507, "the database's disk is full: nothing more is stored"),
+        (OtherReleaseError("the database was migrated to 9999"), 503, "migrated to 9999"),
+    ],
+)
+def test_an_error_that_each_upload_meets_is_logged_once(caplog, error, status, said):
     for _ in range(100):
-        assert problem_of(OperationalError("", None, FullError())).kind.status == 507
-    assert [record.message for record in caplog.records] == [
-        "the database's disk is full: nothing more is stored"
-    ]
+        assert problem_of(error).kind.status == status
+    assert [said in record.message for record in caplog.records] == [True]
 
 
-def test_uploads_to_migrated_database_are_logged_once(caplog):
-    """Each upload meets the same error for as long as the old server runs."""
-    for _ in range(5):
-        assert problem_of(OtherReleaseError("the database was migrated to 9999")).kind.status == 503
-    assert caplog.text.count("migrated to 9999") == 1
+def test_serve_waits_for_a_database_that_starts_later(make_postgresql, capsys, monkeypatch):
+    server = make_postgresql()
+    settings = Settings(database=server.new_database(), token="operator-of-the-tests")
+    ensure_database(settings.database)
+    server.kill()
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _seconds: server.start())
+    monkeypatch.setattr(serving, "time", clock)
+    wait_for_database(settings)
+    assert capsys.readouterr().err.startswith("waiting for the database: ")
+    server.kill()
+    monkeypatch.setattr(serving, "START_SECONDS", -1)
+    with raises(InputError, "database.unreachable"):
+        wait_for_database(settings)
+
+
+def test_each_study_has_one_partition_deleted_under_a_readers_lock(elephant, study, make_study, make_report):
+    """A backup, for example, holds a lock on every table while it runs."""
+    others, collector = make_study(id="others"), elephant.collector
+    for published in (others, make_study(version=2)):
+        assert elephant.publish(published).status_code == 201
+    sent = [make_report(study) for _ in range(5)] + [make_report(others) for _ in range(3)]
+    assert {elephant.put(report).status_code for report in sent} == {201}
+
+    def rows():
+        with collector.database.read() as session:
+            assert partition_names(session.connection()) == ["reports_1", "reports_2"]
+            names = ("reports_1", "reports_2", "reports")
+            return [session.execute(text(f"SELECT count(*) FROM {name}")).scalar_one() for name in names]
+
+    assert rows() == [5, 3, 8]
+    database = Database(collector.settings.database, 0.5)
+    with collector.database.read() as reader:
+        reader.execute(text("SELECT 1 FROM reports_1")).first()
+        assert delete_study(database, "habits") == 5
+    database.engine.dispose()
+    assert rows() == [0, 3, 3]
+    with collector.database.read() as session:
+        assert not read_sums(session, 1, 1, collector.rules.find("habits", 1).tally.size).any()

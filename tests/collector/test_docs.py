@@ -1,7 +1,5 @@
 """The statements of docs/operate.md are true."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,14 +1,12 @@
 """Keys are stored as hashes, and belong to studies."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest
 from sqlalchemy import text
 
 from collector.keys import Role, add_key
-from tests.collector.answered import client_of
+from tests.kit.answers import client_of
 
 
 def make_key(harness, capsys, name, role):
@@ -52,3 +50,13 @@ def test_page_for_key_of_one_study_shows_only_that_study(two):
     text = client_of(two, key).get("/").text
     assert "Habits" in text
     assert "Another study" not in text
+
+
+@pytest.mark.attack(15)
+@pytest.mark.parametrize("scheme", ["Basic", "basic", "Bearer", "Digest"])
+@pytest.mark.parametrize("path", ["/", "/metrics", "/v1/studies/habits/export"])
+def test_non_ascii_key_is_rejected_as_wrong(habits, caplog, scheme, path):
+    """Send a key that is no text: it is a wrong key, and no server error with lines in the log."""
+    answer = habits.client.get(path, headers={"Authorization": f"{scheme} \xff"})
+    assert answer.status_code == 401
+    assert "a request failed" not in caplog.text

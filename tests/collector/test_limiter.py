@@ -1,7 +1,5 @@
 """What limits work at once, values that are costly to compute, and lines in the log."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace

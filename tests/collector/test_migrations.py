@@ -1,9 +1,6 @@
 """Tables are made once and upgraded by `ldpkit migrate` alone; no command makes them in a wrong place."""
 
-from __future__ import annotations
-
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from alembic import command
@@ -37,23 +34,6 @@ def test_created_tables_match_the_models(database):
 
 def tables(database):
     return set(inspect(database.engine).get_table_names()) - {"alembic_version"}
-
-
-def test_only_one_concurrent_process_creates_the_tables(database_url):
-    databases = [Database(database_url, 30) for _ in range(6)]
-
-    def makes(database):
-        try:
-            make(database)
-        except InputError:
-            return False
-        return True
-
-    with ThreadPoolExecutor(6) as pool:
-        assert sum(pool.map(makes, databases)) == 1
-    assert tables(databases[0]) == set(Base.metadata.tables)
-    for database in databases:
-        database.engine.dispose()
 
 
 def test_a_later_release_is_refused(database, database_url):
@@ -128,31 +108,6 @@ def test_an_empty_database_is_not_filled(arguments, database_url, capsys):
     with database.engine.connect() as connection:
         assert database.engine.dialect.get_table_names(connection) == []
     database.engine.dispose()
-
-
-def test_database_of_other_program_is_not_used_or_changed(postgresql, capsys):
-    url = postgresql.new_database()
-    database = Database(url, 1)
-    with database.writing_connection() as connection:
-        connection.execute(text("CREATE TABLE alembic_version (version_num text)"))
-        connection.execute(text("CREATE TABLE bills (number integer)"))
-        connection.execute(text("INSERT INTO alembic_version VALUES ('0003')"))
-    database.engine.dispose()
-    for arguments, said in (
-        (["migrate"], "no collector's tables"),
-        (["init", "--database", url], "has tables already"),
-    ):
-        assert main_on(url, *arguments) == 3
-        assert said in capsys.readouterr().err
-
-
-@pytest.mark.attack(10)
-def test_moved_database_file_is_not_recreated_empty(habits):
-    """The database file is moved away under a running server: no empty one may take its place."""
-    habits.collector.database.engine.dispose()
-    habits.path.rename(habits.path.with_suffix(".moved"))
-    assert habits.client.get("/readyz").status_code == 503
-    assert not habits.path.exists()
 
 
 def test_migrate_is_rejected_while_a_server_runs(habits):

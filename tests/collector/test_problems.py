@@ -1,7 +1,5 @@
 """What problems advise agrees with what devices do."""
 
-from __future__ import annotations
-
 from collector import problems
 from ldp_client.device.requests import FINAL
 

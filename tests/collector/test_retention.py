@@ -1,7 +1,5 @@
 """Reports are kept for as long as their study states, and no longer; with them goes what was made of them."""
 
-from __future__ import annotations
-
 import secrets
 from datetime import date, timedelta
 
@@ -14,7 +12,7 @@ from collector.daily import Days
 from collector.retention import Kept, delete_overdue
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import report_id_of
-from tests.collector.answered import problem, publish_retained, reports_by_study, send_reports
+from tests.kit.answers import problem, publish_retained, reports_by_study, send_reports
 from tests.kit.collectors import build_report
 from tests.kit.errors import raises
 from tests.kit.operators import at, lines

@@ -1,7 +1,5 @@
 """Settings, database URLs, the command line's arguments, and what importing loads."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -101,14 +99,6 @@ def test_commands_reject_misspelt_setting_with_a_suggestion(arguments, elsewhere
     assert "no setting is called LDPKIT_TICKET_KY: did you mean LDPKIT_TICKET_KEY?" in said
     assert "a secret" not in said
     assert list(elsewhere.iterdir()) == []
-
-
-@pytest.mark.usefixtures("elsewhere")
-def test_variables_of_tests_and_analysts_are_accepted(monkeypatch, capsys):
-    for name in ("LDPKIT_DATA", "LDPKIT_CACHE", "LDPKIT_TOKEN", "LDPKIT_DISK_FULL"):
-        monkeypatch.setenv(name, "off-and-long-enough")
-    assert main(["backup", "--out", "copy"]) == 3
-    assert "there is no database" in capsys.readouterr().err
 
 
 @pytest.mark.attack(14)

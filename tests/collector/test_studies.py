@@ -1,12 +1,18 @@
 """A published version is served at once, and many visitors read the database once."""
 
-from __future__ import annotations
+import re
 
+import pytest
 from sqlalchemy import update
 
 from collector import store
-from collector.studies import publish
-from tests.kit.collectors import TODAY, build_study
+from collector.keys import Role, add_key
+from collector.studies import MOST_ORIGINS, _changed_part, publish
+from schemas import Study
+from tests import studies
+from tests.kit.answers import refusal
+from tests.kit.collectors import REPOSITORY, TODAY, build_study
+from tests.ldp_client.issuers import Key
 
 
 def page(harness, **headers):
@@ -70,3 +76,125 @@ def test_overview_has_version_published_between_its_statements(habits, monkeypat
         monkeypatch.setattr(session, "execute", publish_meanwhile)
         (study,) = store.study_overviews(session)
     assert {study.version, *(count.version for count in study.arrivals)} <= set(study.versions)
+
+
+# nginx refuses an answer whose headers are longer, unless it is told otherwise.
+NGINX_BYTES = 4096
+LABEL = "a" * 63
+
+
+@pytest.mark.attack(15)
+def test_study_key_cannot_use_up_page_header_room(habits):
+    """Someone with a key for one study names so many issuers that no page loads any more."""
+    with habits.collector.database.write() as session:
+        ann = {"Authorization": f"Bearer {add_key(session, 'ann', Role.PUBLISH, ['mine'])}"}
+    # No two studies share a token key, and hosts may have 253 characters.
+    keys = {study_id: Key().text for study_id in ("mine", "other")}
+    long = [f"https://{number:02}.{LABEL}.{LABEL}.{LABEL}.{LABEL[:58]}/tokens" for number in range(1, 13)]
+
+    def published(study_id, version, issuer, headers):
+        tokens = {"issuer": issuer, "keys": [{"key": keys[study_id]}]}
+        channel = {"batches": {"hours": 1}, "tickets": tokens}
+        document = studies.document(studies.YES_NO, id=study_id, version=version, channel=channel)
+        response = habits.client.post("/v1/studies", json=document, headers=headers)
+        return "published" if response.status_code == 201 else refusal(response)
+
+    seen = [published("mine", version, issuer, ann) for version, issuer in enumerate(long, 1)]
+    assert seen == ["published"] * 2 + [("study-invalid", "channel")] * 10
+    # What is named already takes no more room.
+    assert published("mine", 3, long[0], ann) == "published"
+    assert published("other", 1, "https://issuer.example/tokens", habits.operator) == "published"
+    allowed = []
+    for path in ("/s/habits", "/assets/worker.js"):
+        response = habits.client.get(path)
+        assert response.status_code == 200
+        assert sum(len(f"{name}: {value}") for name, value in response.headers.items()) < NGINX_BYTES - 500
+        policy = response.headers["Content-Security-Policy"]
+        allowed.append(re.search("connect-src ([^;]*)", policy)[1].split())
+    assert allowed[0] == allowed[1]
+    assert len(allowed[0]) == 4
+
+
+@pytest.mark.parametrize("recipe", ["docs/operate.md", "deploy/container/nginx.conf"])
+def test_documented_proxies_accept_several_times_longer_headers(recipe):
+    text = (REPOSITORY / recipe).read_text(encoding="utf-8")
+    kilobytes = int(re.search(r"proxy_buffer_size (\d+)k;", text)[1])
+    assert kilobytes << 10 >= 4 * MOST_ORIGINS
+    assert f"proxy_buffers 4 {kilobytes}k;" in text
+
+
+TEXTS = {"en": "Which do you like?", "de": "Was mögen Sie?", "es": "¿Cuál le gusta?"}
+OTHER = {**TEXTS, "de": "Was essen Sie?"}
+APPLE = {"en": "apple", "de": "Apfel", "es": "manzana"}
+PEAR = {**APPLE, "de": "Birne"}
+BRAND = {**studies.MEMOIZED_BITS, "ordered": True, "mechanism": studies.KEPT}
+PLAIN = {**BRAND, "text": TEXTS["en"], "choices": ["apple", "kiwi"]}
+COUNTED = {key: value for key, value in {**PLAIN, "choices": {"count": 40}}.items() if key != "ordered"}
+BARE = studies.MEMOIZED
+PRIOR = {"name": "multinomial", "prior": {"p": {"distribution": "dirichlet", "concentration": "2"}}}
+ONCE = {"name": "randomized_response", "epsilon": "2"}
+
+
+def asked_in(*languages, text=TEXTS, apple=APPLE):
+    """The question with its texts in these languages."""
+    choices = [{tag: apple[tag] for tag in languages}, "kiwi"]
+    return {**BRAND, "text": {tag: text[tag] for tag in languages}, "choices": choices}
+
+
+def version_of(version, *questions, **fields):
+    """A version of the study, with the languages of its last question's text."""
+    text = questions[-1].get("text")
+    languages = {"languages": list(text)} if isinstance(text, dict) else {}
+    return Study(studies.document(*questions, version=version, **languages, **fields))
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "part"),
+    [
+        (PLAIN, PLAIN, ""),
+        (PLAIN, {**PLAIN, "ordered": False}, ""),
+        (PLAIN, {**PLAIN, "model": PRIOR}, ""),
+        # The plain text is one of the languages; one language is left, and is not stated.
+        (PLAIN, asked_in("de", "en"), ""),
+        (asked_in("de", "en"), PLAIN, ""),
+        (asked_in("en", "de"), asked_in("en", "es"), ""),
+        (asked_in("en"), asked_in("de"), ""),
+        # The text moves to the title.
+        ({**BARE, "text": "A survey"}, BARE, ""),
+        (PLAIN, {**BARE, "id": PLAIN["id"], "text": PLAIN["text"]}, "type"),
+        (PLAIN, {**PLAIN, "mechanism": {**studies.KEPT, "epsilon": "3"}}, "mechanism"),
+        (PLAIN, {**PLAIN, "mechanism": ONCE}, "mechanism"),
+        (PLAIN, {**PLAIN, "choices": ["kiwi", "apple"]}, "text or choices"),
+        (PLAIN, {**PLAIN, "choices": ["apple", "kiwi", "plum"]}, "text or choices"),
+        (PLAIN, COUNTED, "text or choices"),
+        (COUNTED, {**COUNTED, "choices": {"count": 41}}, "text or choices"),
+        (PLAIN, {**PLAIN, "text": "Which do you eat?"}, "text or choices"),
+        (PLAIN, asked_in("de", "es"), "text or choices"),
+        (asked_in("en", "de"), asked_in("en", "de", text=OTHER), "text or choices"),
+        (asked_in("en", "de"), asked_in("en", "de", apple=PEAR), "text or choices"),
+        (BARE, {**BARE, "text": "Do you smoke?"}, "text or choices"),
+    ],
+)
+def test_memoized_question_changes_only_in_what_it_asks(before, question, part):
+    """Devices keep one answer to its id."""
+    documents = [version_of(number, asked).document for number, asked in ((1, before), (2, question))]
+    (first,), (second,) = (document["questions"] for document in documents)
+    assert _changed_part(documents[0], first, documents[1], second) == part
+
+
+def test_version_that_changes_a_memoized_question_of_any_earlier_one_is_refused(empty):
+    """Also by the title above a question without a text."""
+    english, both = asked_in("en"), asked_in("en", "de")
+    for version, asked in ((1, [both]), (2, [english]), (3, [studies.YES_NO])):
+        assert empty.publish(version_of(version, *asked)).status_code == 201
+    changed = asked_in("en", "de", text=OTHER)
+    response = empty.publish(version_of(4, studies.YES_NO, changed))
+    assert (response.status_code, refusal(response)) == (409, ("study-conflict", "questions[1]"))
+    detail = response.get_json()["detail"]
+    assert "differs from version 1 in its text or choices: give it a new id" in detail
+    assert len(detail) <= 160
+    renamed = {**changed, "id": "renamed"}
+    assert empty.publish(version_of(4, studies.YES_NO, renamed)).status_code == 201
+    assert empty.publish(version_of(1, BARE, id="bare")).status_code == 201
+    response = empty.publish(version_of(2, BARE, id="bare", title="Opiates"))
+    assert refusal(response) == ("study-conflict", "questions[0]")

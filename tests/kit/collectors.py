@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import date
 from functools import cache
 from http.client import HTTPException
@@ -339,3 +340,13 @@ def count_tickets(session: Session, study: int) -> int:
         return session.connection().execute(counted).scalar_one()
 
     return rows(TICKETS) - rows(SPENT)
+
+
+def damage_reports(file: Path) -> None:
+    """Overwrite the first page of an SQLite file's table of reports."""
+    with closing(sqlite3.connect(file)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'reports'").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with file.open("r+b") as content:
+        content.seek((page - 1) * size)
+        content.write(b"\7" * size)

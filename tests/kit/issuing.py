@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import json
+import csv
 import os
+from contextlib import contextmanager
 from functools import cache
 
 import pytest
@@ -18,11 +18,12 @@ from collector.migrations import make
 from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.channel import TokenKey
-from tests.kit.operators import TOKEN
+from tests.kit.operators import TOKEN, operate
 
 TYPES = {"Content-Type": "application/private-token-request"}
 NORTH, SOUTH = {"region": "north"}, {"region": "south"}
 BY = "ann"
+TWO = (Person("Ada", NORTH), Person("", SOUTH))
 
 
 def issuer_at(url, **more):
@@ -54,41 +55,67 @@ def made_pairs():
 
 
 class Office:
-    """An issuer with a study of two strata, and one person in each."""
+    """An issuer of the study `habits`, by default with two strata and one person in each.
 
-    def __init__(self, url):
-        self.url, self.database = url, Database(url, 5)
-        make(self.database)
-        pairs = iter(made_pairs())
-        with pytest.MonkeyPatch.context() as patch, self.database.write() as session:
+    Its application is opened when it is asked, and again after `close`, as a server that was started again.
+    """
+
+    def __init__(self, url, strata=(NORTH, SOUTH), people=TWO):
+        self.url, self._app, pairs = url, None, iter(made_pairs())
+        make(Database(url, 5))
+        with pytest.MonkeyPatch.context() as patch, self.writing() as session:
             patch.setattr(issue, "new_pair", lambda: next(pairs))
-            for public in (NORTH, SOUTH):
+            for public in strata:
                 issue.add_key(session, "habits", public, BY)
-            self.codes = invited(session, "habits", [Person("Ada", NORTH)])
-            self.codes += invited(session, "habits", [Person("", SOUTH)])
-            self.keys = [
-                TokenKey({"key": row.spki, "public": None}) for row in issue.keys_of(session, "habits")
-            ]
-        self.app = issuer_at(url)
-        self.client = self.app.test_client()
+            self.codes = [code for person in people for code in invited(session, "habits", [person])]
+            spki = [row.spki for row in issue.keys_of(session, "habits")]
+        self.keys = [TokenKey({"key": key, "public": None}) for key in spki]
+
+    @contextmanager
+    def writing(self):
+        """A session on the database, as another process has it."""
+        database = Database(self.url, 5)
+        with database.write() as session:
+            yield session
+        database.engine.dispose()
+
+    @property
+    def app(self):
+        self._app = self._app or issuer_at(self.url)
+        return self._app
 
     def close(self):
-        self.app.extensions["ldpkit"].close()
-        self.database.engine.dispose()
+        if self._app:
+            self._app.extensions["ldpkit"].close()
+        self._app = None
 
     def asking(self, place=0):
+        """A request for a token, and what makes the answer one."""
         key = self.keys[place]
         return Asking(key, challenge_of("issuer.example", "ab" * 32), *draw(key, os.urandom))
 
     def ask(self, body, code=None, **headers):
+        """Send a request with a code."""
         along = {**TYPES, **({"LDPKit-Ticket": code} if code else {}), **headers}
-        return self.client.post("/v1/tokens", data=body, headers=along)
+        return self.app.test_client().post("/v1/tokens", data=body, headers=along)
 
+    def status(self, code):
+        """The status of the answer to a new request with a code."""
+        return self.ask(self.asking().body, code).status_code
 
-def ask(client, code):
-    """Asks for a token by the first key of the study."""
-    (key,) = json.loads(client.get("/.well-known/private-token-issuer-directory").data)["token-keys"]
-    spki = base64.urlsafe_b64decode(key["token-key"] + "===")
-    known = TokenKey({"key": spki, "public": None})
-    body = Asking(known, challenge_of("issuer.example", "ab" * 32), *draw(known, os.urandom)).body
-    return client.post("/v1/tokens", data=body, headers={**TYPES, "LDPKit-Ticket": code})
+    def run(self, *words):
+        """Run an operator's command at it; it succeeds, or raises what it refuses with."""
+        operate(self.app, *words)
+
+    def invite(self, out, *more, names="people.csv", study="habits"):
+        """Invite those whom a list names; without a list, so many people; {name: code}, or codes."""
+        whom = ("--names", names) if names else ()
+        self.run("invite", study, *whom, "--out", out, *more)
+        with open(out, newline="") as file:
+            rows = list(csv.DictReader(file))
+        return {row["name"]: row["ticket"] for row in rows} if names else [row["ticket"] for row in rows]
+
+    def counts(self, study="habits"):
+        """Of each key: tickets that are valid, and tokens that were given."""
+        with self.writing() as session:
+            return [(one.tickets, one.tokens) for one in issue.counts(session, study)]

@@ -276,11 +276,6 @@ def flush(device: Device, attempts: int = 5) -> Flushed:
     return device.flush(attempts)
 
 
-def kind(response: Any) -> tuple[int, str]:
-    """A refusal's status and the name of its problem."""
-    return response.status_code, response.get_json(force=True)["type"].removeprefix("urn:ldpkit:problem:")
-
-
 class Closed(NamedTuple):
     """total: the sum as a summary. transcript: what the nodes signed."""
 

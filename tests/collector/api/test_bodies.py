@@ -1,7 +1,5 @@
 """Bodies as they are and compressed; every decoder against hostile input."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 
 from collector.problems import ProblemError
 from collector.reports.uploads import MOST_GROWTH, MOST_WRONG, SMALL_BYTES, inflate
-from tests.collector.answered import problem
+from tests.kit.answers import problem
 from tests.kit.collectors import build_report, build_study
 from tests.kit.errors import raises
 

@@ -1,7 +1,5 @@
 """Pages of listed origins may use a collector's device routes; pages of other origins may not."""
 
-from __future__ import annotations
-
 import pytest
 
 from collector.api.cors import REMEMBERED_SECONDS

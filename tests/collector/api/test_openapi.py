@@ -1,7 +1,5 @@
 """The OpenAPI document is true: of the routes, and of every answer to generated requests."""
 
-from __future__ import annotations
-
 import json
 import re
 

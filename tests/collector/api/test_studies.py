@@ -1,7 +1,5 @@
 """Publish, fetch and close studies, signed or not."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -15,7 +13,7 @@ from schemas.signing import new_key, sign_study
 from schemas.study import SignedStudy
 from schemas.warnings import study_in_words
 from tests import studies
-from tests.collector.answered import problem, refusal
+from tests.kit.answers import problem, refusal
 from tests.kit.collectors import build_report, build_study
 
 JSON = "application/json"

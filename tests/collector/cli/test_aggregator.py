@@ -26,8 +26,9 @@ from ldp_client.documents.errors import InputError, LdpkitError, StatementError,
 from ldpkit.cli import main
 from schemas import Study
 from summaries import Summary
+from tests.kit.answers import problem
 from tests.kit.errors import raises
-from tests.kit.secure_sum import ANSWERS, FEWEST, MOST, TOKEN, close_study, delete_at, kind
+from tests.kit.secure_sum import ANSWERS, FEWEST, MOST, TOKEN, close_study, delete_at
 from tests.statistics import seed_the_system
 
 
@@ -268,7 +269,7 @@ def test_shares_deleted_before_their_sum_prevent_it(answered, end, gone):
     if gone:
         with raises(InputError, "node.too_few_shares", first.url):
             close(answered)
-        assert kind(first.post("/commitment")) == (410, "shares-gone")
+        assert problem(first.post("/commitment")) == (410, "shares-gone")
     else:
         assert devices_in(close(answered)) == FEWEST
 

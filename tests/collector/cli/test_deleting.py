@@ -11,7 +11,7 @@ from collector import retention
 from collector.api import operator
 from collector.audit_log import entries
 from ldp_client.documents.errors import InputError, LdpkitError
-from tests.collector.answered import publish_retained, reports_by_study, send_reports
+from tests.kit.answers import publish_retained, reports_by_study, send_reports
 from tests.kit.errors import raises
 from tests.kit.operators import at, lines
 

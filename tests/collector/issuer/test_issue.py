@@ -1,95 +1,68 @@
 """No person gets an unintended second token: by another name, during `invite --again`, or after a restore."""
 
-from __future__ import annotations
-
-import csv
 import os
 import shutil
-import threading
+from copy import copy
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import text, update
 
 from collector.backup import restore
-from collector.db import Database
+from collector.clock import utc_today
+from collector.daily import Days
+from collector.db import Database, sqlite_file
 from collector.issuer import app as issuer_app
 from collector.issuer import issue
 from collector.issuer.issue import Person
-from collector.migrations import make
 from collector.models import CollectorRow
-from collector.tickets import codes
 from ldp_client.documents.errors import EXIT_REFUSED, InputError, TransferError
 from tests.kit.errors import raises
-from tests.kit.issuing import ask, invited, issuer_at, made_pairs
-from tests.kit.operators import operate, run_on
+from tests.kit.issuing import Office, issuer_at
+from tests.kit.operators import run_on
 
 PEOPLE = ("Ada", "Bo", "Cy")
+TWO = ("--count", "2")
 
 
-class Place:
-    """An issuer with a key of a study, on whatever database."""
+def write_names(path, names):
+    Path(path).write_text("".join(f"{name}\n" for name in ("name", *names)))
 
-    def __init__(self, url):
-        self.url = url
-        make(Database(url, 5))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(issue, "new_pair", lambda: made_pairs()[0])
-            self.run("tickets", "key", "habits")
-        self.name("people.csv", PEOPLE)
 
-    def run(self, *words):
-        app = issuer_at(self.url)
-        try:
-            operate(app, *words)
-        finally:
-            app.extensions["ldpkit"].close()
-
-    def resume(self, which):
-        run_on(self.url, "tickets", "resume", "--unused", which)
-
-    @staticmethod
-    def name(path, names):
-        Path(path).write_text("".join(f"{name}\n" for name in ("name", *names)))
-
-    def invite(self, out, *more, names="people.csv"):
-        """{name: code} of those that a list names."""
-        self.run("invite", "habits", "--names", names, "--out", out, *more)
-        with open(out, newline="") as file:
-            return {row["name"]: row["ticket"] for row in csv.DictReader(file)}
-
-    def ask(self, code):
-        """Asks for a token; the answer's status."""
-        app = issuer_at(self.url)
-        try:
-            return ask(app.test_client(), code).status_code
-        finally:
-            app.extensions["ldpkit"].close()
-
-    def counts(self, study="habits"):
-        database = Database(self.url, 5)
-        with database.read() as session:
-            found = [(one.tickets, one.tokens) for one in issue.counts(session, study)]
-        database.engine.dispose()
-        return found
+def resume(place, which):
+    run_on(place.url, "tickets", "resume", "--unused", which)
 
 
 @pytest.fixture
-def place(database_url, tmp_path, monkeypatch):
+def make_place(tmp_path, monkeypatch):
+    """Makes an issuer with one key and a list of people, on a database."""
     monkeypatch.chdir(tmp_path)
-    return Place(database_url)
+    write_names("people.csv", PEOPLE)
+    made = []
+
+    def make(url):
+        made.append(Office(url, [{}], []))
+        return made[-1]
+
+    yield make
+    for place in made:
+        place.close()
 
 
 @pytest.fixture
-def small(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return Place(f"sqlite:///{tmp_path / 'issuer.sqlite3'}")
+def place(make_place, database_url):
+    return make_place(database_url)
 
 
 @pytest.fixture
-def on_postgresql(postgresql, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return Place(postgresql.new_database())
+def small(make_place, tmp_path):
+    return make_place(f"sqlite:///{tmp_path / 'issuer.sqlite3'}")
+
+
+@pytest.fixture
+def on_postgresql(make_place, postgresql):
+    return make_place(postgresql.new_database())
 
 
 @pytest.fixture
@@ -99,6 +72,7 @@ def put_back(place, postgresql):
     def put_back(meanwhile=lambda: None):
         run_on(place.url, "backup", "--out", "copy")
         meanwhile()
+        place.close()
         if place.url.startswith("sqlite:"):
             file = Path(place.url.removeprefix("sqlite:///"))
             for one in file.parent.glob(f"{file.name}*"):
@@ -115,11 +89,13 @@ def put_back(place, postgresql):
 @pytest.mark.attack(4)
 def test_request_during_code_replacement_gives_no_second_token(on_postgresql, monkeypatch):
     """A person asks with the earlier code, in the moment after it was seen to be unused."""
+    # Another process of the issuer.
+    another = copy(on_postgresql)
     first = on_postgresql.invite("first.csv")
     plain, asked = issue.end_unused, []
 
     def end_unused(*arguments):
-        asked.append(on_postgresql.ask(first["Ada"]))
+        asked.append(another.status(first["Ada"]))
         return plain(*arguments)
 
     monkeypatch.setattr(issue, "end_unused", end_unused)
@@ -128,37 +104,9 @@ def test_request_during_code_replacement_gives_no_second_token(on_postgresql, mo
     assert asked == [200]
     assert not os.path.exists("second.csv")
     # Nothing was changed for the others.
-    assert on_postgresql.ask(first["Bo"]) == 200
+    assert on_postgresql.status(first["Bo"]) == 200
     assert on_postgresql.counts() == [(3, 2)]
-
-
-@pytest.mark.attack(4)
-def test_concurrent_tickets_of_one_person_give_one_code(on_postgresql, monkeypatch):
-    """Two operators invite the same person at once."""
-    plain, refused = codes.new_word, []
-
-    def again():
-        database = Database(on_postgresql.url, 30)
-        try:
-            with database.write() as session:
-                invited(session, "habits", [Person("Ada", {})])
-        except InputError as error:
-            refused.append(str(error))
-        database.engine.dispose()
-
-    other = threading.Thread(target=again)
-
-    def new_word(*arguments):
-        if not other.ident:
-            other.start()
-            other.join(1)
-        return plain(*arguments)
-
-    monkeypatch.setattr(codes, "new_word", new_word)
-    on_postgresql.invite("first.csv")
-    other.join()
-    assert ["Ada has a ticket already" in one for one in refused] == [True]
-    assert on_postgresql.counts() == [(3, 0)]
+    another.close()
 
 
 def test_restored_is_refused_for_original_database(small):
@@ -166,36 +114,36 @@ def test_restored_is_refused_for_original_database(small):
     made = small.invite("codes.csv")
     for which in ("end", "keep"):
         with raises(InputError, "issuer.not_restored") as refused:
-            small.resume(which)
+            resume(small, which)
         assert refused.value.exit_code == EXIT_REFUSED
-    assert small.ask(made["Ada"]) == 200
+    assert small.status(made["Ada"]) == 200
 
 
 @pytest.mark.attack(4)
 def test_no_second_token_by_default_after_restored_backup(place, put_back, capsys):
     """A person who got a token after the backup asks again once it is restored."""
     made = place.invite("codes.csv")
-    place.ask(made["Cy"])
-    put_back(lambda: place.ask(made["Ada"]))
-    place.resume("end")
+    place.status(made["Cy"])
+    put_back(lambda: place.status(made["Ada"]))
+    resume(place, "end")
     said = capsys.readouterr().err
     assert "2 unused tickets ended" in said
     assert "--again all" in said
     for more, why in (((), "has a ticket already"), (("--again", "unused"), "Ada may have got a token")):
         with pytest.raises(TransferError, match=why):
             place.invite("again.csv", *more)
-    assert [place.ask(made[name]) for name in ("Ada", "Bo")] == [409, 409]
+    assert [place.status(made[name]) for name in ("Ada", "Bo")] == [409, 409]
     place.run("tickets", "status", "habits")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "everybody: 1 of 1 ticket got a token; 2 more ended as a backup was put back"
     assert lines[1:] == ["  Ada: may have a token", "  Bo: may have a token", "  Cy: has a token"]
-    place.name("some.csv", ["Bo"])
+    write_names("some.csv", ["Bo"])
     again = place.invite("again.csv", "--again", "all", names="some.csv")
-    assert place.ask(again["Bo"]) == 200
+    assert place.status(again["Bo"]) == 200
     # Of a second backup too: what is known stays known.
     put_back()
-    place.resume("end")
-    place.name("some.csv", ["Ada"])
+    resume(place, "end")
+    write_names("some.csv", ["Ada"])
     with pytest.raises(TransferError, match="Ada may have got a token"):
         place.invite("more.csv", "--again", "unused", names="some.csv")
 
@@ -204,60 +152,50 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
 def test_running_issuer_gives_no_token_from_copy(small):
     """A copy is put under a running issuer, which used to look only at its start."""
     made = small.invite("codes.csv")
-    app, database = issuer_at(small.url), Database(small.url, 5)
-    client = app.test_client()
-    with database.write() as session:
+    assert small.status(made["Bo"]) == 200
+    with small.writing() as session:
         session.execute(update(CollectorRow).values(is_copy=True))
-    asked = ask(client, made["Ada"])
+    asked = small.ask(small.asking().body, made["Ada"])
     assert asked.status_code == 503
     assert "restored from a backup" in asked.get_json(force=True)["detail"]
-    small.resume("keep")
-    assert ask(client, made["Ada"]).status_code == 200
-    app.extensions["ldpkit"].close()
-    database.engine.dispose()
+    resume(small, "keep")
+    assert small.status(made["Ada"]) == 200
 
 
 @pytest.mark.attack(4)
 def test_commands_refuse_to_change_copy_before_restored(place, put_back):
     """An operator invites people at a restored copy, which does not know who got a token since."""
     made = place.invite("codes.csv")
-    put_back(lambda: place.ask(made["Ada"]))
+    put_back(lambda: place.status(made["Ada"]))
     with pytest.raises(InputError, match="restored from a backup"):
-        place.ask(made["Ada"])
+        place.status(made["Ada"])
     with pytest.MonkeyPatch.context() as patch:
         # As a server that runs already.
         patch.setattr(issuer_app.issue, "require_original", lambda _session: None)
-        app = issuer_at(place.url)
+        assert place.app
     for words in (("invite", "habits", "--count", "1", "--out", "more.csv"), ("tickets", "key", "other")):
         with pytest.raises(TransferError, match="restored from a backup"):
-            operate(app, *words)
-    app.extensions["ldpkit"].close()
+            place.run(*words)
     assert not os.path.exists("more.csv")
-    place.resume("keep")
+    resume(place, "keep")
     assert place.counts() == [(3, 0)]
-    assert place.ask(made["Bo"]) == 200
-
-
-def unnamed(place, out, *more):
-    place.run("invite", "habits", "--count", "2", "--out", out, *more)
-    with open(out, newline="") as file:
-        return [row["ticket"] for row in csv.DictReader(file)]
+    assert place.status(made["Bo"]) == 200
 
 
 def test_new_unnamed_codes_end_earlier_ones(small, capsys):
     """For a second version each person gets another code; an unused first code would give a second token."""
-    first = unnamed(small, "first.csv")
+    first = small.invite("first.csv", *TWO, names=None)
     small.invite("named.csv")
-    second = unnamed(small, "second.csv", "--again", "unused")
+    second = small.invite("second.csv", *TWO, "--again", "unused", names=None)
     assert "2 tickets of people without names ended" in capsys.readouterr().err
-    assert [small.ask(code) for code in (*first, *second)] == [401, 401, 200, 200]
+    assert [small.status(code) for code in (*first, *second)] == [401, 401, 200, 200]
     # Those with names are others.
     assert small.counts() == [(5, 2)]
     with pytest.raises(TransferError, match="2 tickets of people without names got a token"):
-        unnamed(small, "third.csv", "--again", "unused")
+        small.invite("third.csv", *TWO, "--again", "unused", names=None)
     assert small.counts() == [(5, 2)]
-    third = unnamed(small, "third.csv", "--again", "all")
-    assert [small.ask(code) for code in third] == [200, 200]
+    third = small.invite("third.csv", *TWO, "--again", "all", names=None)
+    assert [small.status(code) for code in third] == [200, 200]
 
 
 def test_replacing_codes_keeps_codes_of_other_stratum(small):
@@ -277,9 +215,9 @@ def test_replacing_codes_keeps_codes_of_other_stratum(small):
 @pytest.mark.parametrize("name", ["Anna ", "Anna\u00a0", "Zoe\u0308"])
 def test_one_person_by_two_spellings_gets_one_code(small, name):
     """A spreadsheet adds a blank to a name, or spells an accent otherwise."""
-    small.name("people.csv", ["Anna", "Zo\u00eb"])
+    write_names("people.csv", ["Anna", "Zo\u00eb"])
     small.invite("first.csv")
-    small.name("people.csv", [name])
+    write_names("people.csv", [name])
     with pytest.raises(TransferError, match="has a ticket already"):
         small.invite("second.csv")
 
@@ -296,3 +234,35 @@ def test_list_that_names_nobody_clearly_is_rejected(small, text, code, fact):
     Path("people.csv").write_text(text)
     with raises(InputError, code, fact):
         small.invite("second.csv")
+
+
+NAMES = [f"Person number {number:02}" for number in range(12)]
+
+
+def places_of_names(office):
+    """The people by their place in the files, and how many transactions wrote them."""
+    file = sqlite_file(office.url)
+    if file is not None:
+        content = file.read_bytes()
+        return sorted(NAMES, key=lambda name: content.rindex(name.encode())), 1
+    with office.writing() as session:
+        rows = session.execute(text("SELECT name, xmin FROM tickets ORDER BY ctid")).all()
+    return [row.name for row in rows], len({row.xmin for row in rows})
+
+
+@pytest.mark.attack(12)
+def test_next_day_removes_the_order_of_requests(database_url):
+    """Someone reads in an issuer's database in which order named people asked, also of a killed issuer."""
+    office = Office(database_url, [{}], [Person(name, {}) for name in NAMES])
+    assert {office.status(code) for code in office.codes} == {200}
+    office.close()
+    with office.writing() as session:
+        hashed = list(session.scalars(text("SELECT name FROM tickets ORDER BY hash")))
+    # SQLite fills a page from its end.
+    expected = (hashed[::-1] if sqlite_file(office.url) else hashed), 1
+    assert places_of_names(office) != expected
+    app = issuer_at(office.url, today=lambda: utc_today() + timedelta(1))
+    Days(app.extensions["ldpkit"]).look()
+    app.extensions["ldpkit"].close()
+    assert places_of_names(office) == expected
+    assert office.counts() == [(len(NAMES), len(NAMES))]

@@ -1,7 +1,5 @@
 """kill -9 at every statement: no token is spent without its report, none twice, and none is given twice."""
 
-from __future__ import annotations
-
 import os
 import signal
 from datetime import timedelta
@@ -149,10 +147,8 @@ def given(url, code, body, statement=0):
 def test_killed_issuer_gives_a_code_one_token(database_url):
     """The issuer is killed while it answers, and two holders of one code ask again."""
     office = Office(database_url)
-    office.close()
-    with office.database.write() as session:
+    with office.writing() as session:
         codes = invited(session, "habits", [Person("", {"region": "north"})] * AT_MOST)
-    office.database.engine.dispose()
     asked = []
 
     def ask(statement):

@@ -1,26 +1,18 @@
 """No sender, closer or node chooses the devices of a secure sum: all nodes draw them together."""
 
-from __future__ import annotations
-
 import os
 from base64 import b64decode
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha256
-from time import sleep
 
 import pytest
 
-from collector.db import Database
 from collector.nodes.drawing import Drawing
 from collector.nodes.keys import NodeKeys
-from collector.nodes.node import Node
 from collector.nodes.statements import Statement, set_digest, split_ids
-from collector.problems import SET_CONFLICT, ProblemError
-from collector.studies import close
 from ldp_client.documents.errors import StatementError
-from tests.kit.collectors import ensure_database
-from tests.kit.secure_sum import FEWEST, TOKEN, close_study, kind, tokened_study
+from tests.kit.answers import problem
+from tests.kit.secure_sum import FEWEST, TOKEN, close_study, tokened_study
 from tests.statistics import seed_the_system
 
 KEYS = [NodeKeys.generate() for _ in range(3)]
@@ -72,54 +64,21 @@ def test_nonce_is_revealed_after_all_commitments_for_one_list(network):
     answers = [node.post("/commitment").get_json() for node in network.nodes]
     said = [answer["statement"] for answer in answers]
     for wrong in ([], said[:2], [said[1], said[0], said[2]]):
-        assert kind(honest.post("/nonce", json={"commitments": wrong})) == (422, "statement-invalid")
+        assert problem(honest.post("/nonce", json={"commitments": wrong})) == (422, "statement-invalid")
     shown = [node.post("/nonce", json={"commitments": said}).get_json()["nonce"] for node in network.nodes]
     statement = Statement.from_document(said[2])
     other = replace(statement, signature=b"", total=sha256(bytes(32)).hexdigest())
     again = [*said[:2], other.signed(network.nodes[2].keys.signing).to_document()]
     honest.stop()
     honest.start()
-    assert kind(honest.post("/nonce", json={"commitments": again})) == (409, "set-conflict")
+    assert problem(honest.post("/nonce", json={"commitments": again})) == (409, "set-conflict")
     assert honest.post("/nonce", json={"commitments": said}).status_code == 200
     assert honest.post("/commitment").get_json() == answers[0]
     lists = [split_ids(b64decode(answer["ids"])) for answer in answers]
     nonces = [*map(bytes.fromhex, shown[:2]), bytes(32)]
     drawing = Drawing.of([Statement.from_document(each) for each in again], nonces, lists)
     assert len(drawing.chosen(network.study)) == 4
-    assert kind(honest.post("/sum", json=drawing.to_document())) == (409, "set-conflict")
-
-
-@pytest.mark.attack(2)
-def test_concurrent_requests_reveal_nonce_for_one_commitment_set(postgresql):
-    """An aggregator asks for the nonce with two lists of commitments at once, to choose between draws."""
-    study = study_of(20, 5)
-    database = Database(ensure_database(postgresql.new_database()), 10)
-    node = Node(KEYS[0], database, 1 << 24)
-    with database.write() as session:
-        node.publish(session, study)
-    with database.write() as session:
-        close(session, study.id)
-    own, _ = node.commit(study.id, database.act)
-
-    def commitments(digit):
-        said = [Statement("draw", study.id, study.digest, place, 0, own.set, digit * 64) for place in (1, 2)]
-        return [own, *(one.signed(keys.signing) for one, keys in zip(said, KEYS[1:]))]
-
-    def ask(digit):
-        with Database(database.url.render_as_string(False), 10).write() as other:
-            return node.show(other, study.id, commitments(digit))
-
-    with ThreadPoolExecutor(1) as pool:
-        with database.write() as session:
-            nonce = node.show(session, study.id, commitments("a"))
-            second = pool.submit(ask, "b")
-            # Long enough for it to read what stands there before the first request has ended.
-            sleep(0.3)
-        with pytest.raises(ProblemError) as refused:
-            second.result()
-    assert refused.value.kind is SET_CONFLICT
-    assert ask("a") == nonce
-    database.engine.dispose()
+    assert problem(honest.post("/sum", json=drawing.to_document())) == (409, "set-conflict")
 
 
 def changed(drawing):
@@ -140,7 +99,7 @@ def test_hostile_closer_cannot_change_drawn_set(network):
     drawing = network.draw()
     for wrong in changed(drawing):
         for node in network.nodes:
-            assert kind(node.post("/sum", json=wrong.to_document())) == (422, "statement-invalid")
+            assert problem(node.post("/sum", json=wrong.to_document())) == (422, "statement-invalid")
     chosen = drawing.chosen(study)
     assert len(chosen) == 4
     for node in network.nodes:
@@ -164,4 +123,4 @@ def test_node_refuses_set_with_too_few_devices(network):
     drawing = network.draw()
     assert {said.devices for said in drawing.commitments} == {FEWEST}
     for node in network.nodes:
-        assert kind(node.post("/sum", json=drawing.to_document())) == (422, "statement-invalid")
+        assert problem(node.post("/sum", json=drawing.to_document())) == (422, "statement-invalid")

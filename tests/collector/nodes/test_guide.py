@@ -1,20 +1,9 @@
-"""docs/secure-sum.md, "Run one": two nodes are made, asked and closed by its commands."""
-
-from __future__ import annotations
+"""docs/secure-sum.md: a sum and a regression in two rounds, by its study documents and commands."""
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -23,157 +12,149 @@ from ldp_client import Device
 from ldpkit.cli import main
 from schemas import Study
 from summaries import Summary
+from tests.kit.collectors import REPOSITORY
 from tests.kit.commands import parsed
-from tests.kit.secure_sum import CODE, flush
-from tests.ldp_client.issuers import Issuer, channel_of
-from tests.ports import held_port
+from tests.kit.secure_sum import CODE, TOKEN, flush
+from tests.ldp_client.issuers import channel_of, keys, other_key
 
-REPOSITORY = Path(__file__).parents[3]
 GUIDE = (REPOSITORY / "docs" / "secure-sum.md").read_text("utf-8")
-SECTION = GUIDE.partition("## Run one")[2].partition("\n## ")[0]
-FENCED = re.findall(r"^```(\w*)\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
-MAKE, PUBLISH, CLOSE = (text for language, text in FENCED if not language)
-(STUDY,) = (text for language, text in FENCED if language == "json")
-(ASKING,) = (text for language, text in FENCED if language == "python")
-# One machine under two names: devices demand two hosts.
-HOSTS = {"a": "127.0.0.1", "b": "localhost"}
-# For the guide's 1,000 clients, of whom 50 may cheat.
-CLIENTS, TOLERATED = 6, 1
-START_SECONDS = 60
+ONE, TWO = "Run one", "A regression in two rounds"
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
 
-class Node(NamedTuple):
-    """A node in its own folder. address: its URL, then what `keygen` made; token: its operator's."""
-
-    place: Path
-    url: str
-    address: str
-    token: str
-    process: subprocess.Popen[bytes]
+def blocks(heading, language=""):
+    """The fenced blocks of a section in a language."""
+    section = GUIDE.partition(f"## {heading}")[2].partition("\n## ")[0]
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    return [text for shown_as, text in fenced if shown_as == language]
 
 
-def lines_of(block: str) -> list[list[str]]:
-    return [shlex.split(line, comments=True) for line in block.splitlines()]
-
-
-def done(capsys, command: list[str]) -> str:
-    """Return the output of a command of the guide, which must succeed."""
-    assert command[0] == "ldpkit"
-    capsys.readouterr()
-    assert main(command[1:]) == 0, command
-    return capsys.readouterr().out.strip()
-
-
-def start(name: str, port: int, folder: Path, monkeypatch, capsys) -> Node:
-    """Run the first commands in the node's own folder, up to `serve`."""
-    place = folder / name
-    place.mkdir()
-    monkeypatch.chdir(place)
-    initialise, serve = lines_of(MAKE)
-    printed = done(capsys, initialise)
-    (keys,) = set(re.findall(r"[0-9a-f]{128}", printed))
-    token = done(capsys, ["ldpkit", "token"])
-    command = [sys.executable, "-m", "ldpkit", *serve[1:], "--port", str(port)]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    with (place / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
-    url = f"http://{HOSTS[name]}:{port}"
-    return Node(place, url, f"{url}#{keys}", token, process)
-
-
-def wait(node: Node) -> None:
-    for _ in range(START_SECONDS * 10):
-        assert node.process.poll() is None, (node.place / "log").read_text()
-        try:
-            return urlopen(f"{node.url}/v1/studies/nothing").close()
-        except URLError as error:
-            if getattr(error, "code", None) is not None:
-                return None
-            time.sleep(0.1)
-    raise AssertionError("the node does not listen")
+def study_of(heading, network, nodes, devices, faulty, **changes):
+    """The guide's study, at these nodes and for few people."""
+    (text,) = blocks(heading, "json")
+    document = json.loads(text)
+    addresses = [node.address for node in nodes]
+    document["protocol"] |= {"devices": devices, "max_faulty": faulty, "nodes": addresses}
+    document["questions"][0]["mechanism"] |= changes
+    document["channel"] = channel_of(network.issuer.url)
+    return Study(document)
 
 
 @pytest.fixture
-def nodes(tmp_path, monkeypatch, capsys) -> Iterator[list[Node]]:
-    started: list[Node] = []
-    with ExitStack() as held:
-        try:
-            for name in HOSTS:
-                port = held.enter_context(held_port())
-                started.append(start(name, port, tmp_path, monkeypatch, capsys))
-            for node in started:
-                wait(node)
-            (tmp_path / "author").mkdir()
-            monkeypatch.chdir(tmp_path / "author")
-            yield started
-        finally:
-            for node in started:
-                node.process.terminate()
-                node.process.wait()
+def ldpkit(tmp_path, monkeypatch, capsys):
+    """Runs a command of the guide in an empty folder: its exit code and what it prints."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(line):
+        words = shlex.split(line, comments=True)
+        assert words[0] == "ldpkit"
+        status = main(words[1:])
+        return status, capsys.readouterr().out.strip()
+
+    return run
 
 
-def placed(text: str, nodes: list[Node]) -> str:
-    """Return a text of the guide with these nodes' addresses and keys in place of its examples."""
-    for name, node in zip(HOSTS, nodes, strict=True):
-        text = re.sub(rf"https://{name}\.example#[^\"]*", node.address, text)
-        text = text.replace(f"https://{name}.example", node.url)
-    for place, node in enumerate(nodes, 1):
-        text = text.replace(f"KEY{place}", node.token)
-    return text
+def test_two_nodes_from_keys_to_a_total(network, ldpkit, monkeypatch):
+    made, published, closed = blocks(ONE)
+    initialise, serve = made.splitlines()
+    assert len(set(re.findall(r"[0-9a-f]{128}", ldpkit(initialise)[1]))) == 1
+    assert parsed(shlex.split(serve)[1:])
+    nodes, clients, tolerated = network.nodes[:2], 6, 1
+    Path("study.json").write_text(study_of(ONE, network, nodes, clients, tolerated).to_json())
+    for line, node in zip(published.splitlines(), nodes, strict=True):
+        monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
+        (_key, command), name = line.split(" ", 1), re.search(r"https://\w\.example", line)[0]
+        assert ldpkit(command.replace(name, node.url))[0] == 0
+    (asking,) = blocks(ONE, "python")
+    for name, node in zip("ab", nodes):
+        asking = re.sub(rf"https://{name}\.example#[^\"]*", node.address, asking)
+        asking = asking.replace(f"https://{name}.example", node.url)
+
+    def answer(folders):
+        for folder in folders:
+            found = {"Device": Device}
+            exec(asking.replace("FOLDER", repr(folder)), found)
+            study = found["device"].fetch("commute")
+            found["device"].consent(study)
+            found["device"].answer(study, {"minutes": 40.0}, CODE)
+            assert flush(found["device"]).sent == 1
+
+    export, close, fit, verify = closed.splitlines()
+    assert shlex.split(export, comments=True)[0] == "export"
+    monkeypatch.setenv("LDPKIT_TOKEN", f"{TOKEN} {TOKEN}")
+    answer(f"early-{person}" for person in range(clients - tolerated - 1))
+    # One device too few: no node is closed, and the others may still come.
+    assert ldpkit(f"{close} --yes")[0] != 0
+    assert not Path("total.json").exists()
+    answer(f"late-{person}" for person in range(tolerated + 1))
+    assert ldpkit(f"{close} --yes")[0] == 0
+    study = Study.from_json(Path("study.json").read_text())
+    assert Summary.from_json(Path("total.json").read_text(), study).questions["minutes"].n == clients
+    assert parsed(fit.split()[1:])["study"] == "study.json"
+    status, said = ldpkit(verify)
+    assert (status, str(clients) in said) == (0, True)
+    text = Path("total.transcript.json").read_text()
+    at = text.index('"total":"') + len('"total":"')
+    Path("total.transcript.json").write_text(f"{text[:at]}{'10'[text[at] == '1']}{text[at + 1 :]}")
+    assert ldpkit(verify)[0] != 0
 
 
-def publish(nodes: list[Node], issuer: str, monkeypatch, capsys) -> None:
-    """The guide's study for fewer people, at both nodes."""
-    document = json.loads(placed(STUDY, nodes))
-    document["protocol"] |= {"devices": CLIENTS, "max_faulty": TOLERATED}
-    document["channel"] = channel_of(issuer)
-    Path("study.json").write_text(json.dumps(document))
-    for key, *command in lines_of(placed(PUBLISH, nodes)):
-        monkeypatch.setenv("LDPKIT_TOKEN", key.partition("=")[2])
-        done(capsys, command)
+DEVICES = 12
 
 
-def answer(nodes: list[Node], minutes: np.ndarray) -> None:
-    """Let every device answer as in the guide, each in its own folder."""
-    for person, number in enumerate(minutes):
-        code = placed(ASKING, nodes).replace("FOLDER", repr(f"devices/{person}"))
-        names = {"Device": Device}
-        exec(code, names)
-        device = names["device"]
-        study = device.fetch("commute")
-        device.consent(study)
-        device.answer(study, {"minutes": float(number)}, CODE)
+def people(random):
+    """So many records; bounds are five to ten times too wide."""
+    hours, commute = random.normal(38, 6, DEVICES), random.normal(35, 12, DEVICES)
+    pressure = 120 + 2 * (hours - 38) + 0.1 * (commute - 35) + random.normal(0, 4, DEVICES)
+    columns = {"hours": hours, "commute": commute, "pressure": pressure}
+    return [dict(zip(columns, map(float, row))) for row in zip(*columns.values())]
+
+
+def answer_round(network, study, records):
+    """Every device fetches, consents, answers and sends; one ledger for both rounds."""
+    for node in network.nodes:
+        assert node.publish(study).status_code == 201
+    trusted = [node.address for node in network.nodes]
+    for number, record in enumerate(records):
+        folder = Path("devices", str(number))
+        device = Device(folder, "64", network.nodes[0].url, max_delta="0.01", nodes=trusted)
+        fetched = device.fetch(study.id)
+        device.consent(fetched)
+        device.answer(fetched, {"work": record}, CODE)
         assert flush(device).sent == 1
 
 
-@pytest.fixture
-def issuer() -> Iterator[str]:
-    with Issuer() as running:
-        yield running.url
+def widths(study):
+    """The widths of the bounds of all fields together."""
+    fields = (*study.questions[0].features, study.questions[0].response)
+    return sum(float(field.bounds[1]) - float(field.bounds[0]) for field in fields)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("hurried")
-def test_two_nodes_from_keys_to_a_total(nodes, issuer, monkeypatch, capsys):
-    publish(nodes, issuer, monkeypatch, capsys)
-    minutes = np.random.default_rng(5).gamma(4, 10, CLIENTS)
-    export, close, fit, verify = placed(CLOSE, nodes).splitlines()
-    monkeypatch.setenv("LDPKIT_TOKEN", shlex.split(export, comments=True)[1].partition("=")[2])
-    answer(nodes, minutes[: CLIENTS - TOLERATED - 1])
-    # One device too few: no node is closed, and the others may still come.
-    assert main([*close.split()[1:], "--yes"]) != 0
-    assert not Path("total.json").exists()
-    answer_rest = minutes[CLIENTS - TOLERATED - 1 :]
-    Path("devices").rename("earlier")
-    answer(nodes, answer_rest)
-    done(capsys, [*close.split(), "--yes"])
-    total = Summary.from_json(Path("total.json").read_text(), Study.from_json(Path("study.json").read_text()))
-    assert total.questions["minutes"].n == CLIENTS
-    assert parsed(fit.split()[1:])["study"] == "study.json"
-    assert str(CLIENTS) in done(capsys, verify.split())
-    text = Path("total.transcript.json").read_text()
-    sum_of_one = text.index('"total":"') + len('"total":"')
-    other = "1" if text[sum_of_one] == "0" else "0"
-    damaged = text[:sum_of_one] + other + text[sum_of_one + 1 :]
-    Path("total.transcript.json").write_text(damaged)
-    assert main(verify.split()[1:]) != 0
+def test_two_rounds_against_real_nodes(network, ldpkit, monkeypatch):
+    """With much more ε for few people, and faster approximate fits."""
+    study = first = study_of(TWO, network, network.nodes, DEVICES, 2, epsilon="10", delta="1e-4")
+    monkeypatch.setenv("LDPKIT_TOKEN", " ".join([TOKEN] * len(network.nodes)))
+    Path("first.json").write_text(study.to_json())
+    records = people(np.random.default_rng(8))
+    tokens = {"issuer": network.issuer.url, "keys": [{"key": keys()[1].text}]}
+    Path("tickets.json").write_text(json.dumps({"tickets": tokens}))
+    printed = ""
+    for line in blocks(TWO)[0].splitlines():
+        command = f"ldpkit {line.partition('ldpkit ')[2]}"
+        if command.startswith("ldpkit node close"):
+            study = Study.from_json(Path(command.split()[3]).read_text())
+            answer_round(network, study, records)
+            command += " --yes"
+            network.issuer.answers = [other_key] * DEVICES
+        if command.startswith("ldpkit fit"):
+            command += " --method gaussian_approx"
+        status, said = ldpkit(command)
+        assert status in (0, 4)
+        printed += said
+    assert "work: epsilon 40, delta 0.0004 are left" in printed
+    found = json.loads(Path("posterior", "posterior.json").read_text())["questions"]["work"]
+    slope = found["parameters"]["coefficient[hours]"]
+    assert (study.id, found["n"]) == ("strain-2", DEVICES)
+    # So few people learn little, and their prior pulls the slope to 0.
+    assert abs(slope["mean"] - 2) < 8 * slope["sd"] < 24
+    assert widths(study) < widths(first)

@@ -1,7 +1,5 @@
 """Real node processes, killed at any time: what was acknowledged is in the sum, once."""
 
-from __future__ import annotations
-
 import random
 import time
 from threading import Thread

@@ -1,7 +1,5 @@
 """The participant's page shows 100 people in agreement with the mechanisms' exact laws."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

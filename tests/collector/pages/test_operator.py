@@ -1,21 +1,16 @@
 """The operator's page: over the test client, and in a real browser."""
 
-from __future__ import annotations
-
 from base64 import b64encode
-from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-from selenium.webdriver.support.ui import WebDriverWait
 from sqlalchemy import select
 
 from collector.keys import MOST_SESSIONS, Role, add_key, remove_key
 from collector.models import SessionRow
 from schemas import Study
-from tests.collector.answered import client_of
+from tests.kit.answers import client_of
 from tests.kit.deleting import delete_study
-from tests.portable import chromium
 
 
 def test_the_page_needs_a_key(habits, token):
@@ -74,50 +69,6 @@ def test_page_and_assets_send_a_strict_content_policy(habits, token):
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert response.headers["X-Content-Type-Options"] == "nosniff"
-
-
-WAIT_SECONDS = 30
-
-
-@contextmanager
-def browser(folder, width=1000):
-    driver = chromium.start(folder / "profile")
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    try:
-        yield driver
-    finally:
-        driver.quit()
-
-
-def shown(driver, selector, part="innerText"):
-    """Read an element in one step: the page may replace it at any time."""
-    return driver.execute_script("return document.querySelector(arguments[0])[arguments[1]]", selector, part)
-
-
-def signed_in(driver, server, token):
-    """Sign in as a person does: open the form first."""
-    driver.get(server.url)
-    driver.find_element("id", "key").send_keys(token, "\n")
-    WebDriverWait(driver, WAIT_SECONDS).until(lambda page: page.find_elements("id", "live"))
-
-
-@pytest.mark.slow
-def test_browser_updates_counts_without_reload(start_server, study, make_report, token, tmp_path):
-    server = start_server()
-    server.request("POST", "/v1/studies", study.document)
-    with browser(tmp_path) as driver:
-        signed_in(driver, server, token)
-        assert driver.title == "ldpkit collector"
-        assert shown(driver, "section a", "href").endswith("/s/habits")
-        for _ in range(3):
-            assert server.put(make_report(study)) == 201
-        WebDriverWait(driver, WAIT_SECONDS).until(lambda page: shown(page, ".reports strong") == "3")
-        assert shown(driver, "#state") == "live"
-        messages = [
-            entry["message"] for entry in driver.get_log("browser") if " 401 " not in entry["message"]
-        ]
-        assert messages == []
 
 
 def test_page_shows_no_study_as_open_after_its_last_day(habits, study, token):
@@ -236,17 +187,14 @@ def seen(client):
 
 
 @pytest.mark.attack(14)
-def test_session_ends_when_its_key_is_removed(habits, with_reading_key):
-    """Someone whose key was removed goes on in the browser that signed in with it."""
-    with habits.collector.database.write() as session:
-        remove_key(session, "ann")
-    assert seen(with_reading_key) == (401, 401)
-
-
-@pytest.mark.attack(14)
-def test_session_ends_after_the_last_day_of_its_key(habits, with_reading_key):
-    """Someone goes on in the browser the day after the key's last, when the session would still be good."""
-    habits.day += timedelta(1)
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_session_ends_with_its_key(habits, with_reading_key, is_removed):
+    """Someone goes on in the browser whose key was removed, or the day after its last."""
+    if is_removed:
+        with habits.collector.database.write() as session:
+            remove_key(session, "ann")
+    else:
+        habits.day += timedelta(1)
     assert seen(with_reading_key) == (401, 401)
 
 

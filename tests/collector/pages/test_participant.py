@@ -1,7 +1,5 @@
 """Every visitor gets the study's page for the day, in words that are true, and cheap to repeat."""
 
-from __future__ import annotations
-
 import html
 import re
 from datetime import date, timedelta
@@ -10,12 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from collector.pages import participant
-from ldp_client import mechanism_for
 from ldp_client.explain import odds
-from schemas import Report, Study
-from summaries import summarize
+from schemas import Study
 from tests import studies
-from tests.collector.answered import client_of
+from tests.kit.answers import client_of
 from tests.kit.collectors import TODAY, TOKEN, build_study
 from tests.portable.ticket_issuer import keys
 from tests.studies import MEMOIZED, YES_NO
@@ -143,26 +139,10 @@ def test_mixed_study_does_not_promise_a_single_answer(promise):
 PLANTS = Study(studies.document(*studies.TABLES, **studies.HOLDER, opens="2026-01-01"))
 
 
-def holder_report(number: int) -> Report:
-    payloads = {question.id: mechanism_for(question).perturb(studies.ROWS) for question in PLANTS.questions}
-    return Report(f"{number:032x}", PLANTS.id, PLANTS.version, PLANTS.digest, payloads)
-
-
 @pytest.fixture
 def plants(empty):
     assert empty.publish(PLANTS).status_code == 201
     return empty
-
-
-def test_reports_of_holders_are_stored_once_and_exported(plants):
-    reports = [holder_report(number) for number in range(3)]
-    assert [plants.put(report).status_code for report in (*reports, reports[0])] == [201, 201, 201, 200]
-    export = plants.client.get("/v1/studies/plants/export", headers=plants.operator)
-    *lines, _end = export.text.splitlines()
-    exported = [Report.from_json(line) for line in lines]
-    assert sorted(report.id for report in exported) == [report.id for report in reports]
-    kept = summarize(PLANTS, exported).questions["power"].reports
-    assert sorted(map(bytes, kept)) == sorted(report.payloads["power"] for report in reports)
 
 
 def test_the_page_of_the_study_says_how_a_holder_answers(plants):

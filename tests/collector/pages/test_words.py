@@ -1,7 +1,5 @@
 """The participant's page in each language: all of it, with the language's numbers and plural forms."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Every format of an export has the same reports, and one that breaks off is not whole."""
 
-from __future__ import annotations
-
 import csv
 import io
 import traceback
@@ -15,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from collector import store
 from collector.reports import paging
-from collector.reports.formats import FORMATS, CutOffError, Format
+from collector.reports.formats import CutOffError, Format
 from ldp_client.documents.errors import TransferError
 from ldpkit.cli.client import PassingError
 from ldpkit.cli.dated import DatedReport
@@ -84,21 +82,6 @@ def test_written_files_have_the_same_reports(versions, tmp_path, name):
         study = build_study(public=[REGION, AGE])
         read = {one.id: one.public for one in evidence_of(study, [str(file)])}
         assert read == {one.id: one.public for one in versions.sent if one.version == 1}
-
-
-@pytest.mark.parametrize("form", READ)
-def test_every_format_can_be_empty_and_resumed(filled, form):
-    last = filled.export(format=form, after=filled.sent[-1].id)
-    assert last.status_code == 200
-    assert len(last.data) < len(filled.export(format=form).data)
-
-
-def test_line_formats_stream_one_part_per_page(filled):
-    """One part per report cost the reader of a dated export a thread each, and a fifth of its time."""
-    for name in ("ndjson", "dated"):
-        form = FORMATS[name]
-        whole = list(form.stream(paging.open_export(filled.collector, "habits", dated=form.dated)))
-        assert [part.count(b"\n") for part in whole] == [len(filled.sent), 1]
 
 
 @pytest.mark.attack(19)

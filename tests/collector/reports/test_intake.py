@@ -1,11 +1,7 @@
 """Single uploads and batches: what is stored, what is refused, and that nobody's fault is another's."""
 
-from __future__ import annotations
-
 import contextlib
 import os
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -21,11 +17,10 @@ from collector.problems import INTERNAL, TICKET_NEEDED, ProblemError
 from collector.reports import intake
 from collector.reports.intake import Receipt
 from collector.reports.writer import Change, Upload
-from collector.store import PackedReport, insert_withdrawn
+from collector.store import PackedReport
 from collector.studies import publish
 from collector.tickets.codes import make_tickets
-from summaries import summarize
-from tests.collector.answered import PROBLEM, AwayError, problem
+from tests.kit.answers import PROBLEM, AwayError, problem
 from tests.kit.collectors import QUESTIONS, TICKET_KEY, TODAY, build_report, build_study
 from tests.kit.errors import raises
 
@@ -88,16 +83,6 @@ def test_reports_are_taken_from_a_day_early_to_a_week_late(empty, make_study, ma
     assert int(answers[0].headers["Retry-After"]) > 0
 
 
-def test_concurrent_conflicts_store_exactly_one(habits, study, make_report):
-    report_id = os.urandom(16).hex()
-    payloads = [{"hours": bytes([0, 0, 0, n]), "fruit": b"\1", "ever": b"\1"} for n in range(8)]
-    rivals = [make_report(study, id=report_id, payloads=one) for one in payloads]
-    with ThreadPoolExecutor(8) as pool:
-        statuses = list(pool.map(lambda rival: habits.put(rival).status_code, rivals))
-    assert sorted(statuses) == [201] + [409] * 7
-    assert habits.exported() == [rivals[statuses.index(201)]]
-
-
 def test_a_batch_is_inserted_in_the_order_of_the_ids(habits, study, make_report, monkeypatch):
     seen, insert = [], store._insert_into_sqlite
 
@@ -146,24 +131,6 @@ def test_report_is_accepted_until_its_own_version_closes(empty):
     for after in (0, 3 + 7):
         empty.day = TODAY + timedelta(after)
         assert empty.put(build_report(first)).status_code == 201
-
-
-@pytest.mark.attack(10)
-def test_every_report_of_a_race_is_counted_with_its_own_version(habits):
-    """Publish versions while reports of the one before arrive: each must be counted with its own version."""
-    versions = [build_study(), build_study(2, title="Later"), build_study(3, title="Last")]
-    reports = [build_report(versions[0]) for _ in range(30)]
-    with ThreadPoolExecutor(8) as pool:
-        sent = [pool.submit(habits.put, report) for report in reports]
-        for study in versions[1:]:
-            assert habits.publish(study).status_code == 201
-            new = [build_report(study) for _ in range(10)]
-            sent += [pool.submit(habits.put, report) for report in new]
-            reports += new
-    assert {answer.result().status_code for answer in sent} == {201}
-    for study in versions:
-        own = [report for report in reports if report.version == study.version]
-        assert habits.summary(version=study.version).text == summarize(study, own).to_json()
 
 
 @pytest.mark.attack(10)
@@ -313,26 +280,3 @@ def test_uploads_stored_separately_lock_rows_in_id_order():
     stored = Planted(None, None, None, None, b"")._store_apart(session, EARLIER.id, uploads)
     assert stored == [one.id for one in packed]
     assert order == sorted(order)
-
-
-def test_concurrent_uploads_and_deletions_do_not_deadlock(make_harness, postgresql):
-    """One process uploads x and deletes y while the other uploads y and deletes x."""
-    url = postgresql.new_database()
-    harnesses = [make_harness(database=url, lock_timeout=10) for _ in range(2)]
-    harnesses[0].publish(EARLIER)
-    reports = sorted((build_report(EARLIER) for _ in range(2)), key=lambda report: report.id)
-    both_uploaded = threading.Barrier(2, timeout=10)
-
-    def run(number):
-        collector, other = harnesses[number].collector, bytes.fromhex(reports[1 - number].id)
-
-        def withdraw(session):
-            both_uploaded.wait()
-            stored = store.study_state(session, EARLIER.id, keep=True)
-            return insert_withdrawn(session, stored.number, collector.today(), other)
-
-        works = [upload(harnesses[number], reports[number]), Change((EARLIER.id, other), withdraw)]
-        return collector.writer._store(works)[1]
-
-    with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(run, range(2), timeout=30)) == [False, False]

@@ -1,7 +1,5 @@
 """The rates that limit uploads: bursts, debts, and the shares of studies."""
 
-from __future__ import annotations
-
 from collector.limiter import BURST_SECONDS, DEBT_SECONDS, TokenBucket
 from collector.problems import ProblemError
 from collector.reports.limits import UploadLimits

@@ -1,11 +1,20 @@
 """Payloads and public values are packed by their places."""
 
-from __future__ import annotations
-
+import gc
+import json
+import os
 import struct
+import tracemalloc
+from contextlib import contextmanager
 
-from collector.reports.packing import OneQuestionLayout, PublicPlaces
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from collector.reports.packing import MOST_REMEMBERED_BYTES, OneQuestionLayout, PublicPlaces
 from collector.reports.rules import Rules
+from ldp_client.documents.errors import DocumentError
+from schemas import Report
 from tests.kit.collectors import build_study, device_report
 
 PUBLIC = [
@@ -47,3 +56,136 @@ def test_packed_reports_of_one_question_have_one_size():
     for name, part in rules.layout.split(packed).items():
         expected = [report.payloads[name] for report in reports if name in report.payloads]
         assert [bytes(row) for row in part] == expected
+
+
+FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
+AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}
+SENDS, BYTES = 20, 200_000
+
+
+@pytest.fixture
+def rules(study):
+    return Rules.of(study)
+
+
+def batch(reports):
+    return b'{"reports":[' + b",".join(report.to_json().encode() for report in reports) + b"]}"
+
+
+def parsed(rules, body):
+    try:
+        return rules.pack(Report.from_json(body))
+    except DocumentError:
+        return None
+
+
+@pytest.mark.parametrize("public", [[], [REGION, AGE]])
+@pytest.mark.parametrize("sample_one_question", [False, True])
+def test_reports_of_any_study_are_read_without_a_parser(sample_one_question, public):
+    study = build_study(sample_one_question=sample_one_question, **({"public": public} if public else {}))
+    rules = Rules.of(study)
+    for region in REGION["choices"] * 4:
+        report = device_report(study, **({"region": region, "age": 42.5} if public else {}))
+        body = report.to_json().encode()
+        packed = rules.form.read(body)
+        assert packed == rules.form.read(body.rstrip() + b"   "[: rules.form.size - len(body)])
+        assert packed == rules.pack(report)
+        assert rules.form.write(packed) == body.rstrip()
+        assert rules.form.read(json.dumps(report.to_document()).encode()) is None
+        assert rules.form.read(body.replace(b'"payloads"', b'"payl0ads"')) is None
+
+
+def test_other_spellings_and_impossible_reports_fall_back_to_the_parser(rules, study, make_report):
+    report = make_report(study, id="ab" * 16)
+    body = report.to_json()
+    spellings = [body.replace("ab" * 16, "AB" * 16), body.replace('"ever"', '"even"')]
+    start = body.index('"ever":"') + len('"ever":"')
+    spellings += [body[:start] + text + body[start + 4 :] for text in ("AB==", "A===", "AA= ", "====")]
+    impossible = make_report(study, payloads={**report.payloads, "ever": b"\2"})
+    for text in [*spellings, impossible.to_json()]:
+        assert rules.form.read(text.encode()) is None
+    two = batch([report, report])
+    for text in (two[:-2] + b"} ", two.replace(b"},{", b"} {"), batch([report, impossible])):
+        assert rules.form.read_batch(text) is None
+
+
+@FUZZ
+@given(
+    place=st.integers(0, 10**4),
+    noise=st.binary(max_size=3),
+    removed=st.integers(0, 3),
+    many=st.booleans(),
+    public=st.booleans(),
+)
+def test_damaged_bodies_read_as_the_parser_reads_them(place, noise, removed, many, public):
+    study = build_study(public=[REGION, AGE]) if public else build_study()
+    rules = Rules.of(study)
+    answers = {"region": REGION["choices"][1], "age": 42.5} if public else {}
+    reports = [device_report(study, **answers) for _ in range(3)]
+    body = bytearray(batch(reports) if many else reports[0].to_json().encode())
+    place %= len(body)
+    body[place : place + removed] = noise
+    read = (rules.form.read_batch if many else rules.form.read)(bytes(body))
+    if read is None:
+        return
+    if many:
+        members = json.loads(bytes(body))["reports"]
+        assert read == [rules.pack(Report.from_document(member)) for member in members]
+    else:
+        assert read == parsed(rules, bytes(body))
+
+
+@contextmanager
+def keeping_less_than(most):
+    """What is kept once the block is left is less."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        yield
+        gc.collect()
+        kept = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert kept < most
+
+
+@pytest.mark.attack(15)
+@pytest.mark.slow
+@pytest.mark.parametrize("junk", ["z%s", '{"region":"%s"}'])
+def test_junk_values_are_rejected_and_not_cached(empty, junk):
+    """Fill a collector's memory with texts of public values: it remembers only those that the study lists."""
+    study = build_study(public=[{**REGION, "choices": ["north", "south"]}])
+    empty.publish(study)
+    honest = device_report(study, region="north")
+    text = honest.to_json().rstrip()
+
+    def send(public):
+        report_id = os.urandom(16).hex()
+        body = text.replace(honest.id, report_id).replace('{"region":"north"}', public)
+        path = f"/v1/studies/habits/reports/{report_id}"
+        return empty.client.put(path, data=body, content_type="application/json").status_code
+
+    assert send('{"region":"south"}') == 201
+    for public in ("[" * 100_000, '{"region":"\\ud800"}', "1" * 15):
+        assert send(public) in (400, 413, 422)
+    with keeping_less_than(BYTES * SENDS / 10):
+        for number in range(SENDS):
+            assert send(junk % ("x" * BYTES + str(number))) in (400, 422)
+
+
+@pytest.mark.attack(15)
+@pytest.mark.slow
+def test_cache_of_listed_values_stays_within_limit():
+    """Send all combinations of long listed values: what is remembered of them stays within a limit."""
+    fields = [{"id": f"f{n}", "choices": ["𝄞" * 199 + end for end in "ab"]} for n in range(16)]
+    study = build_study(public=fields)
+    rules = Rules.of(study)
+    first = device_report(study, **{field["id"]: field["choices"][0] for field in fields}).to_json()
+    with keeping_less_than(1.5 * MOST_REMEMBERED_BYTES):
+        for number in range(2 * MOST_REMEMBERED_BYTES // len(first.encode())):
+            other = first
+            for bit, field in enumerate(fields):
+                head = f'"{field["id"]}":"'
+                other = other.replace(head + field["choices"][0], head + field["choices"][number >> bit & 1])
+            assert rules.form.read(other.encode()) is not None

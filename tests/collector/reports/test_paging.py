@@ -1,7 +1,5 @@
 """An export is whole, in order and resumable, or says that it is not whole."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 
@@ -11,7 +9,7 @@ from collector.problems import ProblemError
 from collector.reports import paging
 from collector.reports.formats import FORMATS
 from collector.reports.paging import open_export
-from tests.collector.answered import problem
+from tests.kit.answers import problem
 from tests.kit.deleting import delete_reports, delete_study
 from tests.kit.errors import raises
 

@@ -1,7 +1,5 @@
 """Reports are held against their study: public values, one question a device, any mechanism."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -10,9 +8,7 @@ from collector.reports import rules as rules_module
 from collector.reports.rules import Rules
 from ldp_client.documents.errors import ReportError
 from schemas import Report
-from summaries.reductions import REDUCTIONS
-from summaries.reductions.choice import SUPPORTS
-from tests.collector.answered import problem
+from tests.kit.answers import problem
 from tests.kit.collectors import build_study, device_report
 from tests.kit.errors import raises
 
@@ -85,15 +81,6 @@ def test_more_than_one_payload_is_refused(make_report):
     study = build_study(sample_one_question=True)
     with pytest.raises(ReportError, match="exactly one"):
         Rules.of(study).pack(make_report(study))
-
-
-def test_the_work_of_any_mechanism_counts(monkeypatch):
-    """An added mechanism counts too, with supports looked up choice by choice, like olh."""
-    one = {**build_study().document["questions"][1], "choices": {"count": 12}}
-    questions = [one, {**one, "id": "other", "mechanism": {"name": "olh", "epsilon": "1"}}]
-    assert Rules.of(build_study(questions=questions)).tally.hashes == 12
-    monkeypatch.setitem(REDUCTIONS, "oue", SUPPORTS)
-    assert Rules.of(build_study(2, questions=questions)).tally.hashes == 24
 
 
 def test_kept_summaries_are_limited_by_bytes(habits, monkeypatch):

@@ -1,7 +1,5 @@
 """The running summary is at every moment that of the stored reports."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from threading import get_ident
 
@@ -11,7 +9,7 @@ from sqlalchemy import text
 from collector import store as stored_sums
 from summaries import Summary, summarize
 from tests import studies
-from tests.collector.answered import problem
+from tests.kit.answers import problem
 from tests.kit.collectors import Harness, build_study, device_report
 
 WIDE = {
@@ -29,22 +27,6 @@ def assert_exact(harness, *studies):
         answered = [report for report in exported if report.version == study.version]
         expected = summarize(study, answered) if answered else Summary.empty(study)
         assert harness.summary(study.id, version=study.version).text == expected.to_json()
-
-
-def test_running_summary_follows_every_change_of_reports(either, study, make_study, make_report):
-    assert_exact(either, study)
-    first = [make_report(study) for _ in range(5)]
-    either.put(first[0])
-    either.post([report.to_document() for report in [*first, first[1]]])
-    assert_exact(either, study)
-    later = make_study(2)
-    either.publish(later)
-    either.post([make_report(later).to_document(), make_report(study).to_document()])
-    either.put(make_report(study, id=first[0].id))
-    for _ in range(2):
-        either.withdraw(first[2].id)
-    assert_exact(either, study, later)
-    assert either.summary().text == either.summary(version=2).text
 
 
 def test_counts_of_concurrent_processes_add_up(postgresql, make_harness, study, make_report, monkeypatch):

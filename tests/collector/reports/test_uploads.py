@@ -1,21 +1,16 @@
 """Uploads: what is stored and answered, whichever way a request comes in."""
 
-from __future__ import annotations
-
 import io
 import json
-import os
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from collector.api import reports as api
 from collector.problems import ProblemError
 from collector.reports import uploads
-from tests.kit.collectors import build_report, build_study, wait_for
+from tests.kit.collectors import build_study, wait_for
 from tests.kit.errors import raises
 
 PATH = "/v1/studies/habits/reports"
@@ -107,22 +102,6 @@ def test_unusual_requests(habits, study, make_report, options, status):
     report = make_report(study)
     options = {"content_type": JSON, **options}
     assert habits.client.put(f"{PATH}/{report.id}", data=report.to_json(), **options).status_code == status
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    place=st.integers(0, 10**4), noise=st.binary(max_size=3), removed=st.integers(0, 3), many=st.booleans()
-)
-def test_damaged_bodies_get_a_documented_answer(habits, study, place, noise, removed, many):
-    report_id = os.urandom(16).hex()
-    body = build_report(study, id=report_id).to_json().encode()
-    if many:
-        body = b'{"reports":[' + body + b"," + build_report(study).to_json().encode() + b"]}"
-    place %= len(body)
-    damaged = body[:place] + noise + body[place + removed :]
-    path, method = (PATH, "POST") if many else (f"{PATH}/{report_id}", "PUT")
-    answer = habits.client.open(path, method=method, data=damaged, content_type=JSON)
-    assert answer.status_code in (200, 201, 400, 404, 409, 422)
 
 
 @pytest.mark.attack(15)

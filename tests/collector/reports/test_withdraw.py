@@ -1,33 +1,19 @@
 """A device withdraws its report for good, also one that comes later; nobody else can."""
 
-from __future__ import annotations
-
 import os
 from datetime import timedelta
 
 import pytest
 
-from tests.collector.answered import PROBLEM, problem
-from tests.kit.collectors import build_report, build_study
+from collector.limiter import TokenBucket
+from collector.reports import rules, withdraw
+from ldp_client.documents.report import report_id_of
+from tests.kit.answers import problem
+from tests.kit.collectors import Harness, build_report, build_study
 from tests.kit.deleting import delete_reports
 
 STUDY = build_study()
 WITHDRAWN = (410, "report-withdrawn")
-
-
-def test_withdrawn_report_is_not_exported_or_stored_again(habits, make_report):
-    kept, gone = make_report(STUDY), make_report(STUDY)
-    habits.post([kept.to_document(), gone.to_document()])
-    for _ in range(2):
-        response = habits.withdraw(gone.id, secret=gone.secret)
-        assert (response.status_code, response.json) == (200, {"id": gone.id, "result": "withdrawn"})
-    assert habits.exported() == [kept]
-    for again in (gone, make_report(STUDY, id=gone.id)):
-        assert problem(habits.put(again)) == WITHDRAWN
-    result = habits.post([gone.to_document(), kept.to_document()]).get_json()
-    assert result["duplicates"] == 1
-    assert [(one["id"], one["type"]) for one in result["failed"]] == [(gone.id, f"{PROBLEM}report-withdrawn")]
-    assert habits.exported() == [kept]
 
 
 def test_an_unknown_report_or_study_is_404(habits, make_report):
@@ -93,3 +79,71 @@ def test_only_its_own_secret_deletes_a_report(filled):
     assert len(filled.exported()) == len(filled.sent)
     assert delete(filled, mine, mine.secret.hex()).status_code == 200
     assert {report.id for report in filled.exported()} == {one.id for one in filled.sent if one is not mine}
+
+
+@pytest.fixture
+def harness(tmp_path, monkeypatch):
+    # Nothing is gained back while the requests are made.
+    monkeypatch.setattr(withdraw, "TokenBucket", lambda rate: TokenBucket(rate, lambda: 0.0))
+    monkeypatch.setattr(withdraw, "DELETION_RATE", 4.0)
+    made = Harness(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
+    made.publish(build_study())
+    yield made
+    made.collector.close()
+
+
+@pytest.mark.attack(15)
+def test_invented_ids_keep_no_withdrawal_out(harness):
+    """A stranger asks for the deletion of invented reports, until nobody else's report can be withdrawn."""
+    study = build_study()
+    mine = [build_report(study) for _ in range(40)]
+    harness.post([report.to_document() for report in mine])
+    statuses = []
+    for _ in range(100):
+        secret = os.urandom(16)
+        statuses.append(harness.withdraw(report_id_of(secret), secret=secret).status_code)
+    assert statuses == [200] * 4 + [429] * 96
+    assert [harness.withdraw(report.id, secret=report.secret).status_code for report in mine] == [200] * 40
+
+
+@pytest.mark.attack(15)
+def test_a_repeated_withdrawal_needs_no_write(harness, monkeypatch):
+    """Its device, or a stranger with one report of their own, withdraws the same report again and again."""
+    report = build_report(build_study())
+    harness.put(report)
+    assert harness.withdraw(report.id, secret=report.secret).status_code == 200
+    monkeypatch.setattr(harness.collector.writer, "change", lambda *_work: pytest.fail("it was written"))
+    for _ in range(100):
+        assert harness.withdraw(report.id, secret=report.secret).status_code == 200
+
+
+def test_deletions_are_limited_and_counted_but_never_an_operators(harness, caplog):
+    reports = [build_report(build_study()) for _ in range(41)]
+    harness.post([report.to_document() for report in reports])
+    for report in reports[:40]:
+        assert harness.withdraw(report.id, secret=report.secret).status_code == 200
+    refused = harness.withdraw(reports[40].id, secret=reports[40].secret)
+    assert problem(refused) == (429, "too-many-deletions")
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert harness.withdraw(reports[40].id).status_code == 200
+    metrics = harness.client.get("/metrics", headers=harness.operator).text
+    assert 'ldpkit_reports_deleted_total{by="device"} 40.0' in metrics
+    assert not [report for report in reports if report.id in caplog.text]
+
+
+def test_a_study_has_a_bounded_number_of_versions(harness, monkeypatch):
+    monkeypatch.setattr("collector.studies.MOST_VERSIONS", 2)
+    assert harness.publish(build_study(2)).status_code == 201
+    assert problem(harness.publish(build_study(3))) == (409, "study-conflict")
+    assert harness.publish(build_study(2)).status_code == 200
+
+
+def test_rules_of_few_documents_are_kept(harness, monkeypatch):
+    harness.publish(build_study(2))
+    monkeypatch.setattr(rules, "MOST_BYTES", 1)
+    book = rules.RuleBook(harness.collector.database)
+    for version in (1, 2, 1):
+        found = book.find("habits", version)
+        assert found.study.version == version
+        assert book.find_in_use("habits", found.study.digest.encode()) is found
+        assert len(book._rules) == len(book._by_digest) == 1

@@ -1,7 +1,5 @@
 """One writer a process: what gathers is committed together, and a stuck commit holds nobody up."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import time

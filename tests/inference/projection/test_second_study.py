@@ -2,44 +2,58 @@
 
 import json
 from copy import deepcopy
+from fractions import Fraction
+from math import sqrt
 
 import pytest
 
-from inference.projection.second_study import second_study
+from inference.projection.second_study import (
+    field_spread,
+    rest_of_budget,
+    second_keys,
+    second_study,
+    with_tokens,
+)
+from ldp_client.documents.errors import InputError, UsageError
 from schemas import Study
+from tests.kit.errors import raises
 from tests.kit.secure_sum import QUESTIONS, build_study
+from tests.ldp_client.issuers import Key, channel_of
 
 WORDS = {"en": "Hours a week", "de": "Stunden je Woche"}
 UNIT = {"en": "hours", "de": "Stunden"}
-# A search for thresholds takes seconds.
-pytestmark = pytest.mark.slow
 SPREADS = {"age": (1.0, 0.5), "weight": (80.0, 10.0), "rate": (5.0, 3.0)}
 
 
-def first_study(**more):
-    """A secure sum of the spreads of three fields."""
+def first_study(budget=("0.2", "2e-7", "0.2"), **more):
+    """A secure sum of the spreads of three fields. budget: its ε, its δ, and their share of both rounds."""
     document = build_study("spread", devices=1000, max_faulty=50).document
     question = document["questions"][0]
     bounds = {"age": ["-10", "10"], "weight": ["0", "200"], "rate": ["-80", "80"]}
     fields = [{"id": name, "bounds": ends} for name, ends in bounds.items()]
-    budget = {"epsilon": "0.2", "delta": "2e-7", "share": "0.2"}
     asked = {
         **question,
         "features": fields[:2],
         "response": fields[2],
-        "mechanism": {**question["mechanism"], **budget},
+        "mechanism": {**question["mechanism"], **dict(zip(("epsilon", "delta", "share"), budget))},
     }
     return Study({**document, "questions": [asked], **more})
 
 
-def projected(study, folder):
-    """The second study of a posterior with these means and spreads."""
+def write_posterior(study, folder, uncertainty=0.0):
+    """Write a posterior with these means and spreads, and return its rows."""
     rows = {}
     for name, (mean, sd) in SPREADS.items():
-        rows[f"mean[{name}]"] = {"mean": mean, "sd": 0.0}
-        rows[f"sd[{name}]"] = {"mean": sd, "sd": 0.0}
+        rows[f"mean[{name}]"] = {"mean": mean, "sd": uncertainty}
+        rows[f"sd[{name}]"] = {"mean": sd, "sd": uncertainty}
     text = json.dumps({"study_digest": study.digest, "questions": {"spread": {"parameters": rows}}})
     (folder / "posterior.json").write_text(text)
+    return rows
+
+
+def projected(study, folder):
+    """The second study of that posterior."""
+    write_posterior(study, folder)
     return second_study(study, folder, "again")[0]
 
 
@@ -54,6 +68,8 @@ def without_what_is_found(document):
     return {name: value for name, value in kept.items() if name not in ("id", "version")}
 
 
+# A search for thresholds takes seconds.
+@pytest.mark.slow
 @pytest.mark.attack(8)
 def test_second_study_keeps_words_units_and_languages(tmp_path):
     """Have people asked in a second round without the words, units and languages that they agreed to."""
@@ -73,9 +89,57 @@ def test_second_study_keeps_words_units_and_languages(tmp_path):
     assert set(again.document["questions"][0]["mechanism"]) == {"name", "epsilon", "delta"}
 
 
+@pytest.mark.slow
 def test_second_study_keeps_sections_of_its_questions(tmp_path):
     questions = [*first_study().document["questions"], {"id": "ever", **QUESTIONS["ever"]}]
     health = {"title": "Health", "questions": ["spread"]}
     sections = [health, {"title": "Before", "questions": ["ever"]}]
     study = first_study(questions=questions, sections=sections)
     assert projected(study, tmp_path).document["sections"] == [health]
+
+
+@pytest.mark.parametrize("share", ["0.3", "0.999"])
+def test_the_rest_is_rounded_down(share):
+    found = rest_of_budget(first_study(("0.1", "1e-8", share)).questions[0])
+    left = (1 - Fraction(share)) / Fraction(share)
+    for value, spent in zip(found, ("0.1", "1e-8")):
+        exact = left * Fraction(spent)
+        assert exact * (1 - Fraction(1, 10**11)) <= Fraction(value) <= exact
+
+
+def test_an_uncertain_posterior_widens_the_bounds(tmp_path):
+    study = first_study()
+    rows = write_posterior(study, tmp_path, uncertainty=3.0)
+    mean, sd = field_spread(study.questions[0].features[0], rows)
+    assert (mean, sd) == (1.0, pytest.approx(sqrt(3.5**2 + 9)))
+
+
+def test_a_posterior_of_another_study_is_refused(tmp_path):
+    write_posterior(first_study(), tmp_path)
+    with raises(InputError, "derive.posterior_of_other_study"):
+        second_study(first_study(("0.3", "2e-7", "0.2")), tmp_path, "again")
+    (tmp_path / "posterior.json").write_text("{}")
+    with raises(InputError, "derive.no_posterior", "spread"):
+        second_study(first_study(), tmp_path, "again")
+    with raises(InputError, "derive.no_marginals_question", "marginals"):
+        second_study(build_study("rating"), tmp_path, "again")
+
+
+def test_second_study_states_new_token_keys(tmp_path):
+    """Tokens of the first study's keys are spent, and no report of the second would leave."""
+    channel = channel_of("https://issuer.example")
+    tokened, path = Study({**first_study().document, "channel": channel}), tmp_path / "tickets.json"
+    for content, code in (
+        ({"tickets": channel["tickets"]}, "derive.ticket_keys_of_first_study"),
+        ({"tickets": {**channel["tickets"], "keys": []}}, "derive.ticket_keys_invalid"),
+        ([], "derive.wrong_ticket_file"),
+    ):
+        path.write_text(json.dumps(content))
+        with raises(InputError, code):
+            second_keys(tokened, "again", str(path))
+    block = {**channel["tickets"], "keys": [{"key": Key().text}]}
+    path.write_text(json.dumps({"tickets": block}))
+    found = with_tokens(tokened, second_keys(tokened, "again", str(path)))
+    assert found.document["channel"] == {**channel, "tickets": block}
+    with raises(UsageError, "derive.no_tickets"):
+        second_keys(first_study(), "again", str(path))

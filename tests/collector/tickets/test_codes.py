@@ -1,7 +1,5 @@
 """Studies that take invited reports only: each ticket admits one report, and nothing links the two."""
 
-from __future__ import annotations
-
 import csv
 import hmac
 import shutil
@@ -10,7 +8,7 @@ import struct
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
-from itertools import combinations, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,16 +17,20 @@ from sqlalchemy import inspect, select, text
 from collector.daily import Upkeep
 from collector.keys import hash_key
 from collector.reports.writer import Upload
-from collector.tickets.codes import TICKETS, delete_used_tickets, make_tickets
+from collector.tickets.codes import TICKETS, delete_used_tickets, disable, make_tickets, revoke
+from ldp_client import Device
+from ldp_client.documents.errors import InputError
 from ldpkit.cli import client
 from ldpkit.cli.client import RefusalError
-from tests.collector.answered import AwayError, problem
+from schemas import Study
+from tests import studies
+from tests.kit.answers import AwayError, problem
+from tests.kit.collectors import ANSWERS, Harness, build_report, build_study, count_tickets, device_report
 from tests.kit.collectors import TICKET_KEY as KEY
-from tests.kit.collectors import Harness, build_report, build_study, count_tickets
 from tests.kit.commands import run
 from tests.kit.errors import raises
-from tests.kit.operators import URL, answering, main_on
-from tests.statistics import seed_the_system
+from tests.kit.operators import URL, answering
+from tests.kit.serving import served
 
 REFUSED = (401, "ticket-needed")
 INVALID = (401, "ticket-invalid")
@@ -44,17 +46,11 @@ def either(make_harness, database_url, study):
     return harness
 
 
-@pytest.fixture
-def keyed(make_harness, study):
-    """The same on SQLite."""
-    harness = make_harness(ticket_key=KEY)
-    harness.publish(study)
-    return harness
-
-
-def made(harness, count):
+def made(harness, count, **public):
     with harness.collector.database.write() as session:
-        return make_tickets(session, "habits", count, KEY.encode())
+        words = make_tickets(session, "habits", count, KEY.encode(), public)
+    harness.collector.current.forget("habits")
+    return words
 
 
 def left(harness):
@@ -157,13 +153,13 @@ def test_nothing_links_a_ticket_with_its_report(either, study):
 
 
 @pytest.mark.attack(12)
-def test_a_collector_gets_no_names(keyed, tmp_path, monkeypatch):
+def test_a_collector_gets_no_names(inviting, tmp_path, monkeypatch):
     """With names in its database, a collector could join people and their reports."""
     monkeypatch.chdir(tmp_path)
     names, bodies = ["Ada", "Bo"], []
     Path("people.csv").write_text("".join(f"{name}\n" for name in ("name", *names)))
 
-    with answering(keyed.app), pytest.MonkeyPatch.context() as patch:
+    with answering(inviting.app), pytest.MonkeyPatch.context() as patch:
         plain = client.exchange
         patch.setattr(
             client, "exchange", lambda asked, *more: bodies.append(asked.data or b"") or plain(asked, *more)
@@ -173,7 +169,7 @@ def test_a_collector_gets_no_names(keyed, tmp_path, monkeypatch):
     with open("out.csv", newline="") as file:
         lines = list(csv.DictReader(file))
     assert [line["name"] for line in lines] == names
-    assert {keyed.put(build_report(build_study()), line["ticket"]).status_code for line in lines} == {201}
+    assert {inviting.put(build_report(build_study()), line["ticket"]).status_code for line in lines} == {201}
     assert [line["link"] for line in lines] == [f"{URL}/s/habits#ticket={line['ticket']}" for line in lines]
 
 
@@ -189,24 +185,24 @@ def next_day(harness):
 
 
 @pytest.mark.attack(12)
-def test_used_hashes_tags_and_nonces_are_overwritten(keyed, study):
+def test_used_hashes_tags_and_nonces_are_overwritten(inviting, study):
     """Read in a database's files what links used tickets to reports."""
-    tickets = made(keyed, 12)
+    tickets = made(inviting, 12)
     for ticket in tickets:
-        keyed.put(build_report(study), ticket)
-    with keyed.collector.database.read() as session:
+        inviting.put(build_report(study), ticket)
+    with inviting.collector.database.read() as session:
         hidden = [bytes(session.execute(text("SELECT spending FROM studies")).scalar_one())[:16]]
         hidden += [bytes(row.mark) for row in session.execute(text("SELECT mark FROM spent"))]
     hidden += map(hash_key, tickets)
 
     def found():
-        files = keyed.path.parent.glob(f"{keyed.path.name}*")
+        files = inviting.path.parent.glob(f"{inviting.path.name}*")
         content = b"".join(file.read_bytes() for file in files)
         assert tickets[0].encode() not in content
         return [each in content for each in hidden]
 
     assert found() == [True] * 25
-    next_day(keyed)
+    next_day(inviting)
     assert found() == [False] * 25
 
 
@@ -257,9 +253,9 @@ def commits(path, folder):
 
 @pytest.mark.attack(12)
 @pytest.mark.parametrize("settled", [False, True])
-def test_sqlite_log_does_not_link_tickets_to_reports(settled, keyed, study, tmp_path):
+def test_sqlite_log_does_not_link_tickets_to_reports(settled, inviting, study, tmp_path):
     """A thief has the file, its log, and the operator's list of who got which ticket."""
-    harness = keyed
+    harness = inviting
     pairs = answered(harness, study, 20)
     if settled:
         with harness.collector.database.write() as session:
@@ -279,34 +275,6 @@ def test_sqlite_log_does_not_link_tickets_to_reports(settled, keyed, study, tmp_
         assert len(vanished) in (0, 20)
     assert seen >= 19
     assert joined == 0
-
-
-@pytest.mark.attack(12)
-def test_postgresql_does_not_keep_arrival_order_of_earlier_days(make_harness, postgresql, study):
-    """Someone reads the places of rows and the transactions that wrote them."""
-    harness = make_harness(database=postgresql.new_database())
-    harness.publish(study)
-    reports = [build_report(study) for _ in range(60)]
-    for report in reports:
-        harness.put(report)
-    upkeep(harness)
-    with harness.collector.database.engine.connect() as connection:
-        rows = connection.execute(text("SELECT id, xmin::text FROM reports ORDER BY ctid")).all()
-    assert [bytes(row.id).hex() for row in rows] == sorted(report.id for report in reports)
-    assert len({row.xmin for row in rows}) == 1
-    assert harness.summary().get_json()["questions"]["ever"]["n"] == 60
-
-
-@pytest.mark.attack(12)
-def test_backup_is_not_in_order_of_arrival(either, study, tmp_path, monkeypatch):
-    """Someone reads the places of reports in a backup."""
-    seed_the_system(monkeypatch, "backup")
-    ids = [report.id for report, _ in answered(either, study, 30)]
-    copy = tmp_path / "copy"
-    assert main_on(either.url, "backup", "--out", str(copy)) == 0
-    places = [copy.read_bytes().index(bytes.fromhex(report_id)) for report_id in ids]
-    pairs = [first < second for first, second in combinations(places, 2)]
-    assert 0.2 < sum(pairs) / len(pairs) < 0.8
 
 
 def test_tickets_are_used_once_also_after_upkeep(either, study):
@@ -336,3 +304,229 @@ def test_another_ticket_key_admits_no_report_twice(make_harness, either, study):
     Upkeep(other.collector.database, lambda: other.day + timedelta(3), b"another ticket key").run_if_due()
     assert left(either) == 1
     assert either.put(build_report(study), fresh).status_code == 201
+
+
+STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
+REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
+CARRYING, OPEN_AGAIN = build_study(2, public=[REGION, STRATUM]), build_study(3)
+
+
+@pytest.fixture
+def carrying(inviting):
+    """A collector whose second version of `habits` takes a value from each ticket."""
+    assert inviting.publish(CARRYING).status_code == 201
+    return inviting
+
+
+def report_of(study=CARRYING, **values):
+    return device_report(study, region="north", **values)
+
+
+def test_ticket_supplies_its_public_values(carrying):
+    (town,), (country,) = made(carrying, 1, stratum="town"), made(carrying, 1, stratum="country")
+    one, other, wrong = report_of(), report_of(), report_of(stratum="town")
+    assert problem(carrying.put(one)) == REFUSED
+    assert [carrying.put(one, town).status_code for _ in range(3)] == [201, 200, 200]
+    assert carrying.put(one).status_code == 200
+    contradiction = carrying.put(wrong, country)
+    assert (problem(contradiction), contradiction.json["field"]) == (INVALID, "public.stratum")
+    assert left(carrying) == 1
+    assert carrying.put(other, country).status_code == 201
+    strata = {report.id: report.public["stratum"] for report in carrying.exported()}
+    assert strata == {one.id: "town", other.id: "country"}
+    carrying.withdraw(one.id)
+    assert problem(carrying.put(one, town)) == (410, "report-withdrawn")
+
+
+def test_report_without_the_tickets_value_is_rejected(carrying):
+    """Not before a ticket exists, not in a batch, and not after an attempt to lift the restriction."""
+    reports = [report_of(), report_of(stratum="town")]
+    assert [problem(carrying.put(report)) for report in reports] == [REFUSED] * 2
+    assert len(carrying.post([report.to_document() for report in reports]).json["failed"]) == 2
+    made(carrying, 1, stratum="town")
+    with raises(InputError, "ticket.disable_carries_values", "habits"):
+        act(carrying, disable)
+    assert left(carrying) == 1
+    act(carrying, revoke)
+    assert left(carrying) == 0
+    assert [problem(carrying.put(report)) for report in reports] == [REFUSED] * 2
+    later = build_study(3, public=[REGION, {**STRATUM, "choices": ["town", "village"]}])
+    (older,) = made(carrying, 1, stratum="country")
+    carrying.publish(later)
+    answer = carrying.put(report_of(later), older)
+    assert (problem(answer), answer.json["field"]) == (INVALID, "public.stratum")
+    assert left(carrying) == 1
+    assert carrying.exported() == []
+
+
+def test_used_tickets_are_deleted_in_batches_per_stratum(carrying):
+    """A used ticket that is deleted alone could be linked to its stratum's only new report."""
+
+    def deleted():
+        with carrying.collector.database.write() as session:
+            return delete_used_tickets(session, 1, KEY.encode())
+
+    for stratum, count in (("town", 12), ("country", 9)):
+        used = made(carrying, count, stratum=stratum)
+        assert {carrying.put(report_of(), ticket).status_code for ticket in used} == {201}
+    assert [deleted(), deleted()] == [12, 0]
+    assert {carrying.put(report_of(), ticket).status_code for ticket in used} == {409}
+    (tenth,) = made(carrying, 1, stratum="country")
+    carrying.put(report_of(), tenth)
+    assert deleted() == 10
+
+
+def act(harness, change):
+    """What an operator does with a study's tickets."""
+    with harness.collector.database.write() as session:
+        change(session, "habits", "ann")
+    harness.collector.current.forget("habits")
+
+
+def test_tickets_of_later_version_block_no_earlier_report(carrying, study):
+    """Its device answered when no ticket was needed, and cannot get one."""
+    late = [device_report(study) for _ in range(3)]
+    assert carrying.put(late[0]).status_code == 201
+    (word,) = made(carrying, 1, stratum="town")
+    assert carrying.put(late[1]).status_code == 201
+    assert problem(carrying.put(report_of())) == REFUSED
+    mixed = [late[2].to_document(), report_of().to_document()]
+    outcome = carrying.post(mixed).json
+    assert (outcome["stored"], [one["id"] for one in outcome["failed"]]) == (1, [mixed[1]["id"]])
+    new = report_of()
+    assert carrying.put(new, word).status_code == 201
+    assert {report.id for report in carrying.exported()} == {new.id, *(report.id for report in late)}
+
+
+def test_page_asks_for_ticket_exactly_if_intake_requires_it(inviting, study):
+    current = study
+    for change, needed in (
+        (lambda: None, False),
+        (lambda: made(inviting, 1), True),
+        (lambda: act(inviting, revoke), True),
+        (lambda: act(inviting, disable), False),
+        (CARRYING, True),
+        (lambda: made(inviting, 1, stratum="town"), True),
+        (OPEN_AGAIN, False),
+    ):
+        if isinstance(change, Study):
+            current = change
+            inviting.publish(change)
+        else:
+            change()
+        public = {"region": "north"} if current is CARRYING else {}
+        answer = inviting.put(device_report(current, **public))
+        assert ('id="for:answers"' in inviting.client.get("/s/habits").text) == needed
+        assert (problem(answer) == REFUSED) if needed else (answer.status_code == 201)
+
+
+def test_lift_is_refused_while_earlier_tickets_are_valid(carrying, capsys):
+    """A device answered the previous version and uploads late."""
+    (word,) = made(carrying, 1, stratum="town")
+    late = report_of()
+    carrying.publish(OPEN_AGAIN)
+    assert carrying.exit_code("invite", "habits", "--disable") == 3
+    assert "nothing was changed" in capsys.readouterr().err
+    assert carrying.put(device_report(OPEN_AGAIN)).status_code == 201
+    assert carrying.put(late, word).status_code == 201
+    for what in ("--revoke-all", "--disable"):
+        assert carrying.exit_code("invite", "habits", what) == 0
+    # The operator would take the study for one that only invited people can answer.
+    assert carrying.exit_code("invite", "habits", "--revoke-all") == 3
+    assert "everybody may answer it" in capsys.readouterr().err
+
+
+def test_invite_after_the_last_day_or_the_close_is_refused(make_harness, study, capsys):
+    harness = make_harness(ticket_key=KEY)
+    for version, days, code in ((1, 30, 3), (2, 3, 0)):
+        closes = harness.day - timedelta(days)
+        harness.publish(Study({**study.document, "version": version, "closes": closes.isoformat()}))
+        assert harness.exit_code("invite", "habits", "--count", "1") == code
+        shown = capsys.readouterr()
+        assert (shown.out == "", f"ended on {closes}" in shown.err) == (code == 3, code == 3)
+    harness.close()
+    assert harness.exit_code("invite", "habits", "--count", "2") == 3
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.attack(12)
+def test_upkeep_of_other_studies_runs_despite_a_lost_key(make_harness, postgresql, caplog):
+    """One study's ticket key is lost, and the order of all other studies' reports would stay."""
+    url, uses = postgresql.new_database(), 12
+
+    def started(key, study_id):
+        harness = make_harness(database=url, ticket_key=key, lock_timeout=10)
+        study = build_study(id=study_id)
+        harness.publish(study)
+        with harness.collector.database.write() as session:
+            words = make_tickets(session, study_id, uses, key.encode())
+        assert {harness.put(build_report(study), word).status_code for word in words} == {201}
+        return harness
+
+    before = started("a key that is lost", "lost")
+    before.close("lost")
+    before.collector.close()
+    harness, other = started(KEY, "kept"), build_study(id="other")
+    harness.publish(other)
+    sent = sorted((build_report(other) for _ in range(uses)), key=lambda report: report.id, reverse=True)
+    assert {harness.put(report).status_code for report in sent} == {201}
+    harness.day += timedelta(1)
+    assert harness.put(build_report(other)).status_code == 201
+    assert "the daily upkeep: used tickets could not be deleted" in caplog.text
+    assert "study lost: setting ticket_key" in caplog.text
+    assert "study kept" not in caplog.text
+    assert rows(harness, "spent") == uses
+    with harness.collector.database.read() as session:
+        places = [row.id.hex() for row in session.execute(text("SELECT id FROM reports ORDER BY ctid"))]
+    old = {report.id for report in sent}
+    assert [report_id for report_id in places if report_id in old] == sorted(old)
+    refused = harness.upkeep()
+    assert refused.status_code >= 400
+    for said in ("study lost: setting ticket_key", "all other upkeep was done"):
+        assert said in refused.get_json()["detail"]
+    assert harness.exit_code("invite", "lost", "--revoke-all") == 0
+    assert harness.upkeep().status_code == 200
+    assert left(harness) == 0
+
+
+def test_a_ticket_lets_one_device_in(inviting, study, tmp_path):
+    """A wrong or used one costs nothing and can be replaced; the ledger forgets the one that was used."""
+    first, second = made(inviting, 2)
+    with served(inviting.app) as url:
+        devices = [Device(tmp_path / name, "8", url) for name in "ab"]
+        for device in devices:
+            device.consent(study)
+            device.answer(study, ANSWERS, first)
+        assert devices[0].flush(attempts=1).sent == 1
+        (before,) = devices[1].ledger.queued()
+        used = devices[1].flush(attempts=1)
+        assert (used.sent, used.waiting, used.refused) == (0, 1, [])
+        assert "ticket" in used.reason
+        devices[1].give_ticket(study.id, second)
+        (after,) = devices[1].ledger.queued()
+        assert after.body == before.body
+        assert devices[1].flush(attempts=1).sent == 1
+    assert second.encode() not in (tmp_path / "b" / "ledger.sqlite3").read_bytes()
+
+
+FIRST = Study(studies.document(studies.MEMOIZED))
+SECOND = Study({**FIRST.document, "version": 2})
+
+
+@pytest.mark.parametrize(
+    ("tickets", "given", "kept"),
+    [
+        (("A", "B"), ("B", "A"), {1: "A", 2: "B"}),
+        (("A", "B"), ("C",), {1: "A", 2: "C"}),
+        (("A", "B"), ("C", ""), {1: "", 2: ""}),
+        (("", "B"), ("C",), {1: "C", 2: "B"}),
+    ],
+)
+def test_new_ticket_goes_to_one_waiting_report(tmp_path, tickets, given, kept):
+    """First to a report without one, and to none if a report has it already."""
+    device = Device(tmp_path / "device", "8", "http://127.0.0.1:9", require_consent=False)
+    for asked, ticket in zip((FIRST, SECOND), tickets):
+        device.answer(asked, {asked.questions[0].id: asked.questions[0].choices[0]}, ticket)
+    for word in given:
+        device.give_ticket(FIRST.id, word)
+    assert {queued.version: queued.ticket for queued in device.ledger.queued()} == kept

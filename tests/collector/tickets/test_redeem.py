@@ -1,15 +1,11 @@
 """A collector accepts exactly one report for each token."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from contextlib import closing
 
 import pytest
-from sqlalchemy import update
 
-from collector.models import StudyRow
 from collector.reports import intake
 from collector.reports.writer import Upload
 from collector.studies import close
@@ -17,6 +13,7 @@ from collector.tickets.codes import SPENT
 from ldp_client.core.tokens import header_of, to_base64url
 from ldp_client.documents.errors import InputError
 from schemas import Study
+from tests.kit.answers import problem
 from tests.kit.errors import raises
 from tests.ldp_client.issuers import REGION, Key, channel_of, keys, token_of
 
@@ -41,10 +38,6 @@ def put(harness, report, token=None, header=None, fast=False, **headers):
     along = {**({"Authorization": header} if header else {}), **headers}
     body = report.to_json() if fast else report.to_json().replace('"digest"', ' "digest"')
     return harness.app.test_client().put(path, data=body, content_type="application/json", headers=along)
-
-
-def kind_of(response):
-    return response.status_code, response.get_json(force=True)["type"].removeprefix("urn:ldpkit:problem:")
 
 
 def spent(harness):
@@ -73,7 +66,7 @@ def test_a_token_lets_its_report_in_and_the_same_again(open_one, tokened, make_r
 
 def test_report_without_a_token_gets_a_challenge(open_one, tokened, make_report):
     response = put(open_one, make_report(tokened))
-    assert kind_of(response) == (401, "ticket-needed")
+    assert problem(response) == (401, "ticket-needed")
     challenge, key = response.headers["WWW-Authenticate"].split(", ")
     assert challenge.startswith('PrivateToken challenge="')
     assert key == f'token-key="{to_base64url(keys()[0].spki)}"'
@@ -86,11 +79,11 @@ def test_spent_token_is_rejected_for_another_report(open_one, tokened, make_repo
     """Someone sends two reports with one token, or with two signatures of one nonce."""
     token = token_of(tokened)
     put(open_one, make_report(tokened), token, fast=way)
-    assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (409, "ticket-spent")
+    assert problem(put(open_one, make_report(tokened), token, fast=way)) == (409, "ticket-spent")
     # The same nonce, signed again: another signature, the same token.
     other = token_of(tokened, nonce=token[2:34])
     assert other != token
-    assert kind_of(put(open_one, make_report(tokened), other, fast=way)) == (409, "ticket-spent")
+    assert problem(put(open_one, make_report(tokened), other, fast=way)) == (409, "ticket-spent")
     assert spent(open_one) == (1, 1)
 
 
@@ -99,11 +92,11 @@ def test_a_refused_report_spends_nothing(open_one, tokened, make_report, way):
     put(open_one, report, token_of(tokened), fast=way)
     payloads = {**report.payloads, "ever": bytes([1 - report.payloads["ever"][0]])}
     changed = make_report(tokened, id=report.id, secret=report.secret, payloads=payloads)
-    assert kind_of(put(open_one, changed, second, fast=way)) == (409, "report-conflict")
+    assert problem(put(open_one, changed, second, fast=way)) == (409, "report-conflict")
     broken = make_report(tokened, payloads={**report.payloads, "ever": b"\x07"})
-    assert kind_of(put(open_one, broken, second, fast=way)) == (422, "report-invalid")
+    assert problem(put(open_one, broken, second, fast=way)) == (422, "report-invalid")
     open_one.close()
-    assert kind_of(put(open_one, make_report(tokened), second, fast=way)) == (410, "study-closed")
+    assert problem(put(open_one, make_report(tokened), second, fast=way)) == (410, "study-closed")
     assert spent(open_one) == (1, 1)
     open_one.client.post("/v1/studies/habits/open", headers=open_one.operator)
     assert put(open_one, make_report(tokened), second, fast=way).status_code == 201
@@ -123,11 +116,11 @@ def test_tokens_of_others_are_refused(open_one, tokened, make_report, make_study
         token_of(make_study(channel={**channel_of(ISSUER), "batches": {"hours": 1}})),
     ]
     for token in wrong:
-        assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (401, "ticket-invalid")
+        assert problem(put(open_one, make_report(tokened), token, fast=way)) == (401, "ticket-invalid")
     good = token_of(tokened)
     signed_by_another = good[:98] + stranger.sign(good[98:])
     for token in (signed_by_another, good[:66] + os.urandom(32) + good[98:]):
-        assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (401, "ticket-invalid")
+        assert problem(put(open_one, make_report(tokened), token, fast=way)) == (401, "ticket-invalid")
     assert spent(open_one) == (0, 0)
 
 
@@ -157,7 +150,7 @@ JUNK = [
 def test_junk_headers_are_rejected(open_one, tokened, make_report, way):
     for header in JUNK:
         response = put(open_one, make_report(tokened), header=header, fast=way)
-        assert kind_of(response) == (401, "ticket-invalid")
+        assert problem(response) == (401, "ticket-invalid")
     assert spent(open_one) == (0, 0)
 
 
@@ -168,7 +161,7 @@ def test_batches_are_refused_whole(open_one, tokened, make_report):
     path = "/v1/studies/habits/reports"
     responses.append(open_one.client.post(path, data=body, content_type="application/json"))
     for response in responses:
-        assert kind_of(response) == (401, "ticket-needed")
+        assert problem(response) == (401, "ticket-needed")
         assert "one by one" in response.get_json(force=True)["detail"]
     assert spent(open_one) == (0, 0)
 
@@ -178,8 +171,8 @@ def test_a_withdrawn_report_leaves_its_token_spent(open_one, tokened, make_repor
     put(open_one, report, token, fast=way)
     assert open_one.withdraw(report.id, secret=report.secret).status_code == 200
     assert spent(open_one) == (1, 0)
-    assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (409, "ticket-spent")
-    assert kind_of(put(open_one, report, token, fast=way)) == (410, "report-withdrawn")
+    assert problem(put(open_one, make_report(tokened), token, fast=way)) == (409, "ticket-spent")
+    assert problem(put(open_one, report, token, fast=way)) == (410, "report-withdrawn")
 
 
 class TestStrata:
@@ -237,7 +230,7 @@ def test_study_cannot_use_tokens_and_tickets(empty, make_study):
     with empty.collector.database.write() as session:
         make_tickets(session, "invited", 3, b"secret")
     response = empty.publish(make_study(2, id="invited", channel=channel_of(ISSUER)))
-    assert kind_of(response) == (409, "study-conflict")
+    assert problem(response) == (409, "study-conflict")
     assert "cannot name an issuer" in response.get_json(force=True)["detail"]
 
 
@@ -245,18 +238,8 @@ def test_study_cannot_use_tokens_and_tickets(empty, make_study):
 def test_study_with_tokens_cannot_change_to_direct_tickets(empty, make_study):
     """Revoking direct tickets would forget the spent tokens, which would then let second reports in."""
     response = empty.publish(make_study(2))
-    assert kind_of(response) == (409, "study-conflict")
+    assert problem(response) == (409, "study-conflict")
     assert "blind tickets" in response.get_json(force=True)["detail"]
-
-
-@pytest.mark.usefixtures("open_one")
-def test_used_and_deleted_tickets_count_as_direct(empty, make_study):
-    """Tickets that carry values leave only the key of their marks when all are used."""
-    empty.publish(make_study(id="invited"))
-    with empty.collector.database.write() as session:
-        session.execute(update(StudyRow).where(StudyRow.id == "invited").values(spending=b"key"))
-    response = empty.publish(make_study(2, id="invited", channel=channel_of(ISSUER)))
-    assert kind_of(response) == (409, "study-conflict")
 
 
 def copied(first, new_id="wave-2", **changes):
@@ -265,7 +248,7 @@ def copied(first, new_id="wave-2", **changes):
 
 
 def refused(response):
-    assert kind_of(response) == (422, "study-invalid")
+    assert problem(response) == (422, "study-invalid")
     said = response.get_json()
     return said["field"] == "channel.tickets.keys" and "have a token key of study habits" in said["detail"]
 
@@ -290,7 +273,7 @@ def test_study_with_stratum_without_key_is_not_published(empty, make_study):
     """Its people would pay, and no report of theirs could leave."""
     keys = channel_of(ISSUER, {"region": "north"})
     response = empty.publish(make_study(channel=keys, public=[REGION]))
-    assert kind_of(response) == (422, "study-invalid")
+    assert problem(response) == (422, "study-invalid")
     assert "region=south (1 of 2 values" in response.get_json()["detail"]
 
 

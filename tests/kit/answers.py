@@ -1,4 +1,4 @@
-"""How tests fill a collector and read its answers."""
+"""How tests read a collector's answers, and fill it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def refusal(response):
     assert document["title"]
     assert document["detail"]
     assert document["advice"]
-    return document["type"].removeprefix("urn:ldpkit:problem:"), document.get("field")
+    return document["type"].removeprefix(PROBLEM), document.get("field")
 
 
 def publish_retained(harness, make_study, days):
