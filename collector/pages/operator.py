@@ -1,19 +1,24 @@
-"""The operator's page, for a browser that has an operator's key."""
+"""The operator's pages, for a browser that has an operator's key."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, timedelta
 from typing import Any
 
+import segno
 from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
+from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 
-from collector.api.auth import COOKIE, require_role
+from collector.api.auth import COOKIE, authorize, require_role
 from collector.api.operator import status
+from collector.api.studies import read_publishable
 from collector.context import Collector, current_collector
 from collector.keys import CHALLENGE, TOKEN_KEY, Key, Role
-from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
+from collector.pages.participant import address_of, draft_page
+from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError, unknown_study
 from collector.status import state_of
 from collector.store import StudyOverview
 from ldp_client.device.arguments import LOOPBACK
@@ -38,20 +43,55 @@ TITLES = {kind.name: kind.title for kind in KINDS}
 @page.get("/")
 def show() -> Response:
     """Show counts and studies, or the sign-in form; the page's script requests it again and again."""
-    if COOKIE in request.cookies:
-        try:
-            return _page_of(current_collector().keys.find_session(request.cookies[COOKIE]))
-        except ProblemError as problem:
-            form = sign_in_form(problem)
-            return signed_out(form) if problem.kind is UNAUTHORIZED else form
-    return sign_in_form(ProblemError(UNAUTHORIZED, "", headers=CHALLENGE))
+
+    def contents(key: Key) -> dict[str, Any]:
+        return _contents(current_collector(), key, request.args.get("words", "")[:MOST_WORDS])
+
+    return _signed_in(Role.READ, "operator.html", contents)
 
 
-def _page_of(key: Key) -> Response:
-    """Return the page for a key. Raises ProblemError."""
-    require_role(key, Role.READ, of_some=True)
-    words = request.args.get("words", "")[:MOST_WORDS]
-    return make_response(render_template("operator.html", **_contents(current_collector(), key, words)))
+@page.get("/new")
+def build() -> Response:
+    """Show the form of a new study. Its script checks, shows and publishes the draft."""
+    return _signed_in(Role.PUBLISH, "builder.html", lambda _key: {})
+
+
+@page.post("/new/preview")
+def preview() -> str:
+    """Return the participant's page of the draft in the body, without scripts; nothing is stored."""
+    authorize(Role.PUBLISH, of_some=True)
+    return draft_page(read_publishable().study, request.args.get("language", ""))
+
+
+@page.get("/share/<study_id>")
+def share(study_id: str) -> Response:
+    """Show a study's link, its QR code, and the element that shows the study in other pages."""
+
+    def contents(_key: Key) -> dict[str, Any]:
+        study = current_collector().current.find(study_id)
+        if study is None:
+            raise unknown_study(study_id)
+        link = address_of("participant.page", study_id=study_id)
+        # On white, because a dark page would hide it.
+        code = segno.make_qr(link, error="m").svg_inline(omitsize=True, light="white")
+        script = address_of("participant.asset", name="element.js")
+        sites = current_collector().settings.frame_ancestors
+        return {"id": study_id, "link": link, "code": Markup(code), "script": script, "sites": sites}
+
+    return _signed_in(Role.READ, "share.html", contents)
+
+
+def _signed_in(role: Role, template: str, contents: Callable[[Key], dict[str, Any]]) -> Response:
+    """Return a page for the browser's key, or the sign-in form if the key is missing or lacks the role."""
+    if COOKIE not in request.cookies:
+        return sign_in_form(ProblemError(UNAUTHORIZED, "", headers=CHALLENGE))
+    try:
+        key = current_collector().keys.find_session(request.cookies[COOKIE])
+        require_role(key, role, of_some=True)
+    except ProblemError as problem:
+        form = sign_in_form(problem)
+        return signed_out(form) if problem.kind is UNAUTHORIZED else form
+    return make_response(render_template(template, **contents(key)))
 
 
 def sign_in_form(problem: ProblemError) -> Response:

@@ -90,7 +90,7 @@ def page(study_id: str) -> Response:
         return _secured(make_response(_worded("missing.html", language, LANGUAGES), 404), language)
     rules = collector.rules.find(study_id, published.version)
     season = _season(published.state, collector.today())
-    address = str(escape(_address(study_id))).encode()
+    address = escape(address_of("studies.fetch_study", study_id=study_id)).encode()
     language = _language(_offered(rules.study), rules.study.languages)
     origins = tuple(sorted({*_all_origins(), issuer_of(rules.study)} - {""}))
     invited = rules.needs_ticket(published.state)
@@ -134,12 +134,34 @@ def _season(state: StudyState, today: date) -> str:
     return "early" if state.opens is not None and today + EARLY < state.opens else "open"
 
 
+def draft_page(study: Study, asked: str) -> str:
+    """Return the page of a draft, without scripts: it shows the study, and can store and send nothing.
+
+    Args:
+        study: the draft.
+        asked: the language to show it in, if the page has it.
+
+    Returns:
+        HTML.
+    """
+    rules, offered = Rules.of(study), _offered(study)
+    language = asked if asked in offered else offered[0]
+    text = _written(rules, rules.public.is_ticketed, "open", language, (), is_draft=True)
+    return text.replace(ADDRESS, escape(address_of("studies.fetch_study", study_id=study.id)))
+
+
 @lru_cache(maxsize=256)
 def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: tuple[str, ...]) -> bytes:
     """Return the page's bytes, with ADDRESS for the study's address: the same for all visitors on a day.
 
     A value that the sender chooses, such as the Host header, must not affect how much is rendered or cached.
     """
+    return _written(rules, invited, season, language, origins).encode()
+
+
+def _written(
+    rules: Rules, invited: bool, season: str, language: str, origins: tuple[str, ...], is_draft: bool = False
+) -> str:
     study, words = rules.study.shown_in(language), words_of(language)
     spoken = rules.study.language_for(language)
     channel = study.channel
@@ -147,6 +169,7 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: 
         "holder.html" if study.respondent == "holder" else "participant.html",
         language,
         _offered(rules.study),
+        is_draft=is_draft,
         study=study,
         parts=_parts_of(study),
         document=rules.study.document,
@@ -173,7 +196,7 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: 
         values_in_words=partial(values_in_words, words=words),
         # On a phone, some keyboards with only digits have no minus.
         keyboard=lambda low: "text" if low < 0 else "decimal",
-    ).encode()
+    )
 
 
 class Part(NamedTuple):
@@ -283,10 +306,10 @@ def _version_of(name: str, origins: Sequence[str]) -> str:
     return hashlib.sha256(" ".join([version, *origins]).encode()).hexdigest()[:16] if origins else version
 
 
-def _address(study_id: str) -> str:
-    """Return the study's URL for devices: https, which ends at the proxy, except on this machine."""
+def address_of(endpoint: str, **values: str) -> str:
+    """Return a URL for other people: https, which ends at the proxy, except on this machine."""
     scheme = "http" if urlsplit(request.host_url).hostname in LOOPBACK else "https"
-    return url_for("studies.fetch_study", study_id=study_id, _external=True, _scheme=scheme)
+    return url_for(endpoint, **values, _external=True, _scheme=scheme)
 
 
 def _secured(response: Response, language: str, origins: Sequence[str] = ()) -> Response:

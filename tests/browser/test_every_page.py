@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
+from ldpkit import ask
 from schemas import Report, Study
 from tests import studies
 from tests.browser.pages import report_page
@@ -78,12 +81,18 @@ def everything(url: str, report: str, key: str) -> list[dict[str, object]]:
         *pressed("keys", "keys", "made", ["fill", "#fields [name=name]", key]),
         *[["click", "[data-act=log]"], ["wait", "#fields table"], ["look", "audit-log"]],
     ]
+    builder = [
+        *[["wait", "#state"], ["fill", "[name=title]", HOSTILE], ["fill", ".question [name=text]", HOSTILE]],
+        *[["wait", "#warnings li"], ["look", "builder"], ["click", "[form=draft]"]],
+        *[["wait", ".qr svg"], ["look", "share"]],
+    ]
     return [
         {"url": f"{url}/s/small", "steps": person},
         {"url": f"{url}/s/kinds", "steps": [["wait", "#ask"], ["look", "kinds"]]},
         {"url": f"{url}/s/{HOLDER.id}", "steps": [["look", "holder"]]},
         {"url": f"{url}/s/nothing", "steps": [["look", "nothing"]]},
         {"url": url, "steps": operator},
+        {"url": f"{url}/new", "steps": builder},
         {"url": report, "steps": [["look", "posteriors"]]},
     ]
 
@@ -93,7 +102,7 @@ def everything(url: str, report: str, key: str) -> list[dict[str, object]]:
 def test_every_page_passes_browser_checks(server, tmp_path, browser, scheme, width):
     found = visit(browser, everything(server.url, report_page(tmp_path), f"{browser}-{width}"), scheme, width)
     looks = found["looks"]
-    assert len(looks) == 17
+    assert len(looks) == 19
     assert {name: seen["violations"] for name, seen in looks.items() if seen["violations"]} == {}
     assert {name: seen["over"] for name, seen in looks.items() if seen["over"]} == {}
     assert {seen["dark"] for seen in looks.values()} == {scheme == "dark"}
@@ -178,3 +187,76 @@ def test_operator_closes_opens_exports_and_publishes_by_the_page(desk, tmp_path)
     assert collector.request("GET", "/v1/studies/small") == 200
     wait_for(lambda: HOSTILE in browser.execute_script(TITLES))
     assert browser.find_elements(By.CSS_SELECTOR, "img, main script") == []
+
+
+FRUIT = [f"fruit {number}" for number in range(8)]
+FRÜCHTE = [f"Frucht {number}" for number in range(8)]
+BUILT = ask.study(
+    "work-b",
+    {"en": "Wörk & <b>", "de": "Arbeit"},
+    [
+        ask.yes_no("q1", epsilon=1, text={"en": "Ever?", "de": "Je?"}),
+        ask.choice(
+            "fruit",
+            [{"en": label, "de": other} for label, other in zip(FRUIT, FRÜCHTE, strict=True)],
+            epsilon="0.5",
+            text={"en": "Which?", "de": "Welche?"},
+        ),
+        ask.number("q3", 0, "12.5", epsilon=1, text={"en": "How long?", "de": "Wie lange?"}, unit="hours"),
+    ],
+    languages=["en", "de"],
+    closes="2099-12-31",
+    retention=365,
+)
+
+
+FILL = """
+for (const [name, values] of Object.entries(arguments[0])) {
+  const fields = document.getElementsByName(name);
+  values.forEach((value, place) => {
+    fields[place].value = value;
+    for (const event of ["input", "change"]) fields[place].dispatchEvent(new Event(event, { bubbles: true }));
+  });
+}
+"""
+
+
+@pytest.mark.slow
+def test_operator_builds_a_study_by_the_page(desk):
+    """The document is the one that `ldpkit.ask` makes, and the preview shows it before it is published."""
+    collector, browser = desk
+    wait = WebDriverWait(browser, 20, 0.05, [StaleElementReferenceException])
+
+    def text_of(selector):
+        return browser.find_element(By.CSS_SELECTOR, selector).text
+
+    browser.get(collector.url)
+    browser.find_element(By.ID, "key").send_keys(TOKEN, Keys.ENTER)
+    wait.until(lambda _: browser.find_elements(By.LINK_TEXT, "New study"))[0].click()
+    add = wait.until(lambda _: browser.find_element(By.CSS_SELECTOR, "body:has(.question) #add"))
+    add.click()
+    add.click()
+    # Each text has a field for each language; the first id is the study's.
+    filled = [
+        {"languages": ["en, de"], "closes": [BUILT.closes], "ask": ["yes_no", "choice", "number"]},
+        {"title": ["Wörk & <b>", "Arbeit"], "epsilon": ["1", "0.5"], "id": ["work-b", "q1", "fruit"]},
+        {"text": ["Ever?", "Je?", "Which?", "Welche?", "How long?", "Wie lange?"]},
+        {"choices": ["", "", "\n".join(FRUIT), "\n".join(FRÜCHTE)], "unit": ["", "", "", "", "hours"]},
+        {"low": ["", "", "0"], "high": ["", "", "12.5"]},
+    ]
+    for fields in filled:
+        browser.execute_script(FILL, fields)
+    wait.until(lambda _: text_of("#state") == "The study can be published.")
+    Select(browser.find_element(By.ID, "language")).select_by_value("de")
+    frame = browser.find_element(By.ID, "preview")
+    wait.until(lambda _: "<h1>Arbeit</h1>" in frame.get_attribute("srcdoc"))
+    browser.switch_to.frame(frame)
+    assert wait.until(lambda _: text_of("h1")) == "Arbeit"
+    assert text_of("#answers [for='q:2']") == "Welche?"
+    browser.switch_to.default_content()
+    browser.find_element(By.CSS_SELECTOR, "[form=draft]").click()
+    wait.until(lambda _: browser.find_elements(By.CSS_SELECTOR, ".qr svg"))
+    assert text_of("main a") == f"{collector.url}/s/work-b"
+    assert f'<ldp-study src="{collector.url}/s/work-b">' in text_of("pre")
+    with urlopen(f"{collector.url}/v1/studies/work-b") as published:
+        assert Study.from_json(published.read().decode()).document == BUILT.document

@@ -21,6 +21,8 @@ ANSWERS = {
     f"DELETE {STUDY}/reports/<report_id>":        "401 401 401 403 403 200 403 403 200 200",
     "DELETE /v1/keys/<name>":                     "401 401 401 403 403 403 403 403 403 200",
     "GET /":                                      "401 401 401 200 403 200 200 200 200 200",
+    "GET /new":                                   "401 401 401 403 403 200 200 403 200 200",
+    "GET /share/<study_id>":                      "401 401 401 200 403 200 403 200 200 200",
     "GET /metrics":                               "401 401 401 403 403 403 403 200 200 200",
     "GET /v1/audit-log":                          "401 401 401 403 403 200 200 403 200 200",
     "GET /v1/health":                             "401 401 401 403 403 403 403 403 200 200",
@@ -29,6 +31,7 @@ ANSWERS = {
     f"GET {STUDY}/export":                        "401 401 401 200 403 200 403 200 200 200",
     f"GET {STUDY}/status":                        "401 401 401 200 403 200 403 200 200 200",
     f"GET {STUDY}/summary":                       "401 401 401 200 403 200 403 200 200 200",
+    "POST /new/preview":                          "401 401 401 403 200 200 403 403 200 200",
     "POST /sign-in":                              "401 401 401 303 403 303 303 303 303 303",
     "POST /v1/check":                             "401 401 401 403 200 200 403 403 200 200",
     "POST /v1/keys":                              "401 401 401 403 403 403 403 403 403 201",
@@ -57,6 +60,7 @@ ALIKE[404] += ["GET /assets/operator/<path:filename>"]
 for status, requests in ALIKE.items():
     ANSWERS |= {request: " ".join([str(status)] * len(KINDS)) for request in requests}
 BODIES: dict[str, Callable[[str], Any]] = {
+    "POST /new/preview": lambda _kind: build_study().document,
     "POST /v1/check": lambda _kind: build_study().document,
     "POST /v1/studies": lambda _kind: build_study().document,
     f"POST {STUDY}/tickets": lambda _kind: {"count": 1},
@@ -66,6 +70,8 @@ BODIES: dict[str, Callable[[str], Any]] = {
     "POST /v1/upkeep": lambda _kind: {},
     f"POST {STUDY}/reports": lambda _kind: {"reports": []},
 }
+# Pages of a browser that signed in.
+PAGES = ("GET /", "GET /new", "GET /share/<study_id>")
 # What the operator's page sends with its cookie.
 OF_PAGE = {"LDPKit-Page": "1", "Sec-Fetch-Site": "same-origin"}
 
@@ -110,9 +116,9 @@ def status_of(harness: Harness, request: str, kind: str, word: str, in_page: boo
     options: dict[str, Any] = {}
     if in_page:
         options["headers"] = OF_PAGE
-    elif rule.startswith("/v1") or rule == "/metrics":
+    elif rule.startswith("/v1") or rule in ("/metrics", "/new/preview"):
         options["headers"] = {"Authorization": f"Bearer {word}"} if word else {}
-    if in_page or request == "GET /":
+    if in_page or request in PAGES:
         signed_in = client.post("/sign-in", data={"key": word}).status_code
         if signed_in == 403:
             return signed_in

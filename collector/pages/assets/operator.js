@@ -1,6 +1,6 @@
-"use strict";
-
 // The operator's page: it shows fresh counts, and acts through the same HTTP API as the commands.
+
+import { ask, element, save } from "./asking.js";
 
 const PERIOD_MS = 5000;
 const MOST_LINES = 200;
@@ -31,25 +31,9 @@ async function refresh() {
   }
 }
 
-// One request of the API, with the cookie of this page. Throws an Error with the problem in words.
-async function ask(method, path, body) {
-  const headers = { "LDPKit-Page": "1" };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  const response = await fetch(path, { method, headers, body, cache: "no-store" });
-  if (response.status === 401) location.reload();
-  if (response.ok) return response;
-  const { title, detail, field } = await response.json().catch(() => ({}));
-  throw new Error([title ?? response.statusText, field, detail].filter(Boolean).join(": "));
-}
-
 const asked = async (...request) => (await ask(...request)).json();
 const post = (path, document = {}) => asked("POST", path, JSON.stringify(document));
 const studyPath = (study, rest) => `/v1/studies/${encodeURIComponent(study)}${rest}`;
-
-// Elements are made with textContent only: studies, keys and answers of the API hold text of others.
-function element(name, text = "", properties = {}) {
-  return Object.assign(document.createElement(name), { textContent: text }, properties);
-}
 
 function labelled(text, input) {
   const label = element("label", text);
@@ -86,10 +70,7 @@ function fieldInput(field) {
 }
 
 async function download(study) {
-  const content = await (await ask("GET", studyPath(study, "/export?format=ndjson"))).blob();
-  const url = URL.createObjectURL(content);
-  element("a", "", { href: url, download: `${study}.ndjson` }).click();
-  setTimeout(() => URL.revokeObjectURL(url), PERIOD_MS);
+  save(`${study}.ndjson`, await (await ask("GET", studyPath(study, "/export?format=ndjson"))).blob());
 }
 
 async function keys() {

@@ -53,16 +53,47 @@ def test_page_finds_studies_by_words_of_id_title_and_state(habits, make_study, t
     assert "None of 2 has these words" in text
 
 
-def test_study_texts_are_escaped(empty, make_study, token):
-    empty.publish(make_study(title="<script>alert(1)</script>", purpose="<img src=x onerror=alert(1)>"))
-    text = client_of(empty, token).get("/").text
+@pytest.mark.parametrize("page", ["/", "/new/preview"])
+def test_study_texts_are_escaped(empty, make_study, token, page):
+    study = make_study(title="<script>alert(1)</script>", purpose="<img src=x onerror=alert(1)>")
+    if page == "/":
+        empty.publish(study)
+        text = client_of(empty, token).get(page).text
+    else:
+        text = empty.client.post(page, json=study.document, headers=empty.operator).text
+        # A preview has no script at all, so it draws no noise and sends nothing.
+        assert "<script" not in text
     assert "<script>alert" not in text
     assert "<img" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
 
 
+def test_preview_is_in_a_language_of_the_draft(empty, make_study):
+    languages = {"languages": ["en", "de"], "title": {"en": "Habits", "de": "Gewohnheiten"}}
+    for asked, title in (("de", "Gewohnheiten"), ("", "Habits"), ("<b>", "Habits")):
+        text = empty.client.post(
+            "/new/preview",
+            json=make_study(**languages).document,
+            headers=empty.operator,
+            query_string={"language": asked},
+        ).text
+        assert f"<title>{title}</title>" in text
+
+
+def test_share_shows_link_code_and_element(habits, token):
+    client = client_of(habits, token)
+    text = client.get("/share/habits").text
+    assert 'href="http://localhost/s/habits"' in text
+    assert "&lt;ldp-study src=&#34;http://localhost/s/habits&#34;&gt;" in text
+    assert "<svg" in text
+    assert client.get("/share/nothing").status_code == 404
+
+
+ASSETS = ("operator.css", "operator.js", "builder.js")
+
+
 def test_page_and_assets_send_a_strict_content_policy(habits, token):
-    for path in ("/", "/assets/operator/operator.css", "/assets/operator/operator.js"):
+    for path in ("/", "/new", "/share/habits", *(f"/assets/operator/{name}" for name in ASSETS)):
         response = client_of(habits, token).get(path)
         assert response.status_code == 200
         policy = response.headers["Content-Security-Policy"]
