@@ -14,20 +14,19 @@ from benchmarks.papers import noisy_as_exact
 from benchmarks.papers.marginal import conjugate_model
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import gibbs_ss, mcmc_fixeds, mcmc_ind
+from inference.published import gibbs_ss, mcmc_fixeds
 from inference.published.base import Kernel, Run, one_chain
 from inference.published.conjugate import ConjugatePrior
+from inference.published.mcmc_ind import records_model
 
 DataOf = Callable[[HolderStatistics, ConjugatePrior], Any]
 KERNELS: dict[str, tuple[Kernel, DataOf]] = {
     "non_private": (noisy_as_exact.NON_PRIVATE_KERNEL, noisy_as_exact.summed),
     "naive": (noisy_as_exact.NAIVE_KERNEL, noisy_as_exact.summed),
-    "gibbs_ss_noisy": (gibbs_ss.GIVEN_MOMENTS, partial(gibbs_ss.observed, moments=gibbs_ss.repaired_moments)),
-    "gibbs_ss_prior": (gibbs_ss.GIVEN_MOMENTS, partial(gibbs_ss.observed, moments=gibbs_ss.generic_moments)),
+    "gibbs_ss_noisy": (gibbs_ss.GIVEN_MOMENTS, gibbs_ss.observed),
     "gibbs_ss_update": (gibbs_ss.DRAWN_MOMENTS, gibbs_ss.observed),
-    "mcmc_ind": (mcmc_ind.KERNEL, mcmc_ind.records),
 }
-METHODS = (*KERNELS, "bayes_fixeds_fast", "marginal")
+METHODS = (*KERNELS, "mcmc_ind", "bayes_fixeds_fast", "marginal")
 CLOSED = ("non_private", "naive")
 
 
@@ -39,7 +38,7 @@ class Drawn(NamedTuple):
 
 
 class Lengths(NamedTuple):
-    """Steps of a Gibbs chain thrown away and kept (every fifth of them), and of MCMC-Ind and NUTS.
+    """Steps of a Gibbs chain thrown away and kept (every fifth of them), and of methods that use NUTS.
 
     tables: of each setting.
     """
@@ -64,8 +63,9 @@ def statistics_for(method: str, release: Release) -> HolderStatistics:
 def draws_of(method: str, releases: Sequence[Release], lengths: Lengths) -> Drawn:
     """One chain for each release."""
     every = [statistics_for(method, one) for one in releases]
-    if method == "marginal":
-        models = [conjugate_model(one, PRIOR, in_sds=True) for one in every]
+    if method in ("marginal", "mcmc_ind"):
+        model_of = records_model if method == "mcmc_ind" else partial(conjugate_model, in_sds=True)
+        models = [model_of(one, PRIOR) for one in every]
         found = posterior_draws(models, seed=0, draws=lengths.exact[1])
         return Drawn(found["theta"], found["variance"])
     if method == "bayes_fixeds_fast":
@@ -82,8 +82,6 @@ def draws_of(method: str, releases: Sequence[Release], lengths: Lengths) -> Draw
 def _run(method: str, lengths: Lengths) -> Run:
     if method in CLOSED:
         return Run(0, 0, lengths.exact[1])
-    if method == "mcmc_ind":
-        return Run(0, *lengths.exact)
     warmup, kept = lengths.gibbs
     return Run(0, warmup, kept // 5, thin=5)
 
