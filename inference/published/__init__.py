@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "bayes_fixeds_fast": ("mcmc_fixeds", "FAST"),
     "gibbs_ss_noisy": ("gibbs_ss", "NOISY"),
-    "gibbs_ss_prior": ("gibbs_ss", "PRIOR"),
     "gibbs_ss_update": ("gibbs_ss", "UPDATE"),
     "mcmc_fixeds": ("mcmc_fixeds", "METHOD"),
     "mcmc_ind": ("mcmc_ind", "METHOD"),

@@ -1,11 +1,11 @@
-"""Gibbs-SS: a Gibbs sampler over holders' exact statistics, in three forms (DPBLR II-B4, 5).
+"""Gibbs-SS: a Gibbs sampler over holders' exact statistics, in two forms (DPBLR II-B4, 5).
 
 The sums of records' uuᵀ, u = (w, y), y = θᵀw + N(0, σ²), are taken as normal, which needs their mean and
 covariance; Laplace noise is normal noise of random variance (after Park and Casella 2008). The forms differ
 in the moments of the features. Gibbs-SS-Noisy: the holders' own, released with noise. The authors' published
 code passes on the exact fourth moments, and their sums for means: neither private nor described in the paper.
-Here the moments are the released ones. Gibbs-SS-Prior: the moments of a generic prior, which cost no privacy.
-Gibbs-SS-Update: the features' mean and covariance are drawn with the other parameters.
+Here the moments are the released ones. Gibbs-SS-Update: the features' mean and covariance are drawn with the
+other parameters.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Observed(NamedTuple):
     """k entries (rows, columns) of the sums, J holders; `known` (p, p): the sums that have no noise.
 
     released: (J, k), 0 if not released. scale: (k,), b of Laplace noise, sd of Gaussian noise, inf if not
-    released. laplace: 1 or 0. counts: (J,). second, covariance: moments of w that do not change.
+    released. laplace: 1 or 0. counts: (J,). second, covariance: the released moments of w, if any.
     """
 
     rows: Values
@@ -121,18 +121,7 @@ class State(NamedTuple):
     noise: Array
 
 
-# The moments of w that do not change, (q, q) and (q, q, q, q).
-GivenMoments = Callable[[HolderStatistics, ConjugatePrior], tuple[Values, Values]]
-
-
-def no_moments(_statistics: HolderStatistics, _prior: ConjugatePrior) -> tuple[Values, Values]:
-    """Return no moments: they are drawn."""
-    return np.zeros(()), np.zeros(())
-
-
-def observed(
-    statistics: HolderStatistics, prior: ConjugatePrior, moments: GivenMoments = no_moments
-) -> Observed:
+def observed(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:
     """Return the unknown entries of a holder's table of (public) known size: all but the constant's."""
     rows, columns = np.triu_indices(statistics.sums.shape[-1])
     free = slice(int(statistics.intercept), None)
@@ -140,6 +129,11 @@ def observed(
     known = np.zeros(statistics.sums.shape[1:])
     if statistics.intercept:
         known[0, 0] = statistics.counts.sum()
+    given: tuple[Values, Values] = (np.zeros(()), np.zeros(()))
+    if statistics.fourth_moments is not None:
+        mean_square = statistics.gram.sum(axis=0) / statistics.counts.sum()
+        fourth = statistics.fourth_moments
+        given = repaired(fourth[0, 0] if statistics.intercept else mean_square, fourth, statistics.intercept)
     return Observed(
         rows.astype(float),
         columns.astype(float),
@@ -148,7 +142,7 @@ def observed(
         np.asarray(statistics.law == "laplace", dtype=float),
         statistics.counts,
         known,
-        *moments(statistics, prior),
+        *given,
         prior,
     )
 
@@ -224,13 +218,6 @@ def _noise(key: Array, noise: Values, data: Observed) -> Array:
     return jnp.where(jnp.isfinite(scale), drawn, jnp.inf)
 
 
-def repaired_moments(statistics: HolderStatistics, _prior: ConjugatePrior) -> tuple[Values, Values]:
-    """Return the released moments, made those of a distribution."""
-    fourth = np.asarray(statistics.fourth_moments)
-    mean_square = statistics.gram.sum(axis=0) / statistics.counts.sum()
-    return repaired(fourth[0, 0] if statistics.intercept else mean_square, fourth, statistics.intercept)
-
-
 def repaired(second: Matrix, fourth: Matrix, intercept: bool) -> tuple[Matrix, Matrix]:
     """E[wwᵀ] (q, q) and Cov(w_i w_j, w_k w_l) (q, q, q, q), both semidefinite; a constant stays one."""
     q = len(second)
@@ -248,24 +235,12 @@ def _nearest(matrix: Matrix) -> Matrix:
     return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
 
 
-def generic_moments(statistics: HolderStatistics, prior: ConjugatePrior) -> tuple[Values, Values]:
-    """Return the moments of normal features, with mean and covariance of a record under `prior`."""
-    covariance = np.asarray(prior.scatter) / (prior.freedom - statistics.features - 1)
-    mean = np.asarray(prior.feature_mean)
-    if statistics.intercept:
-        covariance = covariance * (1 + 1 / prior.feature_mean_records)
-    else:
-        mean = np.zeros_like(mean)
-    return normal_moments(mean, covariance, statistics.columns)
-
-
 def _drawn_moments(key: Array, sums: Array, data: Observed) -> tuple[Array, Array]:
     gram = sums[:-1, :-1]
     mean, covariance = draw_features(key, gram, data.counts.sum(), data.prior)
     return normal_moments(mean, covariance, len(gram))
 
 
-# Shared by both methods that take moments as given: it is compiled once.
 GIVEN_MOMENTS = kernel(lambda _key, _sums, data: (jnp.asarray(data.second), jnp.asarray(data.covariance)))
 DRAWN_MOMENTS = kernel(_drawn_moments)
 
@@ -276,13 +251,12 @@ def _has_moments(statistics: HolderStatistics) -> str:
     return "needs the features' fourth moments, which were not released; gibbs_ss_update does not"
 
 
-def _method(name: str, kernel: Kernel, moments: GivenMoments, *refuses: Check) -> Method:
+def _method(name: str, kernel: Kernel, *refuses: Check) -> Method:
     def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
-        return run_kernel(kernel, observed(statistics, prior, moments), run)
+        return run_kernel(kernel, observed(statistics, prior), run)
 
     return Method(name, all_of(*refuses, public_counts, unaveraged, noisy_moments), draw, in_sds=True)
 
 
-NOISY = _method("gibbs_ss_noisy", GIVEN_MOMENTS, repaired_moments, _has_moments)
-PRIOR = _method("gibbs_ss_prior", GIVEN_MOMENTS, generic_moments)
-UPDATE = _method("gibbs_ss_update", DRAWN_MOMENTS, no_moments)
+NOISY = _method("gibbs_ss_noisy", GIVEN_MOMENTS, _has_moments)
+UPDATE = _method("gibbs_ss_update", DRAWN_MOMENTS)

@@ -21,9 +21,7 @@ def as_published(case: dict[str, Any]) -> Observed:
     assert fourth is not None
     second, covariance = gibbs_ss.repaired(fourth[0, 0], fourth, intercept=False)
     scale = case["scale_of_half"]
-    data = golden.counted_again(
-        gibbs_ss.observed(statistics, golden.prior(), gibbs_ss.repaired_moments), scale
-    )
+    data = golden.counted_again(gibbs_ss.observed(statistics, golden.prior()), scale)
     return data._replace(
         second=second,
         covariance=covariance,

@@ -10,7 +10,7 @@ import pytest
 from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.published import method_named
 
-NOISY = ("gibbs_ss_noisy", "gibbs_ss_prior", "gibbs_ss_update", "mcmc_ind")
+NOISY = ("gibbs_ss_noisy", "gibbs_ss_update", "mcmc_ind")
 
 
 def tables() -> list[tuple[np.ndarray, np.ndarray]]:

@@ -12,7 +12,7 @@ from inference.published.base import Run
 from inference.published.conjugate import default_prior
 from inference.published.posteriors import prior_draws
 
-IN_SDS = {"mcmc_ind", "gibbs_ss_noisy", "gibbs_ss_prior", "gibbs_ss_update"}
+IN_SDS = {"mcmc_ind", "gibbs_ss_noisy", "gibbs_ss_update"}
 # Rarer by chance than once in a million, at these many draws.
 FARTHEST = 0.1
 
