@@ -1,21 +1,16 @@
-"""Try a study: a throw-away collector, its page, made-up answers of many devices, and the fit."""
+"""Answers of made-up people to any study, to try it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from random import Random
 from statistics import fmean
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldp_client.documents.errors import UsageError
 from ldp_client.documents.public import PublicField
 from schemas import Study
-
-if TYPE_CHECKING:
-    from inference.results.posterior import Posterior
 
 Answers = dict[str, Any]
 # The share of made-up people who say yes; each choice is as likely as the one before it times FALL.
@@ -83,43 +78,3 @@ def answer_lines(study: Study, answers: Sequence[Answers]) -> list[str]:
         if question.ask == "number" and given:
             lines.append(f"{question.id}: the mean of the answers was {fmean(map(float, given)):.4g}")
     return lines
-
-
-def try_study(
-    study: Study,
-    answers: Sequence[Answers],
-    folder: Path,
-    show_page: Callable[[str], None],
-    progress: Callable[[str], None],
-) -> dict[str, Posterior]:
-    """Collect a report for each person's answers at a throw-away collector, and fit them.
-
-    Args:
-        study: what `trial_of` returned.
-        answers: each person's answers and public values.
-        folder: an empty folder for the reports, the posteriors and the report page.
-        show_page: gets the address of the participants' page, while the collector runs. When it returns,
-            the reports are exported.
-        progress: gets a line for each step.
-
-    Returns:
-        {question id: posterior}.
-
-    Raises:
-        TransferError: the collector did not start, or a device could not send.
-    """
-    from inference.demo.run import running_collector, send_all
-    from inference.fitting import fit
-    from inference.results.report import save_report
-    from summaries.reading import summarize
-
-    reports = folder / "reports.ndjson"
-    with TemporaryDirectory(prefix="ldpkit-") as name, running_collector(Path(name)) as collector:
-        collector.publish(study)
-        send_all(study, answers, collector.url, Path(name) / "devices", progress)
-        show_page(f"{collector.url}/s/{study.id}")
-        collector.export(study, reports)
-    (folder / "study.json").write_text(study.to_json() + "\n", encoding="utf-8")
-    posteriors = fit(study, summarize(study, [str(reports)]), 0, progress)
-    save_report(posteriors, folder, study)
-    return posteriors

@@ -1,6 +1,6 @@
-"""The demo, step by step: its collector, and thousands of devices that send to it over HTTP.
+"""A study at work: a collector, a device for each person that sends to it over HTTP, and the fit.
 
-The collector listens on a free loopback port until the demo ends. Each device has a separate ledger.
+The collector listens on a free loopback port until all is done. Each device has a separate ledger.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import time
 import tomllib
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,109 +19,85 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from inference.demo.raw_answers import raw_values
-from inference.demo.survey import answers_of, study_for
 from inference.fitting import fit
 from inference.results.posterior import Posterior
 from inference.results.report import save_report
-from inference.results.saving import new_folder
-from ldp_client import Device, Direct
-from ldp_client.device.requests import put_report
+from ldp_client import Device
 from ldp_client.documents.errors import TransferError
 from schemas import Study
-from summaries.reading import summarize
 
 Progress = Callable[[str], None]
-# The questions' mean epsilon; and the seed of the people and the sampler, not of the noise.
-EPSILON, SEED = "1", 0
-
-
-def run(out: Path, people: int | None, progress: Progress) -> dict[str, Posterior]:
-    """Collect the survey from one device for each person, fit it, and write the results to `out`.
-
-    Raises InputError, TransferError. Leaves no running process and no half-written result.
-    """
-    study = study_for(EPSILON)
-    answers = answers_of(people, SEED)
-    with new_folder(out) as folder:
-        (folder / "study.json").write_text(study.to_json() + "\n", encoding="utf-8")
-        collect(study, answers, folder / "reports.ndjson", progress)
-        summary = summarize(study, [str(folder / "reports.ndjson")])
-        (folder / "summary.json").write_text(summary.to_json() + "\n", encoding="utf-8")
-        posteriors = fit(study, summary, SEED, progress)
-        progress("drawing the report page")
-        save_report(posteriors, folder, study, raw=raw_values(study, answers))
-    return posteriors
-
-
-def collect(study: Study, answers: Sequence[dict[str, Any]], path: Path, progress: Progress) -> None:
-    """Publish the study, let every device send, and export the reports. Raises TransferError."""
-    with TemporaryDirectory(prefix="ldpkit-") as name:
-        folder = Path(name)
-        with running_collector(folder) as collector:
-            progress(f"a collector listens on {collector.url}")
-            collector.publish(study)
-            twice = send_all(study, answers, collector.url, folder / "devices", progress)
-            collector.export(study, path)
-    # The last line is the count of the others.
-    stored = sum(1 for _ in path.open(encoding="utf-8")) - 1
-    progress(f"{twice} devices sent twice; {stored} reports are stored")
-    if stored != len(answers):
-        raise TransferError(
-            f"{len(answers)} devices answered, but {stored} reports were stored", code="demo.reports_missing"
-        )
-
-
 # Devices mostly wait for their disk and the network.
 AT_ONCE = 8
-LOST_EVERY = 50
 STEPS = 10
 STOP_SECONDS = 20.0
 
 
-def send_all(
-    study: Study, answers: Sequence[dict[str, Any]], url: str, folder: Path, progress: Callable[[str], None]
-) -> int:
-    """Let one device for each person answer and send; return how many sent twice.
+def try_study(
+    study: Study,
+    answers: Sequence[dict[str, Any]],
+    folder: Path,
+    show_page: Callable[[str], None],
+    progress: Progress,
+    raw: Mapping[str, Mapping[str, float]] | None = None,
+) -> dict[str, Posterior]:
+    """Collect a report for each person's answers at a throw-away collector, and fit them.
 
-    Every 50th device loses its first acknowledgement and sends the same bytes again. Raises TransferError
-    unless every report was accepted.
+    Args:
+        study: without a channel.
+        answers: each person's answers and public values.
+        folder: an empty folder for the study, the reports, the posteriors and the report page.
+        show_page: gets the address of the participants' page, while the collector runs. When it returns,
+            the reports are exported.
+        progress: gets a line for each step.
+        raw: {question id: {parameter: its value in the raw answers}}, for the page.
+
+    Returns:
+        {question id: posterior}.
+
+    Raises:
+        TransferError: the collector did not start, or a device could not send.
     """
-    budget = str(study.epsilon)
-    fields = {field.id for field in study.public}
+    reports = folder / "reports.ndjson"
+    with TemporaryDirectory(prefix="ldpkit-") as name, running_collector(Path(name)) as collector:
+        progress(f"a collector listens on {collector.url}")
+        collector.publish(study)
+        send_all(study, answers, collector.url, Path(name) / "devices", progress)
+        show_page(f"{collector.url}/s/{study.id}")
+        collector.export(study, reports)
+    (folder / "study.json").write_text(study.to_json() + "\n", encoding="utf-8")
+    posteriors = fit(study, str(reports), 0, progress)
+    progress("drawing the report page")
+    save_report(posteriors, folder, study, raw=raw)
+    return posteriors
 
-    def run(number: int) -> int:
+
+def send_all(
+    study: Study, answers: Sequence[dict[str, Any]], url: str, folder: Path, progress: Progress
+) -> None:
+    """Let one device for each person answer and send. Raises TransferError if one could not."""
+    budget, fields = str(study.epsilon), {field.id for field in study.public}
+
+    def send(number: int) -> None:
         device = Device(folder / str(number), budget, url, require_consent=False)
         given = answers[number]
         private = {name: answer for name, answer in given.items() if name not in fields}
         public = {name: value for name, value in given.items() if name in fields}
         device.answer(study, private, public=public or None)
-        lost = number % LOST_EVERY == 0
-        if lost:
-            _send_and_lose_answer(device, url)
         flushed = device.flush()
         if flushed.sent != 1:
             raise TransferError(
                 f"device {number} could not send: {flushed.reason}", code="demo.device_not_sent"
             )
-        return int(lost)
 
-    twice = 0
     step = max(1, len(answers) // STEPS)
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        for number, again in enumerate(pool.map(run, range(len(answers))), 1):
-            twice += again
+        for number, _ in enumerate(pool.map(send, range(len(answers))), 1):
             if number % step == 0 or number == len(answers):
                 progress(f"  {number} of {len(answers)} devices have answered and sent")
     finally:
         pool.shutdown(cancel_futures=True)
-    return twice
-
-
-def _send_and_lose_answer(device: Device, url: str) -> None:
-    for queued in device.ledger.queued():
-        put_report(Direct(), f"{url}/v1/studies/{queued.study}/reports/{queued.report_id}", queued.body)
 
 
 START_SECONDS = 60.0

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ldp_client.documents.errors import UsageError
-from schemas import Rational, Study
+from schemas import Study
 
 OCCUPATIONS = (
     "student",
@@ -23,20 +21,10 @@ HAPPY = {"id": "happy_marriage", "ask": "yes_no"}
 LONG = {"id": "six_years_married", "ask": "yes_no"}
 # On a rating from 1, very poor, to 5.
 GOOD, LONG_YEARS = 4, 6
-# In parts of epsilon. Regressions need most: with so few people, one feature's effect shows at 1, two
-# features' effects at 2, four numbers' effects at neither. Averages of numbers need least.
-SHARES = {
-    "affair": "0.75",
-    "occupation": "1",
-    "age": "0.75",
-    "years-married": "0.5",
-    "children-model": "1",
-    "affair-model": "2",
-}
 
 
-def study_for(epsilon: str) -> Study:
-    """Return the study document; its six questions average `epsilon` (SHARES). Raises StudyError."""
+def survey_study() -> Study:
+    """Return the study document; the epsilons of its six questions average 1."""
     return Study(
         {
             "format": "ldpkit.study/1",
@@ -44,47 +32,46 @@ def study_for(epsilon: str) -> Study:
             "version": 1,
             "title": "Marriage and affairs, 1974",
             "purpose": "How common affairs are, and what goes with them, without learning anyone's answer.",
-            "questions": list(_questions(epsilon)),
+            "questions": [_question(*row) for row in QUESTIONS],
         }
     )
 
 
-# The id, kind and text of each question, its mechanism and model, and what else its kind needs.
-QUESTIONS: tuple[tuple[str, str, str, str, str, dict[str, Any]], ...] = (
-    ("affair", "yes_no", "Have you ever had an affair?", "randomized_response", "bernoulli", {}),
+# The id, kind and text of each question, its mechanism, epsilon and model, and what else its kind needs.
+# Regressions need the largest epsilons: with so few people, one feature's effect shows at 1, two features'
+# effects at 2, four numbers' effects at neither. Averages of numbers need the least.
+QUESTIONS: tuple[tuple[str, str, str, str, str, str, dict[str, Any]], ...] = (
+    ("affair", "yes_no", "Have you ever had an affair?", "randomized_response", "0.75", "bernoulli", {}),
     (
         "occupation", "choice", "What is your occupation?",
-        "oue", "multinomial", {"choices": list(OCCUPATIONS)},
+        "oue", "1", "multinomial", {"choices": list(OCCUPATIONS)},
     ),
-    ("age", "number", "How old are you?", "laplace", "normal", {"bounds": ["15", "45"]}),
+    ("age", "number", "How old are you?", "laplace", "0.75", "normal", {"bounds": ["15", "45"]}),
     (
         "years-married", "number", "How many years have you been married?",
-        "laplace", "exponential", {"bounds": ["0", "25"]},
+        "laplace", "0.5", "exponential", {"bounds": ["0", "25"]},
     ),
     (
         "children-model", "record",
         "How many children you have, and whether you have been married for six years or more",
-        "sampled_products", "linear_regression",
+        "sampled_products", "1", "linear_regression",
         {"features": [LONG], "response": {"id": "children", "bounds": ["0", "6"]}},
     ),
     (
         "affair-model", "record",
         "Whether you had an affair, call your marriage good or very good, and have been married "
         "for six years or more",
-        "sampled_products", "logistic_regression",
+        "sampled_products", "2", "logistic_regression",
         {"features": [HAPPY, LONG], "response": {"id": "affair", "ask": "yes_no"}},
     ),
 )  # fmt: skip
 
 
-def _questions(epsilon: str) -> Iterator[dict[str, Any]]:
-    for name, ask, text, mechanism, model, more in QUESTIONS:
-        # The study rejects an epsilon that is not a number.
-        part = epsilon
-        with suppress(ValueError):
-            part = str(Rational(Rational.parse(epsilon) * Rational.parse(SHARES[name])))
-        stated = {"name": mechanism, "epsilon": part}
-        yield {"id": name, "ask": ask, "text": text, "mechanism": stated, "model": {"name": model}, **more}
+def _question(
+    name: str, ask: str, text: str, mechanism: str, epsilon: str, model: str, more: dict[str, Any]
+) -> dict[str, Any]:
+    stated = {"name": mechanism, "epsilon": epsilon}
+    return {"id": name, "ask": ask, "text": text, "mechanism": stated, "model": {"name": model}, **more}
 
 
 def answers_of(people: int | None, seed: int) -> list[dict[str, Any]]:

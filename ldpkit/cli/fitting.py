@@ -138,7 +138,14 @@ def show_posteriors(
 @click.option("--n", "people", type=COUNT, metavar="N", help="how many people (default: all 6,366)")
 def demo(out: str, people: int | None) -> int:
     """Run the whole pipeline on real data; end with a report page."""
-    from inference.demo.run import run
+    from inference.demo.raw_answers import raw_values
+    from inference.demo.run import try_study
+    from inference.demo.survey import answers_of, survey_study
     from inference.results.intervals import USUAL
+    from inference.results.saving import new_folder
 
-    return show_posteriors(run(Path(out), people, progress()), out, USUAL)
+    study, answers = survey_study(), answers_of(people, 0)
+    with new_folder(Path(out)) as folder:
+        raw = raw_values(study, answers)
+        posteriors = try_study(study, answers, folder, lambda _address: None, progress(), raw)
+    return show_posteriors(posteriors, out, USUAL)

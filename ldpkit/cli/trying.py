@@ -30,7 +30,7 @@ def try_(study: Study, answers: str | None, people: int) -> int:
     pages open in a browser. The results are in a temporary folder.
     """
     from ldpkit.answer_files import read_answers
-    from ldpkit.trying import answer_lines, simulated_answers, trial_of, try_study
+    from ldpkit.trying import answer_lines, simulated_answers, trial_of
 
     # 1. Read what decides whether the study can be tried.
     trial = trial_of(study)
@@ -43,6 +43,7 @@ def try_(study: Study, answers: str | None, people: int) -> int:
         people_answers = rows[:people]
         if len(rows) > people:
             warn(f"only the first {people} of {len(rows):,} people answer: --n {len(rows)} takes all")
+    from inference.demo.run import try_study
     from inference.results.intervals import USUAL
     from inference.results.saving import new_folder
     from ldpkit.cli.fitting import show_posteriors

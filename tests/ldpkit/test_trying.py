@@ -99,7 +99,7 @@ def test_answers_of_a_file_are_in_no_line(tmp_path, monkeypatch, capsys):
     study, answers = tmp_path / "study.json", tmp_path / "a.csv"
     run("new", "--title", "Reuse", "--out", str(study))
     answers.write_text("reuse\nyes\nno\nyes\n")
-    monkeypatch.setattr("ldpkit.trying.try_study", lambda *_: {})
+    monkeypatch.setattr("inference.demo.run.try_study", lambda *_: {})
     shown = []
     monkeypatch.setattr("ldpkit.cli.fitting.show_posteriors", lambda *given: shown.extend(given[3]) or 0)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -113,7 +113,7 @@ def test_interrupted_try_leaves_no_folder(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     run("new", "--title", "Reuse", "--out", str(tmp_path / "study.json"))
-    monkeypatch.setattr("ldpkit.trying.try_study", interrupt)
+    monkeypatch.setattr("inference.demo.run.try_study", interrupt)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert exit_code(["try", str(tmp_path / "study.json")]) == 130
     assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
