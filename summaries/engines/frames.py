@@ -8,7 +8,6 @@ finds, such as refused reports, travels as the part FINDINGS.
 from __future__ import annotations
 
 import pickle
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import partial
 from os import PathLike
@@ -21,7 +20,6 @@ from ldp_client.documents.errors import InputError, MissingExtraError
 from schemas import Study
 from summaries.engines.dataset import BATCH
 from summaries.engines.packing import COLUMNS, refuse_columns
-from summaries.engines.rows import Rows
 from summaries.engines.running import Worker, refuse_kept_reports, summary_of
 from summaries.findings import Findings
 from summaries.reducing import study_of
@@ -33,12 +31,9 @@ PART_BITS = 8
 PARTS = 1 << PART_BITS
 SPARK_SCHEMA = "part long, rows binary"
 ARROW_SCHEMA = pa.schema([("part", pa.int64()), ("rows", pa.binary())])
-# Bytes of one value in Spark, which gives Python ten thousand values at once.
-SPARK_VALUE = 1 << 12
 # Dask would make texts of bytes.
 DASK_SETTINGS = {"dataframe.convert-string": False}
 Pair = tuple[int, bytes]
-Batches = Iterator[pa.RecordBatch]
 
 
 def spark_summary(study: Study | str | PathLike[str], frame: Any) -> Summary:
@@ -59,12 +54,10 @@ def spark_summary(study: Study | str | PathLike[str], frame: Any) -> Summary:
         SummaryError: the study needs its reports themselves.
     """
     study, columns = _checked(study, frame)
-    shuffles = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
     packed = frame.select(*columns).mapInArrow(partial(_pack_on_spark, study.to_json()), SPARK_SCHEMA)
-    # Rows with the same id meet in one partition.
-    together = packed.repartition(min(PARTS, shuffles), "part")
-    found = together.mapInArrow(partial(_reduce_on_spark, study.to_json()), SPARK_SCHEMA).collect()
-    return _merged(study, (bytes(row["rows"]) for row in found))
+    # Rows with the same id are in one group.
+    reduced = packed.groupBy("part").applyInPandas(partial(_reduce, study.to_json()), SPARK_SCHEMA)
+    return _merged(study, (bytes(row["rows"]) for row in reduced.collect()))
 
 
 def dask_summary(study: Study | str | PathLike[str], frame: Any) -> Summary:
@@ -101,10 +94,10 @@ def dask_summary(study: Study | str | PathLike[str], frame: Any) -> Summary:
             code="engine.payloads_are_texts",
         )
     with dask.config.set(DASK_SETTINGS):
-        packed = frame[columns].map_partitions(partial(_pack_on_dask, study.to_json()), meta=_pandas([]))
+        packed = frame[columns].map_partitions(partial(_pack_on_dask, study.to_json()), meta=_frame_of([]))
         # Rows with the same id meet in one partition.
         together = packed.shuffle("part", npartitions=min(PARTS, packed.npartitions))
-        found = together.map_partitions(partial(_reduce_on_dask, study.to_json()), meta=_pandas([])).compute()
+        found = together.map_partitions(partial(_reduce, study.to_json()), meta=_frame_of([])).compute()
     return _merged(study, found["rows"])
 
 
@@ -132,53 +125,31 @@ def _pack(document: str, number: int, batches: Iterable[pa.RecordBatch]) -> Iter
     yield FINDINGS, pickle.dumps(worker.found)
 
 
-def _reduce(document: str, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Count each report of whole parts once, and reduce them; earlier findings pass through unchanged."""
-    worker = Worker(document)
-    parts: defaultdict[int, list[Rows]] = defaultdict(list)
-    for part, content in pairs:
-        if part == FINDINGS:
-            yield part, content
-        else:
-            parts[part].append(np.frombuffer(content, np.uint8).reshape(-1, worker.width))
-    while parts:
-        worker.reduce(parts.popitem()[1])
-    yield FINDINGS, pickle.dumps(worker.finish())
+def _reduce(document: str, frame: Any) -> Any:
+    """Count each report of whole parts once, and reduce them; earlier findings are merged."""
+    worker, is_rows = Worker(document), frame["part"] != FINDINGS
+    content = b"".join(frame["rows"][is_rows])
+    worker.reduce([np.frombuffer(content, np.uint8).reshape(-1, worker.width)])
+    for earlier in frame["rows"][~is_rows]:
+        worker.found.merge(pickle.loads(earlier))
+    return _frame_of([(FINDINGS, pickle.dumps(worker.finish()))])
 
 
-def _pack_on_spark(document: str, batches: Batches) -> Batches:
+def _pack_on_spark(document: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     from pyspark import TaskContext
 
-    context, width = TaskContext.get(), Worker(document).width
-    step = max(1, SPARK_VALUE // width) * width
-    for part, content in _pack(document, context.partitionId() if context else 0, batches):
-        # Rows are values of few bytes each, or of one row; findings stay whole.
-        size = len(content) if part == FINDINGS else step
-        yield _arrow([(part, content[begin : begin + size]) for begin in range(0, len(content), size)])
-
-
-def _reduce_on_spark(document: str, batches: Batches) -> Batches:
-    pairs = (
-        pair for one in batches for pair in zip(*(column.to_pylist() for column in one.columns), strict=True)
-    )
-    yield from (_arrow([pair]) for pair in _reduce(document, pairs))
-
-
-def _arrow(pairs: list[Pair]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{"part": part, "rows": rows} for part, rows in pairs], ARROW_SCHEMA)
+    context = TaskContext.get()
+    for part, rows in _pack(document, context.partitionId() if context else 0, batches):
+        yield pa.RecordBatch.from_pylist([{"part": part, "rows": rows}], ARROW_SCHEMA)
 
 
 def _pack_on_dask(document: str, frame: Any, partition_info: Any = None) -> Any:
     number = int(partition_info["number"]) if partition_info else 0
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    return _pandas(list(_pack(document, number, table.to_batches(BATCH))))
+    return _frame_of(list(_pack(document, number, table.to_batches(BATCH))))
 
 
-def _reduce_on_dask(document: str, frame: Any) -> Any:
-    return _pandas(list(_reduce(document, zip(frame["part"], frame["rows"], strict=True))))
-
-
-def _pandas(pairs: list[Pair]) -> Any:
+def _frame_of(pairs: list[Pair]) -> Any:
     import pandas as pd
 
     parts = pd.Series([part for part, _ in pairs], dtype="int64")
