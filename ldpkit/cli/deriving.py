@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 @study_argument
 @click.argument("results", metavar="POSTERIOR_DIR_OR_REPORTS")
 @out_option("the second study, a new file", "STUDY2.json")
-@click.option("--tickets", metavar="FILE", help="output of `ldpkit tickets key` for the second study")
-def derive(study: Study, results: str, out: str, tickets: str | None) -> int:
+def derive(study: Study, results: str, out: str) -> int:
     """Write the second study, from the results of the first.
 
     STUDY.json is the first study, with its share of the budget. Its results are the output of `ldpkit fit` on
     its marginals, or its data holders' reports.
     """
-    from inference.projection.second_study import doubts_of, in_words, second_keys, second_study, with_tokens
+    from inference.projection.second_study import doubts_of, in_words, second_study
 
     # 1. Search bounds and norm, and write the study.
     new_id = f"{study.id}-2"
-    keys = second_keys(study, new_id, tickets)
     second, projected = second_study(study, Path(results), new_id, seed=0)
     with replacing(out, is_new=True) as file:
-        file.write(with_tokens(second, keys).to_json() + "\n")
+        file.write(second.to_json() + "\n")
     # 2. Tell what it costs, and what speaks against the first.
     lines = [line for each in projected for line in in_words(each)]
     lines.append(f"second study in {out}: look at its bounds, and set its days")
+    if second.channel is not None and second.channel.tickets is not None:
+        lines.append(f"put its own keys into channel.tickets.keys: `ldpkit tickets key {new_id}` makes them")
     doubts = doubts_of(study, Path(results))
     show([*lines, *(f"it rests on {doubt}" for doubt in doubts)])
     return EXIT_NOT_TRUSTED if doubts else 0

@@ -137,7 +137,6 @@ def test_two_rounds_against_real_nodes(network, ldpkit, monkeypatch):
     Path("first.json").write_text(study.to_json())
     records = people(np.random.default_rng(8))
     tokens = {"issuer": network.issuer.url, "keys": [{"key": keys()[1].text}]}
-    Path("tickets.json").write_text(json.dumps({"tickets": tokens}))
     printed = ""
     for line in blocks(TWO)[0].splitlines():
         command = f"ldpkit {line.partition('ldpkit ')[2]}"
@@ -151,6 +150,11 @@ def test_two_rounds_against_real_nodes(network, ldpkit, monkeypatch):
         status, said = ldpkit(command)
         assert status in (0, 4)
         printed += said
+        if command.startswith("ldpkit derive"):
+            second = json.loads(Path("second.json").read_text())
+            second["channel"]["tickets"] = tokens
+            Path("second.json").write_text(json.dumps(second))
+    assert "`ldpkit tickets key strain-2` makes them" in printed
     assert "work: epsilon 40, delta 0.0004 are left" in printed
     found = json.loads(Path("posterior", "posterior.json").read_text())["questions"]["work"]
     slope = found["parameters"]["coefficient[hours]"]

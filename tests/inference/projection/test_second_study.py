@@ -10,15 +10,12 @@ import pytest
 from inference.projection.second_study import (
     field_spread,
     rest_of_budget,
-    second_keys,
     second_study,
-    with_tokens,
 )
-from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests.kit.errors import raises
 from tests.kit.secure_sum import QUESTIONS, build_study
-from tests.ldp_client.issuers import Key, channel_of
 
 WORDS = {"en": "Hours a week", "de": "Stunden je Woche"}
 UNIT = {"en": "hours", "de": "Stunden"}
@@ -123,23 +120,3 @@ def test_a_posterior_of_another_study_is_refused(tmp_path):
         second_study(first_study(), tmp_path, "again")
     with raises(InputError, "derive.no_marginals_question", "marginals"):
         second_study(build_study("rating"), tmp_path, "again")
-
-
-def test_second_study_states_new_token_keys(tmp_path):
-    """Tokens of the first study's keys are spent, and no report of the second would leave."""
-    channel = channel_of("https://issuer.example")
-    tokened, path = Study({**first_study().document, "channel": channel}), tmp_path / "tickets.json"
-    for content, code in (
-        ({"tickets": channel["tickets"]}, "derive.ticket_keys_of_first_study"),
-        ({"tickets": {**channel["tickets"], "keys": []}}, "derive.ticket_keys_invalid"),
-        ([], "derive.wrong_ticket_file"),
-    ):
-        path.write_text(json.dumps(content))
-        with raises(InputError, code):
-            second_keys(tokened, "again", str(path))
-    block = {**channel["tickets"], "keys": [{"key": Key().text}]}
-    path.write_text(json.dumps({"tickets": block}))
-    found = with_tokens(tokened, second_keys(tokened, "again", str(path)))
-    assert found.document["channel"] == {**channel, "tickets": block}
-    with raises(UsageError, "derive.no_tickets"):
-        second_keys(first_study(), "again", str(path))
