@@ -1,4 +1,4 @@
-"""Reading reports, wherever they are: files of NDJSON, CSV and Parquet, tables in memory."""
+"""Reading reports, wherever they are: files of NDJSON and Parquet, tables in memory."""
 
 from __future__ import annotations
 
@@ -35,10 +35,8 @@ from summaries.summary import CELLS, QuestionSummary, Summary
 from summaries.tables import (
     ArrowTable,
     Placed,
-    csv_rows,
     in_documents,
     in_table,
-    is_csv,
     is_table,
     report_of_row,
 )
@@ -57,6 +55,7 @@ NO_TEXT = {
     b"\x1f\x8b": "compressed with gzip: decompress it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd: decompress it first",
     b"PK\x03\x04": "a ZIP archive: unpack it first",
+    b"repo": "a table in CSV, for people: export NDJSON or Parquet",
     PARQUET: "a Parquet file: give it a name that ends in .parquet",
 }
 
@@ -313,7 +312,7 @@ def _all_reports(paths: Iterable[str]) -> Iterator[Placed]:
             if _is_parquet(path):
                 yield from _parquet_rows(path)
             else:
-                yield from csv_rows(path) if is_csv(path) else _ndjson_lines(path)
+                yield from _ndjson_lines(path)
         except OSError as error:
             raise InputError(
                 f"cannot read {path}: {error.strerror or error}", code="files.not_readable"

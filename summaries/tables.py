@@ -1,19 +1,14 @@
-"""Reports as rows: of data frames and Arrow tables, of CSV, as documents, or as lines of text."""
+"""Reports as rows: of data frames and Arrow tables, as documents, or as lines of text."""
 
 from __future__ import annotations
 
-import csv
 import json
-from binascii import Error as NotBase64
-from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.fields import printable
-from ldp_client.documents.report import MAX_BYTES
 from ldp_client.words.text import counted, visible
 from schemas import Report
 from schemas.export_end import FORMAT as END_FORMAT
@@ -37,10 +32,6 @@ NESTED = ("payloads", "public")
 ROWS_AT_ONCE = 8192
 # The most characters of a column's name in a message.
 MOST_SHOWN = 64
-# Prefixes of columns with one question's payloads or one public field's values, in CSV.
-PAYLOADS, PUBLIC = "payloads.", "public."
-# The beginning of reports in CSV. A program that saved the file again may have quoted its header.
-CSV_BEGINNINGS = ("report_id", '"report_id"')
 NO_REPORTS = (
     "these are no reports, which have study, version, digest and payloads as `ldpkit export` writes them. "
     "Answers get their noise first: `ldpkit perturb`, or ldpkit.perturb_many"
@@ -62,8 +53,7 @@ def in_table(given: Any) -> Iterator[Placed]:
         raise InputError(
             f"the table cannot be read as an Arrow table: {error}", code="reports.not_arrow"
         ) from None
-    heads = {name.partition(".")[0] for name in table.column_names}
-    missing = [name for name in COLUMNS if name not in heads]
+    missing = [name for name in COLUMNS if name not in table.column_names]
     if missing:
         shown = ", ".join(visible(name[:MOST_SHOWN]) for name in table.column_names[:8])
         raise InputError(
@@ -88,7 +78,7 @@ def refuse_repeated(columns: Iterable[Any], what: str) -> None:
     seen: set[str] = set()
     for column in columns:
         own = getattr(column, "name", column)
-        names = [own] if own.partition(".")[0] in OWN else []
+        names = [own] if own in OWN else []
         if own in NESTED and getattr(column, "type", None) is not None:
             names += [f"{own}.{column.type.field(at).name}" for at in range(column.type.num_fields)]
         for name in names:
@@ -99,49 +89,6 @@ def refuse_repeated(columns: Iterable[Any], what: str) -> None:
                     code="reports.duplicate_table_column",
                 )
             seen.add(name)
-
-
-def is_csv(path: str) -> bool:
-    """Tell by its beginning whether a file has reports in CSV. Raises OSError."""
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        return file.read(16).startswith(CSV_BEGINNINGS)
-
-
-def csv_rows(path: str) -> Iterator[Placed]:
-    """Yield each report's place and a function that reads it. Raises InputError for a cut row, OSError."""
-    name = Path(path).name
-    # Base64 of the longest report.
-    csv.field_size_limit(max(csv.field_size_limit(), 2 * MAX_BYTES))
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(file, strict=True)
-        try:
-            header = next(rows)
-            _check_header(name, header)
-            for row in rows:
-                where = f"{name}, line {rows.line_num}"
-                if len(row) != len(header):
-                    cells = f"{len(row)} cells under {len(header)} columns"
-                    raise InputError(
-                        f"{where}: {cells}: it was cut off, export it again", code="reports.row_cut_off"
-                    )
-                yield where, partial(report_of_row, dict(zip(header, row)))
-        except (csv.Error, UnicodeDecodeError) as error:
-            where = f"{name}, line {rows.line_num}"
-            raise InputError(
-                f"{where} is no CSV in UTF-8 ({error}): export it again", code="reports.not_csv"
-            ) from None
-
-
-def _check_header(name: str, header: list[str]) -> None:
-    heads = {column.partition(".")[0] for column in header}
-    missing = [column for column in COLUMNS if column not in heads]
-    if missing:
-        what = f"{PAYLOADS}QUESTION" if missing[0] == "payloads" else missing[0]
-        raise InputError(
-            f"{name} has no column {what} between commas: {NO_REPORTS}", code="reports.column_missing"
-        )
-    if len(set(header)) < len(header):
-        raise InputError(f"{name} has a column twice: export it again", code="reports.duplicate_column")
 
 
 def in_documents(documents: Iterable[object], what: str = "entry") -> Iterator[Placed]:
@@ -179,11 +126,10 @@ def _check_end(end: Mapping[str, Any], count: int, where: str) -> None:
 def report_of_row(row: Mapping[str, Any]) -> Report:
     """Return a report from the columns that `ldpkit export` writes, or from the columns of its JSON.
 
-    `payloads` has a field for each question, of which None and not-a-numbers are ignored; or each question
-    has a column, `payloads.ever`, in base64, as in CSV. Other columns, such as decoded ones, are ignored.
-    A public value must be text: a reader of CSV may take the labels 1.1 and 1.10 for one number.
+    `payloads` has a field for each question, of which None and not-a-numbers are ignored. Other columns, such
+    as decoded ones, are ignored.
     """
-    row = _nested(_there(row))
+    row = _there(row)
     if "report_id" not in row and "id" in row:
         values = {name: _there(row[name]) for name in ("payloads", "public") if row.get(name)}
         return Report.from_document({**row, **values})
@@ -199,45 +145,6 @@ def report_of_row(row: Mapping[str, Any]) -> Report:
     return Report.from_document(report.to_document())
 
 
-def _nested(row: dict[str, Any]) -> dict[str, Any]:
-    """Collect columns such as `payloads.ever` of a row in one entry. Raises ReportError."""
-    flat = [name for name in row if name.startswith((PAYLOADS, PUBLIC))]
-    if not flat:
-        return row
-    rest = {name: value for name, value in row.items() if name not in flat}
-    there = [name for name in flat if row[name] != ""]
-    rest["payloads"] = {
-        name[len(PAYLOADS) :]: _decoded(name, row[name]) for name in there if name.startswith(PAYLOADS)
-    }
-    version = rest.get("version")
-    # Some readers of CSV return everything as text, others convert values such as 18 to numbers.
-    if isinstance(version, str) and version.isdecimal() and len(version) < 10:
-        rest["version"] = int(version)
-    public = {name[len(PUBLIC) :]: _text(name, row[name]) for name in there if name.startswith(PUBLIC)}
-    return {**rest, "public": public} if public else rest
-
-
-def _text(name: str, cell: object) -> str:
-    if not isinstance(cell, str):
-        raise ReportError(
-            name,
-            f"is {printable(cell)}, not text: read the table with each column as text (dtype=str)",
-            code="report.public_not_text",
-        )
-    return cell
-
-
-def _decoded(name: str, cell: object) -> bytes:
-    if isinstance(cell, bytes):
-        return cell
-    try:
-        return a2b_base64(str(cell), strict_mode=True)
-    except (NotBase64, ValueError):
-        raise ReportError(
-            name, "must be base64, as `ldpkit export` writes it", code="report.payload_not_base64"
-        ) from None
-
-
 def _report_of(found: object, where: str) -> Report:
     if isinstance(found, Report):
         return found
@@ -245,9 +152,7 @@ def _report_of(found: object, where: str) -> Report:
         return Report.from_json(found)
     if not isinstance(found, Mapping):
         raise InputError(f"{where} is a {type(found).__name__}: {NO_REPORTS}", code="reports.row_wrong_type")
-    if not isinstance(found.get("payloads"), Mapping) and not any(
-        str(name).startswith(PAYLOADS) for name in found
-    ):
+    if not isinstance(found.get("payloads"), Mapping):
         raise InputError(f"{where} has no payloads: {NO_REPORTS}", code="reports.row_without_payloads")
     return report_of_row(found)
 

@@ -36,35 +36,10 @@ def test_all_formats_give_one_summary(tmp_path):
     exported = write(tmp_path / "e.ndjson", REPORTS, '{"format":"ldpkit.export-end/1","reports":20}\n')
     parquet = tmp_path / "r.parquet"
     write_reports(REPORTS, parquet)
-    table = tmp_path / "r.csv"
-    write_reports(REPORTS, table)
-    again = tmp_path / "saved by a spreadsheet"
-    again.write_text(table.read_text().replace("report_id", '"report_id"').replace("\n", "\r\n"), "utf-8-sig")
     summary = tmp_path / "s.json"
     summary.write_text(WHOLE + "\n")
-    for path in (ndjson, exported, parquet, table, again, summary):
+    for path in (ndjson, exported, parquet, summary):
         assert summarize(STUDY, str(path)).to_json() == WHOLE
-
-
-@pytest.mark.parametrize(
-    ("damage", "says"),
-    [
-        (lambda text: text.replace(",", ";"), "reports.column_missing"),
-        (lambda text: text[:-4], ("reports.many_refused", "payloads.hours: must be base64")),
-        (lambda text: text + "0123,survey", ("reports.row_cut_off", "line 22: 2 cells under 6 columns")),
-        (lambda text: text + '"0123","sur', ("reports.not_csv", "unexpected end")),
-        (lambda text: text.replace("payloads.ever", "payloads.hours"), "reports.duplicate_column"),
-        (lambda text: text.replace("\n", ",é\n").encode("latin-1"), "reports.not_csv"),
-    ],
-)
-def test_damaged_csv_is_rejected_in_one_line(tmp_path, damage, says):
-    path = tmp_path / "r.csv"
-    write_reports(REPORTS, path)
-    damaged = damage(path.read_text())
-    path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.encode())
-    with raises(InputError, says) as caught:
-        summarize(STUDY, str(path))
-    assert "\n" not in str(caught.value)
 
 
 def test_repeated_reports_across_files_count_once(tmp_path, capsys):
@@ -225,6 +200,7 @@ def test_joined_exports_are_read_whole(tmp_path):
     [
         ("".join(LINES).encode("utf-16"), ("reports.not_ndjson", "UTF-16 text: save it as UTF-8")),
         (gzip.compress("".join(LINES).encode()), ("reports.not_ndjson", "compressed with gzip")),
+        (b"report_id,study\n", ("reports.not_ndjson", "CSV")),
         (b"PAR1", ("reports.not_ndjson", "name that ends in .parquet")),
         (b"", "reports.none"),
     ],

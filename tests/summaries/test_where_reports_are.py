@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import io
 from contextlib import redirect_stderr
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
 import pytest
-from pyarrow import csv as arrow_csv
 
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, ReportError
-from ldpkit.cli.report_files import write_reports
-from schemas import Report, Study
+from schemas import Study
 from schemas.export_end import end_line
 from summaries import Summary, cell_summaries, summarize
 from summaries.reading import evidence_of
@@ -78,12 +75,6 @@ def file_of(folder, text=None):
     return path
 
 
-def in_csv(folder):
-    (folder / "reports.csv").unlink(missing_ok=True)
-    write_reports(REPORTS, folder / "reports.csv")
-    return folder / "reports.csv"
-
-
 HERE = {
     "lines": lambda _: LINES,
     "a file of bytes": lambda folder: io.BytesIO(file_of(folder).read_bytes()),
@@ -91,8 +82,6 @@ HERE = {
     "paths": lambda folder: [file_of(folder)],
     "documents": lambda _: iter(DOCUMENTS),
     "an export that pandas read": lambda folder: pd.read_json(file_of(folder), lines=True),
-    "a file of CSV": in_csv,
-    "a file of CSV that pandas read": lambda folder: pd.read_csv(in_csv(folder)),
     "a frame of an export": lambda _: pd.DataFrame(ROWS),
     "an Arrow table": lambda _: pyarrow.Table.from_pylist(ROWS),
     "a stream of Arrow batches": lambda _: pyarrow.Table.from_pylist(ROWS).to_reader(max_chunksize=7),
@@ -167,60 +156,10 @@ def test_invalid_reports_are_rejected_with_their_place(wrong, said):
         summarize(STUDY, wrong)
 
 
-READERS = {
-    "pandas": pd.read_csv,
-    "pyarrow": arrow_csv.read_csv,
-    "dictionaries": lambda path: pd.read_csv(path).to_dict("records"),
-}
-
-
-def exported(folder: Path, labels: list[str]) -> tuple[Study, str]:
-    """A report of the first label, two of the second, and so on."""
-    study = Study(studies.document(studies.YES_NO, public=[{"id": "release", "choices": labels}]))
-    head = (study.id, study.version, study.digest, {"ever": b"\x01"})
-    some = [label for place, label in enumerate(labels, 1) for _ in range(place)]
-    reports = [Report(f"{place:031x}a", *head, public={"release": one}) for place, one in enumerate(some)]
-    path = folder / "reports.csv"
-    write_reports(reports, path)
-    return study, str(path)
-
-
-def counts(study: Study, given: object) -> list[int]:
-    """How many reports each label has, 0 for none."""
-    found = cell_summaries(study, given)  # type: ignore[arg-type]
-    return [found[label,]["ever"].n if (label,) in found else 0 for label in study.public[0].choices]
-
-
-LABELS = [["1.1", "1.2", "1.10"], ["01", "1"]]
-
-
-@pytest.mark.attack(19)
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("labels", LABELS)
-def test_labels_that_are_not_text_are_refused(labels: list[str], reader: str, tmp_path: Path) -> None:
-    """Label two groups 1.1 and 1.10, which readers of a CSV file take for one number."""
-    study, path = exported(tmp_path, labels)
-    assert counts(study, path) == list(range(1, len(labels) + 1))
-    with raises(InputError, "reports.many_refused", "public.release", "dtype=str"):
-        counts(study, READERS[reader](path))
-    assert counts(study, pd.read_csv(path, dtype=str)) == list(range(1, len(labels) + 1))
-
-
-@pytest.mark.attack(19)
-@pytest.mark.parametrize("label", ["NA"])
-def test_labels_that_pandas_reads_as_missing_are_refused(label: str, tmp_path: Path) -> None:
-    """Label a group NA, which pandas reads as a missing cell."""
-    study, path = exported(tmp_path, [label, "DE"])
-    with raises(InputError, "reports.many_refused", "public.release: is missing"):
-        counts(study, pd.read_csv(path))
-    assert counts(study, pd.read_csv(path, keep_default_na=False)) == [1, 2]
-
-
-def test_file_content_given_as_path_is_refused(tmp_path: Path) -> None:
+def test_file_content_given_as_path_is_refused() -> None:
     """The operating system's error message contained all reports."""
-    study, path = exported(tmp_path, ["a", "b"])
-    text = Path(path).read_text()
+    text = "".join(LINES)
     for given in (text, '{"format": "ldpkit.report/1"}'):
         with raises(InputError, "reports.text_not_path") as told:
-            evidence_of(study, given)
+            evidence_of(STUDY, given)
         assert text not in str(told.value)
