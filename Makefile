@@ -19,7 +19,7 @@ demo: $(VENV)/demo.installed
 	@# 4: all was written, and not all of it is to be trusted, as the page says: no error here.
 	@# A result is a new folder.
 	rm -rf demo
-	$(BIN)/ldpkit demo --out demo || [ $$? -eq 4 ]
+	$(BIN)/ldpkit demo || [ $$? -eq 4 ]
 
 # Needs Python and make alone. Without the tests marked slow: long fits, power cuts, other programs' servers.
 test: lint types $(NPM)

@@ -21,7 +21,7 @@ from ldp_client.documents.errors import (
     UsageError,
 )
 from ldp_client.words.text import counted, rounded_up, say, visible
-from ldpkit.cli.commands import command, json_option, require_yes
+from ldpkit.cli.commands import command, require_yes
 from ldpkit.cli.output import show, warn
 
 if TYPE_CHECKING:
@@ -317,7 +317,6 @@ def withdraw(link: tuple[str, str, str], now: bool, node: tuple[str, ...], folde
 
 @command("budget", "budget")
 @folder_option
-@json_option
 def budget(folder: str) -> None:
     """Show what this device answered, for whom, the epsilon spent, and the reports that wait."""
     from fractions import Fraction
@@ -330,25 +329,20 @@ def budget(folder: str) -> None:
             f"{folder} holds no device: nothing was answered from there (is --folder right?)",
             code="budget.no_device",
         )
-    lines, entries, total = [], [], Fraction(0)
+    lines, total = [], Fraction(0)
     none = "no report is left: withdrawn, and deleted if it had been sent"
     for each in disclosures_of(ledger):
-        collector, epsilon = visible(each.collector) or "no collector yet", float(each.epsilon)
+        collector = visible(each.collector) or "no collector yet"
+        epsilon = rounded_up(float(each.epsilon))
         counts = [f"{count} {state.replace('_', ' ')}" for state, count in each.reports.items() if count]
         lines += [
-            f"{each.study}, version {each.version}, of {collector}: epsilon {rounded_up(epsilon)}",
+            f"{each.study}, version {each.version}, of {collector}: epsilon {epsilon}",
             f"  asked: {', '.join(each.questions)}",
             f"  reports: {', '.join(counts)}" if counts else f"  {none}",
         ]
         for values in each.strata:
             pairs = visible(", ".join(f"{field}={values[field]}" for field in sorted(values)))
             lines.append(f"  the issuer says that you belong to {pairs}: if not, withdraw before it leaves")
-        study = {"study": each.study, "collector": each.collector, "version": each.version}
-        spent = {"epsilon": epsilon, "delta": float(each.delta)}
-        entries.append({**study, "questions": each.questions, **spent, "reports": each.reports})
         total += each.epsilon
-    most = ledger.budget()
-    studies = f"{len(entries)} {'study' if len(entries) == 1 else 'studies'}"
-    lines.append(f"{studies}; epsilon spent in all: {rounded_up(float(total))}")
-    lines += [] if most is None else [f"its lifetime budget: {most}"]
-    show(lines, {"epsilon": float(total), "max_epsilon": most, "studies": entries})
+    lines += [f"epsilon spent in all: {rounded_up(float(total))}", f"its lifetime budget: {ledger.budget()}"]
+    show(lines)

@@ -9,14 +9,12 @@ from email.message import Message
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
-import click
-
-from ldp_client.documents.errors import DocumentError, StudyError, TransferError, UsageError
+from ldp_client.documents.errors import DocumentError, StudyError, TransferError
 from ldp_client.words.text import counted
 from ldpkit.cli.client import Attempts, Client, PassingError, study_path
 from ldpkit.cli.commands import collector_option, command, id_argument, out_option
 from ldpkit.cli.output import progress, show, warn
-from schemas.disk import refuse_table, replacing
+from schemas.disk import replacing
 
 if TYPE_CHECKING:
     from ldpkit.cli.dated import DatedReport
@@ -33,29 +31,25 @@ MOST_SUMMARY_BYTES = 256 << 20
 @command("export", "export habits --out reports.ndjson")
 @id_argument
 @out_option(
-    "a new file: NDJSON, or for people a table, *.csv or *.parquet; or for a dataset of many files an empty "
-    "folder, whose name ends in /, or an address such as s3://bucket/x"
+    "a new file: *.ndjson; a table for people, *.csv or *.parquet; *.json, a summary for `ldpkit fit`; for "
+    "a dataset of many files an empty folder, whose name ends in /, or an address such as s3://bucket/x"
 )
-@click.option("--summary", is_flag=True, help="only what a posterior needs, for `ldpkit fit`; some kilobytes")
 @collector_option
-def export(study: str, out: str, summary: bool, collector: Client) -> None:
+def export(study: str, out: str, collector: Client) -> None:
     """Fetch a study's reports from a collector; needs a key that may read.
 
     A table has columns of what each report says, and the day on which it came.
     """
     # 1. Fetch a summary.
     is_place = "://" in out or out.endswith("/") or os.path.isdir(out)
-    if summary:
-        if is_place:
-            raise UsageError(f"--summary makes one file: name it, not {out}", code="export.file_name_needed")
-        refuse_table(out)
+    if out.lower().endswith(".json") and not is_place:
         text = fetch_summary(collector, study)
         with replacing(out, is_new=True) as file:
             file.write(text + "\n")
         version = json.loads(text).get("version")
         lines = [f"the summary of version {version} is in {out}"]
         if version != 1:
-            lines.append("it has no report of earlier versions: without --summary, they are exported too")
+            lines.append("it has no report of earlier versions, which an export of reports has")
         show(lines)
         return
     # 2. Or reports.

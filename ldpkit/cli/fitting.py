@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from inference.results.intervals import Interval
     from inference.results.posterior import Posterior
 
+DEMO = "demo"
 F = TypeVar("F", bound=Callable[..., Any])
 SEED = click.option(
     "--seed", type=int, default=0, metavar="N", help="the same seed gives the same numbers (default 0)"
@@ -133,11 +134,10 @@ def show_posteriors(
     return 0 if is_good else EXIT_NOT_TRUSTED
 
 
-@command("demo", "demo --out demo --n 500")
-@click.option("--out", default="demo", metavar="DIR", help="a new folder for the results (default: demo)")
+@command("demo", "demo --n 500")
 @click.option("--n", "people", type=COUNT, metavar="N", help="how many people (default: all 6,366)")
-def demo(out: str, people: int | None) -> int:
-    """Run the whole pipeline on real data; end with a report page."""
+def demo(people: int | None) -> int:
+    """Run the whole pipeline on real data, in a new folder `demo`; end with a report page."""
     from inference.demo.raw_answers import raw_values
     from inference.demo.run import try_study
     from inference.demo.survey import answers_of, survey_study
@@ -145,7 +145,7 @@ def demo(out: str, people: int | None) -> int:
     from inference.results.saving import new_folder
 
     study, answers = survey_study(), answers_of(people, 0)
-    with new_folder(Path(out)) as folder:
+    with new_folder(Path(DEMO)) as folder:
         raw = raw_values(study, answers)
         posteriors = try_study(study, answers, folder, lambda _address: None, progress(), raw)
-    return show_posteriors(posteriors, out, USUAL)
+    return show_posteriors(posteriors, DEMO, USUAL)

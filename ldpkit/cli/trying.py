@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ldpkit.cli.commands import COUNT, command, study_argument
+from ldpkit.cli.commands import command, study_argument
 from ldpkit.cli.output import progress, show, warn
 
 if TYPE_CHECKING:
@@ -21,9 +21,10 @@ PEOPLE = 200
 
 @command("try", "try study.json")
 @study_argument
-@click.option("--answers", metavar="FILE", help="answers in CSV (default: made-up answers)")
-@click.option("--n", "people", type=COUNT, default=PEOPLE, help="how many people answer (default 200)")
-def try_(study: Study, answers: str | None, people: int) -> int:
+@click.option(
+    "--answers", metavar="FILE", help="people's answers in CSV (default: made-up answers of 200 people)"
+)
+def try_(study: Study, answers: str | None) -> int:
     """Show a study at work: its page, reports from made-up people, and the report.
 
     The collector is on this computer, and ends with the command. Nothing leaves this computer. On a terminal,
@@ -37,12 +38,9 @@ def try_(study: Study, answers: str | None, people: int) -> int:
     if trial.digest != study.digest:
         show(["tried without its channel, days and tickets"])
     if answers is None:
-        people_answers = simulated_answers(trial, people, seed=1)
+        people_answers = simulated_answers(trial, PEOPLE, seed=1)
     else:
-        rows = [row for _, row in read_answers(trial, answers, note=warn)]
-        people_answers = rows[:people]
-        if len(rows) > people:
-            warn(f"only the first {people} of {len(rows):,} people answer: --n {len(rows)} takes all")
+        people_answers = [row for _, row in read_answers(trial, answers, note=warn)]
     from inference.demo.run import try_study
     from inference.results.intervals import USUAL
     from inference.results.saving import new_folder

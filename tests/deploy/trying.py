@@ -81,7 +81,7 @@ def try_summary(machine: Machine, certificate: Path, out: Path) -> None:
     (out / "study.json").write_text(json.dumps(STUDY))
     call(root, ["ldpkit", "publish", "study.json", "--collector", url], inside)
     call(root, ["python", "-c", DEVICES, url, str(PEOPLE)], inside)
-    export = ["ldpkit", "export", "habits", "--collector", url, "--summary", "--out", "summary.json"]
+    export = ["ldpkit", "export", "habits", "--collector", url, "--out", "summary.json"]
     call(root, export, inside)
     counted = json.loads((out / "summary.json").read_text())["questions"]["ever"]["n"]
     if counted != PEOPLE:

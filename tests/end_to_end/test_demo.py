@@ -36,10 +36,10 @@ def lines_of(terminal):
 @pytest.mark.slow
 def test_a_small_demo_writes_everything_and_leaves_no_server(tmp_path):
     out = tmp_path / "demo"
-    command = [*DEMO, "--n", "60", "--out", str(out)]
+    command = [*DEMO, "--n", "60"]
     terminal, stderr = pty.openpty()
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True
     )
     os.close(stderr)
     progress = "".join(lines_of(terminal))
@@ -61,9 +61,9 @@ def test_a_small_demo_writes_everything_and_leaves_no_server(tmp_path):
 
 @pytest.mark.slow
 def test_an_interrupted_demo_leaves_no_server_and_no_results(tmp_path):
-    command = [*DEMO, "--n", "6000", "--out", str(tmp_path / "demo")]
+    command = [*DEMO, "--n", "6000"]
     terminal, stderr = pty.openpty()
-    process = subprocess.Popen(command, stderr=stderr, start_new_session=True)
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=stderr, start_new_session=True)
     os.close(stderr)
     lines = lines_of(terminal)
     assert "a collector listens on" in next(lines)

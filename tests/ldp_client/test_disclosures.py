@@ -1,7 +1,5 @@
 """`ldpkit budget`: what a device has told, to whom, and what it cost."""
 
-import json
-
 from ldp_client import Device
 from ldp_client.device.outbox import conclude, try_now
 from ldpkit.cli import main
@@ -29,21 +27,15 @@ def test_budget_command_lists_studies_costs_and_report_states(tmp_path, capsys):
     _, said = budget(capsys, tmp_path / "one")
     assert f"first, version 1, of {HOST}: epsilon 2\n  asked: ever, hours\n" in said.out
     assert said.out.count("reports: 1 waiting") == 2
-    assert "2 studies; epsilon spent in all: 3" in said.out
+    assert "epsilon spent in all: 3" in said.out
     with device.ledger.writing() as connection:
         for name, state in (("first", "sent"), ("second", "refused")):
             assert try_now(connection, told[name])
             conclude(connection, told[name], state)
     device.withdraw("first")
-    _, said = budget(capsys, tmp_path / "one", "--json")
-    found = json.loads(said.out)
-    kept = {
-        one["study"]: {name: count for name, count in one["reports"].items() if count}
-        for one in found["studies"]
-    }
-    assert kept == {"first": {"being_deleted": 1}, "second": {"refused": 1}}
-    assert found["epsilon"] == 3
-    assert [one["collector"] for one in found["studies"]] == [HOST, HOST]
+    _, said = budget(capsys, tmp_path / "one")
+    reports = [line.strip() for line in said.out.splitlines() if "reports:" in line]
+    assert reports == ["reports: 1 being deleted", "reports: 1 refused"]
 
 
 def test_report_withdrawn_before_sending_stays_charged(tmp_path, capsys):

@@ -12,7 +12,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from ldp_client.documents.errors import InputError, TransferError, UsageError
+from ldp_client.documents.errors import InputError, TransferError
 from ldpkit.cli import dataset
 from schemas import Study
 from summaries import summarize_dataset
@@ -160,9 +160,3 @@ def test_pandas_and_pyarrow_read_the_dataset(many, place):
         assert sorted(ids) == sorted(many.ids)
         assert versions.count(1) == versions.count(2) == 60
     assert set(table["study"].to_pylist()) == {"habits"}
-
-
-def test_summary_is_rejected_for_a_folder(many, place, token):
-    with serving(many.harness.app) as url, raises(UsageError, "export.file_name_needed", "--summary"):
-        run_export(url, f"{place}/", token, "--summary")
-    assert contents(place) == {}

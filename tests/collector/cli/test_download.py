@@ -52,10 +52,9 @@ def test_decoded_export_reads_back_as_the_same_summary(filled, study, tmp_path, 
     with serving(filled.app) as url:
         for name in ("reports.csv", "reports.parquet"):
             assert run_export(url, tmp_path / name, token) == 0
-        assert summarize(study, tmp_path / name).to_json() == summarize(study, filled.sent).to_json()
-        for wrong in (["r.xlsx"], ["r.csv", "--summary"]):
-            with pytest.raises(InputError):
-                run_export(url, tmp_path / wrong[0], token, *wrong[1:])
+            assert summarize(study, tmp_path / name).to_json() == summarize(study, filled.sent).to_json()
+        with pytest.raises(InputError):
+            run_export(url, tmp_path / "r.xlsx", token)
     for table in (
         pandas.read_csv(tmp_path / "reports.csv"),
         pandas.read_parquet(tmp_path / "reports.parquet"),
@@ -149,9 +148,9 @@ def test_an_export_needs_a_token_an_http_url_and_a_folder(filled, tmp_path, toke
 def test_a_summary_that_is_cut_off_or_refused_is_an_error(filled, tmp_path, token):
     out = tmp_path / "summary.json"
     with serving(cutting(filled.app, iter([100] * 10))) as url, pytest.raises(TransferError):
-        run_export(url, out, token, "--summary")
+        run_export(url, out, token)
     with serving(filled.app) as url, raises(TransferError, "server.refused", "401"):
-        run_export(url, out, "other", "--summary")
+        run_export(url, out, "other")
     assert not out.exists()
 
 

@@ -22,7 +22,7 @@ def test_every_command_writes_a_new_file():
     assert len(kinds) > 15
     # These refuse later, each with its own line, or write beside other files.
     others = {words for words, kind in kinds.items() if not isinstance(kind, NewPath)}
-    assert others == {("perturb",), ("demo",), ("compile",)}
+    assert others == {("perturb",), ("compile",)}
 
 
 @pytest.fixture

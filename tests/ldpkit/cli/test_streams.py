@@ -37,7 +37,6 @@ def given(monkeypatch, content):
         ("perturb study.json answers.csv --out OUT.XLSX", "Use .csv"),
         ("summarize study.json book.xlsx --out out.json", "Use .csv"),
         ("export survey --out out.ndjson.gz", "does not write this format"),
-        ("export survey --summary --out s.csv", "not a table"),
         ("perturb study.json answers.csv --out out.parquet", "not a table"),
         ("summarize study.json reports.ndjson --out s.tsv", "does not write this format"),
         ("keygen --out key.zip", "does not write this format"),
