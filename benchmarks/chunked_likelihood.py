@@ -26,8 +26,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from inference.likelihoods import PackedSupportSets, PerturbedLogisticRecords
+from inference.likelihoods import PackedSupportSets, perturbed_logistic_density
 from inference.likelihoods.choices.supports import pack_sets
+from inference.likelihoods.common import summed_in_chunks
 
 KINDS = ("oue", "records")
 # Of oue at ε = 1.
@@ -66,7 +67,7 @@ def records(n: int, size: int, at_once: bool) -> tuple[Gradient, Array]:
     rows = jnp.asarray(np.column_stack([random.normal(0, 3, (n, size)), random.random(n) < 0.5]), float)
 
     def density(slopes: Array) -> Array:
-        law = PerturbedLogisticRecords(
+        each = perturbed_logistic_density(
             slopes,
             jnp.asarray(0.1),
             jnp.zeros(size),
@@ -74,9 +75,8 @@ def records(n: int, size: int, at_once: bool) -> tuple[Gradient, Array]:
             feature_noise_sd=3.0,
             p=0.6,
             q=0.4,
-            validate_args=False,
         )
-        return jnp.sum(law.log_prob(rows)) if at_once else law.summed_log_prob(rows)
+        return jnp.sum(each(rows)) if at_once else summed_in_chunks(each, rows)
 
     return jax.value_and_grad(density), jnp.full(size, 0.2)
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.models.regressions import second_moments
+from inference.models.regressions import device_statistics
 from inference.models.sampled_products import counted_signs
 from ldp_client import mechanism_for
 from ldp_client.bulk import randomise_many
@@ -189,9 +189,7 @@ def by_sums(mechanism: GaussianStatistics, total: Values, n: int, random: Genera
     noise = random.normal(0, float(1 << NOISE_BITS) * np.sqrt(n), len(mechanism.coordinates))
     exact = [total[i, j] * (1.0 if i == j else np.sqrt(2)) for i, j in mechanism.coordinates]
     values = np.rint(np.asarray(exact) * mechanism.grid + noise).astype(np.int64)
-    weight = np.ones(len(total))
-    weight[[0, -1]] = mechanism.scaled_weight
-    second = second_moments(mechanism, QuestionSummary(n, values)) / n / np.outer(weight, weight)
+    second = device_statistics(mechanism, QuestionSummary(n, values)).sums[0] / n
     return slopes_of(second, mechanism.noise_sd / np.sqrt(2 * n))
 
 

@@ -29,7 +29,7 @@ from scipy.special import gammaincc, ndtri
 
 from inference.compiling import Program, raw_key
 from inference.likelihoods.common import CellCounts
-from inference.likelihoods.holders.law import HolderLaw
+from inference.likelihoods.regression.sums import RecordSums
 from inference.models.base import Draws, Fit, Model
 from inference.results.verdict import FALSE_ALARM, FIT, NOT_USABLE, NOTE, Finding
 from inference.sampling.space import Arrays, as_arrays
@@ -191,7 +191,7 @@ def _law(model: Model, key: Array, sites: Arrays, data: Arrays) -> dict[str, Arr
     placed = handlers.substitute(handlers.seed(model.program, key), dict(sites))
     site = handlers.trace(placed).get_trace(**data)["reports"]
     law = site["fn"]
-    if isinstance(law, HolderLaw):
+    if isinstance(law, RecordSums):
         return {"observed": law.observed_total, "sample": law.draw_total(key)}
     # NumPy draws counts without a program to compile.
     if isinstance(law, CellCounts):

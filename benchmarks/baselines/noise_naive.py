@@ -25,7 +25,7 @@ from inference.models.number import cell_edges, place_of
 from inference.models.number_law import NumberModel
 from inference.models.regression import Scale as RecordScale
 from inference.models.regression import regression, residual_sd
-from inference.models.regressions import second_moments
+from inference.models.regressions import device_statistics
 from inference.models.shares import Shares
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
@@ -101,10 +101,7 @@ def answers_log_prob(counts: Array, shares: Array) -> Array:
 def _moments(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:
     """Σ vvᵀ of v = (1, features, response), (d + 2, d + 2): the nearest matrix that could be one."""
     gaussian = cast(GaussianStatistics, mechanism)
-    noisy = second_moments(gaussian, summary)
-    weights = np.ones(len(noisy))
-    weights[[0, -1]] = 1 / gaussian.scaled_weight
-    values, vectors = np.linalg.eigh(noisy * np.outer(weights, weights))
+    values, vectors = np.linalg.eigh(device_statistics(gaussian, summary).sums[0])
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 

@@ -14,10 +14,11 @@ import numpyro.distributions as dist
 from jax import Array
 from jax.scipy.linalg import solve_triangular
 
-from inference.likelihoods.holders.law import second_moments
 from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.regression.moments import linear_moments
 from inference.models.base import Model, Sampling
-from inference.models.holder_regression import moment_start, observe, observed, rows_of
+from inference.models.holder_regression import moment_start
+from inference.models.record_sums import observed, rows_of
 from inference.published.conjugate import ConjugatePrior
 
 
@@ -36,7 +37,7 @@ def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior, in_sds:
         theta = numpyro.sample("theta", dist.MultivariateNormal(own.theta_mean, spread))
         factor = _feature_factor(own, d)
         mean = _feature_mean(own, factor) if constant else 0.0
-        second = second_moments(
+        moments = linear_moments(
             theta[int(constant) :],
             theta[0] if constant else 0.0,
             jnp.sqrt(variance),
@@ -45,15 +46,15 @@ def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior, in_sds:
             constant=constant,
             average=average,
         )
-        observe(found.law(second, data), statistics)
+        numpyro.sample("reports", found.law(moments, data), obs=statistics)
 
     start: dict[str, Any] = moment_start(statistics, rows_of(statistics).expected)
-    factor = start["feature_sd"][:, None] * start.get("feature_correlation", 1.0)
+    factor = start["number_sd"][:, None] * start.get("feature_correlation", 1.0)
     initial = {
         "theta": np.append([start["intercept"]] if constant else [], start["coefficients"]),
         "variance": start["sd"] ** 2,
         "precision_factor": np.linalg.cholesky(np.linalg.inv(factor @ factor.T)),
-        **({"feature_mean": start["feature_mean"]} if constant else {}),
+        **({"feature_mean": start["number_mean"]} if constant else {}),
         **found.initial,
     }
     data = {**found.data, **{f"prior_{name}": value for name, value in prior._asdict().items()}}

@@ -7,8 +7,7 @@ from inference.likelihoods.numbers.clipped import ClippedContinuous, ClippedLaw
 from inference.likelihoods.numbers.noise import GaussianNoise, LaplaceNoise
 from inference.likelihoods.numbers.perturbed import BinnedPerturbed, Perturbed, clipped
 from inference.likelihoods.regression.products import ProductSigns, SignPatterns
-from inference.likelihoods.regression.records import PerturbedLinearRecords, PerturbedLogisticRecords
-from inference.likelihoods.regression.summed import SummedLinearStatistics, SummedLogisticStatistics
+from inference.likelihoods.regression.records import PerturbedLinearRecords, perturbed_logistic_density
 
 __all__ = [
     "BinnedPerturbed",
@@ -20,13 +19,11 @@ __all__ = [
     "PackedSupportSets",
     "Perturbed",
     "PerturbedLinearRecords",
-    "PerturbedLogisticRecords",
     "ProductSigns",
     "RandomizedResponseCounts",
     "SignPatterns",
     "SubsetCounts",
-    "SummedLinearStatistics",
-    "SummedLogisticStatistics",
     "UnaryEncodingColumnSums",
     "clipped",
+    "perturbed_logistic_density",
 ]

@@ -7,7 +7,6 @@ gives the log-determinants, quadratic forms and solutions of all of them. It is 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -110,16 +109,3 @@ def _quadratic_slope(spectrum: Spectrum, inside: Array, sums: WeightedSums) -> A
     # Both factors are symmetric, so their rows may be summed over in one product.
     squares = (scale * inside).reshape(-1, p).T @ inside.reshape(-1, p)
     return -2 * (linear + squares)
-
-
-@partial(jnp.vectorize, signature="(p,p),(k,p,p)->(),(k,p,p)")
-def solve_covariance(matrix: Array, stack: Array) -> tuple[Array, Array]:
-    """Log-determinant of A: X -> X + N X N on symmetric matrices, and A^-1 of each matrix in a stack.
-
-    `matrix` N (..., p, p) is positive semidefinite, `stack` (..., k, p, p) symmetric; returns (...) and
-    (..., k, p, p). Differentiable in both.
-    """
-    no_sums = jnp.zeros((1, 0, *matrix.shape), matrix.dtype)
-    nothing = no_sums[..., 0, 0]
-    solved = solve_shared(matrix, stack, WeightedSums(jnp.ones(1, matrix.dtype), no_sums, nothing, nothing))
-    return solved.log_determinants[0], solved.basis[0]

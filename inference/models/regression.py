@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 import numpyro
+import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import NDArray
 
@@ -76,28 +78,32 @@ def residual_sd(question: Question) -> Array:
     return draw(question, "sd", unit=RecordUnits(question).response.unit)
 
 
-def features(question: Question) -> tuple[Array, Array]:
-    """Draw mean (d,) and covariance (d, d) of the features."""
-    units, priors = RecordUnits(question), priors_of(question)["feature_mean"]
-    means = [priors[name] for name in units.names]
-    mean = numpyro.sample("feature_mean", vector_law(means, units.zero, units.unit))
-    return mean, feature_covariance(question)
+def normal_features(question: Question, central: bool = False) -> tuple[Array, Array]:
+    """Draw mean (d,) and covariance (d, d) of normal features, as the sites feature_mean and feature_sd.
 
-
-def feature_covariance(question: Question) -> Array:
-    """Draw the covariance (d, d) of the features: a scaled correlation matrix."""
+    A yes/no's variance follows from its mean, as its square is 1. central: the mean is 0.
+    """
     units, priors = RecordUnits(question), priors_of(question)
-    sds = [priors["feature_sd"][name] for name in units.names]
-    return correlated(question, numpyro.sample("feature_sd", vector_law(sds, 0 * units.zero, units.unit)))
-
-
-def correlated(question: Question, scale: Array) -> Array:
-    """Draw the correlations of the features; return their covariance (d, d), given their sds (d,)."""
-    if len(scale) == 1:
-        return (scale**2)[:, None]
-    lkj = CorrelationFactor(len(scale), priors_of(question)["feature_correlation"]["concentration"])
+    yes_no = np.asarray([field.bounds is None for field in question.features])
+    mean, sd = jnp.zeros(len(yes_no)), jnp.zeros(len(yes_no))
+    if not yes_no.all():
+        zero, unit = units.zero[~yes_no], units.unit[~yes_no]
+        means, sds = (list(priors[name].values()) for name in ("feature_mean", "feature_sd"))
+        if not central:
+            mean = mean.at[~yes_no].set(numpyro.sample("number_mean", vector_law(means, zero, unit)))
+        sd = sd.at[~yes_no].set(numpyro.sample("number_sd", vector_law(sds, 0 * unit, unit)))
+    if yes_no.any():
+        ones = np.ones(int(yes_no.sum()))
+        share = numpyro.sample("share", dist.Beta(ones, ones).to_event(1))
+        mean = mean.at[yes_no].set(2 * share - 1)
+        sd = sd.at[yes_no].set(2 * jnp.sqrt(share * (1 - share)))
+    numpyro.deterministic("feature_mean", mean)
+    scale = numpyro.deterministic("feature_sd", sd)
+    if len(yes_no) == 1:
+        return mean, (scale**2)[:, None]
+    lkj = CorrelationFactor(len(yes_no), priors["feature_correlation"]["concentration"])
     factor = scale[:, None] * numpyro.sample("feature_correlation", lkj)
-    return factor @ factor.T
+    return mean, factor @ factor.T
 
 
 def first_line(question: Question) -> dict[str, object]:
@@ -112,20 +118,23 @@ def first_line(question: Question) -> dict[str, object]:
 def first_values(question: Question) -> dict[str, object]:
     """Return starting values: no slope, features about the middle of their bounds."""
     d = len(question.features)
-    start = {**first_line(question), "feature_mean": np.zeros(d), "feature_sd": np.full(d, 0.5)}
+    numbers = sum(field.bounds is not None for field in question.features)
+    start = first_line(question)
+    if numbers:
+        start |= {"number_mean": np.zeros(numbers), "number_sd": np.full(numbers, 0.5)}
+    if numbers < d:
+        start["share"] = np.full(d - numbers, 0.5)
     # With one feature this site does not exist, and its value would be sampled without a law.
     return {**start, "feature_correlation": np.eye(d)} if d > 1 else start
 
 
-def draw_sites(question: Question) -> dict[str, Any]:
-    """Draw all parameters from their priors, named as the likelihood's arguments."""
-    line = regression(question)
-    mean, covariance = features(question)
-    arguments: dict[str, Any] = {
-        **line._asdict(),
-        "feature_mean": mean,
-        "feature_covariance": covariance,
-    }
-    if not has_yes_no_response(question):
-        arguments["sd"] = residual_sd(question)
-    return arguments
+def draw_sites(question: Question, central: bool = False) -> dict[str, Any]:
+    """Draw all parameters from their priors, named as the arguments of `linear_moments`.
+
+    central: the means of the features, and so of the response, are 0.
+    """
+    slopes = {"intercept": 0.0, "coefficients": coefficients(question)} if central else None
+    line = slopes or regression(question)._asdict()
+    mean, covariance = normal_features(question, central)
+    sd = {} if has_yes_no_response(question) else {"sd": residual_sd(question)}
+    return {**line, "feature_mean": mean, "feature_covariance": covariance, **sd}

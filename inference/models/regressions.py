@@ -14,22 +14,18 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from inference.default_priors import has_yes_no_response, regression_priors
-from inference.likelihoods import (
-    PerturbedLinearRecords,
-    PerturbedLogisticRecords,
-    SummedLinearStatistics,
-    SummedLogisticStatistics,
-)
+from inference.likelihoods import PerturbedLinearRecords, perturbed_logistic_density
+from inference.likelihoods.common import summed_in_chunks
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.regression.moments import Moments, linear_moments, logistic_moments
 from inference.models import replicates
 from inference.models.base import Model, Replicates, Summaries, Truth
-from inference.models.clipping import Moments, warnings
+from inference.models.clipping import Moments as ClippedMoments
+from inference.models.clipping import warnings
 from inference.models.family import Family, Priors, Sets, register
 from inference.models.leveled_cells import random_people
-from inference.models.regression import (
-    Scale,
-    draw_sites,
-    first_values,
-)
+from inference.models.record_sums import clipped_moments, observed, rows_of
+from inference.models.regression import Scale, draw_sites, first_values
 from inference.models.sampled_products import regression_from_signs
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.documents.errors import InputError
@@ -43,61 +39,53 @@ from summaries.reductions.records import record_moments, record_rows
 Matrix = NDArray[np.float64]
 
 
+def _moments(question: Question) -> Moments:
+    """Draw all parameters; return the moments of a record of normal features."""
+    moments = logistic_moments if has_yes_no_response(question) else linear_moments
+    return moments(**draw_sites(question))
+
+
 def _from_sums(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """Return the model of noisy sums of second moments."""
-    summed = cast(GaussianStatistics, mechanism)
-    weight, noise_sd = summed.scaled_weight, summed.noise_sd
-    likelihood: Any = SummedLogisticStatistics if summed.binary else SummedLinearStatistics
+    """Return the model of noisy sums of second moments: all devices are one holder of as many rows."""
+    statistics = device_statistics(cast(GaussianStatistics, mechanism), summary)
+    found, rows = observed(statistics), rows_of(statistics)
 
-    def program(n: int, statistics: Array) -> None:
-        law = likelihood(
-            **draw_sites(question),
-            total_count=n,
-            # Without reports the statistics are 0 and carry no information, whatever the noise variance.
-            noise_variance=jnp.maximum(n, 1) * noise_sd**2,
-            constant_weight=weight,
-            response_weight=weight,
-        )
-        numpyro.sample("reports", law, obs=jnp.asarray(statistics))
+    def program(n: int, statistics: Array, **data: Array) -> None:
+        del n
+        numpyro.sample("reports", found.law(_moments(question), data), obs=jnp.asarray(statistics))
 
-    total = second_moments(summed, summary)
-    moments = _summed_moments(summed, summary.n, total)
-    return _model(question, program, {"n": summary.n, "statistics": total}, moments)
+    data = {"n": summary.n, **found.data}
+    return _model(question, program, data, clipped_moments(statistics, rows))
+
+
+def device_statistics(mechanism: GaussianStatistics, summary: QuestionSummary) -> HolderStatistics:
+    """Return the noisy Σuuᵀ of devices, u = (1, features, response) in scaled units, and its noise.
+
+    Entries that devices do not send are exact.
+    """
+    size, n = len(mechanism.features) + 2, summary.n
+    units = np.ones(size)
+    units[[0, -1]] = mechanism.scaled_weight
+    sums, noise = np.diag([float(n)] + [0.0] * (size - 2) + [n * mechanism.binary]), np.zeros((size, size))
+    for (i, j), value in zip(mechanism.coordinates, summary.values, strict=True):
+        weight = units[i] * units[j] * (1.0 if i == j else np.sqrt(2.0))
+        sums[i, j] = sums[j, i] = value / (mechanism.grid * weight)
+        # Without reports the sums are 0 and carry no information, whatever the noise is.
+        noise[i, j] = noise[j, i] = mechanism.noise_sd * np.sqrt(max(n, 1)) / weight
+    return HolderStatistics(sums[None], noise, np.asarray([float(n)]), intercept=True)
 
 
 def _model(
     question: Question,
     program: Callable[..., None],
     data: Mapping[str, object],
-    moments: Moments | None = None,
+    moments: ClippedMoments | None = None,
     replicates: Replicates | None = None,
 ) -> Model:
     """Return a regression on x ~ Normal(mean, covariance); moments: of the records, for warnings."""
     notes, checks = warnings(question, moments)
     parameters, summaries = Scale(question).parameters, Summaries(replicates=replicates)
     return Model(program, data, first_values(question), parameters, notes, checks, summaries=summaries)
-
-
-def _summed_moments(mechanism: GaussianStatistics, n: int, total: Matrix) -> Moments:
-    """Return moments of the clipped records, from noisy Σ vvᵀ."""
-    people, weight = max(n, 1), mechanism.scaled_weight
-    scale = np.append(np.ones(len(total) - 2), weight)
-    noise = mechanism.noise_sd / np.sqrt(people) / scale**2
-    mean, squares = total[0, 1:] / (weight * scale), np.diag(total)[1:] / scale**2
-    return Moments(mean / people, squares / people, noise, n)
-
-
-def second_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> Matrix:
-    """Return noisy Σ vvᵀ in scaled units, (d + 2, d + 2); entries that devices do not send are exact."""
-    size = len(mechanism.features) + 2
-    total = np.zeros((size, size))
-    for (i, j), value in zip(mechanism.coordinates, summary.values, strict=True):
-        weight = 1.0 if i == j else np.sqrt(2.0)
-        total[i, j] = total[j, i] = value / (mechanism.grid * weight)
-    known = [0, size - 1] if mechanism.binary else [0]
-    for i in known:
-        total[i, i] = summary.n * mechanism.scaled_weight**2
-    return total
 
 
 def _from_records(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -110,27 +98,17 @@ def _linear_from_records(question: Question, record: GaussianRecord, summary: Qu
     """Return the model of perturbed records' second moments; the likelihood's cost does not depend on n."""
     sums, squares = record_moments(record, summary.values)
     moments = np.block([[np.full((1, 1), float(summary.n)), sums[None]], [sums[:, None], squares]])
+    noise = np.append(np.full(len(sums) - 1, record.feature_noise_sd), record.response_noise_sd)
 
     def program(n: int, moments: Array) -> None:
-        law = PerturbedLinearRecords(
-            **draw_sites(question),
-            feature_noise_sd=record.feature_noise_sd,
-            response_noise_sd=record.response_noise_sd,
-            total_count=n,
-        )
+        law = PerturbedLinearRecords(_moments(question), noise, n)
         numpyro.sample("reports", law, obs=jnp.asarray(moments))
 
-    clipped = _moments_of_records(record, summary.n, sums, squares)
+    # The clipped records' squares, without the noise's.
+    seen = np.diag(squares) / max(summary.n, 1)
+    sure = seen * np.sqrt(2 / max(summary.n, 1))
+    clipped = ClippedMoments(sums / max(summary.n, 1), seen - noise**2, sure, summary.n)
     return _model(question, program, {"n": summary.n, "moments": moments}, clipped)
-
-
-def _moments_of_records(
-    record: GaussianRecord, n: int, sums: NDArray[np.float64], squares: NDArray[np.float64]
-) -> Moments:
-    """Estimate moments of the clipped records by subtracting the noise's variance from each square."""
-    noise = np.append(np.full(len(sums) - 1, record.feature_noise_sd), record.response_noise_sd)
-    seen = np.diag(squares) / max(n, 1)
-    return Moments(sums / max(n, 1), seen - noise**2, seen * np.sqrt(2 / max(n, 1)), n)
 
 
 def _logistic_from_records(question: Question, record: GaussianRecord, summary: QuestionSummary) -> Model:
@@ -146,15 +124,13 @@ def _logistic_from_records(question: Question, record: GaussianRecord, summary: 
     rows: Matrix = np.column_stack(record_rows(record, summary.reports))
 
     def program(rows: Array) -> None:
-        law = PerturbedLogisticRecords(
+        density = perturbed_logistic_density(
             **draw_sites(question),
             feature_noise_sd=record.feature_noise_sd,
             p=float(record.p),
             q=float(record.q),
-            # NumPyro cannot validate a value of no rows.
-            validate_args=False,
         )
-        numpyro.factor("reports", law.summed_log_prob(rows))
+        numpyro.factor("reports", summed_in_chunks(density, rows))
 
     return _model(question, program, {"rows": rows}, replicates=replicates.records(record, rows))
 

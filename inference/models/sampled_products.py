@@ -19,29 +19,27 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
-import numpyro.distributions as dist
 from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.likelihoods import ProductSigns, SignPatterns
+from inference.likelihoods.regression.moments import linear_moments, logistic_moments
 from inference.likelihoods.regression.products import correlations, sign_table
-from inference.likelihoods.regression.sigmoid import response_moments
 from inference.models import leveled_cells
 from inference.models.base import Draws, Model, Replicates, Summaries
 from inference.models.clipping import Moments, warnings
-from inference.models.family import priors_of
 from inference.models.regression import (
     Features,
     Regression,
     Scale,
-    correlated,
     first_line,
+    first_values,
+    normal_features,
     regression,
     residual_sd,
 )
-from inference.priors.laws import vector_law
-from inference.units import RecordUnits, has_levels
+from inference.units import has_levels
 from ldp_client import Mechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
@@ -92,52 +90,15 @@ def _law_of_features(question: Question, mechanism: SampledProducts, summary: Qu
     if mechanism.binary and not any(field.bounds for field in question.features):
         return leveled_cells.law_of_features(question, mechanism)._replace(parameters=parameters)
     notes, checks = warnings(question, moments_seen(mechanism, summary))
-    return Features(partial(_draw_features, question), _moments, _start(question), parameters, notes, checks)
+    draw = partial(normal_features, question)
+    return Features(draw, _second, first_values(question), parameters, notes, checks)
 
 
-def _draw_features(question: Question) -> tuple[Array, Array]:
-    """Draw mean (d,) and covariance (d, d). A yes/no's variance follows from its mean, as its square is 1."""
-    units, priors = RecordUnits(question), priors_of(question)
-    yes_no = np.asarray([field.bounds is None for field in question.features])
-    mean, sd = jnp.zeros(len(yes_no)), jnp.zeros(len(yes_no))
-    if not yes_no.all():
-        zero, unit = units.zero[~yes_no], units.unit[~yes_no]
-        means, sds = (list(priors[name].values()) for name in ("feature_mean", "feature_sd"))
-        mean = mean.at[~yes_no].set(numpyro.sample("number_mean", vector_law(means, zero, unit)))
-        sd = sd.at[~yes_no].set(numpyro.sample("number_sd", vector_law(sds, 0 * unit, unit)))
-    if yes_no.any():
-        ones = np.ones(int(yes_no.sum()))
-        share = numpyro.sample("share", dist.Beta(ones, ones).to_event(1))
-        mean = mean.at[yes_no].set(2 * share - 1)
-        sd = sd.at[yes_no].set(2 * jnp.sqrt(share * (1 - share)))
-    numpyro.deterministic("feature_mean", mean)
-    scale = numpyro.deterministic("feature_sd", sd)
-    return mean, correlated(question, scale)
-
-
-def _start(question: Question) -> dict[str, object]:
-    """Return starting values: features about the middle of their bounds."""
-    d = len(question.features)
-    numbers = sum(field.bounds is not None for field in question.features)
-    found: dict[str, object] = {"feature_correlation": np.eye(d)} if d > 1 else {}
-    if numbers:
-        found |= {"number_mean": np.zeros(numbers), "number_sd": np.full(numbers, 0.5)}
-    return {**found, "share": np.full(d - numbers, 0.5)} if numbers < d else found
-
-
-def _moments(line: Regression, sd: Any, mean: Array, covariance: Array) -> Array:
+def _second(line: Regression, sd: Any, mean: Array, covariance: Array) -> Array:
     """Return M (d + 2, d + 2) in scaled units; sd: None for a response of −1 and 1, on normal features."""
-    cross = covariance @ line.coefficients
-    response = line.intercept + line.coefficients @ mean
-    variance = line.coefficients @ cross
     if sd is None:
-        g = response_moments(response, variance)
-        response, cross, variance = g[0], g[1] * cross, 1 - g[0] ** 2
-    else:
-        variance += sd**2
-    spread = jnp.block([[covariance, cross[:, None]], [cross[None], variance[None, None]]])
-    middle = jnp.concatenate([jnp.ones(1), mean, response[None]])
-    return jnp.outer(middle, middle) + jnp.pad(spread, ((1, 0), (1, 0)))
+        return logistic_moments(line.coefficients, line.intercept, mean, covariance).second
+    return linear_moments(line.coefficients, line.intercept, sd, mean, covariance).second
 
 
 def _feature_parameters(question: Question, draws: Draws) -> dict[str, Values]:

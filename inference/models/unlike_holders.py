@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
-from inference.models.holder_regression import rows_of
+from inference.models.record_sums import rows_of
 from inference.results.verdict import FALSE_ALARM
 from inference.tail_probabilities import squares_beyond
 from inference.units import RecordUnits

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from inference.fit_model import fields_of, posterior_of
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.models.holder_regression import ONE_SD, clipped_records_notes, parameters_of, rows_of
+from inference.models.holder_regression import ONE_SD, clipped_records_notes, parameters_of
+from inference.models.record_sums import rows_of
 from inference.published import method_named
 from inference.published.base import Method, Run
 from inference.published.conjugate import ConjugatePrior, default_prior

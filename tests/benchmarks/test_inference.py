@@ -1,7 +1,6 @@
 """What the speed table compares is the same thing done in two ways."""
 
 import time
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +8,6 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 
-from benchmarks.baselines import DenseLinearStatistics
 from benchmarks.chunked_likelihood import apart
 from benchmarks.compiling import covered, timed
 from benchmarks.inference import ROWS
@@ -20,7 +18,7 @@ from benchmarks.ldpbi.literal import normal_log_density, unary_log_density
 from benchmarks.ldpbi.surveys import number_study
 from benchmarks.sizes import Size
 from inference.design.simulated_posteriors import posterior_draws
-from inference.likelihoods import BinnedPerturbed, LaplaceNoise, SummedLinearStatistics, clipped
+from inference.likelihoods import BinnedPerturbed, LaplaceNoise, clipped
 from inference.models import model_for
 from summaries.reductions.choice import pattern_bits
 
@@ -49,8 +47,7 @@ def test_the_dense_and_the_structured_log_density_agree():
     with jax.enable_x64(True):
         at, total = gradients._example(3)
         ours, dense = (
-            jax.jit(jax.value_and_grad(partial(gradients.log_density, law)))(at, total)
-            for law in (SummedLinearStatistics, DenseLinearStatistics)
+            jax.jit(jax.value_and_grad(law))(at, total) for law in (gradients.structured, gradients.dense)
         )
     assert float(ours[0]) == pytest.approx(float(dense[0]), rel=1e-10)
     for name in at:

@@ -20,13 +20,15 @@ Matrix = NDArray[np.float64]
 Values = Matrix | Array
 # How far noise scales may deviate from the assumed shape.
 SHAPE_TOLERANCE = 1e-6
+# A variance so large that nothing depends on the entry.
+NOT_RELEASED = 1e15
 
 
 class NoiseShape(NamedTuple):
     """Noise with sd scale_i scale_j sqrt 1/2 on entries (i, j) off the diagonal, and other sds on it.
 
     In sums divided by scale_i scale_j the noise is isotropic in svec coordinates, of variance 1, except on
-    diagonal entries `places`, with variance 1 + excess: -1 is an entry known exactly, inf one not released.
+    diagonal entries `places`, with variance 1 + excess: NOT_RELEASED for an entry that was not released.
     """
 
     scale: Values
@@ -42,10 +44,12 @@ def noise_shape(noise: Matrix, constant: bool) -> NoiseShape | None:
     scale = _factors(noise)
     if scale is None:
         return None
-    excess = np.square(np.diag(noise) / scale**2) - 1
+    excess = np.minimum(np.square(np.diag(noise) / scale**2) - 1, NOT_RELEASED)
+    # An entry that is known exactly has no residual, whatever its variance.
+    excess[np.diag(noise) == 0] = 0.0
     if constant:
-        excess[0] = -1.0
-    if np.any(excess[int(constant) :] <= -1):
+        excess[0] = 0.0
+    if np.any(excess <= -1):
         return None
     places = tuple(int(i) for i in np.flatnonzero(np.abs(excess) > SHAPE_TOLERANCE))
     return NoiseShape(scale, places, excess[list(places)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -57,20 +56,6 @@ def response_moments(loc: Array, variance: Array) -> Array:
     narrow = _in_standard_units(loc, jnp.minimum(sd, _SWITCH))
     wide = _in_logits(loc, jnp.maximum(sd, _SWITCH))
     return jnp.where((sd <= _SWITCH)[..., None], narrow, wide)
-
-
-@jax.custom_jvp
-def expected_sigmoid(loc: Array, variance: Array) -> Array:
-    """E[sigmoid(t)], t ~ N(loc, variance): error below 1e-10 at any variance; broadcasts. O(200) an entry."""
-    return (1 + response_moments(*jnp.broadcast_arrays(loc, variance))[..., 0]) / 2
-
-
-@expected_sigmoid.defjvp
-def _expected_sigmoid_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
-    """By Stein's lemma the slope in loc is E sigmoid', and in the variance E sigmoid'' / 2."""
-    loc, variance = jnp.broadcast_arrays(*primals)
-    g = response_moments(loc, variance)
-    return (1 + g[..., 0]) / 2, g[..., 1] / 2 * tangents[0] + g[..., 2] / 4 * tangents[1]
 
 
 def sigmoid_table(variance: Array) -> Callable[[Array], Array]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
-from scipy import stats
-
-FALSE_ALARM = 1e-6
 
 
 def derivative(function: Callable[[float], float], step: float = 1e-2) -> float:
@@ -37,13 +34,6 @@ def unit_matrices(p: int) -> np.ndarray:
     units[np.arange(len(i)), i, j] = size
     units[np.arange(len(i)), j, i] = size
     return units
-
-
-def noisy_coordinates(p: int, exact: Sequence[int]) -> np.ndarray:
-    """Indices of the svec coordinates other than the given diagonal entries."""
-    i, j = np.triu_indices(p)
-    known = [k % p for k in exact]
-    return np.flatnonzero(~((i == j) & np.isin(i, known)))
 
 
 def record_moments(vectors: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -78,28 +68,3 @@ def logistic_moments(
     yes = 1 / (1 + np.exp(-(intercept + x @ coefficients)))
     sides = [np.column_stack([np.full(len(x), ends[0]), x, np.full(len(x), ends[1] * y)]) for y in (1, -1)]
     return record_moments(np.concatenate(sides), np.concatenate([w * yes, w * (1 - yes)]) / w.sum())
-
-
-def gaussian_moments(mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Moments of svec(v v') for a normal v, by Isserlis' theorem entry by entry."""
-    second = covariance + np.outer(mean, mean)
-    i, j = np.triu_indices(len(mean))
-    a, b, c, d = i[:, None], j[:, None], i[None, :], j[None, :]
-    entries = (
-        second[a, c] * second[b, d] + second[a, d] * second[b, c] - 2 * mean[a] * mean[b] * mean[c] * mean[d]
-    )
-    size = np.where(i == j, 1.0, np.sqrt(2.0))
-    return svec(second), entries * np.outer(size, size)
-
-
-def same_moments_p_value(draws: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> float:
-    """Smallest p-value of normal draws against their mean, and against each direction's variance."""
-    n = len(draws)
-    white = np.linalg.solve(np.linalg.cholesky(covariance), (draws - mean).T)
-    of_mean = stats.chi2.sf(n * np.sum(white.mean(1) ** 2), len(mean))
-    squares = np.sum(white**2)
-    of_size = 2 * min(stats.chi2.sf(squares, white.size), stats.chi2.cdf(squares, white.size))
-    cross = white @ white.T / n
-    off = cross[np.triu_indices(len(mean), 1)] * np.sqrt(n)
-    of_shape = stats.chi2.sf(np.sum(off**2), max(len(off), 1)) if len(off) else 1.0
-    return min(of_mean, of_size, of_shape)

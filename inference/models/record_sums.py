@@ -1,0 +1,184 @@
+"""Noisy sums of records' second moments, as models read them: of all devices, or of each data holder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+from scipy.special import log_ndtr
+
+from inference.likelihoods.holders.groups import HolderGroups, NoiseShape, grouped, noise_shape, one_by_one
+from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
+from inference.likelihoods.regression.moments import Moments as RecordMoments
+from inference.likelihoods.regression.sums import DenseSums, NoisySums, RecordSums, Total
+from inference.models.base import TARGET_ACCEPTANCE
+from inference.models.clipping import NOISE_SDS, Moments
+
+# Limit of an estimated mean, in scaled units.
+LARGEST_MEAN = 0.9
+# A count this many noise sds above 0 is used unchanged, with the noise's variance.
+CERTAIN = 4.0
+# Most released entries, of one holder and of all holders, for which dense matrices are still fast.
+MOST_ENTRIES, MOST_SCALES = 120, 1000
+# If a Laplace noise scale is very small, its entry has up to ten times less room. At acceptance 0.9, one to
+# ten of 4,000 transitions diverge there, whether scales are drawn as logarithms or as normal quantiles; at
+# 0.98 at most one.
+LAPLACE_ACCEPTANCE = 0.995
+
+
+class Observed(NamedTuple):
+    """data: a program's arrays. law: (moments, data) -> law of data["statistics"].
+
+    initial: values of the law's sites. target_acceptance: for a posterior under this likelihood.
+    """
+
+    data: Mapping[str, Matrix]
+    law: Callable[[RecordMoments, Mapping[str, Array]], RecordSums]
+    initial: Mapping[str, object]
+    target_acceptance: float = TARGET_ACCEPTANCE
+
+
+class Rows(NamedTuple):
+    """Expected number (j,) of rows that each holder summed, and its variance (j,) due to noise."""
+
+    expected: Matrix
+    variance: Matrix
+
+
+def refusal(statistics: HolderStatistics) -> str:
+    """Return why there is no likelihood for these statistics, or ""."""
+    if np.any(statistics.noise[_released(statistics)] == 0):
+        return "it needs noise on every sum"
+    if statistics.law == "gaussian" and _shape(statistics) is not None:
+        return ""
+    entries = int(_released(statistics).sum())
+    if statistics.law == "laplace" and entries * statistics.holders > MOST_SCALES:
+        return (
+            f"Laplace noise on {entries * statistics.holders} sums is too much: at most {MOST_SCALES} of all "
+            "holders; Gaussian noise has no such limit"
+        )
+    if entries > MOST_ENTRIES:
+        return f"noise of this shape needs dense matrices, for {MOST_ENTRIES} sums of a holder at most"
+    return ""
+
+
+def observed(statistics: HolderStatistics) -> Observed:
+    """Return the likelihood's data: the fast form if the Gaussian noise allows it, else the dense form."""
+    shape = _shape(statistics) if statistics.law == "gaussian" else None
+    return _dense(statistics) if shape is None else _fast(statistics, shape)
+
+
+def rows_of(statistics: HolderStatistics) -> Rows:
+    """Estimate the rows behind the counts; the number of records behind a noisy count is at least 1."""
+    counts, sd = np.asarray(statistics.counts, float), statistics.count_sd
+    if sd == 0:
+        return Rows(counts / statistics.average, np.zeros(len(counts)))
+    edge = (1 - counts) / sd
+    tail = np.exp(-(edge**2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(-edge))
+    mean = np.maximum(counts + sd * tail, 1.0)
+    share = np.clip(1 + edge * tail - tail**2, 1e-6, 1.0)
+    certain = counts >= CERTAIN * sd
+    mean, share = np.where(certain, np.maximum(counts, 1.0), mean), np.where(certain, 1.0, share)
+    return Rows(mean / statistics.average, share * (sd / statistics.average) ** 2)
+
+
+def _shape(statistics: HolderStatistics) -> NoiseShape | None:
+    return noise_shape(statistics.noise, statistics.intercept)
+
+
+def _released(statistics: HolderStatistics) -> Any:
+    """Return which entries (p, p) above the diagonal were released, without the number of records."""
+    released = np.triu(np.isfinite(statistics.noise))
+    released[0, 0] &= not statistics.intercept
+    return released
+
+
+def mean_and_covariance(statistics: HolderStatistics, rows: Matrix) -> tuple[Matrix, Matrix]:
+    """Return mean (d + 1,) and covariance (d + 1, d + 1) of the records (x, y)."""
+    k, constant = statistics.average, int(statistics.intercept)
+    total = statistics.sums.sum(axis=0) / max(float(rows.sum()), 1.0)
+    mean = np.zeros(statistics.features + 1)
+    if constant:
+        mean = np.clip(total[0, 1:] / k, -LARGEST_MEAN, LARGEST_MEAN)
+    second = total[constant:, constant:]
+    return mean, second - k * np.outer(mean, mean)
+
+
+def clipped_moments(statistics: HolderStatistics, rows: Rows) -> Moments:
+    """Return moments of the clipped records, by which clipping shows.
+
+    Each noisy count is taken at its largest plausible value, so that the squares are the least.
+    """
+    most = np.maximum(rows.expected + NOISE_SDS * np.sqrt(rows.variance), 1.0)
+    mean, covariance = mean_and_covariance(statistics, most)
+    variances = np.diag(statistics.noise_variance)[int(statistics.intercept) :]
+    noise = np.sqrt(variances * statistics.holders) / most.sum()
+    return Moments(mean, np.diag(covariance) + mean**2, noise, most.sum())
+
+
+def _total(statistics: HolderStatistics, rows: Rows) -> Mapping[str, Matrix]:
+    """Return the fields of `Total`."""
+    variance = np.where(_released(statistics), statistics.noise_variance, 0.0)
+    return {
+        "total": statistics.sums.sum(axis=0),
+        "rows": rows.expected.sum(),
+        "rows_variance": rows.variance.sum(),
+        "noise_variance": statistics.holders * variance,
+    }
+
+
+def _fast(statistics: HolderStatistics, shape: NoiseShape) -> Observed:
+    rows, constant = rows_of(statistics), statistics.intercept
+    scaled = statistics.sums / np.outer(shape.scale, shape.scale)
+    if constant:
+        scaled[:, 0, 0] = rows.expected * statistics.average / shape.scale[0] ** 2
+    alike = bool(np.all(rows.variance == rows.variance[:1]))
+    sums, groups = (grouped if alike else one_by_one)(scaled, rows.expected)
+    data = {"statistics": sums, **groups._asdict(), **_total(statistics, rows)}
+    data |= {"scale": np.asarray(shape.scale), "excess": np.asarray(shape.excess)}
+    if statistics.count_sd > 0:
+        variance = rows.variance[:1] if alike else rows.variance
+        data["count_variance"] = np.broadcast_to(variance, groups.at.shape)
+
+    def law(moments: RecordMoments, data: Mapping[str, Array]) -> RecordSums:
+        noise = NoiseShape(data["scale"], shape.places, data["excess"])
+        groups, total = _fields(HolderGroups, data), _fields(Total, data)
+        return NoisySums(moments, groups, noise, data.get("count_variance"), total)
+
+    return Observed(data, law, {})
+
+
+def _dense(statistics: HolderStatistics) -> Observed:
+    rows, pairs = rows_of(statistics), np.argwhere(_released(statistics))
+    first, second_index = pairs.T
+    variance, laplace = statistics.noise_variance[first, second_index], statistics.law == "laplace"
+    data = {
+        "statistics": statistics.sums[:, first, second_index],
+        "records": rows.expected,
+        "count_variance": rows.variance,
+        "variances": np.broadcast_to(variance, (statistics.holders, len(variance))),
+        **_total(statistics, rows),
+    }
+
+    def law(moments: RecordMoments, data: Mapping[str, Array]) -> RecordSums:
+        variances = data["variances"]
+        if laplace:
+            # Laplace noise is normal noise whose variance is exponential (DPBLR II-B4).
+            scales = dist.Exponential(jnp.ones(variances.shape)).to_event(2)
+            variances = variances * numpyro.sample("noise_scale", scales)
+        counts, total = (data["records"], data["count_variance"]), _fields(Total, data)
+        return DenseSums(moments, *counts, variances, pairs, total)
+
+    if not laplace:
+        return Observed(data, law, {})
+    return Observed(data, law, {"noise_scale": np.ones(data["variances"].shape)}, LAPLACE_ACCEPTANCE)
+
+
+def _fields(kind: Any, data: Mapping[str, Array]) -> Any:
+    """Return the named tuple whose fields are among the data."""
+    return kind(*(data[name] for name in kind._fields))

@@ -1,0 +1,267 @@
+"""Noisy sums of second moments against dense covariances, sum by sum; groups of sums against all of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from likelihood_references import gradient, logistic_moments, svec, unit_matrices
+from scipy import stats
+
+from inference.likelihoods.covariance import WeightedSums, solve_shared
+from inference.likelihoods.holders.groups import (
+    HolderGroups,
+    NoiseShape,
+    grouped,
+    interpolation,
+    noise_shape,
+    one_by_one,
+)
+from inference.likelihoods.regression import moments
+from inference.likelihoods.regression.sums import DenseSums, NoisySums, Total
+
+D = 2
+AT = [np.array([0.3, -0.2, 0.1, -1.0, 0.1, 0.4]), np.array([0.2, -0.4, 0.2, -0.6, -0.1, 0.3])]
+SHAPES = ["isotropic", "entries alike, no y'y", "entries alike"]
+
+
+class Case(NamedTuple):
+    """Noise sds (p, p), sums (j, p, p) of counts (j,); count_sd, average and whether there is a constant."""
+
+    noise: np.ndarray
+    sums: np.ndarray
+    counts: np.ndarray
+    count_sd: float
+    average: int
+    constant: bool
+
+
+def features_at(at):
+    """Mean and covariance, which depends on all parameters."""
+    root = jnp.array([[0.5, 0.0], [0.1, 0.4]]) * jnp.exp(0.1 * at[5]) + 0.1 * at[4]
+    return 0.3 * at[3:5], root @ root.T
+
+
+def moments_at(at, constant=True, average=1):
+    mean, covariance = features_at(at)
+    return moments.linear_moments(
+        at[:2], at[2], jnp.exp(at[3]), mean, covariance, constant=constant, average=average
+    )
+
+
+def noise_of(kind, constant):
+    p = D + 1 + constant
+    scale = np.linspace(1.5, 2.5, p)
+    noise = np.outer(scale, scale) * np.where(np.eye(p), 1, np.sqrt(0.5))
+    if kind != "isotropic":
+        noise = np.full((p, p), 4.0)
+        noise[-1, -1] = np.inf if "no y'y" in kind else 4.0
+    if constant:
+        noise[0, 0] = 0.0
+    return noise
+
+
+def some_case(kind, constant, count_sd=0.0, average=1, holders=60, counts=(20, 2000)):
+    """Sums far from the law, many of them indefinite."""
+    rng = np.random.default_rng([holders, constant, average])
+    noise = noise_of(kind, constant)
+    found = np.exp(rng.uniform(*np.log(counts), holders)).round() * average
+    push = 3 * rng.normal(size=(holders, *noise.shape))
+    second = np.asarray(moments_at(AT[0], constant, average).second)
+    sums = found[:, None, None] / average * second + push + np.swapaxes(push, 1, 2)
+    sums[:, ~np.isfinite(noise)] = 0.0
+    if constant:
+        sums[:, 0, 0] = found
+    return Case(noise, sums, found, count_sd, average, constant)
+
+
+def fast_density(case, form):
+    """The log density as a function of the parameters, and how many sums it takes."""
+    shape = noise_shape(case.noise, case.constant)
+    assert shape is not None
+    rows, variance = case.counts / case.average, (case.count_sd / case.average) ** 2
+    sums, groups = form(case.sums / np.outer(shape.scale, shape.scale), rows)
+    counted = np.full(len(groups.at), variance) if variance else None
+
+    def density(at):
+        own = moments_at(at, case.constant, case.average)
+        return NoisySums(own, groups, shape, counted).log_prob(sums)
+
+    return jax.jit(density), sums.shape[:2]
+
+
+def entries_of(case):
+    """Which entries were released with noise, (D, 2)."""
+    released = np.triu(np.isfinite(case.noise))
+    released[0, 0] &= not case.constant
+    return np.argwhere(released)
+
+
+def dense_density(case):
+    """Straight from the definition: SciPy's normal density for each holder."""
+    pairs = entries_of(case)
+    i, j = pairs.T
+
+    def density(at):
+        second = np.asarray(moments_at(at, case.constant, case.average).second)
+        covariance = second[np.ix_(i, i)] * second[np.ix_(j, j)] + second[np.ix_(i, j)] * second[np.ix_(j, i)]
+        if case.constant:
+            mean = second[0] / np.sqrt(second[0, 0])
+            product = mean[i] * mean[j]
+            covariance = covariance - 2 * np.outer(product, product)
+        total = 0.0
+        for sums, rows in zip(case.sums, case.counts / case.average, strict=True):
+            spread = rows * covariance + np.diag(case.noise[i, j] ** 2)
+            spread = spread + (case.count_sd / case.average) ** 2 * np.outer(second[i, j], second[i, j])
+            total += stats.multivariate_normal.logpdf(sums[i, j], rows * second[i, j], spread)
+        return total
+
+    return density
+
+
+def dense_form(case):
+    """`DenseSums`, as a function of the parameters."""
+    pairs, rows = entries_of(case), case.counts / case.average
+    variance = np.full(len(rows), (case.count_sd / case.average) ** 2)
+    noise = np.broadcast_to(case.noise[tuple(pairs.T)] ** 2, (len(rows), len(pairs)))
+
+    def density(at):
+        own = moments_at(at, case.constant, case.average)
+        return DenseSums(own, rows, variance, noise, pairs).log_prob(case.sums[:, *pairs.T])
+
+    return jax.jit(density)
+
+
+CASES = [
+    (kind, constant, sd, k) for kind in SHAPES for constant, sd, k in ((0, 0, 1), (1, 9.0, 3), (1, 0, 1))
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "constant", "count_sd", "average"), CASES)
+def test_densities_match_dense_covariances(kind, constant, count_sd, average):
+    case = some_case(kind, bool(constant), count_sd, average)
+    assert np.any(np.linalg.eigvalsh(case.sums)[:, 0] < 0)
+    dense = dense_density(case)
+    expected = dense(AT[1]) - dense(AT[0])
+    for found in (fast_density(case, one_by_one)[0], fast_density(case, grouped)[0], dense_form(case)):
+        assert float(found(AT[1]) - found(AT[0])) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("counts", "nodes"), [((10, 100_000), 40)])
+def test_thousands_of_holders_reduce_to_few_sums(counts, nodes):
+    case = some_case("isotropic", True, 5.0, holders=4000, counts=counts)
+    whole, _ = fast_density(case, one_by_one)
+    few, (groups, sums) = fast_density(case, grouped)
+    assert groups <= nodes
+    assert sums <= 11
+    for at in AT:
+        assert float(few(at)) == pytest.approx(float(whole(at)), rel=1e-8)
+        np.testing.assert_allclose(jax.grad(few)(at), jax.grad(whole)(at), rtol=1e-7)
+
+
+@pytest.mark.parametrize("counts", [(7, 7), (1, 1e6)])
+def test_interpolated_functions_are_right_between_the_nodes(counts):
+    records = np.exp(np.random.default_rng(1).uniform(*np.log(counts), 3000)).round()
+    nodes, shares = interpolation(records)
+    np.testing.assert_allclose(shares.sum(axis=0), 1, atol=1e-7)
+    assert np.abs(shares).max() < 20
+    for rate in np.logspace(-9, 3, 40):
+        precision = 1 / (1 + rate * nodes)
+        np.testing.assert_allclose(precision @ shares, 1 / (1 + rate * records), rtol=2e-7)
+        np.testing.assert_allclose(np.log1p(rate * nodes) @ shares, np.log1p(rate * records), atol=1e-7)
+
+
+# Logistic records, one sum of which is known where products are: u₀² and y².
+N, SCALE = 50, np.array([1.6, 1.4, 1.5, 1.9])
+
+
+def logistic_at(at):
+    mean, covariance = features_at(at)
+    return moments.logistic_moments(at[:2], at[2], mean, covariance)
+
+
+def logistic_density(value, at):
+    groups = HolderGroups(np.array([N]), np.ones(1), np.array([[N]]), np.ones((1, 1)))
+    shape = NoiseShape(SCALE, (), np.zeros(0))
+    return NoisySums(logistic_at(at), groups, shape).log_prob(value / np.outer(SCALE, SCALE))
+
+
+def some_sum():
+    push = 5 * np.random.default_rng(4).normal(size=(4, 4))
+    value = N * np.asarray(logistic_at(AT[0]).second) + push + push.T
+    value[0, 0] = value[-1, -1] = N
+    return value[None, None]
+
+
+@pytest.mark.parametrize("scale", [1.0, 8.0])
+def test_logistic_density_matches_dense_covariance(scale):
+    """Against moments by quadrature over the records; `scale` of the slopes."""
+    value = some_sum()
+    i, j = np.triu_indices(4)
+    keep = np.flatnonzero(~((i == j) & np.isin(i, (0, 3))))
+    noise = ((SCALE[i] * SCALE[j]) ** 2)[keep]
+    expected, found = [], []
+    for at in AT:
+        at = np.append(scale * at[:2], at[2:])
+        mean, covariance = logistic_moments(at[:2], at[2], *map(np.asarray, features_at(at)), (1.0, 1.0))
+        spread = N * covariance[np.ix_(keep, keep)] + np.diag(noise)
+        law = stats.multivariate_normal(N * mean[keep], spread)
+        expected.append(law.logpdf(svec(value[0, 0])[keep]))
+        found.append(float(logistic_density(value, at)))
+    assert found[1] - found[0] == pytest.approx(expected[1] - expected[0], rel=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [AT[0], np.zeros(6), np.append(1e-9, np.zeros(5))])
+def test_gradients_match_finite_differences(at):
+    case, value = some_case("entries alike", True, 9.0, holders=3), some_sum()
+    for density in (fast_density(case, one_by_one)[0], lambda at: logistic_density(value, at)):
+        found = jax.grad(density)(jnp.asarray(at))
+        np.testing.assert_allclose(found, gradient(jax.jit(density), at), rtol=1e-7, atol=1e-6)
+
+
+@pytest.mark.parametrize("of_records", [moments_at, logistic_at])
+def test_drawn_sums_have_their_mean_and_covariance(of_records):
+    """5,000 draws, by the moments that the density has."""
+    own, draws = of_records(AT[0]), 5000
+    drawn = jax.vmap(lambda key: own.draw(key, 7.0))(jax.random.split(jax.random.key(1), draws))
+    second, basis, weights = map(np.asarray, own)
+    units = unit_matrices(4)
+    inner = np.einsum("aij,bij->ab", units, basis)
+    covariance = 7 * (
+        2 * np.einsum("aij,bij->ab", units, second @ units @ second) + inner @ weights @ inner.T
+    )
+    values, spread = svec(np.asarray(drawn)), np.sqrt(np.diag(covariance) + 1e-12)
+    assert np.abs(values.mean(axis=0) - 7 * svec(second)).max() < 5 * spread.max() / draws**0.5
+    np.testing.assert_allclose(np.cov(values.T), covariance, atol=0.1 * spread.max() ** 2)
+
+
+def test_total_is_drawn_with_its_noise():
+    own = moments_at(AT[0])
+    noise = np.full((4, 4), 400.0)
+    noise[0, 0] = 0.0
+    total = Total(7 * np.asarray(own.second) + 1.0, jnp.asarray(7.0), jnp.asarray(2.0), jnp.asarray(noise))
+    law = DenseSums(own, np.ones(1), np.ones(1), np.ones((1, 1)), np.array([[0, 1]]), total)
+    drawn = jax.vmap(law.draw_total)(jax.random.split(jax.random.key(2), 3000))
+    assert not np.asarray(drawn[:, 0]).any()
+    assert np.std(drawn[:, 1:], axis=0) == pytest.approx(20.0, rel=0.1)
+    assert float(law.observed_total[0]) == 0.0
+    assert np.mean(drawn, axis=0)[1:] == pytest.approx(np.asarray(law.observed_total)[1:] - 1, abs=2)
+
+
+def test_covariance_solver_matches_dense_matrix() -> None:
+    rng = np.random.default_rng(3)
+    root, push = rng.normal(size=(4, 4)), rng.normal(size=(2, 4, 4))
+    matrix, stack = root @ root.T, push + np.swapaxes(push, -1, -2)
+    units = unit_matrices(4)
+    dense = np.eye(10) + np.einsum("aij,bij->ab", units, matrix @ units @ matrix)
+    no_sums = WeightedSums(np.ones(1), np.zeros((1, 0, 4, 4)), np.zeros((1, 0)), np.zeros((1, 0)))
+    solved = solve_shared(jnp.array(matrix), jnp.array(stack), no_sums)
+    assert float(solved.log_determinants[0]) == pytest.approx(np.linalg.slogdet(dense)[1], rel=1e-12)
+    expected = np.linalg.solve(dense, svec(stack).T).T
+    np.testing.assert_allclose(svec(np.asarray(solved.basis[0])), expected, rtol=1e-10)
