@@ -11,8 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.likelihoods import SignPatterns
-from inference.likelihoods.regression.products import sign_table
+from inference.likelihoods.regression.products import SignPatterns, sign_table
 from inference.models import family_of
 from inference.models.base import Truth
 from inference.models.sampled_products import cell_probabilities, signs_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -65,24 +64,31 @@ def multinomial_log_prob(log_probs: Array, counts: Array) -> Array:
 
 
 class CellCounts(Distribution):
-    """Counts of `total_count` independent reports by cell; a subclass states the cells' law.
+    """Counts of independent reports by cell; exact.
 
     Values are integer count vectors (..., cells) that sum to `total_count`. The log-density includes the
     multinomial coefficient: it does not depend on the parameters, and with it the law sums to one, so that
     models of different coarseness can be compared.
+
+    Args:
+        log_cell_probs: log probability that one report falls in each cell, shape (..., cells).
+        total_count: how many reports, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
     """
 
     arg_constraints = {"total_count": constraints.nonnegative_integer}  # noqa: RUF012
-    total_count: ArrayLike
+    pytree_data_fields = ("log_cell_probs", "total_count")
+
+    def __init__(
+        self, log_cell_probs: Array, total_count: ArrayLike, *, validate_args: bool | None = None
+    ) -> None:
+        self.log_cell_probs, self.total_count = log_cell_probs, total_count
+        shape = jnp.broadcast_shapes(log_cell_probs.shape[:-1], jnp.shape(total_count))
+        super().__init__(shape, log_cell_probs.shape[-1:], validate_args=validate_args)
 
     @property
     def support(self) -> constraints.Constraint:
         return constraints.multinomial(self.total_count)
-
-    @property
-    @abstractmethod
-    def log_cell_probs(self) -> Array:
-        """Log probability that one report falls in each cell, (..., cells)."""
 
     @property
     def cell_probs(self) -> Array:

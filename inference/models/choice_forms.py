@@ -13,15 +13,11 @@ from jax import Array
 from numpy.typing import NDArray
 from numpyro.distributions import Distribution
 
-from inference.likelihoods import (
-    HadamardCounts,
-    PackedSupportSets,
-    RandomizedResponseCounts,
-    SubsetCounts,
-    UnaryEncodingColumnSums,
-)
-from inference.likelihoods.choices.multinomial import walsh_hadamard
+from inference.likelihoods import PackedSupportSets
+from inference.likelihoods.choices.multinomial import hadamard_cells, response_cells, walsh_hadamard
+from inference.likelihoods.choices.support_counts import bit_sums, subset_counts
 from inference.likelihoods.choices.supports import PackedSets, pack_sets
+from inference.likelihoods.common import CellCounts
 from inference.models.base import Replicates
 from inference.models.replicates import supports
 from ldp_client import Mechanism
@@ -118,13 +114,13 @@ def _unbiased(choice: ChoiceMechanism, supports: Values, n: int) -> Values:
 def _randomized_response(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
     p = float(choice.p)
     q = (1 - p) / (choice.choices - 1)
-    law = _observed(lambda shares, n: RandomizedResponseCounts(shares, p, q, n))
+    law = _observed(lambda shares, n: CellCounts(response_cells(shares, p, q), n))
     return Form(law, _data(summary), unbiased_shares(choice, summary))
 
 
 def _hadamard(choice: Hadamard, summary: QuestionSummary) -> Form:
     p, blocks, width = float(choice.p), choice.blocks, choice.width
-    law = _observed(lambda shares, n: HadamardCounts(shares, p, blocks, width, n))
+    law = _observed(lambda shares, n: CellCounts(hadamard_cells(shares, p, blocks, width), n))
     return Form(law, _data(summary), unbiased_shares(choice, summary))
 
 
@@ -145,9 +141,9 @@ def _counts(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
     p, q = float(choice.p), float(choice.q)
     if isinstance(choice, SubsetSelection):
         size = choice.size
-        law = _observed(lambda shares, n: SubsetCounts(shares, p, size, n))
+        law = _observed(lambda shares, n: subset_counts(shares, p, size, n))
     else:
-        law = _observed(lambda shares, n: UnaryEncodingColumnSums(shares, p, q, n))
+        law = _observed(lambda shares, n: bit_sums(shares, p, q, n))
     notes = [f"the likelihood is normal in the counts of supports of the {choice.choices} choices"]
     if summary.n * q * (1 - q) < FEWEST_VARIANCE:
         notes.append(TOO_FEW)

@@ -15,7 +15,8 @@ from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.likelihoods.numbers.shares import SharesThroughChannel, cells_channel
+from inference.likelihoods.common import CellCounts
+from inference.likelihoods.numbers.shares import cells_channel
 from inference.likelihoods.numbers.totals import NoisyMoments, noisy_counts
 from inference.models.base import Draws, Model, Sampling, Truth
 from inference.models.family import Family, Priors, Sets, draw, register
@@ -73,8 +74,9 @@ class Free(Family):
 
         def program(n: int, counts: Array) -> None:
             shares = law.draw(draw(question, "roughness"))
-            seen = told.law(question, SharesThroughChannel(shares, channel, n), n)
-            numpyro.sample("reports", seen, obs=jnp.asarray(counts))
+            cells = shares @ channel
+            logs = told.law(question, jnp.log(jnp.maximum(cells, np.finfo(cells.dtype).tiny)))
+            numpyro.sample("reports", CellCounts(logs, n), obs=jnp.asarray(counts))
 
         data = {"n": summary.n, "counts": counts}
         return _model(question, law, program, data, refusal_notes(question), told.start)

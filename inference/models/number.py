@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from inference.laws import Ridge, Start
 from inference.likelihoods import BinnedPerturbed, ClippedContinuous, GaussianNoise, LaplaceNoise, clipped
+from inference.likelihoods.common import CellCounts
 from inference.likelihoods.numbers.clipped import MOST_POINTS
 from inference.likelihoods.numbers.closed_forms import ClosedForm
 from inference.likelihoods.numbers.noise import Noise, noise_channel
@@ -129,8 +130,8 @@ def of_reports(
 
     def program(n: int, counts: Array) -> None:
         base = clipped(family.draw(question), *place.bounds)
-        seen = told.law(question, BinnedPerturbed(base, noise, own_edges, n), n)
-        numpyro.sample("reports", seen, obs=jnp.asarray(counts))
+        logs = told.law(question, BinnedPerturbed(base, noise, own_edges, n).log_cell_probs)
+        numpyro.sample("reports", CellCounts(logs, n), obs=jnp.asarray(counts))
 
     variance = _VARIANCE[mechanism.name] * noise_scale**2
     start = {**place.start(family, _moments(summary, edges, noise_scale, variance)), **told.start}

@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.likelihoods.common import CellCounts
 from inference.models.base import Draws, Truth
 from inference.models.family import draw
 from inference.results.intervals import REFUSED
@@ -68,46 +66,6 @@ def with_refusals(question: Question, truth: Truth, answers: Any, random: Genera
     return found
 
 
-class RefusableCounts(CellCounts):
-    """Counts of `total_count` reports by cell: first reports of a number, then reports of a refusal.
-
-    Args:
-        answers: the counts' law for people who answer, over the cells of the numbers.
-        refused: the share of people who refuse.
-        middle: log probabilities (K,) of the cells for people who refuse.
-        truth: the probability that the reported coin is true.
-        total_count: the number of reports.
-        validate_args: whether NumPyro checks arguments and values.
-
-    Source:
-        METHODS 3.5.
-    """
-
-    pytree_data_fields = ("answers", "refused", "middle", "truth", "total_count")
-
-    def __init__(
-        self,
-        answers: CellCounts,
-        refused: Array,
-        middle: Values,
-        truth: float,
-        total_count: ArrayLike,
-        *,
-        validate_args: bool | None = None,
-    ) -> None:
-        self.answers, self.refused, self.middle = answers, jnp.asarray(refused), jnp.asarray(middle)
-        self.truth, self.total_count = truth, total_count
-        super().__init__(answers.batch_shape, (2 * self.middle.shape[-1],), validate_args=validate_args)
-
-    @property
-    def log_cell_probs(self) -> Array:
-        said = jnp.log1p(-self.refused) + self.answers.log_cell_probs
-        silent = jnp.log(self.refused) + self.middle
-        true, false = jnp.log(self.truth), jnp.log1p(-self.truth)
-        parts = [jnp.logaddexp(said + true, silent + false), jnp.logaddexp(said + false, silent + true)]
-        return jnp.concatenate(parts, axis=-1)
-
-
 class Told(NamedTuple):
     """Reports of a number, whether the question offers refusal or not.
 
@@ -123,11 +81,19 @@ class Told(NamedTuple):
     start: dict[str, object]
     truth: float = 1.0
 
-    def law(self, question: Question, answers: CellCounts, n: ArrayLike) -> CellCounts:
-        """Return the law of all reports from the law of answered reports, inside a NumPyro program."""
+    def law(self, question: Question, answers: Array) -> Array:
+        """Return log probabilities of all reports' cells from those of people who answer (METHODS 3.5).
+
+        With refusals, the cells of reported numbers come first, then those of reported refusals. Inside a
+        NumPyro program.
+        """
         if not question.refusal:
             return answers
-        return RefusableCounts(answers, draw(question, REFUSED), self.middle, self.truth, n)
+        refused = draw(question, REFUSED)
+        said, silent = jnp.log1p(-refused) + answers, jnp.log(refused) + self.middle
+        true, false = jnp.log(self.truth), jnp.log1p(-self.truth)
+        parts = [jnp.logaddexp(said + true, silent + false), jnp.logaddexp(said + false, silent + true)]
+        return jnp.concatenate(parts)
 
 
 def told_by(mechanism: Mechanism, summary: QuestionSummary, middle: Callable[[Mechanism], Values]) -> Told:

@@ -23,9 +23,9 @@ from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.likelihoods import ProductSigns, SignPatterns
+from inference.likelihoods.common import CellCounts
 from inference.likelihoods.regression.moments import linear_moments, logistic_moments
-from inference.likelihoods.regression.products import correlations, sign_table
+from inference.likelihoods.regression.products import SignPatterns, correlations, product_signs, sign_table
 from inference.models import leveled_cells
 from inference.models.base import Draws, Model, Replicates, Summaries
 from inference.models.clipping import Moments, warnings
@@ -117,19 +117,19 @@ def _feature_parameters(question: Question, draws: Draws) -> dict[str, Values]:
     return named
 
 
-def signs_of(mechanism: SampledProducts, second: Any, n: int) -> ProductSigns | SignPatterns:
+def signs_of(mechanism: SampledProducts, second: Any, n: int) -> CellCounts | SignPatterns:
     """Return the law of n reports' signs, given M; an approximation for several products a report."""
     first, other = np.asarray(mechanism.coordinates).T
     means, gain = second[first, other], float(mechanism.gain)
     if mechanism.signs > 1:
         return SignPatterns(means[np.asarray(mechanism.blocks)], gain)
-    return ProductSigns(means, np.asarray(mechanism.weights) / mechanism.total, gain, n)
+    return CellCounts(product_signs(means, np.asarray(mechanism.weights) / mechanism.total, gain), n)
 
 
 def cell_probabilities(mechanism: SampledProducts, sites: Mapping[str, Any]) -> Values:
     """Return probabilities (2 T,) of each sign of each product, from one draw of a regression's sites."""
     with jax.enable_x64(True):
-        law = cast(ProductSigns, signs_of(mechanism, np.asarray(sites["second"]), 1))
+        law = cast(CellCounts, signs_of(mechanism, np.asarray(sites["second"]), 1))
         cells = np.asarray(law.cell_probs, np.float64)
     return np.asarray(cells / cells.sum())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -11,7 +10,7 @@ from benchmarks import nonparametric as nonparametric_studies
 from inference.design.calibration import prior_truths
 from inference.design.truth import with_truth
 from inference.fitting import How, fit_question
-from inference.likelihoods.numbers.shares import SharesThroughChannel, cells_channel
+from inference.likelihoods.numbers.shares import cells_channel
 from inference.models import model_for
 from inference.predictive import Histogram, of_histogram
 from inference.results.verdict import CONVERGENCE
@@ -56,15 +55,6 @@ def test_channel_matches_integral_over_each_cell(name, law):
             exact = 4 * integrate.quad(within, cell / 4, (cell + 1) / 4, points=bends, epsabs=1e-13)[0]
             assert found[1 + cell, 1 + k] == pytest.approx(exact, abs=1e-11)
     assert found[-1, 0] == pytest.approx(law.cdf(edges[0], 1, scale), abs=1e-12)
-
-
-def test_likelihood_is_multinomial_of_shares_through_channel():
-    random = np.random.default_rng(1)
-    shares, channel = random.dirichlet(np.ones(4)), random.dirichlet(np.ones(5), 4)
-    counts = np.array([3, 0, 5, 1, 2])
-    with jax.enable_x64(True):
-        found = SharesThroughChannel(shares, channel, 11).log_prob(counts)
-    assert float(found) == pytest.approx(stats.multinomial.logpmf(counts, 11, shares @ channel), abs=1e-10)
 
 
 def reports_of(question, answers, n):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.likelihoods import ProductSigns
+from inference.likelihoods.common import CellCounts
+from inference.likelihoods.regression.products import product_signs
 from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many
 from ldp_client.documents.errors import StudyError
@@ -50,7 +51,7 @@ def test_likelihood_matches_mechanism_for_any_population():
     shares = np.asarray(m.weights) / m.total
     counts = np.random.default_rng(1).multinomial(1000, whole)
     with jax.enable_x64(True):
-        law = ProductSigns(means[first, other], shares, float(m.gain), 1000)
+        law = CellCounts(product_signs(means[first, other], shares, float(m.gain)), 1000)
         assert np.asarray(law.cell_probs) == pytest.approx(whole, abs=1e-6)
         exact = stats.multinomial(1000, np.asarray(law.cell_probs)).logpmf(counts)
         assert float(law.log_prob(counts)) == pytest.approx(exact, abs=1e-9)

@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from inference.false_reports.conformance import deviations
-from inference.likelihoods import SignPatterns
-from inference.likelihoods.regression.products import sign_table
+from inference.likelihoods.regression.products import SignPatterns, sign_table
 from inference.models.sampled_products import FEWEST_REPORTS, counted_signs, few_reports
 from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many

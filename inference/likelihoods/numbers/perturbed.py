@@ -135,9 +135,6 @@ class BinnedPerturbed(CellCounts):
         METHODS 2.5.
     """
 
-    arg_constraints = {**CellCounts.arg_constraints, "edges": constraints.ordered_vector}  # noqa: RUF012
-    pytree_data_fields = ("base", "noise", "edges", "total_count")
-
     def __init__(
         self,
         base: ClippedLaw,
@@ -147,24 +144,11 @@ class BinnedPerturbed(CellCounts):
         *,
         validate_args: bool | None = None,
     ) -> None:
-        self.base, self.noise = base, noise
-        # Edges that are known before tracing stay so: results that depend on them alone are computed once.
-        self.edges = np.asarray(edges) if not_jax_tracer(edges) else edges
-        self.total_count = total_count
         _require_cover(base, edges)
         _require_range(noise, edges)
-        *leading, count = jnp.shape(self.edges)
-        batch_shape = jnp.broadcast_shapes(
-            base.batch_shape, noise.batch_shape, tuple(leading), jnp.shape(total_count)
-        )
-        super().__init__(batch_shape, (count + 1,), validate_args=validate_args)
-
-    @property
-    def log_cell_probs(self) -> Array:
-        """Log probability of each cell, (..., K + 2).
-
-        Normalised: otherwise a quadrature that finds a thousandth too much would gain that for each report.
-        """
-        probs = self.noise.cell_probs(self.base, self.edges)
+        # Edges that are known before tracing stay so: results that depend on them alone are computed once.
+        probs = noise.cell_probs(base, np.asarray(edges) if not_jax_tracer(edges) else edges)
         probs = jnp.maximum(probs, np.finfo(probs.dtype).tiny)
-        return jnp.log(probs) - jnp.log(probs.sum(-1, keepdims=True))
+        # Otherwise a quadrature that finds a thousandth too much would gain that for each report.
+        log_probs = jnp.log(probs) - jnp.log(probs.sum(-1, keepdims=True))
+        super().__init__(log_probs, total_count, validate_args=validate_args)

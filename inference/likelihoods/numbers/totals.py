@@ -15,13 +15,13 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
-from inference.likelihoods.choices.support_counts import UnaryEncodingColumnSums
+from inference.likelihoods.choices.support_counts import SupportCounts, bit_sums
 from inference.likelihoods.numbers.clipped import ClippedLaw
 
 
-def noisy_counts(probs: Array, total_count: ArrayLike, noise_sd: ArrayLike) -> UnaryEncodingColumnSums:
+def noisy_counts(probs: Array, total_count: ArrayLike, noise_sd: ArrayLike) -> SupportCounts:
     """Return the law of one-hot vectors of `total_count` people, summed, plus Normal(0, noise_sd) on each."""
-    return UnaryEncodingColumnSums(probs, 1.0, 0.0, total_count, jnp.asarray(noise_sd) ** 2)
+    return bit_sums(probs, 1.0, 0.0, total_count, jnp.asarray(noise_sd) ** 2)
 
 
 class NoisyMoments(Distribution):

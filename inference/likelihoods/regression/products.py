@@ -18,55 +18,27 @@ from jax.typing import ArrayLike
 from numpy.typing import NDArray
 from numpyro.distributions import Distribution, constraints
 
-from inference.likelihoods.common import CellCounts
-
 # Products between −1 and 1 have means between them. A model may try others: from this value on (or from the
 # gain, if larger) the signs' law bends, so that it stays a law and leads back.
 BEND = 0.98
 
 
-class ProductSigns(CellCounts):
-    """Counts of negative and positive signs of each product, side by side; exact.
+def product_signs(means: Array, shares: ArrayLike, gain: ArrayLike) -> Array:
+    """Return log probabilities (2 T,) of negative and positive signs of each product, side by side; exact.
 
     A report is on product s with probability shares_s, and positive then with probability
-    (1 + gain means_s) / 2, whatever law the products have. Values are integer vectors (..., 2 T) that sum to
-    `total_count`.
+    (1 + gain means_s) / 2, whatever law the products have.
 
     Args:
-        means: of each product over all people, between −1 and 1, shape (..., T).
-        shares: probability that a report is on each product, shape (..., T).
-        gain: 2 p − 1 where the true sign is sent with probability p, shape (...).
-        total_count: how many reports, shape (...).
-        validate_args: whether NumPyro checks arguments and values.
+        means: of each product over all people, between −1 and 1, shape (T,).
+        shares: probability that a report is on each product, shape (T,).
+        gain: 2 p − 1 where the true sign is sent with probability p.
     """
-
-    arg_constraints = {**CellCounts.arg_constraints, "shares": constraints.simplex}  # noqa: RUF012
-    pytree_data_fields = ("means", "shares", "gain", "total_count")
-
-    def __init__(
-        self,
-        means: ArrayLike,
-        shares: ArrayLike,
-        gain: ArrayLike,
-        total_count: ArrayLike,
-        *,
-        validate_args: bool | None = None,
-    ) -> None:
-        self.means, self.shares = jnp.asarray(means), jnp.asarray(shares)
-        self.gain, self.total_count = jnp.asarray(gain), total_count
-        shape = jnp.broadcast_shapes(
-            self.means.shape[:-1], self.shares.shape[:-1], jnp.shape(gain), jnp.shape(total_count)
-        )
-        super().__init__(shape, (2 * self.means.shape[-1],), validate_args=validate_args)
-
-    @property
-    def log_cell_probs(self) -> Array:
-        told, log_rest = _bent(self.gain[..., None], self.means)
-        log_likely, log_rest = jnp.log1p(jnp.abs(told)) - jnp.log(2), log_rest - jnp.log(2)
-        negative = jnp.where(told < 0, log_likely, log_rest)
-        positive = jnp.where(told < 0, log_rest, log_likely)
-        log_signs = jnp.stack([negative, positive], axis=-1) + jnp.log(self.shares)[..., None]
-        return log_signs.reshape(*log_signs.shape[:-2], -1)
+    told, log_rest = _bent(jnp.asarray(gain), means)
+    log_likely, log_rest = jnp.log1p(jnp.abs(told)) - jnp.log(2), log_rest - jnp.log(2)
+    negative = jnp.where(told < 0, log_likely, log_rest)
+    positive = jnp.where(told < 0, log_rest, log_likely)
+    return (jnp.stack([negative, positive], axis=-1) + jnp.log(jnp.asarray(shares))[:, None]).ravel()
 
 
 def _bent(gain: Array, means: Array) -> tuple[Array, Array]:

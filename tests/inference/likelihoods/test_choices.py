@@ -11,7 +11,9 @@ import pytest
 from likelihood_references import gradient
 from scipy import stats
 
-from inference.likelihoods import RandomizedResponseCounts, UnaryEncodingColumnSums
+from inference.likelihoods.choices.multinomial import response_cells
+from inference.likelihoods.choices.support_counts import bit_sums
+from inference.likelihoods.common import CellCounts
 
 PROBS = np.array([0.5, 0.3, 0.15, 0.05])
 K = len(PROBS)
@@ -28,8 +30,8 @@ def unary_pattern_probs(p: float, q: float, patterns: np.ndarray = ALL_PATTERNS)
     return given_choice @ PROBS
 
 
-def response_law(p: float, n: int = 6) -> RandomizedResponseCounts:
-    return RandomizedResponseCounts(PROBS, p, (1 - p) / (K - 1), n)
+def response_law(p: float, n: int = 6) -> CellCounts:
+    return CellCounts(response_cells(jnp.asarray(PROBS), p, (1 - p) / (K - 1)), n)
 
 
 @pytest.mark.parametrize("p", [0.25001, 0.4])
@@ -49,9 +51,9 @@ def enumerated_sums(p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(("p", "q"), [*BITS, (0.99, 0.2)])
-def test_column_sums_have_the_enumerated_moments(p: float, q: float) -> None:
+def test_bit_sums_have_the_enumerated_moments(p: float, q: float) -> None:
     mean, covariance = enumerated_sums(p, q)
-    law = UnaryEncodingColumnSums(PROBS, p, q, 37)
+    law = bit_sums(PROBS, p, q, 37)
     value = 37 * mean + np.array([2.0, -1.0, 0.5, 3.0]) * np.sqrt(np.diag(covariance))
     expected = stats.multivariate_normal.logpdf(value, 37 * mean, 37 * covariance)
     assert float(log_prob(law, value)) == pytest.approx(expected, rel=1e-9)
@@ -63,8 +65,8 @@ def programs():
     counts = np.array([9, 4, 7, 5])
     sums = np.array([11.0, 9.5, 3.0, 8.0])
     return {
-        "randomized response": lambda t: RandomizedResponseCounts(t, 0.4, 0.2, 25).log_prob(counts),
-        "column sums": lambda t: UnaryEncodingColumnSums(t, 0.5, 0.2, 25).log_prob(sums),
+        "randomized response": lambda t: CellCounts(response_cells(t, 0.4, 0.2), 25).log_prob(counts),
+        "column sums": lambda t: bit_sums(t, 0.5, 0.2, 25).log_prob(sums),
     }
 
 

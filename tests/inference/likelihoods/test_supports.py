@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.likelihoods import (
-    HadamardCounts,
-    PackedSupportSets,
-    SubsetCounts,
-    UnaryEncodingColumnSums,
-)
+from inference.likelihoods import PackedSupportSets
+from inference.likelihoods.choices.multinomial import hadamard_cells
+from inference.likelihoods.choices.support_counts import bit_sums, subset_counts
 from inference.likelihoods.choices.supports import pack_sets
+from inference.likelihoods.common import CellCounts
 
 PROBS = np.array([0.5, 0.25, 0.15, 0.08, 0.02])
 K = len(PROBS)
@@ -49,7 +47,7 @@ def moments(bits: np.ndarray, law: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def test_subset_counts_have_the_enumerated_moments(size: int, p: float) -> None:
     bits, chances = subset_law(size, p)
     mean, covariance = moments(bits, chances)
-    law = SubsetCounts(PROBS, p, size, 37)
+    law = subset_counts(PROBS, p, size, 37)
     np.testing.assert_allclose(law.mean, 37 * mean, rtol=1e-12)
     np.testing.assert_allclose(law.variance, 37 * np.diag(covariance), rtol=1e-9)
     value = 37 * mean + np.array([2.0, -1.5, 0.5, 1.0, -2.0])
@@ -61,13 +59,13 @@ def test_subset_counts_have_the_enumerated_moments(size: int, p: float) -> None:
 def test_local_hashing_has_the_moments_of_unary_bits() -> None:
     bits, chances = hashed_law(3, 0.5)
     mean, covariance = moments(bits, chances)
-    law = UnaryEncodingColumnSums(PROBS, 0.5, 1 / 3, 37)
+    law = bit_sums(PROBS, 0.5, 1 / 3, 37)
     value = 37 * mean + 1.5
     expected = stats.multivariate_normal.logpdf(value, 37 * mean, 37 * covariance)
     assert float(log_prob(law, value)) == pytest.approx(expected, rel=1e-9)
 
 
-def hadamard_cells(p: float, blocks: int, width: int) -> np.ndarray:
+def enumerated_hadamard(p: float, blocks: int, width: int) -> np.ndarray:
     """Cell probabilities from the rows of Sylvester's matrix, one column at a time."""
     cells = np.zeros(blocks * width)
     for choice, share in enumerate(PROBS):
@@ -81,7 +79,8 @@ def hadamard_cells(p: float, blocks: int, width: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("p", "blocks", "width"), [(0.7, 1, 8), (0.5, 2, 4), (0.9, 5, 2)])
 def test_hadamard_cells_match_enumeration(p: float, blocks: int, width: int) -> None:
-    law, expected = HadamardCounts(PROBS, p, blocks, width, 50), hadamard_cells(p, blocks, width)
+    expected = enumerated_hadamard(p, blocks, width)
+    law = CellCounts(hadamard_cells(jnp.asarray(PROBS), p, blocks, width), 50)
     assert expected.sum() == pytest.approx(1, abs=1e-12)
     np.testing.assert_allclose(law.cell_probs, expected, rtol=1e-12)
     counts = np.random.default_rng(4).multinomial(50, expected)
