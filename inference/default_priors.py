@@ -151,13 +151,14 @@ def with_stated(question: Question, defaults: Mapping[str, Any]) -> dict[str, An
         priors[REFUSED] = EVEN
     for name, stated in question.model.prior.items():
         of_features = not isinstance(stated.get("distribution"), str)
-        priors[name] = {**priors[name], **_floats(stated)} if of_features else _floats(stated)
+        priors[name] = {**priors[name], **floats(stated)} if of_features else floats(stated)
     return priors
 
 
-def _floats(value: Any) -> Any:
+def floats(value: Any) -> Any:
+    """Return a stated prior with numbers in place of exact decimals."""
     if isinstance(value, dict):
-        return {name: _floats(entry) for name, entry in value.items()}
+        return {name: floats(entry) for name, entry in value.items()}
     if isinstance(value, tuple):
         return [float(entry) for entry in value]
     return float(value) if isinstance(value, Rational) else value

@@ -85,7 +85,8 @@ FAMILIES: dict[str, Any] = {
 }
 
 
-def _taking(kind: str, *names: str, **special: Any) -> Tagged:
+def taking(kind: str, *names: str, **special: Any) -> Tagged:
+    """Return the shape of a prior that has one of these families, or one of the special ones."""
     shapes = dict(FAMILIES)
     shapes.update(special)
     return Tagged("distribution", shapes, list(names) + list(special), f"a parameter that is {kind}")
@@ -95,16 +96,16 @@ _ZERO, _ONE = Rational(0), Rational(1)
 _HALF_LINE = ("half_normal", "log_normal", "gamma", "inverse_gamma")
 
 # The range of a parameter decides which distributions fit it.
-REAL = _taking("any number", "normal", "student_t", uniform=Uniform())
-POSITIVE = _taking("positive", *_HALF_LINE, uniform=Uniform(_ZERO))
-SHARE = _taking("a share between 0 and 1", "beta", uniform=Uniform(_ZERO, _ONE))
-SIMPLEX = _taking("a list of shares", "dirichlet")
-CORRELATION = _taking("a correlation matrix", "lkj")
+REAL = taking("any number", "normal", "student_t", uniform=Uniform())
+POSITIVE = taking("positive", *_HALF_LINE, uniform=Uniform(_ZERO))
+SHARE = taking("a share between 0 and 1", "beta", uniform=Uniform(_ZERO, _ONE))
+SIMPLEX = taking("a list of shares", "dirichlet")
+CORRELATION = taking("a correlation matrix", "lkj")
 
 
 # Priors for some features: {feature id: distribution}. All other features keep their default prior.
-EACH_REAL = MapOf(_taking("any number", "normal", "student_t"), MOST_FEATURES)
-EACH_POSITIVE = MapOf(_taking("positive", *_HALF_LINE), MOST_FEATURES)
+EACH_REAL = MapOf(taking("any number", "normal", "student_t"), MOST_FEATURES)
+EACH_POSITIVE = MapOf(taking("positive", *_HALF_LINE), MOST_FEATURES)
 
 
 def given_priors(model: dict[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from ldp_client.documents.errors import InputError
 
 INTERCEPT = "Intercept"
 Parameters = dict[str, NDArray[np.float64]]
-Found = TypeVar("Found")
 
 
 def named(term: str, *labels: str) -> str:
@@ -47,30 +47,12 @@ class Parameter(NamedTuple):
         return Axis(self.variable, {key: label for key, label in self.coordinates.items() if label})
 
 
-def united(*parts: Mapping[str, Found]) -> dict[str, Found]:
-    """Merge all of them. Raises InputError if two have the same name, because one would be lost."""
-    found: dict[str, Found] = {}
-    for part in parts:
-        both = found.keys() & part.keys()
-        if both:
-            raise _two_results(min(both))
-        found |= part
-    return found
-
-
-def refuse_clashes(parameters: Sequence[Parameter]) -> None:
-    """Raise InputError for two parameters of one name, or of one variable with other dimensions."""
-    united(*({one.name: one} for one in parameters))
-    dimensions = {name: [name] for name in ("chain", "draw", "reports")}
-    for one in parameters:
-        own = list(one.axis.coordinates)
-        if dimensions.setdefault(one.variable, own) != own:
-            raise _two_results(one.variable)
-
-
-def _two_results(name: str) -> InputError:
-    """Return the error for a name that two results of an analysis would have."""
-    return InputError(
-        f"two results would be called {name}: rename the column or label of that name, or write I(column)",
-        code="result.duplicate_name",
-    )
+def refuse_clashes(names: Iterable[str]) -> None:
+    """Raise InputError if two parameters have the same name, because one would be lost."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(
+            f"two results would be called {twice[0]}: rename the column or label of that name, or write "
+            "I(column)",
+            code="result.duplicate_name",
+        )

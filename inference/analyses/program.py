@@ -20,7 +20,7 @@ from inference.analyses.formula import Formula
 from inference.analyses.likelihood import Reported, joint
 from inference.analyses.linear import Linear
 from inference.analyses.open_shares import OpenShares
-from inference.analyses.parameter_names import Parameter, Parameters, united
+from inference.analyses.parameter_names import Parameter, Parameters
 from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Private, Values
@@ -91,8 +91,9 @@ class Assembled:
         if self.by_rows:
             return self._rows(dtype)
         cells = self.cells
-        own: dict[str, Any] = {"cell": cells.cell, "counts": cells.counts.astype(np.float64)}
-        found = united(own, *(part.data() for part in self._parts))
+        found: dict[str, Any] = {"cell": cells.cell, "counts": cells.counts.astype(np.float64)}
+        for part in self._parts:
+            found |= part.data()
         for place, one in enumerate(self.privates):
             codes = cells.reports[one.name]
             if one.number is not None:
@@ -113,13 +114,11 @@ class Assembled:
 
     def initial(self) -> dict[str, object]:
         """Return the start."""
-        shares = self.shares
-        return united(
-            self.law.initial(self.outcome.start),
-            self.own.initial(),
-            *(group.initial() for group in (*self.groups, *self.shares_groups)),
-            shares.initial(np.zeros(len(shares.outputs))) if shares is not None else {},
-            self.opened.initial(),
+        found = self.law.initial(self.outcome.start) | self.own.initial() | self.opened.initial()
+        for group in self.every_group:
+            found |= group.initial()
+        return (
+            found if self.shares is None else found | self.shares.initial(np.zeros(len(self.shares.outputs)))
         )
 
     def program(self, **data: Array) -> None:

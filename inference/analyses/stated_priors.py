@@ -14,72 +14,47 @@ from jax.typing import ArrayLike
 from numpy.typing import NDArray
 from numpyro.distributions import Distribution, constraints
 
-from inference.priors.laws import Stated, state
+from inference.default_priors import floats
+from inference.priors.laws import Stated, decimals, state
 from ldp_client.documents.errors import InputError
+from ldp_client.documents.fields import Constant
+from ldp_client.documents.shapes import ListOf, Record
+from schemas.priors import ANY, EACH_POSITIVE, POSITIVE_DECIMAL, taking
 
 FLAT = "flat"
 FLAT_PRIOR: Stated = state(FLAT)
 # The prior sd of effects by group, on the logit scale.
 VARYING_SCALE = 1.0
+MOST_WEIGHTS = 1000
 
 # A logistic prior of loc 0 and scale 1 on a log odds makes the share itself uniform.
-KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "real": {
-        "normal": ("loc", "scale"),
-        "student_t": ("degrees_of_freedom", "loc", "scale"),
-        "logistic": ("loc", "scale"),
-    },
-    "positive": {
-        "half_normal": ("scale",),
-        "log_normal": ("loc", "scale"),
-        "gamma": ("shape", "rate"),
-        "inverse_gamma": ("shape", "scale"),
-    },
-    "share": {"beta": ("a", "b")},
-    "weights": {"dirichlet": ("concentration",)},
+_LOGISTIC = Record({"distribution": Constant("logistic"), "loc": ANY, "scale": POSITIVE_DECIMAL})
+_EACH = Record(
+    {
+        "distribution": Constant("dirichlet"),
+        "concentration": ListOf(POSITIVE_DECIMAL, 2, MOST_WEIGHTS, repeats=True),
+    }
+)
+KINDS: Mapping[str, Any] = {
+    "real": taking("any number", "normal", "student_t", logistic=_LOGISTIC),
+    "positive": EACH_POSITIVE.item,
+    "share": taking("a share", "beta"),
+    "weights": taking("a list of weights", dirichlet=_EACH),
 }
-_MAY_BE_NEGATIVE = ("loc",)
+
+
+def _invalid(name: str, problem: str, code: str = "") -> InputError:
+    return InputError(f"the prior of {name} {problem}", code=code or "prior.invalid")
 
 
 def stated(name: str, given: Any, kind: str = "real", count: int = 0) -> Stated:
     """Check a stated prior: "flat", or {"distribution": …}. count: of weights. Raises InputError."""
     if given == FLAT and kind == "real":
         return FLAT_PRIOR
-    laws = KINDS[kind]
-    flat = f'"{FLAT}" or ' if kind == "real" else ""
-    if not isinstance(given, Mapping) or given.get("distribution") not in laws:
-        raise InputError(
-            f"the prior of {name} must be {flat}one of the distributions {', '.join(laws)}",
-            code="prior.unknown_distribution",
-        )
-    wanted = laws[given["distribution"]]
-    if set(given) != {"distribution", *wanted}:
-        raise InputError(
-            f"the prior of {name}: {given['distribution']} needs exactly {', '.join(wanted)}",
-            code="prior.wrong_fields",
-        )
-    if kind == "weights":
-        each = given["concentration"]
-        if not isinstance(each, Sequence) or isinstance(each, str) or len(each) != count:
-            raise InputError(
-                f"the prior of {name}: concentration must be a list of {count} numbers, one for each weight",
-                code="prior.wrong_concentration",
-            )
-        return state("dirichlet", concentration=tuple(_number(name, "concentration", one) for one in each))
-    return state(given["distribution"], **{key: _number(name, key, given[key]) for key in wanted})
-
-
-def _number(name: str, key: str, value: Any) -> float:
-    try:
-        number = float(value) if not isinstance(value, bool) else float("nan")
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not np.isfinite(number) or (number <= 0 and key not in _MAY_BE_NEGATIVE):
-        raise InputError(
-            f"the prior of {name}: {key} must be a {'' if key == 'loc' else 'positive '}number",
-            code="prior.value_not_number",
-        )
-    return number
+    found: Stated = floats(KINDS[kind].read(decimals(given), name, _invalid))
+    if count and len(found["concentration"]) != count:
+        raise _invalid(f"{name}.concentration", f"must have {count} numbers, one for each weight")
+    return found
 
 
 class Given:

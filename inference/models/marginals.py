@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.likelihoods import clipped
-from inference.likelihoods.numbers.totals import NoisyMoments, signed_moments
+from inference.likelihoods.numbers.totals import noisy_moments, signed_moments
 from inference.models.base import Draws, Model, Truth
 from inference.models.family import Family, Priors, Sets, priors_of, register
 from inference.models.plain_means import of_two_sums, two_sums_notes
@@ -58,7 +58,7 @@ class Marginals(Family):
             mean = numpyro.sample("mean", vector_law(means, zero, unit))
             sd = numpyro.sample("sd", vector_law(sds, 0 * unit, unit))
             moments = signed_moments(clipped(dist.Normal(mean, sd), -1.0, 1.0))
-            law = NoisyMoments(moments, n, noise_sd, SQUARE_WEIGHT)
+            law = noisy_moments(moments, n, noise_sd, SQUARE_WEIGHT)
             numpyro.sample("reports", law.to_event(1), obs=jnp.asarray(total))
 
         def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:

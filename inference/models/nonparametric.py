@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from inference.likelihoods.common import CellCounts
 from inference.likelihoods.numbers.shares import cells_channel
-from inference.likelihoods.numbers.totals import NoisyMoments, noisy_counts
+from inference.likelihoods.numbers.totals import noisy_counts, noisy_moments
 from inference.models.base import Draws, Model, Sampling, Truth
 from inference.models.family import Family, Priors, Sets, draw, register
 from inference.models.number import cell_edges, middle_cells
@@ -91,7 +91,7 @@ class Free(Family):
         def program(n: int, total: Array) -> None:
             found = law.draw(draw(question, "roughness")) @ seen
             counts = noisy_counts(found, n, noise_sd)
-            sums = NoisyMoments(found, n, noise_sd, SQUARE_WEIGHT) if cells is None else counts
+            sums = noisy_moments(found, n, noise_sd, SQUARE_WEIGHT) if cells is None else counts
             numpyro.sample("reports", sums, obs=jnp.asarray(total))
 
         notes = (TWO_MOMENTS,) if cells is None else approximation_notes(n, noise_sd, values)

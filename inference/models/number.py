@@ -26,7 +26,7 @@ from inference.likelihoods.common import CellCounts
 from inference.likelihoods.numbers.clipped import MOST_POINTS
 from inference.likelihoods.numbers.closed_forms import ClosedForm
 from inference.likelihoods.numbers.noise import Noise, noise_channel
-from inference.likelihoods.numbers.totals import NoisyMoments, noisy_counts, signed_moments
+from inference.likelihoods.numbers.totals import noisy_counts, noisy_moments, signed_moments
 from inference.models.base import (
     IDENTITY,
     Coordinates,
@@ -171,7 +171,7 @@ def of_total(
     def program(n: int, total: Array) -> None:
         base = clipped(family.draw(question), *place.bounds)
         if cells is None:
-            seen: dist.Distribution = NoisyMoments(signed_moments(base), n, noise_sd, SQUARE_WEIGHT)
+            seen: dist.Distribution = noisy_moments(signed_moments(base), n, noise_sd, SQUARE_WEIGHT)
         else:
             seen = noisy_counts(base.cell_masses(cells), n, noise_sd)
         numpyro.sample("reports", seen, obs=jnp.asarray(total))

@@ -110,7 +110,7 @@ def with_priors(question: Question, priors: Mapping[str, Any]) -> Question:
     priors: {parameter: {"distribution": name, …}} as in a study, but numbers may replace decimals.
     Raises StudyError that names the fault.
     """
-    stated = {"name": question.model.name, "prior": _decimals(priors)}
+    stated = {"name": question.model.name, "prior": decimals(priors)}
     parsed = MODELS[question.model.name].shape.read(stated, "model", StudyError)
     shown = {
         "model": parsed,
@@ -125,10 +125,11 @@ def with_priors(question: Question, priors: Mapping[str, Any]) -> Question:
     return changed
 
 
-def _decimals(value: Any) -> Any:
+def decimals(value: Any) -> Any:
+    """Return a stated prior with decimals, as in a study, in place of numbers."""
     if isinstance(value, Mapping):
-        return {name: _decimals(entry) for name, entry in value.items()}
+        return {name: decimals(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_decimals(entry) for entry in value]
+        return [decimals(entry) for entry in value]
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return repr(value) if number else value

@@ -80,9 +80,9 @@ def test_interval_of_small_group_holds_its_share():
     ("priors", "code"),
     [
         ({"agee": "flat"}, ("prior.unknown_parameter", "'agee'")),
-        ({"age": {"distribution": "beta", "a": 1, "b": 1}}, ("prior.unknown_distribution", "age")),
-        ({"age": {"distribution": "normal", "loc": 0, "scale": -1}}, ("prior.value_not_number", "scale")),
-        ({"age": {"distribution": "normal", "loc": 0}}, ("prior.wrong_fields", "loc, scale")),
+        ({"age": {"distribution": "beta", "a": 1, "b": 1}}, ("prior.invalid", "age.distribution")),
+        ({"age": {"distribution": "normal", "loc": 0, "scale": -1}}, ("prior.invalid", "age.scale")),
+        ({"age": {"distribution": "normal", "loc": 0}}, ("prior.invalid", "age.scale")),
         ("none", "prior.wrong_form"),
     ],
 )

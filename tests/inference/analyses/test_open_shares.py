@@ -161,7 +161,7 @@ def test_weights_of_mixture_have_dirichlet_prior():
         assert analysis.priors()[name] == {"distribution": "beta", "a": alpha, "b": 10 - alpha}
     assert analysis.axes()[names[1]].coordinates == {"q_weights_dim": "no"}
     for wrong in ([7, 2], 7):
-        with raises(InputError, "prior.wrong_concentration"):
+        with raises(InputError, "prior.invalid", "concentration"):
             assemble(table, "q ~ x", {"q_weights": {**prior, "concentration": wrong}})
 
 

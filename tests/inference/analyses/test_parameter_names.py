@@ -10,12 +10,9 @@ import pandas as pd
 import pytest
 
 from inference.analyses.assembling import assemble
-from inference.analyses.crossing import cross_table
-from inference.analyses.effects import quantities_of
-from inference.analyses.parameter_names import united
 from inference.analyses.table import Private, Table, table_of
 from ldp_client.documents.errors import InputError
-from tests.inference.analyses.simulated import any_draws, table
+from tests.inference.analyses.simulated import table
 from tests.kit.channels import known_channel, open_share
 from tests.kit.errors import raises
 
@@ -24,7 +21,6 @@ NUMBERS: list[object] = []
 YES = {"ever": ("no", "yes")}
 PARTNER = {**YES, "partner": ("no", "yes")}
 BOTH = "ever ~ partner + age + partner_age"
-LEVELS = ("0", "a", "a, b")
 
 
 def people(public: dict[str, Any], private: dict[str, Sequence[str]]) -> Table:
@@ -46,10 +42,7 @@ def column(name: str, answers: Sequence[str]) -> Private:
 # Public columns, private ones, formula, and the name that two results would have.
 CLASHES = [
     ({"age": NUMBERS, "partner_age": NUMBERS}, PARTNER, BOTH, "partner_age"),
-    ({"chain": NUMBERS, "region": "ab"}, YES, "ever ~ region + chain", "chain"),
     ({"sigma": NUMBERS, "count": [1, 2, 3]}, YES, "count ~ ever + sigma", "sigma"),
-    ({"partner[yes]": NUMBERS}, PARTNER, "ever ~ partner + `partner[yes]`", "partner[yes]"),
-    ({"region": LEVELS}, {"job": ("x", "b, c", "c")}, "job ~ (1 | region)", "a, b, c]"),
 ]  # fmt: skip
 
 
@@ -67,33 +60,17 @@ def test_renamed_term_follows_the_rule():
     assert {"partner_age[yes]", "partner_I(partner_age)[yes]"} <= set(names)
     with raises(InputError, "result.duplicate_name", "Intercept"):
         assemble(table, "ever ~ Intercept")
-    with raises(InputError, "result.duplicate_name"):
-        united({"a": 1, "b": 2}, {"b": 3})
 
 
 @pytest.mark.attack(17)
 def test_open_shares_of_one_name_are_rejected():
-    """Share c of ever_b and share b_c of ever get one name, and law_middle is the sampler's own."""
+    """Share c of ever_b and share b_c of ever get one name."""
 
     age, codes = pd.DataFrame({"age": np.arange(ROWS) % 7}), np.arange(ROWS) % 2
     columns = [open_share("ever", codes, "ever_b_c"), open_share("ever_b", codes, "ever_b_c")]
     table = table_of(age, columns)
     with raises(InputError, "result.duplicate_name", "ever_b_c"):
         assemble(table, "ever ~ ever_b + age")
-    with raises(InputError, "result.duplicate_name", "law_middle"):
-        assemble(table_of(age, [open_share("law", codes, "law_middle")]), "law ~ age")
-
-
-@pytest.mark.attack(17)
-def test_quantities_of_one_name_are_rejected():
-    """The share of "a, region = n" is named as the share of "a" in region n, and so are crossed answers."""
-    table = people({"region": "ns"}, {"job": ("a", "a, region = n", "b")})
-    found = quantities_of(analysis := assemble(table, "job ~ region"), any_draws(analysis))
-    with raises(InputError, "result.duplicate_name", "share job = a, region = n"):
-        united(*({one.name: one} for one in found))
-    table = people({"age": NUMBERS}, {"q": ("yes", "yes, daily"), "w": ("daily, at home", "at home")})
-    with raises(InputError, "result.duplicate_name", "p[yes, daily, at home]"):
-        cross_table(table, ["q", "w"])
 
 
 def test_names_of_choices_groups_and_thresholds_match_bambi():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.likelihoods.numbers.totals import NoisyMoments, noisy_counts
+from inference.likelihoods.numbers.totals import noisy_counts, noisy_moments
 
 
 @pytest.mark.parametrize("noise_sd", [0.3, 5.0])
@@ -27,7 +27,7 @@ def test_moments_have_the_dense_normal_density(noise_sd):
     cross = 1.5 * (moments[2] - moments[0] * moments[1])
     one = [[moments[1] - moments[0] ** 2, cross], [cross, 1.5**2 * (moments[3] - moments[1] ** 2)]]
     dense = stats.multivariate_normal(loc, n * np.array(one) + noise_sd**2 * np.eye(2))
-    law = NoisyMoments(moments, n, noise_sd, 1.5)
+    law = noisy_moments(moments, n, noise_sd, 1.5)
     value = loc + np.array([9.0, -4.0])
     assert law.log_prob(value) == pytest.approx(dense.logpdf(value), rel=1e-12)
     drawn = np.asarray(law.sample(jax.random.key(1), (20_000,)))
