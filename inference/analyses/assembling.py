@@ -73,7 +73,7 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     laws = (law, groups, shares, shares_groups, own)
     found = Assembled(formula, outcome, response, predictors, cells, *laws, opened, values)
     found.initial()
-    refuse_clashes(one.name for one in found.entries)
+    refuse_clashes(found.entries)
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpyro
 from jax import Array
 
-from inference.analyses.parameter_names import Parameter, refuse_clashes
+from inference.analyses.parameter_names import Parameter
 from inference.analyses.stated_priors import Given
 from inference.analyses.table import Private, Values
 from inference.models.base import Draws
@@ -24,9 +24,9 @@ class OpenShares:
     """
 
     def __init__(self, columns: Sequence[Private], given: Given) -> None:
-        every = [weights for one in columns if one.answers for weights in one.choices.weights.values()]
-        refuse_clashes(weights.name for weights in every)
-        self.weights = tuple(every)
+        self.weights = tuple(
+            weights for one in columns if one.answers for weights in one.choices.weights.values()
+        )
         self.priors: dict[str, Stated] = {}
         self.laws: dict[str, Stated] = {}
         for weights in self.weights:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,12 +47,14 @@ class Parameter(NamedTuple):
         return Axis(self.variable, {key: label for key, label in self.coordinates.items() if label})
 
 
-def refuse_clashes(names: Iterable[str]) -> None:
-    """Raise InputError if two parameters have the same name, because one would be lost."""
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise InputError(
-            f"two results would be called {twice[0]}: rename the column or label of that name, or write "
-            "I(column)",
-            code="result.duplicate_name",
-        )
+def refuse_clashes(parameters: Sequence[Parameter]) -> None:
+    """Raise InputError for two parameters of one name, or of one variable with other dimensions."""
+    variables = {(one.variable, *one.axis.coordinates) for one in parameters}
+    for names in ([one.name for one in parameters], [variable for variable, *_ in variables]):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise InputError(
+                f"two results would be called {twice[0]}: rename the column or label of that name, or "
+                "write I(column)",
+                code="result.duplicate_name",
+            )
