@@ -108,7 +108,8 @@ class Device:
         if self.collector:
             self.ledger.adopt(earlier)
         self.policy.epsilon = Fraction(self.ledger.keep_budget(str(max_epsilon), raise_budget))
-        # Digests of studies that the collector says are closed.
+        # Digests of studies that a pinned key signed, and of studies that the collector says are closed.
+        self._signed: set[str] = set()
         self._closed: set[str] = set()
         # An audit replaces this with bytes that it knows.
         self._random = urandom
@@ -146,7 +147,7 @@ class Device:
         return study
 
     def accept(self, study: Study | SignedStudy) -> Study:
-        """Check a study that came from elsewhere, and remember the pinned keys that signed it.
+        """Check a study that came from elsewhere; this object remembers that a pinned key signed it.
 
         Args:
             study: the study, with its signatures if keys are pinned.
@@ -161,11 +162,12 @@ class Device:
         plain = study.study if isinstance(study, SignedStudy) else study
         policy.refuse_no_study(plain)
         self.policy.refuse_unpublished(plain)
-        with self.ledger.writing() as connection:
+        with self.ledger.reading() as connection:
             policy.refuse_older(connection, plain)
-            if isinstance(study, SignedStudy) and self.policy.keys:
-                policy.note_signed(connection, plain, policy.verify_study(study, self.policy.keys))
-            policy.refuse_unsigned(connection, plain, self.policy.keys)
+        if isinstance(study, SignedStudy) and self.policy.keys:
+            policy.verify_study(study, self.policy.keys)
+            self._signed.add(plain.digest)
+        policy.refuse_unsigned(plain, self.policy.keys, self._signed)
         return plain
 
     def consent(self, study: Study) -> None:
@@ -178,12 +180,12 @@ class Device:
             study: the study that the person was shown.
 
         Raises:
-            RefusedError: keys are pinned, and the study was not accepted under any of them.
+            RefusedError: keys are pinned, and this object did not accept the study under any of them.
             LedgerError: the ledger cannot be used.
         """
         policy.refuse_no_study(study)
+        policy.refuse_unsigned(study, self.policy.keys, self._signed)
         with self.ledger.writing() as connection:
-            policy.refuse_unsigned(connection, study, self.policy.keys)
             policy.note_consent(connection, study, self.ledger.origin, date.today())
 
     def answer(
@@ -223,7 +225,7 @@ class Device:
         with self.ledger.writing() as connection:
             # 1. Refuse what the owner's policy, the study's version or a missing consent forbids.
             self.policy.refuse_unpublished(study)
-            policy.refuse_unsigned(connection, study, self.policy.keys)
+            policy.refuse_unsigned(study, self.policy.keys, self._signed)
             policy.refuse_nameless(connection, study, origin)
             policy.refuse_older(connection, study)
             self.policy.refuse_places(study, self.collector, self.transport.relay)
@@ -260,7 +262,6 @@ class Device:
             budget.write_spends(connection, terms, origin, fresh, answered)
             budget.remember(connection, terms, origin, remembering, fresh)
             policy.note_answered(connection, study, origin)
-            outbox.note_channel(connection, study)
             outbox.enqueue(connection, queued, self.transport.most_report_bytes)
             return queued.report_id
 

@@ -53,8 +53,8 @@ class Disclosure:
 def disclosures_of(ledger: Ledger) -> list[Disclosure]:
     """Return an entry for each collector's study, in the order of ids. Raises LedgerError."""
     spent = "SELECT study, origin, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
-    tokens = """SELECT reports.study, reports.origin, channel, key
-      FROM reports JOIN channels USING (document) JOIN tokens ON report = id WHERE token <> ''"""
+    tokens = """SELECT study, origin, channel, key FROM reports JOIN tokens ON report = id
+      WHERE token <> ''"""
     with ledger.reading() as connection:
         leaving = connection.execute(tokens).fetchall()
         spends = connection.execute(spent).fetchall()

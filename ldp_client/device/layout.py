@@ -6,7 +6,7 @@ import sqlite3
 import stat
 from contextlib import suppress
 
-LAYOUT = 10
+LAYOUT = 11
 LEDGER_NAME = "ledger.sqlite3"
 LOCK_NAME = "lock.sqlite3"
 # The tables whose rows belong to an origin.
@@ -18,17 +18,13 @@ _making = _thread.allocate_lock()
 
 # origin: the origin of the study's collector, as in policy.py. nodes: of a secure sum, with spaces between
 # them. secret: hexadecimal. version, document, closes: the answered study's version, digest and last day.
+# channel: how the study wants its reports to leave, as its document is not at hand then; "" for at once.
 _REPORTS = """
 CREATE TABLE reports (
   id TEXT PRIMARY KEY, secret TEXT NOT NULL, nodes TEXT NOT NULL, origin TEXT NOT NULL,
   study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
-  state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
-  ticket TEXT NOT NULL) WITHOUT ROWID;
-"""
-
-# The pinned keys that signed a document.
-_DOCUMENTS = """
-CREATE TABLE signed (document TEXT PRIMARY KEY, keys TEXT NOT NULL) WITHOUT ROWID;
+  channel TEXT NOT NULL, state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL,
+  body TEXT NOT NULL, ticket TEXT NOT NULL) WITHOUT ROWID;
 """
 
 # noise: a digest of the permanent answer's law. answered: the latest version that was answered.
@@ -47,10 +43,8 @@ CREATE TABLE consents (
   PRIMARY KEY (origin, study)) WITHOUT ROWID;
 """
 
-# How a study's reports leave, by its digest; the reports' tokens. See outbox.py.
-_CHANNELS = """
-CREATE TABLE channels (
-  document TEXT PRIMARY KEY, channel TEXT NOT NULL) WITHOUT ROWID;
+# The reports' tokens. See tickets.py.
+_TOKENS = """
 CREATE TABLE tokens (
   report TEXT PRIMARY KEY, key INTEGER NOT NULL, turned INTEGER NOT NULL, nonce TEXT NOT NULL,
   salt TEXT NOT NULL, factor TEXT NOT NULL, token TEXT NOT NULL) WITHOUT ROWID;
@@ -72,7 +66,7 @@ INSERT INTO seal VALUES (1, '');
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Create the tables of an empty ledger."""
-    for statement in (_ANSWERS + _REPORTS + _DOCUMENTS + _CHANNELS + _BUDGET + _SEAL).split(";\n"):
+    for statement in (_ANSWERS + _REPORTS + _TOKENS + _BUDGET + _SEAL).split(";\n"):
         if statement.strip():
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {LAYOUT}")

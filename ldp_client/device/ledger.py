@@ -32,13 +32,11 @@ LOCK_SECONDS = 10.0
 # Each body has a separate digest, checked when it is sent, so sealing costs the same for any outbox.
 _SEALED = (
     "SELECT origin, study, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3",
-    "SELECT id, secret, nodes, origin, study, version, document, closes, state, due, digest, "
+    "SELECT id, secret, nodes, origin, study, version, document, closes, channel, state, due, digest, "
     "ticket FROM reports ORDER BY id",
-    "SELECT document, keys FROM signed ORDER BY document",
     "SELECT origin, study, question, noise, hex(answer) FROM permanent ORDER BY 1, 2, 3",
     "SELECT origin, study, version, digest FROM answered ORDER BY 1, 2",
     "SELECT origin, study, digest, day FROM consents ORDER BY 1, 2",
-    "SELECT document, channel FROM channels ORDER BY document",
     "SELECT report, key, turned, nonce, salt, factor, token FROM tokens ORDER BY report",
     "SELECT id, epsilon FROM budget",
 )

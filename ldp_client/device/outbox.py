@@ -13,6 +13,7 @@ import hashlib
 import os
 import sqlite3
 import time
+from functools import lru_cache
 from typing import NamedTuple
 
 from ldp_client.device.transport import Direct
@@ -27,8 +28,8 @@ MOST_PENDING = 500
 MOST_BYTES = Direct.most_report_bytes
 WAITS = "state IN ('queued', 'trying')"
 # Reports whose study uses tokens: a report gets its token before its own moment is drawn.
-_AWAITS = """document IN (SELECT document FROM channels WHERE channel LIKE '%"tickets"%')"""
-_SELECTED = "id, nodes, study, body, due, ticket, secret, version, document, closes, origin, digest"
+_AWAITS = """channel LIKE '%"tickets"%'"""
+_SELECTED = "id, nodes, study, body, due, ticket, secret, version, document, closes, origin, channel, token"
 
 
 class Queued(NamedTuple):
@@ -38,7 +39,9 @@ class Queued(NamedTuple):
     collector. due: seconds since 1970, 0 for at once. ticket: for a study that takes invited reports only.
     secret: the hexadecimal digits that a deletion must present.
     version, document, closes: the answered study's version, digest and last day ("" for none). origin: of the
-    study's collector, "" if it was not known. A report whose deletion is requested has no body.
+    study's collector, "" if it was not known. stated_channel: how the study wants it to leave, as JSON; ""
+    for at once. token_text: its token in hexadecimal digits, "" if it was requested, else None. A report
+    whose deletion is requested has no body.
     """
 
     report_id: str
@@ -52,6 +55,8 @@ class Queued(NamedTuple):
     document: str = ""
     closes: str = ""
     origin: str = ""
+    stated_channel: str = ""
+    token_text: str | None = None
 
     @classmethod
     def of(
@@ -65,13 +70,30 @@ class Queued(NamedTuple):
         origin: str = "",
     ) -> "Queued":
         """Return a fresh report, as it will leave."""
-        asked = (study.version, study.digest, study.closes or "", origin)
+        channel = canonical_json(study.document["channel"]) if study.channel is not None else ""
+        asked = (study.version, study.digest, study.closes or "", origin, channel)
         return cls(report.id, node_urls, study.id, body, due, ticket, report.secret.hex(), *asked)
 
     @property
     def nodes(self) -> list[str]:
         """Return the nodes of a secure sum; empty for a report that goes to one collector."""
         return self.node_urls.split()
+
+    @property
+    def channel(self) -> Channel | None:
+        """Return how the report's study wants it to leave, None for at once."""
+        return _channel_of(self.stated_channel) if self.stated_channel else None
+
+    @property
+    def token(self) -> bytes:
+        """Return the report's token, b"" before it arrives."""
+        return bytes.fromhex(self.token_text or "")
+
+    @property
+    def awaits_token(self) -> bool:
+        """Return True if the report still has to request a token before it is sent."""
+        channel = self.channel
+        return bool(self.body and channel is not None and channel.tickets and not self.token_text)
 
     def __repr__(self) -> str:
         # Logs and error reports show this: no body, secret, ticket or id.
@@ -113,49 +135,11 @@ def due_of(study: Study) -> int:
     return 0 if channel is None or channel.tickets else in_next_window(channel.hours)
 
 
-class Channels:
-    """The channels of all reports of a ledger, as they were when read."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        rows = connection.execute("SELECT document, channel FROM channels").fetchall()
-        self._of_document = {document: _read(channel) for document, channel in rows}
-        held = connection.execute("SELECT report, token FROM tokens").fetchall()
-        self._asked = {report for report, _ in held}
-        self._tokens = {report: token for report, token in held if token}
-
-    def of(self, report: Queued) -> Channel | None:
-        """Return how the report's study wants it to leave, None if the study does not say."""
-        return self._of_document.get(report.document)
-
-    def token(self, report: Queued) -> bytes:
-        """Return the report's token, b"" before it arrives."""
-        return bytes.fromhex(self._tokens.get(report.report_id, ""))
-
-    def awaits_token(self, report: Queued) -> bool:
-        """Return True if the report still has to request a token."""
-        channel = self.of(report)
-        return channel is not None and channel.tickets is not None and report.report_id not in self._tokens
-
-    def asks_token(self, report: Queued) -> bool:
-        """Return True if its next request shows the person's ticket to an issuer."""
-        return bool(report.body and report.ticket) and self.awaits_token(report)
-
-    def has_asked(self, report: Queued) -> bool:
-        """Return True if a token was requested, though perhaps not given."""
-        return report.report_id in self._asked
-
-
-def _read(channel: str) -> Channel:
+@lru_cache(maxsize=16)
+def _channel_of(text: str) -> Channel:
     import json  # needed only to send: answering parses nothing
 
-    return Channel(CHANNEL.read(json.loads(channel), "channel", StudyError))
-
-
-def note_channel(connection: sqlite3.Connection, study: Study) -> None:
-    """Store how a study's reports leave, as its document is not at hand then."""
-    if study.channel is not None:
-        row = (study.digest, canonical_json(study.document["channel"]))
-        connection.execute("INSERT OR REPLACE INTO channels VALUES (?, ?)", row)
+    return Channel(CHANNEL.read(json.loads(text), "channel", StudyError))
 
 
 def refuse_full(connection: sqlite3.Connection) -> None:
@@ -176,9 +160,9 @@ def enqueue(connection: sqlite3.Connection, report: Queued, most: int) -> None:
         )
     digest = digest_of(report.body)
     whose = (report.report_id, report.secret, report.node_urls, report.origin)
-    asked = (report.study, report.version, report.document, report.closes)
+    asked = (report.study, report.version, report.document, report.closes, report.stated_channel)
     row = (*whose, *asked, "queued", report.due, digest, report.body, report.ticket)
-    connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    connection.execute(f"INSERT INTO reports VALUES ({', '.join('?' * len(row))})", row)
 
 
 def give_ticket(connection: sqlite3.Connection, study_id: str, ticket: str) -> None:
@@ -211,13 +195,15 @@ def withdrawn(connection: sqlite3.Connection) -> list[Queued]:
 
 
 def _select(connection: sqlite3.Connection, which: str) -> list[Queued]:
-    rows = connection.execute(f"SELECT {_SELECTED} FROM reports WHERE {which} ORDER BY id").fetchall()
-    if any([not isinstance(row[3], str) or digest_of(row[3]) != row[11] for row in rows]):
+    tables = "reports LEFT JOIN tokens ON report = id"
+    query = f"SELECT {_SELECTED}, digest FROM {tables} WHERE {which} ORDER BY id"
+    rows = connection.execute(query).fetchall()
+    if any([not isinstance(row[3], str) or digest_of(row[3]) != row[-1] for row in rows]):
         raise LedgerError(
             "the ledger is damaged: a report differs from the report that was written",
             code="device.report_changed",
         )
-    return [Queued(*row[:11]) for row in rows]
+    return [Queued(*row[:-1]) for row in rows]
 
 
 def try_now(connection: sqlite3.Connection, report_id: str) -> bool:
@@ -262,11 +248,9 @@ def withdraw_reports(connection: sqlite3.Connection, study_id: str) -> int:
     query = f"UPDATE reports SET {wiped} WHERE {its}"
     count = connection.execute(query, (digest_of(""), study_id)).rowcount
     forget_tokens(connection)
-    channels = Channels(connection)
     for report in withdrawn(connection):
-        channel = channels.of(report)
-        if report.report_id not in asked and channel is not None:
-            postpone(connection, report.report_id, channel.hours)
+        if report.report_id not in asked and report.channel is not None:
+            postpone(connection, report.report_id, report.channel.hours)
     return count
 
 

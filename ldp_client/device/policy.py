@@ -193,17 +193,9 @@ def note_answered(connection: sqlite3.Connection, study: Study, origin: str) -> 
     connection.execute("INSERT OR REPLACE INTO answered VALUES (?, ?, ?, ?)", row)
 
 
-def note_signed(connection: sqlite3.Connection, study: Study, keys: Sequence[PublicKey]) -> None:
-    """Store the pinned keys whose signatures on this document were valid."""
-    row = (study.digest, " ".join([key.id for key in keys]))
-    connection.execute("INSERT OR REPLACE INTO signed VALUES (?, ?)", row)
-
-
-def refuse_unsigned(connection: sqlite3.Connection, study: Study, keys: Sequence[PublicKey]) -> None:
-    """Raise RefusedError if keys are pinned and none of them is known to have signed this document."""
-    row = connection.execute("SELECT keys FROM signed WHERE document = ?", (study.digest,)).fetchone()
-    signers = row[0].split() if row else []
-    if keys and not any([key.id in signers for key in keys]):
+def refuse_unsigned(study: Study, keys: Sequence[PublicKey], signed: set[str]) -> None:
+    """Raise RefusedError if keys are pinned and the study's digest is not among the `signed` ones."""
+    if keys and study.digest not in signed:
         raise RefusedError(
             f"study {study.id} is not known to be signed by a trusted key: use device.fetch or device.accept",
             code="device.not_known_signed",

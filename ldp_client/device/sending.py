@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ldp_client.device import outbox
 from ldp_client.device.http import CHANCE, backoff
 from ldp_client.device.ledger import BusyError, Ledger, locked
-from ldp_client.device.outbox import Channels, Queued
+from ldp_client.device.outbox import Queued
 from ldp_client.device.policy import Policy
 from ldp_client.device.requests import Outcome, delete_report, judged, put_report
 from ldp_client.device.shares import delete_shares, put_shares
@@ -71,7 +71,6 @@ class Sender:
         self._now = now
         self._until = monotonic() + LONGEST_FLUSH_SECONDS
         self._result = Flushed()
-        self._channels: Channels
 
     def flush(self, attempts: int) -> Flushed:
         """Flush in one process of a device at a time, so that no deletion overtakes its report."""
@@ -91,9 +90,8 @@ class Sender:
         return result
 
     def _read(self) -> tuple[list[Queued], list[Queued]]:
-        """Return the reports to delete and those to send, and read their channels in the same state."""
+        """Return the reports to delete and those to send."""
         with self._ledger.reading() as connection:
-            self._channels = Channels(connection)
             return outbox.withdrawn(connection), outbox.pending(connection)
 
     def _leaving(self, reports: list[Queued]) -> list[Queued]:
@@ -106,13 +104,14 @@ class Sender:
         # 1. Reports whose time has come, and whose requests this device may make.
         ready = [report for report in reports if not self._waits(report) and self._is_allowed(report)]
         # 2. Of these, requests that must leave in another window.
-        asking = [report for report in ready if self._channels.asks_token(report)]
+        # A request for a token shows the person's ticket to an issuer.
+        asking = [report for report in ready if report.ticket and report.awaits_token]
         batched = [report for report in ready if self._batch(report) and report not in asking]
         later: list[Queued] = []
         if self._transport.relay:
             later = CHANCE.sample(batched, len(batched))[1:]
         elif asking and batched:
-            is_first = not all([self._channels.has_asked(report) for report in asking])
+            is_first = any([report.token_text is None for report in asking])
             later = batched if is_first or CHANCE.getrandbits(1) else asking
         for report in later:
             self._postpone(report)
@@ -121,7 +120,7 @@ class Sender:
 
     def _batch(self, report: Queued) -> Channel | None:
         """Return the channel that says when a request leaves; None if it leaves at once."""
-        return None if self._now and not report.body else self._channels.of(report)
+        return None if self._now and not report.body else report.channel
 
     def _waits(self, report: Queued) -> bool:
         """Return True if a batched report's moment is still to come, and count it then."""
@@ -139,7 +138,7 @@ class Sender:
 
         Shares name their nodes; other reports may not know their collector yet.
         """
-        channel, reason = self._channels.of(report), ""
+        channel, reason = report.channel, ""
         tickets = channel.tickets if channel is not None else None
         try:
             self._policy.refuse_hosts(report.study, tickets, report.nodes, self._transport.relay)
@@ -165,48 +164,46 @@ class Sender:
             failed: list[Queued] = []
             overloaded: dict[tuple[str, ...], Outcome] = {}
             for report in turns:
-                awaits = bool(report.body) and self._channels.awaits_token(report)
-                servers = self._servers(report, awaits)
+                servers = self._servers(report)
                 is_tried = servers not in overloaded
-                outcome = self._ask(report, awaits) if is_tried else overloaded[servers]
+                outcome = self._ask(report) if is_tried else overloaded[servers]
                 if outcome.state == "waiting":
                     overloaded[servers] = outcome
                 if outcome.state == "waiting" and attempt < attempts - 1:
                     (failed if is_tried else untried).append(report)
                 else:
-                    self._settle(report, outcome, awaits)
+                    self._settle(report, outcome)
             turns = untried + failed
 
-    def _servers(self, report: Queued, awaits: bool) -> tuple[str, ...]:
+    def _servers(self, report: Queued) -> tuple[str, ...]:
         """Return what a report's next request goes to: its issuer, its nodes or the collector."""
-        channel = self._channels.of(report)
-        if awaits and channel is not None and channel.tickets is not None:
+        channel = report.channel
+        if report.awaits_token and channel is not None and channel.tickets is not None:
             return (channel.tickets.issuer,)
         return tuple(report.nodes) or (self._collector,)
 
-    def _ask(self, report: Queued, awaits: bool) -> Outcome:
+    def _ask(self, report: Queued) -> Outcome:
         """Make a report's request once. Before an upload leaves, the ledger notes durably that it may leave.
 
-        awaits: the request is for a token. The outcome may also be "withdrawn" (meanwhile).
+        The outcome may also be "withdrawn" (meanwhile).
         """
         if monotonic() > self._until:
             return Outcome("kept", "this flush took too long: the next flush makes the remaining requests")
-        transport, channel = self._transport, self._channels.of(report)
+        transport, channel = self._transport, report.channel
         url = f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"
         try:
             if not report.body:
                 if report.nodes:
                     return delete_shares(transport, report)
                 return judged(report, delete_report(transport, url, report.secret))
-            if awaits and channel is not None:
+            if report.awaits_token and channel is not None:
                 return ask_token(transport, self._ledger, report, channel)
             with self._ledger.writing() as connection:
                 if not outbox.try_now(connection, report.report_id):
                     return Outcome("withdrawn")
-            token = self._channels.token(report)
             if report.nodes:
-                return put_shares(transport, report, token)
-            return judged(report, put_report(transport, url, report.body, report.ticket, token))
+                return put_shares(transport, report, report.token)
+            return judged(report, put_report(transport, url, report.body, report.ticket, report.token))
         except LedgerError:
             raise
         except LdpkitError as error:
@@ -215,14 +212,14 @@ class Sender:
             # A report that cannot be sent must not block the others. Omit the error's text.
             return Outcome("kept", f"the request could not be made: {type(error).__name__}")
 
-    def _settle(self, report: Queued, outcome: Outcome, awaits: bool) -> None:
+    def _settle(self, report: Queued, outcome: Outcome) -> None:
         """Count the last outcome of a report's request, and note in the ledger what it means."""
         result, state, report_id = self._result, outcome.state, report.report_id
         if state in ("waiting", "kept"):
             self._count_waiting(report, outcome.reason)
-            if not awaits:
+            if not report.awaits_token:
                 self._postpone(report)
-        elif awaits and state == "sent":
+        elif report.awaits_token and state == "sent":
             result.scheduled += 1
         elif state != "withdrawn":
             with self._ledger.writing() as connection:
@@ -246,7 +243,6 @@ class Sender:
 
     def _postpone(self, report: Queued) -> None:
         """Move a batched request to a random moment of the next window."""
-        channel = self._channels.of(report)
-        if channel is not None:
+        if report.channel is not None:
             with self._ledger.writing() as connection:
-                outbox.postpone(connection, report.report_id, channel.hours)
+                outbox.postpone(connection, report.report_id, report.channel.hours)

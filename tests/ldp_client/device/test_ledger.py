@@ -123,11 +123,10 @@ def test_a_damaged_ledger_never_answers_again(answered, tmp_path, damage):
         "UPDATE reports SET ticket = 'OTHER'",
         "DELETE FROM tokens",
         "UPDATE tokens SET token = 'ab'",
-        "DELETE FROM channels",
+        "UPDATE reports SET channel = ''",
         "DELETE FROM answered",
         "UPDATE consents SET day = CAST(day AS BLOB)",
         "UPDATE permanent SET question = CAST(question AS BLOB)",
-        "UPDATE signed SET keys = ''",
         "UPDATE seal SET digest = CAST(digest AS BLOB)",
     ],
 )
@@ -139,8 +138,6 @@ def test_a_changed_row_of_any_table_is_detected(tmp_path, change):
     device.consent(study)
     device.answer(study, {"habit": "yes"}, "CODE")
     device.flush(attempts=1)
-    with device.ledger.writing() as connection:
-        connection.execute("INSERT INTO signed VALUES ('d', 'k')")
     with closing(sqlite3.connect(device.ledger.path)) as connection, connection:
         assert connection.execute(change).rowcount == 1
     refuses(tmp_path, "device.ledger_changed")
