@@ -75,20 +75,16 @@ def report_of(
     """
     refuse_route(study)
     public = public or {}
-    refuse_wrong_public(study, public)
+    # Values from a ticket may be missing.
+    wrong = study.wrong_public(public, invited=True) if study.public or public else None
+    if wrong:
+        raise AnswerError(*wrong, code="answer.public_invalid")
     asked = [quantised[uniform_below(len(quantised), random)]] if study.sample_one_question else quantised
     payloads = {name: mechanisms[name].randomise(value, random) for name, value in asked}
     secret = read(random, SECRET_BYTES)
     padding = padding_of(study, mechanisms, payloads, public)
     report_id = report_id_of(secret)
     return Report(report_id, study.id, study.version, study.digest, payloads, padding, secret, public)
-
-
-def refuse_wrong_public(study: Study, public: dict[str, str]) -> None:
-    """Raise AnswerError unless public values fit the study; values from a ticket may be missing."""
-    wrong = study.wrong_public(public, invited=True) if study.public or public else None
-    if wrong:
-        raise AnswerError(*wrong, code="answer.public_invalid")
 
 
 def refuse_route(study: Study) -> None:

@@ -131,6 +131,8 @@ class TrustedNodes:
 
     def refuse_others(self, study: Study) -> None:
         """Raise RefusedError unless all nodes of the study are trusted, and not one node in disguise."""
+        from urllib.parse import urlsplit
+
         protocol = study.protocol
         assert protocol is not None
         for node in protocol.nodes:
@@ -140,7 +142,7 @@ class TrustedNodes:
                     f"the node {node.url} of study {study.id} does not have the keys that this device trusts",
                     code="device.node_keys",
                 )
-        hosts = {host_of(node.url) for node in protocol.nodes}
+        hosts = {str(urlsplit(node.url).hostname).rstrip(".") for node in protocol.nodes}
         if len(hosts) < FEWEST_HOSTS:
             raise RefusedError(
                 f"all nodes of study {study.id} are on the host {hosts.pop()}: one party reads every answer",
@@ -155,13 +157,6 @@ class TrustedNodes:
                 "If you trust it not to work with the others, name it with its keys",
                 code="device.node_unknown",
             )
-
-
-def host_of(url: str) -> str:
-    """Return the host's name in lower case, without user, port and trailing dot."""
-    place = url.partition("://")[2].partition("/")[0].split("@")[-1]
-    name = place[1:].partition("]")[0] if place.startswith("[") else place.partition(":")[0]
-    return name.lower().rstrip(".")
 
 
 def _address(text: str) -> str:

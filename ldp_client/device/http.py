@@ -16,8 +16,8 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from random import SystemRandom
 from socket import SHUT_RDWR
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
+from ldp_client.device.arguments import is_here
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
 
@@ -29,7 +29,6 @@ LONGEST_DELAY_SECONDS = 60.0
 MOST_BYTES = 1 << 16
 # A longer error text is cut.
 MOST_CHARACTERS = 160
-LOOPBACK = ("localhost", "::1")
 # The type of a collector's own problem documents begins with this.
 PROBLEM_PREFIX = "urn:ldpkit:problem:"
 # Draws pauses, and which report leaves next. `random` would repeat its draws in a program that seeds it.
@@ -45,13 +44,7 @@ class Answer(NamedTuple):
 
     @property
     def media_type(self) -> str:
-        """Return the media type without parameters, or the coding if the answer is compressed.
-
-        No device requests compression, so a compressed answer is not what the collector sent.
-        """
-        coding = self.headers.get("Content-Encoding", "").lower()
-        if coding in ("gzip", "br"):
-            return f"Content-Encoding {coding}"
+        """Return the media type without parameters."""
         return printable(self.headers.get("Content-Type", "").partition(";")[0].strip().lower())
 
     @property
@@ -147,10 +140,7 @@ def opener_for(url: str, cutoff: Cutoff) -> urllib.request.OpenerDirector:
 
     It follows no redirect.
     """
-    host = urlsplit(url).hostname or ""
-    # A name that begins with 127. need not be an address.
-    here = host in LOOPBACK or (host.startswith("127.") and host.replace(".", "").isdigit())
-    proxy = urllib.request.ProxyHandler({} if here else None)
+    proxy = urllib.request.ProxyHandler({} if is_here(url) else None)
     return urllib.request.build_opener(proxy, _Handler(cutoff), _NoRedirects())
 
 

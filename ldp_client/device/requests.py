@@ -158,37 +158,27 @@ def _ask(
     is_named = document.get("id") == request.full_url.rsplit("/", 1)[1]
     if is_ours and is_named and document.get("result") in results:
         return Outcome("sent")
-    problem = answer.problem
-    if problem is None:
-        return Outcome(pause_of(answer.status), strange(answer))
-    detail = printable(document.get("detail", ""), MOST_CHARACTERS)
-    reason = f"HTTP status {answer.status}, {problem}: {detail}"
+    problem, outcome = answer.problem, unsettled(answer)
     if problem in UNTICKETED and "Authorization" not in request.headers:
         field = printable(str(document.get("field", "")), MOST_CHARACTERS)
         if field.startswith("public."):
-            return Outcome(
-                "kept",
-                (
-                    f"{field}: {reason}; a report is never changed: give a ticket that carries the report's "
-                    "value, or withdraw"
-                ),
-            )
+            advice = "a report is never changed: give a ticket that carries the report's value, or withdraw"
+            return Outcome("kept", f"{field}: {outcome.reason}; {advice}")
         return Outcome("kept", "the study accepts invited reports only: give an unused ticket")
-    if problem not in final:
-        return Outcome(pause_of(answer.status), reason)
+    if problem is None or problem not in final:
+        return outcome
     digest, when = printable(document.get("digest", "")), answer.headers.get("Date", "")
-    return Outcome("refused", reason, problem, digest, when)
+    return Outcome("refused", outcome.reason, problem, digest, when)
 
 
-def pause_of(status: int) -> str:
-    """Return the outcome's state for an HTTP status: "waiting" to retry soon, else "kept"."""
-    return "waiting" if status >= 500 or status in TEMPORARY else "kept"
-
-
-def strange(answer: Answer) -> str:
-    """Return a text about an answer that no collector of ours gives."""
-    came = answer.media_type or "no content type"
-    return f"HTTP status {answer.status} with {came}: not a collector's answer"
+def unsettled(answer: Answer) -> Outcome:
+    """Return the outcome of an answer that settles nothing: "waiting" to retry soon, else "kept"."""
+    state = "waiting" if answer.status >= 500 or answer.status in TEMPORARY else "kept"
+    if answer.problem is None:
+        came = answer.media_type or "no content type"
+        return Outcome(state, f"HTTP status {answer.status} with {came}: not a collector's answer")
+    detail = printable(answer.document.get("detail", ""), MOST_CHARACTERS)
+    return Outcome(state, f"HTTP status {answer.status}, {answer.problem}: {detail}")
 
 
 def judged(report: Queued, outcome: Outcome) -> Outcome:

@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ldp_client.core.randomness import urandom
 from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, draw, short_id_of
 from ldp_client.device import outbox
-from ldp_client.device.http import MOST_CHARACTERS
-from ldp_client.device.requests import Outcome, pause_of, strange
+from ldp_client.device.requests import Outcome, unsettled
 from ldp_client.device.shares import nonce_for
 from ldp_client.documents.channel import Channel, Tickets
 from ldp_client.documents.errors import TransferError
-from ldp_client.documents.fields import printable
 
 if TYPE_CHECKING:
     from ldp_client.device.http import Answer
@@ -141,18 +139,11 @@ def _refusal(answer: Answer, tickets: Tickets) -> Outcome:
 
     No refusal is final: the person may get another ticket, or withdraw the report.
     """
-    document, problem = answer.document, answer.problem
-    if problem is None:
-        return Outcome(pause_of(answer.status), strange(answer))
-    advice = REFUSALS.get(problem)
-    if problem == "token-key-other" and document.get("key_id") not in _ids_of(tickets):
+    advice = REFUSALS.get(answer.problem or "")
+    if answer.problem == "token-key-other" and answer.document.get("key_id") not in _ids_of(tickets):
         # The key of a stratum that the study omits.
         advice = OMITTED
-    if advice:
-        return Outcome("kept", advice)
-    detail = printable(document.get("detail", ""), MOST_CHARACTERS)
-    reason = f"HTTP status {answer.status}, {problem}: {detail}"
-    return Outcome(pause_of(answer.status), reason)
+    return Outcome("kept", advice) if advice else unsettled(answer)
 
 
 # What a person should do about an issuer's refusal.

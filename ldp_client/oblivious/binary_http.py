@@ -17,7 +17,8 @@ REQUEST_SIZES = (4 << 10, 16 << 10, 64 << 10, 256 << 10)
 # Receipts have a hundred bytes, problems with a challenge some 1,500.
 ANSWER_BYTES = 4 << 10
 DOCUMENT_BYTES = 64 << 10
-LOWEST_STATUS, FINAL_STATUS, HIGHEST_STATUS = 100, 200, 599
+# Of final answers: the gateway sends no informational ones.
+LOWEST_STATUS, HIGHEST_STATUS = 200, 599
 
 
 class BinaryError(ValueError):
@@ -75,28 +76,9 @@ class Answer:
         if reader.number() != KNOWN_ANSWER:
             raise BinaryError("not a known-length answer")
         status = reader.number()
-        while LOWEST_STATUS <= status < FINAL_STATUS:
-            # An informational answer before the final one.
-            _read_fields(reader)
-            status = reader.number()
-        if not FINAL_STATUS <= status <= HIGHEST_STATUS:
+        if not LOWEST_STATUS <= status <= HIGHEST_STATUS:
             raise BinaryError("not the status of an answer")
         return cls(status, *_read_rest(reader))
-
-
-def request_bytes(content_bytes: int) -> int:
-    """Return the fixed size to which a request is padded.
-
-    Args:
-        content_bytes: the length of the request in binary HTTP, without padding.
-
-    Raises:
-        BinaryError: the request is longer than the largest size.
-    """
-    for size in REQUEST_SIZES:
-        if content_bytes <= size:
-            return size
-    raise BinaryError("the request is longer than the largest fixed size")
 
 
 def answer_bytes(method: str) -> int:
@@ -106,7 +88,8 @@ def answer_bytes(method: str) -> int:
 
 def padded(request: Request) -> bytes:
     """Return a request in binary HTTP, padded to its fixed size. Raises BinaryError if it is too long."""
-    return request.encode(request_bytes(len(request.encode())))
+    length = len(request.encode())
+    return request.encode(next((size for size in REQUEST_SIZES if length <= size), REQUEST_SIZES[-1]))
 
 
 def number(value: int) -> bytes:

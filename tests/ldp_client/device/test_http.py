@@ -5,7 +5,6 @@ import ssl
 import threading
 import urllib.request
 from datetime import UTC, datetime, timedelta
-from email.message import Message
 from ipaddress import ip_address
 
 import pytest
@@ -149,18 +148,6 @@ def test_truncated_answer_is_rejected():
 
     with raw_server(broken) as url, raises(TransferError, "device.cut_off"):
         http.exchange(urllib.request.Request(url))
-
-
-@pytest.mark.parametrize(
-    ("coding", "shown"),
-    [("GZIP", "Content-Encoding gzip"), ("br", "Content-Encoding br"), ("identity", "application/json")],
-)
-def test_answer_that_a_proxy_compressed_is_no_document(coding, shown):
-    headers = Message()
-    headers["Content-Type"], headers["Content-Encoding"] = "Application/JSON; charset=utf-8", coding
-    answer = http.Answer(200, headers, b'{"id":"a"}')
-    assert answer.media_type == shown
-    assert bool(answer.document) == (coding == "identity")
 
 
 def test_pauses_between_attempts_differ_despite_a_seed():
