@@ -131,15 +131,6 @@ def test_perturb_rejects_a_study_that_needs_tokens(tmp_path, capsys):
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_perturb_writes_reports(tmp_path, study_file, capsys):
-    answers = tmp_path / "answers.csv"
-    answers.write_text(studies.answers_csv([studies.ANSWERS]))
-    files = [str(path) for path in (study_file, answers)]
-    assert cli.main(["perturb", *files, "--out", str(tmp_path / "reports.ndjson")]) == 0
-    assert "1 report in" in capsys.readouterr().out
-    assert (tmp_path / "reports.ndjson").exists()
-
-
 @pytest.mark.attack(13)
 def test_a_mistyped_setting_is_not_repeated():
     """A person mistypes an option, and an answer ends up in the error."""

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.bulk import perturb_many
 from ldp_client.documents.errors import AnswerError
 from ldpkit.cli import main
 from schemas import Study
@@ -56,16 +55,6 @@ def test_secure_sum_rejects_missing_number(name, code, wrong):
     answer = dict.fromkeys(fields, wrong) if fields else wrong
     with raises(AnswerError, code, field=f"{name}.{fields[0]}" if fields else name):
         mechanism_for(question).perturb(answer, never)
-
-
-@pytest.mark.parametrize("question", [studies.NUMBER], ids=["laplace"])
-@pytest.mark.parametrize("wrong", [math.nan, -math.inf])
-def test_array_with_missing_number_is_rejected_with_its_row(question, wrong):
-    mechanism = mechanism_for(Study(studies.document(question)).questions[0])
-    values = np.full(5000, 20.0)
-    values[1233] = wrong
-    with raises(AnswerError, "core.row", "1234"):
-        perturb_many(mechanism, values, never)
 
 
 CSV = {

@@ -2,25 +2,21 @@
 
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
-from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import AnswerError, ReportError
 from ldp_client.explain import describe
-from schemas import Rational, Report, Study
+from schemas import Rational, Study
 from summaries import check_report, summarize
 from tests import studies
 from tests.kit.errors import raises
-from tests.statistics import follows, seeded
 
 PARTS = [studies.NUMBER, studies.with_epsilon(studies.YES_NO, "2"), studies.CHOICE, studies.LINEAR]
 STUDY = Study(studies.document(*PARTS, sample_one_question=True))
 MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
 ANSWERS = {question.id: studies.ANSWERS[question.id] for question in STUDY.questions}
-OTHERS = {"hours": 11, "ever": False, "occupation": "student", "rating": {"age": 20, "years": 1, "rate": 1}}
 
 
 def report_of(answers, random=None):
@@ -54,34 +50,6 @@ def test_memoized_questions_cost_their_summed_epsilon():
     assert "(the sum over the memoized questions and the largest of the others: over" in describe(mixed)[-1]
     once = Study(studies.document(*REPEATED[2:], REPEATED[0], sample_one_question=False))
     assert once.epsilon == Rational.parse(whole) + Rational.parse("0.75")
-
-
-@pytest.mark.attack(12)
-def test_report_size_does_not_depend_on_the_question():
-    """A network reads from a report's size which question it answers."""
-    source = seeded("sizes")
-    texts = [report_of(ANSWERS, source).to_json() for _ in range(30)]
-    assert len({next(iter(Report.from_json(text).payloads)) for text in texts}) == len(PARTS)
-    assert len({len(text) for text in texts}) == 1
-    assert any(text.endswith("}") for text in texts)
-
-
-def test_every_question_is_drawn_equally_often():
-    source = seeded("questions")
-    seen = Counter(name for _ in range(2000) for name in report_of(ANSWERS, source).payloads)
-    assert follows([seen[name] for name in MECHANISMS], [0.25] * 4)
-
-
-@pytest.mark.attack(1)
-def test_the_question_does_not_depend_on_the_answers():
-    """A collector reads an answer from which question was drawn."""
-    for seed in range(60):
-        names = []
-        for answers in (ANSWERS, OTHERS):
-            names.append(
-                list(report_of(answers, NotForRealAnswers(np.random.default_rng(seed).bytes)).payloads)
-            )
-        assert names[0] == names[1]
 
 
 @pytest.mark.parametrize("wrong", [{"ever": "maybe"}, {"hours": "x"}, {"occupation": "judge"}])

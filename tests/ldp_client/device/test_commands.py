@@ -69,39 +69,22 @@ def test_the_person_is_shown_the_study_and_asked(tmp_path, server, monkeypatch, 
 
 
 @pytest.mark.attack(7)
-def test_budget_is_stated_once_and_raised_only_with_its_option(server, answer, tmp_path, capsys):
-    """A person states another budget in one call, and the next call does not know the first."""
-
-    def study(name):
-        server.content = Study(studies.document(studies.YES_NO, id=name)).canonical()
-
-    def kept():
-        capsys.readouterr()
-        assert main(["budget", "--folder", str(tmp_path / "device")]) == 0
-        return capsys.readouterr().out.splitlines()[-1].removeprefix("its lifetime budget: ")
-
-    for wrong in (
-        (),
-        ("--raise-budget",),
-        ("--max-epsilon=0",),
-        ("--max-epsilon=1", "--node", "https://a.example"),
-    ):
+def test_smaller_budget_is_kept_and_no_budget_is_a_mistake(server, answer, tmp_path, capsys):
+    """A person states another budget in one call. The promise of the budget raises it."""
+    node = ("--max-epsilon=1", "--node", "https://a.example")
+    for wrong in ((), ("--raise-budget",), ("--max-epsilon=0",), node):
         assert answer(budget=wrong) != 0
     assert not (tmp_path / "device").exists()
-    study("first")
-    assert answer(budget=("--max-epsilon", "1")) == 0
-    study("second")
-    assert answer(budget=()) == EXIT_REFUSED
-    assert answer(budget=("--max-epsilon", "2.5")) == EXIT_REFUSED
-    assert "2.5 is more" in capsys.readouterr().err
-    assert kept() == "1"
-    assert answer(budget=("--max-epsilon", "2.5", "--raise-budget")) == 0
-    study("third")
-    # A smaller one is kept, and nothing else raises it again.
-    for budget in ((), ("--max-epsilon", "2"), ("--max-epsilon", "2.5")):
+    assert answer(budget=("--max-epsilon", "2.5")) == 0
+    server.content = Study(
+        studies.document(studies.with_epsilon(studies.YES_NO, "2"), id="second")
+    ).canonical()
+    for budget in (("--max-epsilon", "2"), ("--max-epsilon", "2.5"), ()):
         assert answer(budget=budget) == EXIT_REFUSED
-    assert kept() == "2"
-    assert len(uploads(server)) == 2
+    capsys.readouterr()
+    assert main(["budget", "--folder", str(tmp_path / "device")]) == 0
+    assert capsys.readouterr().out.endswith("its lifetime budget: 2\n")
+    assert len(uploads(server)) == 1
 
 
 @pytest.mark.attack(8)

@@ -54,17 +54,6 @@ def test_full_outbox_or_large_report_costs_nothing(tmp_path, monkeypatch):
     device.answer(cheap_study("c"), YES)
 
 
-@pytest.mark.attack(12)
-def test_bodies_of_one_study_have_one_size(tmp_path):
-    """A network reads an answer from the size of its report."""
-    sizes = set()
-    for number, answer in enumerate([True, False] * 3):
-        device = consenting(tmp_path / str(number), "4")
-        device.answer(STUDY, {"ever": answer})
-        sizes.add(len(device.ledger.queued()[0].body))
-    assert len(sizes) == 1
-
-
 def test_a_damaged_body_is_not_sent(tmp_path, server):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, YES)

@@ -198,6 +198,32 @@ def test_device_follows_an_issuer_to_another_key_only_once(tmp_path, places):
     assert [body[2] for _, body, _ in issuer.requests] == [first, second, second, second]
 
 
+def omitted_key():
+    """The issuer names the key of a stratum that the study omits."""
+    known = {short_id_of(key.spki) for key in keys()}
+    return refusing(409, "token-key-other", key_id=min({*range(3)} - known))
+
+
+REMEDIES = {
+    "no report of that group can ever leave": omitted_key,
+    "for a new ticket, or withdraw": lambda: refusing(409, "ticket-spent"),
+    "ask the study's contact": lambda: refusing(422, "token-key-unknown"),
+}
+
+
+@pytest.mark.parametrize("remedy", REMEDIES)
+def test_refused_ticket_has_a_remedy_and_ends_no_report(tmp_path, places, capsys, remedy):
+    """An issuer may lie, so a later token is taken."""
+    server, issuer = places
+    device = in_strata(tmp_path, places)
+    issuer.answers = [REMEDIES[remedy]()]
+    main(["answer", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path)])
+    assert remedy in capsys.readouterr().out
+    assert device.flush(attempts=1).scheduled == 1
+    device.withdraw("survey")
+    assert not device.ledger.queued()
+
+
 def test_another_ticket_may_be_given_before_the_token_only(tmp_path, places):
     _, issuer = places
     device, study = answered(tmp_path, places)
