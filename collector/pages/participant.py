@@ -229,6 +229,7 @@ def _worded(template: str, language: str, offered: tuple[str, ...], **values: ob
         _=partial(_translated, words),
         ngettext=partial(_translated_count, words),
         number=words.number,
+        day=words.day,
         language=words.language,
         direction="rtl" if is_leftward(words.language) else "ltr",
         languages={tag: own_name(tag) for tag in offered},

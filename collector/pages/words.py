@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from string import Formatter
 from typing import Any
 
 from babel import Locale, UnknownLocaleError
+from babel.dates import format_date
 from babel.messages.catalog import Message
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal, format_percent
@@ -97,6 +99,10 @@ class Language(Words):
         if not NUMBER.fullmatch(text):
             return text
         return format_decimal(*self._read(text), self._locale, group_separator="," in text)
+
+    def day(self, day: str) -> str:
+        """Write a day, YYYY-MM-DD, in the language's form."""
+        return str(format_date(date.fromisoformat(day), "long", self._locale))
 
     def percent(self, text: str) -> str:
         """Write a percentage, in English as the device library does."""

@@ -137,6 +137,11 @@ class Participant:
         if self.find("#confirm").is_displayed():
             self.click("#confirm button")
 
+    def withdraw(self) -> None:
+        """Withdraw the report, and confirm it."""
+        self.click("details:has(> #withdraw) > summary")
+        self.click("#withdraw")
+
     def fill(self, **answers: str) -> None:
         """Fill in numbers and pick choices."""
         for name, value in answers.items():

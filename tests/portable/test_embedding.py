@@ -108,7 +108,7 @@ def test_embedding_page_learns_only_that_it_was_answered(browser, host, framing,
     assert len(person.stored()) == 1
     # Once withdrawn it says no more than before: who left and who answered look alike.
     person.inside()
-    person.click("#withdraw")
+    person.withdraw()
     person.until("withdrawn", "gone")
     assert (person.outside("heard"), host.requests) == (heard, [])
 

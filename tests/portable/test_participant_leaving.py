@@ -125,7 +125,7 @@ def test_report_with_a_token_is_withdrawn_before_it_is_sent(invited):
     person = invited()
     agreed(person)
     person.until_says("It leaves by itself")
-    person.click("#withdraw")
+    person.withdraw()
     person.until("gone")
     assert (sent_to(person, "DELETE"), person.ledger()[1]) == ([], [])
 
@@ -172,7 +172,7 @@ def test_worker_sends_report_and_deletion_after_the_page_is_closed(meet, cut_off
     person._until(lambda: workers(person.browser) == [])
     cut_off("*/reports/*")
     person.hold_on()
-    person.click("#withdraw")
+    person.withdraw()
     person._until(lambda: workers(person.browser) == [["ldpkit"]])
     assert person.stored()
     close_page(person.browser)

@@ -42,6 +42,9 @@ def test_report_is_shown_before_it_leaves_and_sent_as_shown(meet):
     shown = reported(person, hours="11.987654", ever="yes")
     _, (kept,) = person.ledger()
     assert (kept["state"], kept["body"]) == ("held", shown)
+    assert person.find("#in-words .on-scale .answer").is_displayed()
+    # A withdrawal is confirmed.
+    assert not person.find("#withdraw").is_displayed()
     # Without the box ticked nothing leaves.
     person.click("#consent button")
     assert person.find("#agree").get_property("validity")["valueMissing"]
@@ -98,7 +101,7 @@ def test_report_stored_despite_a_proxy_error_is_deleted(meet):
     person.send()
     person.until_says("HTTP status 404, not of the collector")
     assert len(person.stored()) == 1
-    person.click("#withdraw")
+    person.withdraw()
     person.until("gone")
     assert person.stored() == []
     assert person.ledger() == (["ever", "hours"], [])
@@ -189,7 +192,7 @@ def test_study_closed_after_answering_keeps_the_report_until_it_is_withdrawn(mee
     _, (kept,) = person.ledger()
     assert (kept["state"], kept["body"]) == ("queued", shown)
     assert person.stored() == []
-    person.click("#withdraw")
+    person.withdraw()
     person.until("gone")
     assert person.ledger() == (["ever", "hours"], [])
 
@@ -258,7 +261,7 @@ def test_kept_answer_is_repeated_and_consent_is_to_the_report_that_is_shown(meet
     sent(person)
     assert person.stored() == [Report.from_json(later)]
     assert person.ledger()[0] == ["habit"]
-    person.click("#withdraw")
+    person.withdraw()
     person.until("gone")
     person.server.request("POST", "/v1/studies", {**person.study.document, "version": 3})
     person.browser.refresh()
@@ -309,7 +312,7 @@ def test_ticket_is_taken_from_the_address_or_typed(meet):
     person.click("#ticket button")
     person.until_says("This was sent")
     assert Report.from_json(shown) in person.stored()
-    person.click("#withdraw")
+    person.withdraw()
     person.until("gone")
     assert len(person.stored()) == 1
 

@@ -5,8 +5,9 @@ import { readTicket } from "../../../js/changing.js";
 import { answersIn, entriesOf } from "./entries.js";
 import { tellFrame } from "./framed.js";
 import { sendLater } from "./later.js";
-import { entriesHere, goTo, isLast, showProgress, turn, turnTo } from "./parts.js";
+import { entriesHere, foldWho, goTo, isLast, showProgress, turn, turnTo } from "./parts.js";
 import { howItLeaves, whenDue, whyNoToken } from "./leaves.js";
+import { scaleOf } from "./scale.js";
 import { inOwnLabels, shownIn } from "./shown.js";
 import { toldInWords } from "./told.js";
 import { keep, versionOf } from "./versions.js";
@@ -170,8 +171,10 @@ async function start() {
     }
     const headings = [...document.querySelectorAll("[data-when]:not([hidden]) > h2[tabindex]")];
     // Not from under a person who fills in the form meanwhile.
-    if (shown && shown !== state) headings[0].focus();
-    else if (document.activeElement?.closest("[hidden]")) headings.at(-1).focus();
+    if (shown && shown !== state) {
+      headings[0].focus();
+      foldWho();
+    } else if (document.activeElement?.closest("[hidden]")) headings.at(-1).focus();
     shown = state;
     const moment = report?.due ?? 0;
     const isLater = moment > Date.now();
@@ -294,6 +297,7 @@ async function start() {
     await flush();
   });
   on("withdraw", "click", async () => {
+    find("withdraw").parentElement.open = false;
     await device.withdraw(study.id);
     await show();
     await flush();
@@ -396,7 +400,12 @@ function entry(kind, text) {
   return element;
 }
 
-/** Elements of a list: what was asked, and what is said to it. */
-const said = (pairs) => pairs.flatMap(([asked, words]) => [entry("dt", asked), entry("dd", words)]);
+/** Elements of a list: what was asked, and what is said to it; a noisy number also on its scale. */
+const said = (pairs) =>
+  pairs.flatMap(([asked, words, place]) => {
+    const shown = entry("dd", words);
+    if (place) shown.append(scaleOf(place));
+    return [entry("dt", asked), shown];
+  });
 
 await step(start);

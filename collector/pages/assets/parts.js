@@ -25,8 +25,12 @@ export function turnTo(place) {
 /** Show the next part, or with −1 the one before, from its heading. */
 export function turn(step) {
   turnTo(shown + step);
+  foldWho();
   parts()[shown].querySelector("[tabindex]").focus();
 }
+
+/** Fold what says who asks, once the person has seen the first screen. */
+export const foldWho = () => document.querySelector(".who")?.removeAttribute("open");
 
 /** Go to a field, whichever part it is in. */
 export function goTo(field) {

@@ -31,14 +31,16 @@ function filled(sentence, facts) {
   return sentence.replace(/\{(\w+)\}/g, (_, name) => shown(facts[name]));
 }
 
-/** [words, what the report says] for each question, and for each value that stands in clear; own: the study itself. */
+/** [words, what the report says, a number's place] for each question, and for each value that stands in clear; own: the study itself. */
 export function inWords(study, body, own) {
   const { payloads, public: values = {} } = JSON.parse(body);
   const answers = study.questions.map((question) => {
     // Every object has a "constructor", which a question may be called.
     const isDrawn = Object.hasOwn(payloads, question.id);
-    const words = isDrawn ? said(question, payloads[question.id]) : say("not in the report: chance drew another question");
-    return [question.text ?? question.id, words];
+    const asked = question.text ?? question.id;
+    if (!isDrawn) return [asked, say("not in the report: chance drew another question")];
+    const bytes = Uint8Array.from(atob(payloads[question.id]), (letter) => letter.charCodeAt(0));
+    return [asked, saidOf(question, bytes), question.ask === "number" ? placeOf(question, bytes) : undefined];
   });
   const inClear = Object.entries(values).map(([id, value]) => {
     const place = own.public.findIndex((field) => field.id === id);
@@ -47,8 +49,6 @@ export function inWords(study, body, own) {
   });
   return [...answers, ...inClear];
 }
-
-const said = (question, payload) => saidOf(question, Uint8Array.from(atob(payload), (letter) => letter.charCodeAt(0)));
 
 /** What a payload says of a question. */
 export function saidOf(question, bytes) {
@@ -64,9 +64,15 @@ const toldOf = (isRefused, number) =>
   isRefused ? say("{number}, and that no number was said", { number }) : say("{number}, and that a number was said", { number });
 
 function inOwnUnits(question, bytes) {
+  const number = written(placeOf(question, bytes).value, { maximumSignificantDigits: 5 });
+  return `${number} ${question.unit ?? ""}`.trim();
+}
+
+/** {low, high, value}: a question's bounds, and what a report says, in the question's unit. */
+function placeOf(question, bytes) {
   const [low, high] = question.bounds.map(([, , nearest]) => nearest);
   const steps = new DataView(bytes.buffer).getInt32(0) / Number(mechanismFor(question).integers.levels);
-  return written(low + steps * (high - low), { maximumSignificantDigits: 5 });
+  return { low, high, value: low + steps * (high - low) };
 }
 
 function choice({ ask, choices }, bytes) {

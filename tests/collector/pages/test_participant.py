@@ -27,7 +27,7 @@ def page(harness, **headers):
 @pytest.mark.parametrize(
     ("day", "words"),
     [
-        (date(2026, 6, 8), "opens on 2026-06-10"),
+        (date(2026, 6, 8), "opens on June 10, 2026"),
         (date(2026, 6, 9), ""),  # today somewhere on earth
         (date(2026, 6, 20), ""),
         (date(2026, 6, 21), "is over"),
