@@ -112,6 +112,8 @@ export interface Study {
   readonly owner?: string;
   readonly contact?: string;
   readonly ethics?: string;
+  /** What a person agrees to, in the owner's own words. */
+  readonly consent?: string;
   /** For how many days reports are kept: from `closes` on, else from the day each arrived. */
   readonly retention?: { readonly days: number };
   /** Days, YYYY-MM-DD. */

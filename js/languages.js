@@ -2,7 +2,7 @@
 
 import { check, isObject, listOf, matching } from "./shapes.js";
 
-const TEXTS = /^(title|purpose|owner|ethics|text|unit)$/;
+const TEXTS = /^(title|purpose|owner|ethics|consent|text|unit)$/;
 const PARTS = /^(questions|features|response|public|sections)$/;
 
 const TAGS = listOf(matching(/^(?!.{36})[a-z]{2,3}(-[A-Za-z\d]{1,8})*$/), 1, 50);

@@ -21,7 +21,7 @@ function question(value, path) {
 }
 
 // What few studies have is read by files of their own, in this order.
-const STATED = "opens closes owner contact ethics retention sections sample_one_question".split(" ");
+const STATED = "opens closes owner contact ethics consent retention sections sample_one_question".split(" ");
 const PARTS = [
   [STATED, () => import("./study_parts.js")],
   [["public"], () => import("./public.js")],

@@ -28,6 +28,7 @@ const SHAPES = {
   owner: line(200),
   contact: matching(CONTACT),
   ethics: line(1000),
+  consent: text(2000),
   retention: record({ days: whole(1, 36500) }),
   sections: listOf(section, 1, 100, "title"),
 };

@@ -119,7 +119,7 @@ def _sections(study: Study, words: Words) -> list[str]:
 def who_asks(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return lines that name the owner and how long reports are kept, as far as the study states them."""
     lines = []
-    for name in ("owner", "contact", "ethics"):
+    for name in ("owner", "contact", "ethics", "consent"):
         stated = getattr(study, name)
         lines += [words.say(f"study.{name}", **{name: visible(stated)})] if stated else []
     return lines + kept_in_words(study, words)

@@ -66,6 +66,7 @@ ASKER = {
     "owner": "One clinic",
     "contact": "study@example.org",
     "ethics": "Ethics board of one clinic, number 12",
+    "consent": "I take part\nfreely.",
     "retention": {"days": 365},
 }
 KEPT = {"name": "memoized", "of": "randomized_response", "epsilon": "2", "instantaneous_epsilon": "1"}

@@ -107,6 +107,7 @@ READERS = {
     "purpose": _text,
     "owner": _text,
     "ethics": _text,
+    "consent": _text,
     "text": _text,
     "unit": _text,
     "choices": _texts,

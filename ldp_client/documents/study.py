@@ -62,6 +62,7 @@ RESPONDENTS = ("person", "holder")
 _OPTIONAL: dict[str, Any] = {
     FIELD: LANGUAGES,
     "purpose": Spoken(5000),
+    "consent": Spoken(2000),
     "opens": Day(),
     "closes": Day(),
     "sample_one_question": Boolean(),
@@ -102,6 +103,7 @@ class Study:
         owner: who asks; "" if not stated, like contact and ethics.
         contact: the owner's e-mail or https address.
         ethics: who approved the study, or why no approval is needed.
+        consent: the owner's own words about what a person agrees to; "" if not stated.
         retention_days: the number of days for which reports are kept: from the study's last day, or from
             each report's arrival if the study has no last day. None if not stated.
         opens: the first day, YYYY-MM-DD, or None.
@@ -156,6 +158,7 @@ class Study:
         self.owner: str = parsed["owner"] or ""
         self.contact: str = parsed["contact"] or ""
         self.ethics: str = parsed["ethics"] or ""
+        self.consent: str = parsed["consent"] or ""
         retention = parsed["retention"]
         self.retention_days: int | None = retention["days"] if retention else None
         self.opens: str | None = parsed["opens"]

@@ -209,6 +209,7 @@ def test_page_names_the_owner_before_the_questions(empty):
     assert "One <clinic>" in who
     assert 'href="mailto:study@example.org"' in who
     assert "365 days from the day they arrive" in who
+    assert "I take part" in rest
     assert "Eine Klinik" in texts["de"]
     assert "365 dni od dnia nadejścia" in texts["pl"]
     closes = page_of(empty.client, "closes", query_string={"lang": "en"})[1]
