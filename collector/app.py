@@ -31,7 +31,7 @@ from collector.metrics import Metrics
 from collector.migrations import check
 from collector.oblivious import Gateway, GatewayKeys
 from collector.pages.operator import page
-from collector.pages.participant import participant
+from collector.pages.participant import LOGO, participant, read_logo
 from collector.problems import OVERLOADED, ProblemError
 from collector.reports import withdraw
 from collector.reports.intake import Intake
@@ -78,6 +78,8 @@ def create_app(
     for blueprint in (studies, operator, reports, exports, health, page, participant, gateway):
         app.register_blueprint(blueprint)
     app.wsgi_app = UploadShortcut(app.wsgi_app, collector, handling.DEFAULT_HEADERS)  # type: ignore[method-assign]
+    if settings.logo:
+        app.extensions[LOGO] = read_logo(settings.logo)
     if settings.ohttp_keys:
         # Inner requests enter here, behind the layer that refuses direct requests.
         keys = GatewayKeys.load(settings.ohttp_keys)

@@ -122,6 +122,7 @@ class Settings:
     ticket_key: str | None = _setting(None, _secret, "hides which ticket let which report in")
     cors_origins: tuple[str, ...] = _setting((), _origins, "sites whose pages may send reports")
     frame_ancestors: tuple[str, ...] = _setting((), _origins, "sites whose pages may frame a study's page")
+    logo: str | None = _setting(None, _text, "an image file that the pages of studies show at the top")
     ohttp_keys: str | None = _setting(None, _text, "a file of a gateway's keys")
     require_ohttp: bool = _setting(False, _flag, "refuse devices that come without a relay")
 
@@ -237,6 +238,7 @@ def _read_file(path: Path) -> dict[str, object]:
     database = values.get("database")
     if isinstance(database, str) and (match := RELATIVE.fullmatch(database)):
         values["database"] = f"{match[1]}{os.path.abspath(path.parent / match[2])}"
-    if isinstance(keys := values.get("ohttp_keys"), str):
-        values["ohttp_keys"] = str(path.parent / keys)
+    for name in ("logo", "ohttp_keys"):
+        if isinstance(file := values.get(name), str):
+            values[name] = str(path.parent / file)
     return values

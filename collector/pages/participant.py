@@ -36,9 +36,11 @@ from collector.reports.rules import Rules
 from collector.store import StudyState
 from collector.studies import LIFETIME, issuer_of
 from ldp_client.device.arguments import LOOPBACK
+from ldp_client.documents.errors import InputError
 from ldp_client.documents.rational import Rational
 from ldp_client.explain import in_words, odds_of, values_in_words
 from schemas import Study
+from schemas.disk import read_bytes
 
 participant = Blueprint("participant", __name__)
 
@@ -49,6 +51,10 @@ SHARED = ("element.js", "ldpkit.js")
 # `make page` bundles the scripts.
 ASSETS = {"participant.css": "text/css"} | dict.fromkeys(("page.js", "worker.js", *SHARED), SCRIPT)
 ORIGINS = "ldpkit-origins"
+# The operator's logo, if the collector has one.
+LOGO = "ldpkit-logo"
+IMAGES = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp"}
+LOGO_BYTES = 1 << 18
 FOR_EVER = "public, max-age=31536000, immutable"
 # The lifetime budget of one browser for all studies of this collector, in nats.
 BUDGET = "10"
@@ -57,7 +63,7 @@ MOST_BUTTONS = 7
 # Placeholder for the study's address in a page; no author of a study can guess it.
 ADDRESS = secrets.token_hex(16)
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src {connected}; img-src data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src {connected}; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors {frame_ancestors}; "
     "require-trusted-types-for 'script'; trusted-types ldpkit"
 )
@@ -78,6 +84,37 @@ def _asset(name: str) -> Asset:
     return Asset(content, hashlib.sha256(content).hexdigest()[:16])
 
 
+class Logo(NamedTuple):
+    """An image and its media type."""
+
+    content: bytes
+    media_type: str
+
+
+def read_logo(path: str) -> Logo:
+    """Read the operator's logo. Raises InputError."""
+    media_type, content = IMAGES.get(Path(path).suffix.lower()), read_bytes(Path(path))
+    if media_type is None or len(content) > LOGO_BYTES:
+        raise InputError(
+            f"setting logo: {path} must be SVG, PNG, JPEG or WebP, of at most {LOGO_BYTES >> 10} KiB",
+            code="settings.wrong_logo",
+        )
+    return Logo(content, media_type)
+
+
+@participant.get("/assets/logo")
+def logo() -> Response:
+    """Return the operator's logo. An image of SVG runs no script, also if it is opened alone."""
+    image: Logo | None = current_app.extensions.get(LOGO)
+    if image is None:
+        abort(404)
+    response = make_response(image.content)
+    response.mimetype = image.media_type
+    response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    response.headers["Cache-Control"] = "public, max-age=3600"
+    return response
+
+
 @participant.get("/s/<study_id>")
 def page(study_id: str) -> Response:
     """Show the study in plain words, with a form whose answers never leave the browser without noise."""
@@ -94,7 +131,8 @@ def page(study_id: str) -> Response:
     language = _language(_offered(rules.study), rules.study.languages)
     origins = tuple(sorted({*_all_origins(), issuer_of(rules.study)} - {""}))
     invited = rules.needs_ticket(published.state)
-    text = _rendered(rules, invited, season, language, origins).replace(ADDRESS.encode(), address)
+    has_logo = LOGO in current_app.extensions
+    text = _rendered(rules, invited, season, language, origins, has_logo).replace(ADDRESS.encode(), address)
     response = _secured(make_response(text), language, origins)
     response.headers["Cache-Control"] = "no-cache"
     response.set_etag(hashlib.sha256(text).hexdigest())
@@ -151,16 +189,24 @@ def draft_page(study: Study, asked: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: tuple[str, ...]) -> bytes:
+def _rendered(
+    rules: Rules, invited: bool, season: str, language: str, origins: tuple[str, ...], has_logo: bool
+) -> bytes:
     """Return the page's bytes, with ADDRESS for the study's address: the same for all visitors on a day.
 
     A value that the sender chooses, such as the Host header, must not affect how much is rendered or cached.
     """
-    return _written(rules, invited, season, language, origins).encode()
+    return _written(rules, invited, season, language, origins, has_logo=has_logo).encode()
 
 
 def _written(
-    rules: Rules, invited: bool, season: str, language: str, origins: tuple[str, ...], is_draft: bool = False
+    rules: Rules,
+    invited: bool,
+    season: str,
+    language: str,
+    origins: tuple[str, ...],
+    has_logo: bool = False,
+    is_draft: bool = False,
 ) -> str:
     study, words = rules.study.shown_in(language), words_of(language)
     spoken = rules.study.language_for(language)
@@ -170,6 +216,7 @@ def _written(
         language,
         _offered(rules.study),
         is_draft=is_draft,
+        has_logo=has_logo,
         study=study,
         parts=_parts_of(study),
         document=rules.study.document,

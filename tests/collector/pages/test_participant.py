@@ -8,11 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 from collector.pages import participant
+from ldp_client.documents.errors import InputError
 from ldp_client.explain import odds
 from schemas import Study
 from tests import studies
 from tests.kit.answers import client_of
 from tests.kit.collectors import TODAY, TOKEN, build_study
+from tests.kit.errors import raises
 from tests.portable.ticket_issuer import keys
 from tests.studies import MEMOIZED, YES_NO
 
@@ -184,3 +186,26 @@ def test_page_is_rendered_once_for_all_hosts(plants):
     assert "<b>" not in plants.client.get("/s/plants", headers={"Host": 'x"><b>'}).text
     found = participant._rendered.cache_info()
     assert (found.misses, found.currsize) == (1, 1)
+
+
+def test_operators_logo_is_shown_and_its_script_never_runs(make_harness, tmp_path):
+    file = tmp_path / "logo.svg"
+    file.write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
+    harness = make_harness(logo=str(file))
+    harness.publish(build_study())
+    assert '<img class="logo" src="/assets/logo" alt="">' in page(harness).text
+    image = harness.client.get("/assets/logo")
+    assert (image.data, image.mimetype) == (file.read_bytes(), "image/svg+xml")
+    assert "default-src 'none'" in image.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(("name", "size"), [("logo.pdf", 1), ("logo.png", (1 << 18) + 1)])
+def test_logo_of_another_format_or_too_large_is_refused(make_harness, tmp_path, name, size):
+    (tmp_path / name).write_bytes(bytes(size))
+    with raises(InputError, code="settings.wrong_logo"):
+        make_harness(logo=str(tmp_path / name))
+
+
+def test_page_without_a_logo_has_none(habits):
+    assert 'class="logo"' not in page(habits).text
+    assert habits.client.get("/assets/logo").status_code == 404
