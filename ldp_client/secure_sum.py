@@ -148,6 +148,12 @@ class TrustedNodes:
                 f"all nodes of study {study.id} are on the host {hosts.pop()}: one party reads every answer",
                 code="device.nodes_one_host",
             )
+        keys = {key for node in protocol.nodes for key in (node.sealing_key, node.signing_key)}
+        if len(keys) < 2 * len(protocol.nodes):
+            raise RefusedError(
+                f"nodes of study {study.id} share a key: they are one party, which reads every answer",
+                code="device.nodes_one_key",
+            )
 
     def refuse_unknown(self, url: str) -> None:
         """Raise RefusedError if no trusted node has this address: it could be any reachable service."""

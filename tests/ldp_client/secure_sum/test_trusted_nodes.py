@@ -67,6 +67,14 @@ def test_two_nodes_on_one_host_are_refused(tmp_path, places):
     refuse(device_of(tmp_path, nodes=nodes), tokened_study("ever", nodes=nodes), "device.nodes_one_host")
 
 
+@pytest.mark.attack(2)
+@pytest.mark.parametrize("keys", [FOREIGN, SEALING + KEYS[64:], KEYS[:64] + SIGNING])
+def test_two_nodes_that_share_a_key_are_refused(tmp_path, keys):
+    """One party runs all nodes under two names."""
+    nodes = [f"https://a.example#{FOREIGN}", f"https://b.example#{keys}"]
+    refuse(device_of(tmp_path, nodes=nodes), tokened_study("ever", nodes=nodes), "device.nodes_one_key")
+
+
 LOCAL = ["http://127.0.0.1:6379", "https://[fe80::1]", "https://2130706433"]
 
 
