@@ -130,7 +130,7 @@ def assert_it_is_heard(looks):
         "textbox: How many hours did you work?"
     )
     assert {"region: A survey kinds", "region: A survey plants"} <= set(looks["operator"]["heard"])
-    assert "button: Withdraw and delete it" in looks["sent"]["heard"]
+    assert "DisclosureTriangle: Withdraw and delete it" in looks["sent"]["heard"]
 
 
 @pytest.fixture
