@@ -16,7 +16,7 @@ from collector.wal import served_alone
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from tests.kit.errors import raises
-from tests.kit.operators import main_on
+from tests.kit.operators import main_on, run_on
 
 
 @pytest.fixture
@@ -36,19 +36,6 @@ def tables(database):
     return set(inspect(database.engine).get_table_names()) - {"alembic_version"}
 
 
-def test_a_later_release_is_refused(database, database_url):
-    make(database)
-    with database.writing_connection() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with raises(InputError, "database.other_release", "9999") as caught:
-        create_app({"database": database_url})
-    # An earlier release's database could be migrated.
-    assert "ldpkit migrate" not in str(caught.value)
-    database.engine.dispose()
-    with raises(InputError, "database.state_invalid", "9999"):
-        migrate(database)
-
-
 def test_a_failed_migration_leaves_nothing(database):
     def fail(*_arguments, **_more):
         raise OSError("defect")
@@ -63,7 +50,26 @@ def test_a_failed_migration_leaves_nothing(database):
     assert tables(database) == set()
 
 
-def test_earlier_revision_is_upgraded_by_migrate(database, database_url, monkeypatch):
+def set_revision(database, revision):
+    with database.writing_connection() as connection:
+        connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{revision}'")
+
+
+def test_a_later_release_is_refused(database, database_url, tmp_path):
+    make(database)
+    set_revision(database, "9999")
+    with raises(InputError, "database.other_release", "9999") as caught:
+        create_app({"database": database_url})
+    # An earlier release's database could be migrated.
+    assert "ldpkit migrate" not in str(caught.value)
+    with raises(InputError, "database.other_release", "start that release"):
+        run_on(database_url, "backup", "--out", str(tmp_path / "copy"))
+    database.engine.dispose()
+    with raises(InputError, "database.state_invalid", "9999"):
+        migrate(database)
+
+
+def test_earlier_revision_is_backed_up_and_upgraded_by_migrate(database, database_url, tmp_path, monkeypatch):
     """There is one revision so far: the upgrade from the one before is a step that the test states."""
 
     def upgrade(config, _to):
@@ -71,10 +77,11 @@ def test_earlier_revision_is_upgraded_by_migrate(database, database_url, monkeyp
             config.attributes["connection"].execute(text("UPDATE alembic_version SET version_num = '0001'"))
 
     make(database)
-    with database.writing_connection() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
-    with raises(InputError, "database.other_release", "`ldpkit migrate`"):
+    set_revision(database, "0000")
+    with raises(InputError, "database.other_release", "make a backup, and run `ldpkit migrate`"):
         create_app({"database": database_url})
+    if database_url.startswith("sqlite"):
+        run_on(database_url, "backup", "--out", str(tmp_path / "copy"))
     database.engine.dispose()
     monkeypatch.setattr(command, "upgrade", upgrade)
     migrate(database)
@@ -120,8 +127,7 @@ def test_server_stores_nothing_in_database_of_other_release(habits, study, make_
     """The database is migrated under a server of the earlier release, which must store nothing more."""
     before, after = make_report(study), make_report(study)
     assert habits.put(before).status_code == 201
-    with habits.collector.database.writing_connection() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    set_revision(habits.collector.database, "9999")
     answer = habits.put(after)
     assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
     assert habits.post([after.to_document()]).status_code == 503

@@ -140,13 +140,13 @@ def switch(harness, action):
 
 def test_retention_does_not_end_a_study_closed_for_one_night(make_harness, make_study):
     harness = make_harness()
-    study = make_study(id="rolling", retention={"days": 30})
+    study = make_study(id="rolling", retention={"days": 3})
     harness.publish(study)
     withdrawn, other = build_report(study), build_report(study)
     for report in (withdrawn, other):
         harness.put(report)
     harness.withdraw(withdrawn.id, "rolling", withdrawn.secret)
-    pass_days(harness, 30)
+    pass_days(harness, 3)
     assert harness.put(build_report(study)).status_code == 201
     assert switch(harness, "close") == 200
     pass_days(harness, 1)

@@ -1,6 +1,5 @@
 """The OpenAPI document is true: of the routes, and of every answer to generated requests."""
 
-import json
 import re
 
 import pytest
@@ -32,15 +31,8 @@ def test_the_document_is_served(empty):
     assert document["openapi"] == "3.1.0"
     for operations in (OPERATIONS, NODE_OPERATIONS, ISSUER_OPERATIONS):
         assert len({operation.name for operation in operations}) == len(operations)
-    assert json.dumps(document)
-
-
-@pytest.mark.parametrize("name", sorted(SCHEMAS))
-def test_every_schema_is_valid_json_schema(name):
-    Draft202012Validator.check_schema(SCHEMAS[name])
-
-
-def test_the_stated_limit_of_a_batch_is_the_collectors():
+    for schema in SCHEMAS.values():
+        Draft202012Validator.check_schema(schema)
     assert SCHEMAS["Batch"]["properties"]["reports"]["maxItems"] == MOST_REPORTS
 
 
@@ -80,12 +72,9 @@ def test_generated_requests_get_documented_answers(run_cases, with_gateway, stud
     assert {("askObliviously", 200), ("askObliviously", 400)} <= set(answered)
 
 
-@pytest.mark.parametrize(
-    ("view", "path"), [("health.is_alive", "/healthz"), ("gateway.ask_obliviously", "/ohttp")]
-)
-def test_undocumented_answer_is_detected(run_cases, with_gateway, study, make_report, view, path):
+def test_undocumented_answer_is_detected(run_cases, with_gateway, study, make_report):
     from schemathesis.core.failures import FailureGroup
 
-    with_gateway.app.view_functions[view] = lambda: ("", 418)
+    with_gateway.app.view_functions["health.is_alive"] = lambda: ("", 418)
     with pytest.raises(FailureGroup, match="418"):
-        run_cases(with_gateway, [make_report(study)], 1, path)
+        run_cases(with_gateway, [make_report(study)], 1, "/healthz")

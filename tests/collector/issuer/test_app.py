@@ -2,7 +2,6 @@
 
 import csv
 import hashlib
-import io
 import json
 import logging
 import os
@@ -22,16 +21,13 @@ from collector.models import TicketKeyRow
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.errors import InputError
-from ldpkit import cli
 from schemas import Study
 from tests import studies
 from tests.kit.answers import problem
 from tests.kit.collectors import build_study, ensure_database
 from tests.kit.errors import raises
 from tests.kit.issuing import BY, SOUTH, Office, issuer_at
-from tests.kit.operators import answering
-
-URL = "http://127.0.0.1:1"
+from tests.kit.operators import URL, exit_code, lines
 
 
 @pytest.fixture
@@ -203,88 +199,77 @@ class TestSigning:
         assert asking.token(small.ask(asking.body, small.codes[0]).data, os.urandom)
 
 
-class TestCommands:
-    @pytest.fixture
-    def run(self, tmp_path, monkeypatch, capsys):
-        monkeypatch.chdir(tmp_path)
+def test_printed_tokens_block_fits_into_a_study(small, capsys):
+    for region in ("north", "south"):
+        # Again for a stratum that has its key: nothing changes.
+        small.run("tickets", "key", "habits", "--public", f"region={region}")
+    decode, printed = json.JSONDecoder().raw_decode, capsys.readouterr().out
+    north, end = decode(printed)
+    south, _ = decode(printed[end:].lstrip())
+    assert north == south
+    region = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
+    stated = {"batches": {"hours": 24}, "tickets": south["tickets"]}
+    study = Study(studies.document(studies.YES_NO, public=[region], channel=stated))
+    assert study.channel.tickets.issuer == URL
+    assert south["tickets"]["keys"][1] == {"key": to_base64(small.keys[1].spki), "public": SOUTH}
 
-        def run(*words):
-            with answering(app):
-                code = cli.main([*words, "--collector", URL])
-            return code, capsys.readouterr()
 
-        assert cli.main(["init", "--as", "issuer"]) == 0
-        app = issuer_at("sqlite:///ldpkit.sqlite3")
-        run.client = app.test_client()
-        yield run
-        app.extensions["ldpkit"].close()
+def test_invite_writes_codes_by_name_and_stratum(small, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("name,region\nCy,north\n=Bob,south\n")
+    assert len(set(small.invite("codes.csv").values())) == 2
+    with open("codes.csv", newline="") as file:
+        rows = [(row["name"], row["region"]) for row in csv.DictReader(file)]
+    assert rows == [("Cy", "north"), ("=Bob", "south")]
+    small.invite("more.csv", "--count", "3", "--public", "region=south", names=None)
+    capsys.readouterr()
+    small.run("tickets", "status", "habits")
+    assert lines(capsys) == [
+        "region=north: 0 of 2 tickets got a token",
+        "region=south: 0 of 5 tickets got a token",
+        *(f"  {name}: no token yet" for name in ("=Bob", "Ada", "Cy")),
+    ]
 
-    def test_printed_tokens_block_fits_into_a_study(self, run):
-        assert run("tickets", "key", "habits", "--public", "region=north")[0] == 0
-        code, said = run("tickets", "key", "habits", "--public", "region=south")
-        tokens = json.loads(said.out)["tickets"]
-        region = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
-        stated = {"batches": {"hours": 24}, "tickets": tokens}
-        study = Study(studies.document(studies.YES_NO, public=[region], channel=stated))
-        assert (code, study.channel.tickets.issuer) == (0, URL)
-        assert (
-            json.loads(run("tickets", "key", "habits", "--public", "region=north")[1].out)["tickets"]
-            == tokens
-        )
-        with closing(sqlite3.connect("ldpkit.sqlite3")) as connection:
-            (spki,) = connection.execute("SELECT spki FROM ticket_keys WHERE place = 1").fetchone()
-        assert tokens["keys"][1] == {"key": to_base64(spki), "public": SOUTH}
-        assert oct(os.stat("ldpkit.sqlite3").st_mode)[-3:] == "600"
 
-    def test_invite_writes_codes_by_name_and_stratum(self, run, tmp_path):
-        run("tickets", "key", "habits", "--public", "region=north")
-        run("tickets", "key", "habits", "--public", "region=south")
-        people = tmp_path / "people.csv"
-        people.write_text("name,region\nAda,north\n=Bob,south\n")
-        assert run("invite", "habits", "--names", "people.csv", "--out", "codes.csv")[0] == 0
-        rows = list(csv.DictReader(io.StringIO((tmp_path / "codes.csv").read_text())))
-        assert [(row["name"], row["region"]) for row in rows] == [("Ada", "north"), ("=Bob", "south")]
-        assert len({row["ticket"] for row in rows}) == 2
-        assert (
-            run("invite", "habits", "--count", "3", "--public", "region=south", "--out", "more.csv")[0] == 0
-        )
-        assert run("tickets", "status", "habits")[1].out.splitlines() == [
-            "region=north: 0 of 1 ticket got a token",
-            "region=south: 0 of 4 tickets got a token",
-            "  =Bob: no token yet",
-            "  Ada: no token yet",
-        ]
+PEOPLE = ("invite", "habits", "--out", "c.csv", "--names", "people.csv")
 
-    @pytest.mark.parametrize(
-        ("words", "says"),
-        [
-            (("tickets", "key", "habits", "--public", "region"), "FIELD=VALUE"),
-            (("invite", "habits", "--count", "1", "--out", "c.csv"), "no key for everybody"),
-            (("invite", "habits", "--names", "people.csv", "--out", "c.csv"), "line 3"),
-            (("invite", "habits", "--names", "twice.csv", "--out", "c.csv"), "twice"),
-            (("invite", "habits", "--names", "accent.csv", "--out", "c.csv"), "twice"),
-        ],
-    )
-    def test_operator_mistakes_are_rejected_and_change_nothing(self, run, tmp_path, words, says):
-        run("tickets", "key", "habits", "--public", "region=north")
-        (tmp_path / "people.csv").write_text("name,region\nAda,north\n,north\n")
-        (tmp_path / "twice.csv").write_text("name,region\nAda,north\nAda,north\n")
-        (tmp_path / "accent.csv").write_text("name,region\nJos\u00e9,north\nJose\u0301,north\n")
-        before = run("tickets", "status", "habits")[1].out
-        code, said = run(*words)
-        assert code != 0
-        assert says in said.err
-        assert run("tickets", "status", "habits")[1].out == before
-        assert not (tmp_path / "c.csv").exists()
 
-    @pytest.mark.attack(12)
-    def test_collector_and_issuer_reject_each_others_database(self, run, tmp_path, make_harness):
-        run("tickets", "key", "habits")
-        make_harness("collector.sqlite3").publish(build_study())
-        with raises(InputError, "issuer.collectors_database"):
-            issuer_at(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
-        with raises(InputError, "database.is_issuers"):
-            create_app({"database": f"sqlite:///{tmp_path / 'ldpkit.sqlite3'}"})
+@pytest.mark.parametrize(
+    ("words", "people", "says"),
+    [
+        (("tickets", "key", "habits", "--public", "region"), "", "FIELD=VALUE"),
+        (("invite", "habits", "--count", "1", "--out", "c.csv"), "", "no key for everybody"),
+        (PEOPLE, "name,region\nCy,north\n,north\n", "line 3"),
+        (PEOPLE, "name,region\nCy,north\nCy,north\n", "twice"),
+        (PEOPLE, "name,region\nJos\u00e9,north\nJose\u0301,north\n", "twice"),
+        (PEOPLE, "name,name\nCarl,Dora\n", "must be CSV with a column 'name'"),
+        (PEOPLE, "name\n\n", "names nobody"),
+        # A spreadsheet adds a blank to a name.
+        (PEOPLE, "name,region\nAda ,north\n", "has a ticket already"),
+        (PEOPLE, "name,region\nAda\u00a0,north\n", "has a ticket already"),
+    ],
+)
+def test_operator_mistakes_are_rejected_and_change_nothing(
+    small, tmp_path, monkeypatch, capsys, words, people, says
+):
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text(people)
+    before = small.counts()
+    assert exit_code(small.app, *words) != 0
+    assert says in capsys.readouterr().err
+    assert small.counts() == before
+    assert not Path("c.csv").exists()
+
+
+@pytest.mark.attack(12)
+def test_collector_and_issuer_reject_each_others_database(small, make_harness):
+    """Start the one on the database of the other."""
+    harness = make_harness()
+    harness.publish(build_study())
+    with raises(InputError, "issuer.collectors_database"):
+        issuer_at(f"sqlite:///{harness.path}")
+    with raises(InputError, "database.is_issuers"):
+        create_app({"database": small.url})
 
 
 def test_short_key_ids_of_a_study_are_distinct(small, monkeypatch):

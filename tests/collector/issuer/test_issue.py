@@ -211,31 +211,6 @@ def test_replacing_codes_keeps_codes_of_other_stratum(small):
     assert small.counts("panel") == [(2, 0), (2, 0)]
 
 
-@pytest.mark.attack(4)
-@pytest.mark.parametrize("name", ["Anna ", "Anna\u00a0", "Zoe\u0308"])
-def test_one_person_by_two_spellings_gets_one_code(small, name):
-    """A spreadsheet adds a blank to a name, or spells an accent otherwise."""
-    write_names("people.csv", ["Anna", "Zo\u00eb"])
-    small.invite("first.csv")
-    write_names("people.csv", [name])
-    with pytest.raises(TransferError, match="has a ticket already"):
-        small.invite("second.csv")
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "fact"),
-    [
-        ("name\n  \n", "ticket.incomplete_name_line", "2"),
-        ("name,name\nCarl,Dora\n", "ticket.wrong_name_columns", "people.csv"),
-        ("name\n\n", "ticket.no_names", "people.csv"),
-    ],
-)
-def test_list_that_names_nobody_clearly_is_rejected(small, text, code, fact):
-    Path("people.csv").write_text(text)
-    with raises(InputError, code, fact):
-        small.invite("second.csv")
-
-
 NAMES = [f"Person number {number:02}" for number in range(12)]
 
 

@@ -97,6 +97,9 @@ def test_hostile_closer_cannot_change_drawn_set(network):
     study = network.publish("ever", devices=4, max_faulty=1)
     network.answer(6)
     drawing = network.draw()
+    for change in ({"nonces": ["00" * 32] * 3}, {"ids": "not base64"}, {"holders": ""}):
+        document = {**drawing.to_document(), **change}
+        assert problem(network.nodes[0].post("/sum", json=document)) == (422, "statement-invalid")
     for wrong in changed(drawing):
         for node in network.nodes:
             assert problem(node.post("/sum", json=wrong.to_document())) == (422, "statement-invalid")
@@ -106,6 +109,11 @@ def test_hostile_closer_cannot_change_drawn_set(network):
         answer = node.post("/sum", json=drawing.to_document()).get_json()
         said = Statement.from_document(answer["statement"])
         assert (said.devices, said.set) == (4, set_digest(chosen))
+    node.stop()
+    node.start()
+    for wrong in changed(drawing):
+        assert problem(node.post("/sum", json=wrong.to_document())) == (422, "statement-invalid")
+    assert node.post("/sum", json=drawing.to_document()).get_json() == answer
     transcript = close_study(study, [TOKEN]).transcript
     for wrong in changed(transcript.drawing):
         with pytest.raises(StatementError):

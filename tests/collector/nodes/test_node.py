@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -12,7 +11,7 @@ from collector.keys import Role, add_key
 from collector.nodes import store as node_store
 from collector.nodes.app import OPERATIONS, create_node_app
 from collector.nodes.keys import NodeKeys
-from collector.nodes.statements import Statement, set_digest
+from collector.nodes.statements import Statement
 from collector.nodes.summing import Opener
 from ldp_client import Device
 from ldp_client.core.tokens import header_of
@@ -21,7 +20,6 @@ from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.secure_sum import SHARES, context, seal, shares_nonce
 from schemas import Study
 from tests.kit.answers import problem
-from tests.kit.collectors import ensure_database
 from tests.kit.errors import raises
 from tests.kit.secure_sum import (
     ANSWERS,
@@ -35,18 +33,6 @@ from tests.kit.secure_sum import (
     tokened_study,
 )
 from tests.ldp_client.issuers import channel_of, keys, token_of
-
-
-def closed(network, devices=FEWEST):
-    """Return ascending ids and the drawing of a study with at most as many devices as it takes."""
-    network.publish("ever")
-    network.answer(devices)
-    drawing = network.draw()
-    return list(drawing.held), drawing
-
-
-def ask_sum(node, drawing):
-    return node.post("/sum", json=drawing.to_document())
 
 
 def test_share_is_stored_once_under_its_id_at_its_node(network):
@@ -72,8 +58,9 @@ def test_a_share_cannot_be_replayed_in_another_study(network):
     assert network.nodes[0].put(message, message.path.replace("summed", "other")).status_code == 422
 
 
-def test_study_that_does_not_fit_this_node_is_rejected(network):
-    """Other nodes, this node twice, or a set too large to be sent once all shares have arrived."""
+@pytest.mark.attack(11)
+def test_only_a_study_that_fits_this_node_is_published_once(network, empty):
+    """A node answers that a deleted study is published, while devices are told that it is gone."""
     node = network.nodes[0]
     host, _, fragment = node.address.partition("#")
     fits = [each.address for each in network.nodes]
@@ -86,14 +73,35 @@ def test_study_that_does_not_fit_this_node_is_rejected(network):
         response = node.publish(study)
         assert problem(response) == (422, "study-invalid")
         assert said in response.get_json()["detail"]
-
-
-@pytest.mark.attack(11)
-def test_publishing_a_deleted_study_is_rejected(network):
-    """A node answers that a deleted study is published, while devices are told that it is gone."""
     study = network.publish("ever")
-    delete_at(network.nodes[0])
-    assert problem(network.nodes[0].publish(study)) == (410, "study-deleted")
+    assert node.publish(study).status_code == 200
+    assert problem(node.publish(Study({**study.document, "version": 2}))) == (409, "study-conflict")
+    assert problem(empty.publish(study)) == (422, "study-invalid")
+    delete_at(node)
+    assert problem(node.publish(study)) == (410, "study-deleted")
+
+
+def test_a_node_before_and_after_its_close(network):
+    """Sets and sums come after it, shares and withdrawals before it; a withdrawn share is not taken again."""
+    network.publish("ever")
+    ((gone, *_), (first, *_), *_) = network.answer(FEWEST)
+    late, node = network.messages()[0], network.nodes[0]
+    client = node.app.test_client()
+    assert node.get("/sum").get_json() == {"shares": FEWEST}
+    said = [
+        Statement("draw", "summed", "0" * 64, place, 0, "0" * 64, "0" * 64).to_document() for place in (0, 1)
+    ]
+    drawing = {"commitments": said, "nonces": ["0" * 64, "1" * 64], "ids": "", "holders": ""}
+    for path, body in (("/commitment", None), ("/nonce", {"commitments": said}), ("/sum", drawing)):
+        assert problem(node.post(path, json=body)) == (409, "study-open")
+    assert client.delete(gone.path, headers=node.operator).status_code == 200
+    assert problem(node.put(gone)) == (410, "report-withdrawn")
+    node.post("/close")
+    assert node.post("/open").status_code == 404
+    assert problem(node.put(late)) == (410, "study-closed")
+    assert node.put(first).status_code == 200
+    assert problem(client.delete(first.path, headers=node.operator)) == (409, "sum-fixed")
+    assert node.post("/commitment").get_json()["statement"]["devices"] == FEWEST - 1
 
 
 def test_server_does_not_start_with_a_wrong_node_key(network, tmp_path):
@@ -115,13 +123,6 @@ def test_server_does_not_start_with_a_wrong_node_key(network, tmp_path):
     close_study(study, [TOKEN])
     node.stop()
     create_app(settings).extensions["ldpkit"].close()
-
-
-def test_a_second_version_is_refused(network):
-    study = network.publish("ever")
-    assert network.nodes[0].publish(study).status_code == 200
-    raised = Study({**study.document, "version": 2})
-    assert problem(network.nodes[0].publish(raised)) == (409, "study-conflict")
 
 
 def test_the_openapi_document_of_a_node_is_its_own(network):
@@ -162,78 +163,6 @@ def test_node_keys_have_no_delete_rights(network):
     assert node.app.test_client().get("/v1/studies/summed").status_code == 200
 
 
-def test_an_ordinary_collector_refuses_such_a_study(network, tmp_path):
-    app = create_app(
-        {
-            "database": ensure_database(f"sqlite:///{tmp_path / 'plain.sqlite3'}"),
-            "token": "token-for-the-tests",
-        }
-    )
-    study = network.publish("ever")
-    response = app.test_client().post(
-        "/v1/studies", json=study.document, headers={"Authorization": "Bearer token-for-the-tests"}
-    )
-    assert problem(response) == (422, "study-invalid")
-    app.extensions["ldpkit"].close()
-
-
-def test_ids_sets_and_sums_are_unavailable_before_the_close(network):
-    network.publish("ever")
-    network.answer(FEWEST)
-    node = network.nodes[0]
-    assert node.get("/sum").get_json() == {"shares": FEWEST}
-    assert problem(node.post("/commitment")) == (409, "study-open")
-    said = [
-        Statement("draw", "summed", "0" * 64, place, 0, "0" * 64, "0" * 64).to_document() for place in (0, 1)
-    ]
-    assert problem(node.post("/nonce", json={"commitments": said})) == (409, "study-open")
-    drawing = {"commitments": said, "nonces": ["0" * 64, "1" * 64], "ids": "", "holders": ""}
-    assert problem(node.post("/sum", json=drawing)) == (409, "study-open")
-
-
-def test_shares_and_withdrawals_after_the_close_are_rejected(network):
-    network.publish("ever")
-    sent = network.answer(FEWEST)
-    late = network.messages()[0]
-    node = network.nodes[0]
-    node.post("/close")
-    assert node.post("/open").status_code == 404
-    assert problem(node.put(late)) == (410, "study-closed")
-    assert node.put(sent[0][0]).status_code == 200
-    assert problem(node.app.test_client().delete(sent[0][0].path, headers=node.operator)) == (
-        409,
-        "sum-fixed",
-    )
-
-
-def test_withdrawn_share_is_deleted_and_not_accepted_again(network):
-    network.publish("ever")
-    sent = network.answer(FEWEST)[0][0]
-    node = network.nodes[0]
-    assert node.app.test_client().delete(sent.path, headers=node.operator).status_code == 200
-    assert problem(node.put(sent)) == (410, "report-withdrawn")
-    node.post("/close")
-    assert node.post("/commitment").get_json()["statement"]["devices"] == FEWEST - 1
-
-
-@pytest.mark.attack(2)
-def test_second_set_is_rejected_even_after_a_restart(network):
-    """The differencing attack: the closer asks for two sums of sets that differ by one device."""
-    ids, drawing = closed(network, devices=FEWEST + 1)
-    for change in ({"nonces": ["00" * 32] * 3}, {"ids": "not base64"}, {"holders": ""}):
-        document = {**drawing.to_document(), **change}
-        assert problem(network.nodes[0].post("/sum", json=document)) == (422, "statement-invalid")
-    less = replace(drawing, held=dict(list(drawing.held.items())[1:]))
-    node = network.nodes[0]
-    answer = ask_sum(node, drawing).get_json()
-    assert answer["statement"]["set"] == set_digest(ids)
-    assert problem(ask_sum(node, less)) == (422, "statement-invalid")
-    node.stop()
-    node.start()
-    assert problem(ask_sum(node, less)) == (422, "statement-invalid")
-    assert ask_sum(node, drawing).get_json() == answer
-
-
 @pytest.mark.attack(13)
 def test_database_log_and_answers_contain_no_share_in_clear(network, caplog):
     """Someone reads the databases, logs and answers of all nodes, but not their keys."""
@@ -242,7 +171,7 @@ def test_database_log_and_answers_contain_no_share_in_clear(network, caplog):
     drawing = network.draw()
     answers = b""
     for node in network.nodes:
-        answers += ask_sum(node, drawing).data
+        answers += node.post("/sum", json=drawing.to_document()).data
         node.stop()
     stored = b"".join(node.database.read_bytes() for node in network.nodes) + answers + caplog.text.encode()
     for index, node in enumerate(network.nodes):
@@ -282,6 +211,8 @@ def test_node_cannot_delete_share_at_other_node(network):
     report, messages = shares_of(study, {"ever": True})
     for node, message in zip(network.nodes, messages):
         assert node.put(message).status_code == 201
+        assert report.secret not in message.body
+        assert report.secret.hex() not in message.path
     for node, message in zip(network.nodes, messages):
         client = node.app.test_client()
         assert problem(client.delete(message.path)) == (401, "withdrawal-unproven")
@@ -289,16 +220,6 @@ def test_node_cannot_delete_share_at_other_node(network):
         assert problem(client.delete(message.path, headers=wrong)) == (403, "withdrawal-refused")
         right = {"LDPKit-Withdrawal": report.secret.hex()}
         assert client.delete(message.path, headers=right).status_code < 300
-
-
-@pytest.mark.attack(14)
-def test_shares_do_not_contain_secret(network):
-    """Look in the shares that nodes get for the secret that withdraws them."""
-    study = network.publish("ever")
-    report, messages = shares_of(study, {"ever": True})
-    for message in messages:
-        assert report.secret not in message.body
-        assert report.secret.hex() not in message.path
 
 
 @pytest.fixture

@@ -13,17 +13,34 @@ from tests.kit.answers import client_of
 from tests.kit.deleting import delete_study
 
 
-def test_the_page_needs_a_key(habits, token):
-    response = habits.client.get("/")
-    assert response.status_code == 401
-    assert 'action="/sign-in"' in response.text
+def sign_in(client, key, **options):
+    return client.post("/sign-in", data={"key": key}, **options)
+
+
+def test_the_page_needs_a_session_that_begins_and_ends_on_it(habits, token):
     basic = {"Authorization": "Basic " + b64encode(f"me:{token}".encode()).decode()}
-    for headers in (basic, {"Authorization": f"Bearer {token}"}):
+    for headers in ({}, basic, {"Authorization": f"Bearer {token}"}):
         refused = habits.client.get("/", headers=headers)
         assert refused.status_code == 401
+        assert 'action="/sign-in"' in refused.text
         # What browsers ask for by themselves they keep, and nobody could sign out.
         assert "Basic" not in refused.headers["WWW-Authenticate"]
-    assert client_of(habits, token).get("/").status_code == 200
+    client, foreign = habits.app.test_client(), {"Sec-Fetch-Site": "cross-site"}
+    assert sign_in(client, "wrong").status_code == 401
+    assert sign_in(client, token, headers=foreign).status_code == 403
+    assert "Habits" not in client.get("/").text
+    done = sign_in(client, token)
+    assert (done.status_code, done.headers["Location"]) == (303, "/")
+    cookie = done.headers["Set-Cookie"]
+    assert {"HttpOnly", "SameSite=Strict"} <= set(cookie.split("; "))
+    assert token not in cookie
+    assert client.post("/sign-out", headers=foreign).status_code == 403
+    assert "Habits" in client.get("/").text
+    assert client.post("/sign-out").status_code == 303
+    assert client.get("/").status_code == 401
+    for host, is_secure in (("localhost:8000", False), ("[::1]:8000", False), ("ask.example.org", True)):
+        cookie = sign_in(habits.app.test_client(), token, headers={"Host": host}).headers["Set-Cookie"]
+        assert ("Secure" in cookie) == is_secure, host
 
 
 def test_page_shows_budget_and_report_counts(habits, study, make_report, token):
@@ -115,25 +132,6 @@ def test_page_shows_no_study_as_open_after_its_last_day(habits, study, token):
     assert "version 2, deleted;" in client_of(habits, token).get("/").text
 
 
-def sign_in(client, key, **options):
-    return client.post("/sign-in", data={"key": key}, **options)
-
-
-def test_operator_signs_in_and_out(habits, token):
-    client = habits.app.test_client()
-    assert sign_in(client, "wrong").status_code == 401
-    assert "Habits" not in client.get("/").text
-    done = sign_in(client, token)
-    assert (done.status_code, done.headers["Location"]) == (303, "/")
-    cookie = done.headers["Set-Cookie"]
-    assert "HttpOnly" in cookie
-    assert "SameSite=Strict" in cookie
-    assert "Habits" in client.get("/").text
-    assert token not in cookie
-    assert client.post("/sign-out").status_code == 303
-    assert client.get("/").status_code == 401
-
-
 OF_PAGE = {"LDPKit-Page": "1", "Sec-Fetch-Site": "same-origin"}
 
 
@@ -157,14 +155,6 @@ def test_only_the_pages_own_script_acts_with_the_cookie(habits, token, headers, 
     sign_in(client, token)
     assert client.post("/v1/studies/habits/close", headers=headers).status_code == status
     assert habits.collector.studies.get()[0].closed == (status == 200)
-
-
-def test_no_foreign_page_may_send_the_pages_header(make_harness):
-    harness = make_harness(cors_origins="https://survey.example")
-    asked = {"Origin": "https://survey.example", "Access-Control-Request-Method": "DELETE"}
-    answer = harness.client.options("/v1/studies/habits/reports/x", headers=asked).headers
-    assert "LDPKit-Page" not in answer["Access-Control-Allow-Headers"]
-    assert "Access-Control-Allow-Credentials" not in answer
 
 
 @pytest.mark.attack(15)
@@ -227,18 +217,3 @@ def test_session_ends_with_its_key(habits, with_reading_key, is_removed):
     else:
         habits.day += timedelta(1)
     assert seen(with_reading_key) == (401, 401)
-
-
-def test_cookie_is_secure_except_on_localhost(habits, token):
-    for host, is_secure in (("localhost:8000", False), ("[::1]:8000", False), ("ask.example.org", True)):
-        cookie = sign_in(habits.app.test_client(), token, headers={"Host": host}).headers["Set-Cookie"]
-        assert ("Secure" in cookie) == is_secure, host
-
-
-def test_cross_site_sign_in_and_sign_out_are_rejected(habits, token):
-    headers = {"Sec-Fetch-Site": "cross-site"}
-    client = habits.app.test_client()
-    assert sign_in(client, token, headers=headers).status_code == 403
-    sign_in(client, token)
-    assert client.post("/sign-out", headers=headers).status_code == 403
-    assert client.get("/").status_code == 200

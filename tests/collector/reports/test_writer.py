@@ -122,14 +122,8 @@ def test_actions_keep_their_order_among_uploads(make_writer, gate):
         assert (first.result(20), action.result(20), after.result(20)) == (1, 1, 1)
 
 
-# By the clocks of these tests; for readers also of a busy machine.
-PATIENCE = 3.2
-# Ends a test that hangs.
-LONGEST_SECONDS = 60
-
-
 class Clock:
-    """Takes the place of `time` in a module: it stands until it is moved, and knows how often it was read."""
+    """Takes the place of `time` in the writer: it stands until it is moved, and counts its readers."""
 
     def __init__(self):
         self.now, self.reads = 0.0, 0
@@ -139,90 +133,55 @@ class Clock:
         return self.now
 
 
-class Waits(Clock):
-    """The writer's clock: it goes on only while somebody waits for a commit that is stuck."""
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(writer_module, "time", made)
+    return made
 
-    def __init__(self, monkeypatch, is_stuck):
-        super().__init__()
-        self._is_stuck, self._lock = is_stuck, threading.Lock()
-        monkeypatch.setattr(writer_module, "time", self)
-        monkeypatch.setattr(writer_module._Job, "wait", lambda job, seconds: self._wait(job, seconds))
 
-    def _wait(self, job, seconds):
-        end = self.now + seconds
-        if not self._is_stuck():
-            return job._pending.acquire(timeout=LONGEST_SECONDS)
-        with self._lock:
-            self.now = max(self.now, end)
-        return job._pending.acquire(blocking=False)
+PATIENCE = 0.05
 
 
 @pytest.mark.attack(15)
-def test_uploads_behind_stuck_commit_are_refused_in_time(monkeypatch):
+def test_uploads_behind_stuck_commit_are_refused_in_time(make_writer, gate, clock):
     """A commit hangs in the database; uploads behind it must be refused in time, not wait forever."""
-    begun, release = threading.Event(), threading.Event()
-
-    def store(works):
-        begun.set()
-        return [release.wait(LONGEST_SECONDS)] * len(works)
-
-    writer = Writer(store, lambda act: act(None), 99, lambda *_: None, PATIENCE)
-    clock = Waits(monkeypatch, lambda: begun.wait(LONGEST_SECONDS) and not release.is_set())
-    upload = Upload("s", [PackedReport(bytes(16), 1, b"x")])
-    with raises(ProblemError, "unavailable", "may still take effect"):
-        writer.upload(upload)
-    waited = clock.now
-    assert PATIENCE <= waited < PATIENCE + 0.1
-    for _ in range(50):
-        with raises(ProblemError, "unavailable"):
-            writer.upload(upload)
-    assert clock.now == waited
-    release.set()
-    wait_for(lambda: not writer.depth, LONGEST_SECONDS)
-    assert writer.upload(upload) is True
-    writer.close()
+    writer = make_writer(patience=PATIENCE)
+    with ThreadPoolExecutor(1) as pool:
+        stuck = pool.submit(writer.upload, upload(1))
+        assert gate.entered.acquire(timeout=20)
+        clock.now = 1.1 * PATIENCE
+        with raises(ProblemError, "unavailable", "may still take effect"):
+            stuck.result(20)
+        for _ in range(50):
+            with raises(ProblemError, "unavailable"):
+                writer.upload(upload(2))
+        gate.open.release(2)
+        wait_for(lambda: not writer.depth)
+        assert writer.upload(upload(3)) == 1
 
 
-def test_moving_queue_is_waited_for(monkeypatch):
-    """The last of twelve uploads waits ten times as long as one commit may take."""
+def test_moving_queue_is_waited_for(make_writer, gate, clock, monkeypatch):
+    """The last of six uploads waits five times as long as one commit may take."""
     monkeypatch.setattr(writer_module, "MOST_AT_ONCE", 1)
-    clock, last = Clock(), threading.get_ident()
-    begun, done = threading.Semaphore(0), threading.Semaphore(0)
-    left, seconds_of_one = 12, 0.9 * PATIENCE
-    ends = seconds_of_one
 
     def store(works):
-        begun.release()
-        assert done.acquire(timeout=LONGEST_SECONDS)
-        return [len(works)] * len(works)
+        stored = gate(works)
+        clock.now += 0.9 * PATIENCE
+        return stored
 
-    def wait(job, seconds):
-        """The others know no clock; the last one's goes on while it waits, and commits end at their times."""
-        nonlocal ends, left
-        if threading.get_ident() != last:
-            return job._pending.acquire(timeout=LONGEST_SECONDS)
-        until = clock.now + seconds
-        while ends <= until:
-            clock.now, ends, left = ends, ends + seconds_of_one, left - 1
-            done.release()
-            if not left:
-                return job._pending.acquire(timeout=LONGEST_SECONDS)
-            assert begun.acquire(timeout=LONGEST_SECONDS)
-        clock.now = until
-        return False
-
-    monkeypatch.setattr(writer_module, "time", clock)
-    monkeypatch.setattr(writer_module._Job, "wait", wait)
-    writer = Writer(store, lambda act: act(None), 99, lambda *_: None, PATIENCE)
-    uploads = [Upload("s", [PackedReport(bytes([n] * 16), 1, b"x")]) for n in range(12)]
-    with ThreadPoolExecutor(11) as pool:
-        others = [pool.submit(writer.upload, upload) for upload in uploads[:11]]
-        wait_for(lambda: writer.depth == 11, LONGEST_SECONDS)
-        assert begun.acquire(timeout=LONGEST_SECONDS)
-        assert writer.upload(uploads[11]) == 1
-        assert [one.result(LONGEST_SECONDS) for one in others] == [1] * 11
-    assert clock.now == pytest.approx(12 * seconds_of_one)
-    writer.close()
+    writer = make_writer(store, patience=PATIENCE)
+    with ThreadPoolExecutor(6) as pool:
+        uploads = [pool.submit(writer.upload, upload(number)) for number in range(6)]
+        wait_for(lambda: writer.depth == 6)
+        for _ in uploads:
+            # All who wait have looked at the clock during this commit.
+            assert gate.entered.acquire(timeout=20)
+            reads = clock.reads
+            wait_for(lambda reads=reads: clock.reads > reads + 24)
+            gate.open.release()
+        assert [one.result(20) for one in uploads] == [1] * 6
+    assert clock.now == pytest.approx(6 * 0.9 * PATIENCE)
 
 
 def fail(session):
@@ -233,7 +192,7 @@ def fail(session):
 @pytest.mark.attack(15)
 def test_a_flood_of_deletions_splits_no_commit(make_harness):
     """A flood of deletions between uploads must share their transactions; each unknown one fails alone."""
-    harness = make_harness(lock_timeout=LONGEST_SECONDS)
+    harness = make_harness(lock_timeout=60)
     study = build_study()
     harness.publish(study)
     gone, *reports = [build_report(study) for _ in range(41)]
@@ -252,9 +211,9 @@ def test_a_flood_of_deletions_splits_no_commit(make_harness):
         uploads = [pool.submit(harness.put, report) for report in reports[1:]]
         wait_for(lambda: collector.writer.depth >= len(unknown) + len(uploads))
         other.execute("ROLLBACK")
-        assert {one.result(LONGEST_SECONDS).status_code for one in (first, *uploads)} == {201}
+        assert {one.result(60).status_code for one in (first, *uploads)} == {201}
         for one in unknown:
             with pytest.raises(ProblemError):
-                one.result(LONGEST_SECONDS)
+                one.result(60)
     assert len(commits) < 15
     assert len(harness.exported()) == 41

@@ -10,7 +10,7 @@ from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey, KEMKeyPair
 
 from ldp_client.documents.errors import UsageError
 from ldp_client.oblivious import encapsulation
-from ldp_client.oblivious.binary_http import Answer, Request
+from ldp_client.oblivious.binary_http import Answer, BinaryError, Request, number
 from ldp_client.oblivious.encapsulation import (
     EncapsulationError,
     decapsulate,
@@ -137,3 +137,12 @@ def test_low_order_point_is_rejected():
     message = APPENDIX["encapsulated_request"]
     with pytest.raises(EncapsulationError):
         decapsulate(gateway_key(), message[:7] + bytes(32) + message[39:])
+
+
+@pytest.mark.parametrize(
+    ("value", "length"), [(63, 1), (64, 2), (16383, 2), (16384, 4), ((1 << 30) - 1, 4), (1 << 30, 8)]
+)
+def test_numbers_are_encoded_as_quic_integers(value, length):
+    assert len(number(value)) == length
+    with pytest.raises(BinaryError):
+        number(1 << 62)
