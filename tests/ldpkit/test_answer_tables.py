@@ -5,13 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from ldp_client import Device, mechanism_for
-from ldp_client.documents.errors import (
-    AlreadyAnsweredError,
-    AnswerError,
-    BudgetError,
-    InputError,
-)
+from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError
 from ldpkit.answer_files import table_answers
 from ldpkit.perturbing import perturb_file
 from schemas import Report, Study
@@ -119,20 +114,3 @@ def test_a_file_of_any_length_is_read_in_bounded_memory(written):
     tracemalloc.stop()
     assert found.count == 30_000
     assert peak < 12 << 20
-
-
-def test_a_device_answers_with_a_table_once_and_within_its_budget(tmp_path):
-    device = Device(tmp_path, max_epsilon="1.5")
-    device.consent(ONE)
-    with raises(AnswerError, "core.row", "2: is missing", field="power.v"):
-        device.answer(ONE, {"power": {**studies.ROWS, "v": [1, None, 3]}})
-    assert device.epsilon_left == 1.5
-    device.answer(ONE, {"power": COLUMNS})
-    assert device.epsilon_left == 0.5
-    (queued,) = device.ledger.queued()
-    mechanism_for(ONE.questions[0]).check(Report.from_json(queued.body).payloads["power"])
-    with pytest.raises(AlreadyAnsweredError):
-        device.answer(ONE, {"power": COLUMNS})
-    device.consent(ALL)
-    with pytest.raises(BudgetError):
-        device.answer(ALL, {question.id: studies.ROWS for question in ALL.questions})

@@ -11,7 +11,6 @@ from ldp_client.documents.channel import SPKI_HEAD
 from ldp_client.documents.errors import StudyError
 from ldp_client.explain import describe
 from schemas import Study, json_schema
-from schemas.study import STUDY
 from tests import studies
 from tests.kit.errors import raises
 from tests.schemas.channels import channel, spki, tokens
@@ -119,14 +118,6 @@ def test_channel_is_rejected_for_holders():
     with raises(StudyError, "study.not_for_holders", field="channel"):
         Study(holder)
     assert Study(studies.document(summed, protocol=protocol, channel=channel())).channel.tickets
-
-
-def test_a_device_that_does_not_know_channels_refuses_the_study(monkeypatch):
-    """All earlier releases do so: they would send at once and without a token."""
-    monkeypatch.delitem(STUDY.optional, "channel")
-    with pytest.raises(StudyError, match="unknown field") as caught:
-        study_of(channel())
-    assert caught.value.field == "channel"
 
 
 def test_translated_study_keeps_the_channel():

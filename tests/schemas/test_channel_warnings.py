@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 
-from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from ldp_client.documents.errors import StudyError
 from ldpkit.cli import main
 from schemas import Study
 from schemas.warnings import require_keys, warnings_of
 from tests import studies
 from tests.kit.errors import raises
+from tests.schemas.channels import channel, tokens
 
 REGION = {"id": "region", "choices": ["north", "south", "west"], "source": "ticket"}
 SEX = {"id": "sex", "choices": ["f", "m"], "source": "ticket"}
@@ -20,16 +19,10 @@ NORTH, SOUTH, WEST = ({"region": name} for name in REGION["choices"])
 
 
 def study_of(*strata, public=(REGION,)):
-    """A study with a key for each of these strata; nobody knows the keys' factors."""
-    keys = [
-        {
-            "key": b64encode(SPKI_HEAD + b"\x80" + bytes([seed]) * 254 + b"\1" + SPKI_TAIL).decode(),
-            "public": one,
-        }
-        for seed, one in enumerate(strata, 1)
-    ]
-    stated = {"batches": {"hours": 24}, "tickets": {"issuer": "https://issuer.example", "keys": keys}}
-    return Study(studies.document(studies.YES_NO, channel=stated, public=list(public)))
+    """A study with a key for each of these strata."""
+    return Study(
+        studies.document(studies.YES_NO, channel=channel(tickets=tokens(*strata)), public=list(public))
+    )
 
 
 def test_check_rejects_a_stratum_without_key(tmp_path, capsys):

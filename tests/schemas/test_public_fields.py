@@ -9,7 +9,6 @@ from jsonschema import Draft202012Validator
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldpkit.cli import main
 from schemas import Report, Study, json_schema
-from schemas.study import STUDY
 from tests import studies
 from tests.kit.errors import raises
 
@@ -65,14 +64,6 @@ def test_data_holders_and_secure_sums_reject_public_fields():
     ):
         with raises(StudyError, code, field="public"):
             Study(document)
-
-
-def test_a_device_that_does_not_know_public_fields_refuses_the_study(monkeypatch):
-    """All earlier releases do so: they would send a report that its author takes for complete."""
-    monkeypatch.delitem(STUDY.optional, "public")
-    with pytest.raises(StudyError, match="unknown field") as caught:
-        Study(studies.document(studies.YES_NO, public=[REGION]))
-    assert caught.value.field == "public"
 
 
 def test_numbers_have_one_spelling_on_their_grid():
