@@ -149,7 +149,8 @@ def replacing(path: str | os.PathLike[str], is_new: bool = False, mode: int = 0o
         return
     if is_new:
         refuse_existing(path)
-    _require_plain(path)
+    if os.path.isdir(path):
+        raise InputError(f"cannot write {path}: it is a folder", code="files.cannot_write")
     temporary = None
     try:
         handle, temporary = _new_file(path, mode)
@@ -208,12 +209,6 @@ def _to_standard_output() -> Iterator[TextIO]:
         output.flush()
 
 
-def _require_plain(path: str | os.PathLike[str]) -> None:
-    refuse_unwritten(path)
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(f"cannot write {path}: it is not a plain file", code="files.not_plain")
-
-
 def _new_file(path: str | os.PathLike[str], mode: int) -> tuple[int, str]:
     """Open a new file in the path's folder, with a random name. The umask restricts the mode."""
     folder = os.path.dirname(os.path.abspath(path))
@@ -227,7 +222,5 @@ def write_new(path: str | os.PathLike[str], text: str, mode: int) -> None:
     It gets its name when all of it is on the disk. Raises InputError if the name exists or the file cannot be
     written, for example on a full disk; then nothing is left behind.
     """
-    if path == STREAM:
-        raise UsageError("--out - is standard output: name a new file", code="files.new_file")
     with replacing(path, is_new=True, mode=mode) as file:
         file.write(text)

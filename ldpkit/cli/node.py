@@ -18,7 +18,7 @@ from ldpkit.cli.commands import (
     yes_option,
 )
 from ldpkit.cli.output import show, warn
-from schemas.disk import STREAM, read_bytes, refuse_existing, replacing
+from schemas.disk import read_bytes, refuse_existing, replacing
 
 if TYPE_CHECKING:
     from ldpkit.cli.aggregator import NodeClient
@@ -43,11 +43,6 @@ def close(study: Study, out: str, yes: bool) -> None:
     from ldpkit.cli.aggregator import collect
 
     # 1. Check what could fail after the nodes have closed, which is permanent.
-    if out == STREAM:
-        raise UsageError(
-            "--out -: closing writes two files, the total and what the nodes signed: name one",
-            code="node.close_to_standard_output",
-        )
     path = f"{out.removesuffix('.json')}.transcript.json"
     refuse_existing(path)
     refuse_unknown_variables()

@@ -104,8 +104,6 @@ def plan(document: str, out: str, **given: Any) -> None:
 def _kind(given: dict[str, Any]) -> str:
     """Return the kind of plan. Raises UsageError for options of another kind, and for impossible ones."""
     kinds = [kind for kind in KINDS if given.get(kind[2:]) is not None]
-    if len(kinds) > 1:
-        raise UsageError(f"{' and '.join(kinds)} are two plans: ask for one only", code="plan.two_plans")
     kind = kinds[0] if kinds else OWN_MODELS
     for name in {name for options in KINDS.values() for name in options} - {*KINDS[kind]}:
         if given[name] is not None:

@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 
 from ldpkit.cli.dated import DatedReport
 from schemas import Report
-from schemas.disk import STREAM, no_formula, replacing
+from schemas.disk import no_formula, replacing
 from schemas.export_end import end_line
 from summaries.decoding import Decoding
 
@@ -38,12 +38,7 @@ class Names(NamedTuple):
 
 
 def write_reports(reports: Iterable[Report], path: str | Path) -> int:
-    """Write reports to a new file, completely or not at all; return how many.
-
-    Raises InputError when the file cannot be written. Parquet needs pyarrow.
-    """
-    if str(path).lower().endswith(TABLES):
-        return write_table(reports, path, None)
+    """Write reports to a new file as NDJSON, completely or not at all; return how many. Raises InputError."""
     with replacing(str(path), is_new=True, mode=0o600) as file:
         count = 0
         for report in reports:
@@ -54,21 +49,14 @@ def write_reports(reports: Iterable[Report], path: str | Path) -> int:
         return count
 
 
-def write_table(reports: Iterable[Report], path: str | Path, decoding: Decoding | None) -> int:
-    """Write reports as CSV or Parquet; a stream gets CSV.
+def write_table(reports: Iterable[DatedReport], path: str | Path, decoding: Decoding) -> int:
+    """Write reports to a new file as CSV or Parquet. decoding: makes columns for people.
 
-    Args:
-        reports: the reports, with their days if there is a decoding.
-        path: the new file.
-        decoding: makes columns for people; None for none.
-
-    Raises:
-        InputError: the file cannot be written.
+    Returns how many. Raises InputError.
     """
-    folder = None if str(path) == STREAM else Path(path).parent
     with (
         replacing(str(path), is_new=True, mode=0o600) as file,
-        TemporaryFile("w+", encoding="utf-8", dir=folder) as spool,
+        TemporaryFile("w+", encoding="utf-8", dir=Path(path).parent) as spool,
     ):
         # 1. Keep the reports: the columns are known only after the last one, as a study may have versions.
         questions: set[str] = set()
@@ -76,27 +64,21 @@ def write_table(reports: Iterable[Report], path: str | Path, decoding: Decoding 
         count = 0
         for report in reports:
             count += 1
-            spool.write((report.to_line() if isinstance(report, DatedReport) else report.to_json()) + "\n")
+            spool.write(report.to_line() + "\n")
             questions.update(report.payloads)
             public.update(report.public)
-            if decoding:
-                decoding.meet(report)
+            decoding.meet(report)
         # 2. Write the table.
         spool.seek(0)
-        shown = {DAY: False, **decoding.columns} if decoding else {}
-        names = Names(sorted(questions), sorted(public), shown)
+        names = Names(sorted(questions), sorted(public), {DAY: False, **decoding.columns})
         write = _write_parquet if str(path).lower().endswith(".parquet") else _write_csv
         write(names, _rows(spool, decoding), file)
         return count
 
 
-def _rows(spool: Iterable[str], decoding: Decoding | None) -> Iterator[tuple[Report, Cells]]:
-    for line in spool:
-        if decoding is None:
-            yield Report.from_json(line), {}
-        else:
-            report = DatedReport.from_line(line)
-            yield report, {DAY: report.day, **decoding.cells(report)}
+def _rows(spool: Iterable[str], decoding: Decoding) -> Iterator[tuple[Report, Cells]]:
+    for report in map(DatedReport.from_line, spool):
+        yield report, {DAY: report.day, **decoding.cells(report)}
 
 
 def _write_csv(names: Names, rows: Iterator[tuple[Report, Cells]], file: IO[str]) -> None:

@@ -161,7 +161,7 @@ def test_malformed_truth_is_rejected(text):
         (["--difference", "evr=0.2,0.3"], 3, "no question"),
         (["--difference", "age=30,50", "--truth", "sd=1"], 3, "own units?"),
         (["--difference", "ever=0.2,0.3", "--question", "ever"], 2, "--question is not for --difference"),
-        (["--difference", "ever=0.2,0.3", "--formula", "ever ~ 1"], 2, "are two plans"),
+        (["--difference", "ever=0.2,0.3", "--formula", "ever ~ 1"], 2, "--difference is not for --formula"),
         (["--formula", "ever ~ 1", "--power", "0.8"], 2, "--power is of an effect"),
     ],
 )

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
-from ldpkit.cli.report_files import write_reports
 from schemas import Report, Study
 from tests import studies
+from tests.kit.tables import write_columns
 
 PEOPLE = Study(studies.document(studies.NUMBER, studies.YES_NO))
 NEWER = Study({**PEOPLE.document, "version": 2})
@@ -47,7 +47,7 @@ def write(path: Path, reports: Sequence[Report]) -> bytes:
         path.write_text("".join(f"{report.to_json()}\n" for report in reports))
     else:
         path.unlink(missing_ok=True)
-        write_reports(reports, path)
+        write_columns(reports, path)
     return path.read_bytes()
 
 

@@ -11,7 +11,6 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import MAX_BYTES
 from ldpkit.cli import main
 from ldpkit.cli.exporting import whole_export
-from ldpkit.cli.report_files import write_reports
 from schemas import Report, Study
 from schemas.export_end import FORMAT, end_line
 from summaries import summarize
@@ -19,6 +18,7 @@ from summaries.findings import MOST_DOCUMENTS
 from summaries.reading import evidence_of
 from tests import studies
 from tests.kit.errors import raises
+from tests.kit.tables import write_columns
 
 STUDY = Study(studies.document(studies.YES_NO, studies.NUMBER))
 MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
@@ -35,7 +35,7 @@ def test_all_formats_give_one_summary(tmp_path):
     ndjson = write(tmp_path / "r.ndjson", REPORTS)
     exported = write(tmp_path / "e.ndjson", REPORTS, '{"format":"ldpkit.export-end/1","reports":20}\n')
     parquet = tmp_path / "r.parquet"
-    write_reports(REPORTS, parquet)
+    write_columns(REPORTS, parquet)
     summary = tmp_path / "s.json"
     summary.write_text(WHOLE + "\n")
     for path in (ndjson, exported, parquet, summary):
@@ -52,7 +52,7 @@ def test_repeated_reports_across_files_count_once(tmp_path, capsys):
 def test_damaged_parquet_is_rejected_or_gives_same_summary(tmp_path, damage):
     """Pages have checksums, so no changed byte gives another report; parts of the footer are unused."""
     path = tmp_path / "r.parquet"
-    write_reports(REPORTS, path)
+    write_columns(REPORTS, path)
     whole, errors = path.read_bytes(), []
     same = summarize(STUDY, [str(path)]).to_json()
     for place in range(0, len(whole), 151):

@@ -18,10 +18,10 @@ from ldp_client.documents.errors import TransferError
 from ldpkit.cli.client import PassingError
 from ldpkit.cli.dated import DatedReport
 from ldpkit.cli.exporting import whole_export
-from ldpkit.cli.report_files import write_reports
 from schemas import Report
 from summaries.reading import evidence_of
 from tests.kit.collectors import build_report, build_study, device_report
+from tests.kit.tables import write_columns
 
 REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
 AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}
@@ -74,7 +74,7 @@ def rows_of(data, form):
 @pytest.mark.parametrize("name", ["reports.csv", "reports.parquet"])
 def test_written_files_have_the_same_reports(versions, tmp_path, name):
     file = tmp_path / name
-    assert write_reports(versions.exported(), file) == 24
+    assert write_columns(versions.exported(), file) == 24
     sent = sorted(versions.sent, key=lambda one: one.id)
     rows = rows_of(file.read_bytes(), name.split(".")[1])
     assert rows == [(one.id, one.version, one.payloads, one.public) for one in sent]
