@@ -122,7 +122,9 @@ class Settings:
     ticket_key: str | None = _setting(None, _secret, "hides which ticket let which report in")
     cors_origins: tuple[str, ...] = _setting((), _origins, "sites whose pages may send reports")
     frame_ancestors: tuple[str, ...] = _setting((), _origins, "sites whose pages may frame a study's page")
-    logo: str | None = _setting(None, _text, "an image file that the pages of studies show at the top")
+    logo: str | None = _setting(
+        None, _text, "an image above studies: SVG, PNG, JPEG or WebP, at most 256 KiB"
+    )
     ohttp_keys: str | None = _setting(None, _text, "a file of a gateway's keys")
     require_ohttp: bool = _setting(False, _flag, "refuse devices that come without a relay")
 
