@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -35,11 +35,11 @@ from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
 from ldp_client.mechanisms.tables import TableMechanism
 from ldp_client.words.text import counted, nearest
-from schemas import Question, Report, Study
+from schemas import Question, Study
 from summaries import QuestionSummary, Summary
 from summaries.progress import Step
-from summaries.reading import Reports, evidence_of
-from summaries.reducing import CheckedReports, good_reports, reduce_reports, study_of
+from summaries.reading import ReadReports, Reports, evidence_of
+from summaries.reducing import reduce_reports, study_of
 
 Progress = Callable[[str], None]
 Doubt = Callable[[Parameters], IdentifiedSets | None]
@@ -98,9 +98,10 @@ def fit(
         {question id: Posterior}, in the order of the study, with a table and sentences to quote.
 
     Raises:
-        ReportError: a report does not belong to the study; SummaryError for the summary.
+        SummaryError: the summary is not of this study.
         StudyError: a prior does not fit.
-        InputError: an argument is none of the above, or the method is not for these statistics.
+        InputError: an argument is none of the above, reports cannot belong to the study, or the method is
+            not for these statistics.
     """
     study, share = study_of(study), check_share(contamination)
     check_seed(seed)
@@ -127,20 +128,18 @@ def chosen_among(known: Sequence[Question], names: Sequence[str] | None) -> list
 
 
 def _fit_all(
-    study: Study, questions: Sequence[Question], reports: Iterable[Report] | Summary, how: How
+    study: Study, questions: Sequence[Question], reports: ReadReports | Summary, how: How
 ) -> dict[str, Posterior]:
     use_compile_cache()
     few, details = SmallSamples(study), Details(study)
     summary = _summary_of(study, reports, few, details)
     wrong = conformance(mechanisms_of(study), summary.questions, details.by_question())
-    notes = findings(NOTE, reports.notes() if isinstance(reports, CheckedReports) else ())
+    notes = findings(NOTE, () if isinstance(reports, Summary) else reports.notes())
     more = {question.id: (*wrong.get(question.id, ()), *notes) for question in questions}
     return dict(_fit_each(study, questions, summary, few, how, more))
 
 
-def _summary_of(
-    study: Study, reports: Iterable[Report] | Summary, few: SmallSamples, details: Details
-) -> Summary:
+def _summary_of(study: Study, reports: ReadReports | Summary, few: SmallSamples, details: Details) -> Summary:
     """Return the summary to fit; `few` keeps reports that are few enough for single checks.
 
     details: collects findings in single reports.
@@ -148,7 +147,7 @@ def _summary_of(
     if isinstance(reports, Summary):
         summary = reports
     else:
-        summary = reduce_reports(study, details.watch(few.watch(good_reports(study, reports))))
+        summary = reduce_reports(study, details.watch(few.watch(reports)))
     check_evidence(study, summary)
     return summary
 

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError, SummaryError
@@ -23,11 +23,9 @@ from schemas.disk import STREAM, refuse_workbook, standard_input
 from summaries.cells import MOST_CELLS, Cell, keeps_cells
 from summaries.findings import Findings, left_out_notes
 from summaries.reducing import (
-    CheckedReports,
     Seen,
     check_report,
     check_study,
-    good_reports,
     reduce_reports,
     study_of,
 )
@@ -77,18 +75,15 @@ def summarize(study: Study | str | PathLike[str], reports: Reports, *, told: Tol
         The summary, equal whatever the order of the reports.
 
     Raises:
-        InputError: the study is no Study, the reports are no reports, or there are none. Of files and tables
-            it counts, and shows, the reports that are impossible under the study, or that share an id but not
-            their content.
-        ReportError: a Report answers another study document, has other questions, could not have come from a
-            device, or has the id of another one.
+        InputError: the study is no Study, the reports are no reports, or there are none. It counts, and
+            shows, the reports that are impossible under the study, or that share an id but not their content.
         SummaryError: the file has a summary of another study.
     """
     study = study_of(study)
     evidence = evidence_of(study, reports, told)
     if isinstance(evidence, Summary):
         return evidence
-    summary = reduce_reports(study, good_reports(study, evidence))
+    summary = reduce_reports(study, evidence)
     if not any(part.n for part in summary.questions.values()):
         raise InputError(
             "there are no reports in what was given; a series is used up once it was read",
@@ -111,7 +106,6 @@ def cell_summaries(study: Study, evidence: Reports) -> Mapping[Cell, Mapping[str
     Raises:
         InputError: the study has no public fields.
         SummaryError: the summary is of another document, or is not kept by cell: take the reports.
-        ReportError: as `summarize` raises it.
     """
     check_study(study)
     if not study.public:
@@ -121,7 +115,7 @@ def cell_summaries(study: Study, evidence: Reports) -> Mapping[Cell, Mapping[str
         )
     summary = evidence_of(study, evidence)
     if not isinstance(summary, Summary):
-        summary = reduce_reports(study, good_reports(study, summary), by_cell=True)
+        summary = reduce_reports(study, summary, by_cell=True)
     if summary.digest != study.digest:
         raise SummaryError("digest", "it is of another study document", code="summary.other_study")
     if summary.cells is None:
@@ -136,19 +130,23 @@ def cell_summaries(study: Study, evidence: Reports) -> Mapping[Cell, Mapping[str
     return summary.cells
 
 
-def evidence_of(study: Study, given: object, told: Told = _to_nobody) -> Summary | Iterable[Report]:
+def evidence_of(study: Study, given: object, told: Told = _to_nobody) -> Summary | ReadReports:
     """Find the reports, or the summary, in a user's input; files are read lazily, and once.
 
     given: a Summary; a path, or paths, of files; a pandas, Polars or Arrow table of an export; a series of
-    Report, of their documents or of their lines, such as an open file. All except a series of Report may hold
-    reports on other versions, which are left out and noted, as for files.
+    Report, of their documents or of their lines, such as an open file. Reports on other versions are left out
+    and noted.
     told: is called now and then with how many reports of files were read.
 
     Raises InputError for anything else, SummaryError; for bad reports only when the last one was requested.
     """
     if isinstance(given, list | tuple) and len(given) == 1 and _is_path(given[0]):
         (given,) = given
-    if isinstance(given, Summary | CheckedReports):
+    if isinstance(given, Summary):
+        return given
+    if isinstance(given, ReadReports):
+        if given.digest != study.digest:
+            raise InputError("these reports were read for another study", code="reports.of_other_study")
         return given
     if isinstance(given, str | PathLike):
         path = checked_path(given)
@@ -166,14 +164,10 @@ def evidence_of(study: Study, given: object, told: Told = _to_nobody) -> Summary
     # The first entry tells the kind of a series.
     series = iter(given)
     first = next(series, None)
-    if first is None:
-        return ()
-    whole = chain([first], series)
+    whole = series if first is None else chain([first], series)
     if _is_path(first):
         return _read_files(study, _of_reports(whole), told)
-    if isinstance(first, str | bytes | Mapping):
-        return ReadReports(study, partial(in_documents, whole))
-    return cast(Iterable[Report], whole)
+    return ReadReports(study, partial(in_documents, whole))
 
 
 def _is_path(entry: object) -> bool:
@@ -254,7 +248,7 @@ def _read_head(path: str) -> str:
         raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
 
 
-class ReadReports(CheckedReports):
+class ReadReports:
     """All good reports on one document among the reports that `read` finds, each once.
 
     Raises InputError at the end if any was bad, or if there were reports but none on this document. Then

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from os import PathLike
@@ -16,7 +16,6 @@ from ldp_client.documents.errors import InputError, ReportError
 from schemas import Report, Study
 from schemas.study import load_study
 from summaries.cells import Cell, cell_of, keeps_cells
-from summaries.findings import tell_repeated
 from summaries.summary import QuestionSummary, Summary
 
 CHUNK = 8192
@@ -25,7 +24,7 @@ CACHE_KIB = 1 << 17
 
 
 def reduce_reports(study: Study, reports: Iterable[Report], by_cell: bool | None = None) -> Summary:
-    """Return the summary of reports that are good (see good_reports), in bounded memory.
+    """Return the summary of checked reports (see summaries.reading.ReadReports), in bounded memory.
 
     by_cell: whether it has a part for each cell; by default if the study has few (summaries.cells).
     """
@@ -46,58 +45,13 @@ def reduce_reports(study: Study, reports: Iterable[Report], by_cell: bool | None
     return summary
 
 
-class CheckedReports:
-    """Reports on one document, already checked and without duplicates."""
-
-    digest: str
-
-    def __iter__(self) -> Iterator[Report]:
-        raise NotImplementedError
-
-    def notes(self) -> tuple[str, ...]:
-        """Notes for readers of the result, once all reports were read."""
-        raise NotImplementedError
-
-
-def good_reports(study: Study, reports: Iterable[Report]) -> Iterator[Report]:
-    """Return the reports, each once. Raises InputError when called, and the errors of `summarize` later."""
-    if isinstance(reports, str | bytes | PathLike | Report | Mapping) or not isinstance(reports, Iterable):
-        raise InputError(
-            f"reports must be a series of Report, not a {type(reports).__name__}: give a list of them",
-            code="reports.not_a_series",
-        )
-    if isinstance(reports, CheckedReports) and reports.digest == study.digest:
-        return iter(reports)
-    return _checked(study, reports)
-
-
-def _checked(study: Study, reports: Iterable[object]) -> Iterator[Report]:
-    mechanisms = mechanisms_of(study)
-    seen = Seen()
-    for number, report in enumerate(reports, 1):
-        if not isinstance(report, Report):
-            raise InputError(
-                f"reports must be a series of Report: entry {number} is a {type(report).__name__}. "
-                "Report.from_json(line) reads a report; answers without noise are no reports",
-                code="reports.entry_not_report",
-            )
-        check_report(study, mechanisms, report)
-        if not seen.holds(report):
-            yield report
-    tell_repeated(seen.repeated)
-
-
 class Seen:
     """The ids of earlier reports, with a digest of their content, in bounded memory.
 
     They are in SQLite's own temporary file, which is deleted with this object.
-
-    Attributes:
-        repeated: how many were repeated.
     """
 
     def __init__(self) -> None:
-        self.repeated = 0
         # SQLite makes the file when there are more ids than its cache holds.
         self._ids = sqlite3.connect("", check_same_thread=False)
         for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KIB}"):
@@ -130,7 +84,6 @@ class Seen:
             raise ReportError(
                 "id", f"{report.id} stands twice with different content", code="report.duplicate_id"
             )
-        self.repeated += 1
         return True
 
 

@@ -27,7 +27,8 @@ from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.words.text import counted
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary, cell_summaries, check_study
-from summaries.reducing import CheckedReports, Seen, good_reports
+from summaries.reading import Reports, evidence_of
+from summaries.reducing import Seen
 from summaries.reductions import REDUCTIONS, sets_of
 from summaries.reductions.choice import keeps_patterns
 
@@ -50,16 +51,15 @@ def columns_in(
     return columns_of(formula, list(dict.fromkeys([*known, *([added] if added else [])])), also)
 
 
-def table_of_reports(
-    study: Study, reports: Iterable[Report] | Summary, names: Sequence[str], seen: Seen | None = None
-) -> Table:
+def table_of_reports(study: Study, given: Reports, names: Sequence[str], seen: Seen | None = None) -> Table:
     """Count a study's reports, or its summary by cell, by these questions and public fields.
 
-    seen: reports of other waves, in which none of these may be. Raises InputError for questions that cannot
-    be analysed, and if no report answers them.
+    given: as `fit` takes reports. seen: reports of other waves, in which none of these may be. Raises
+    InputError for questions that cannot be analysed, and if no report answers them.
     """
     # 1. What is asked.
     check_study(study)
+    reports = evidence_of(study, given)
     asked = [question for question in study.questions if question.id in names]
     fields = [field for field in study.public if field.id in names]
     for question in asked:
@@ -81,9 +81,9 @@ def table_of_reports(
                 f"{asked[1].id}, so their dependence cannot be estimated",
                 code="formula.one_question_a_person",
             )
-        rows = _rows_of_reports(study, reports, asked, fields, seen)
+        rows = _rows_of_reports(reports, asked, fields, seen)
         others = sum(rows.pop(key) for key in list(rows) if asked and not any(key[1]))
-        notes = reports.notes() if isinstance(reports, CheckedReports) else ()
+        notes = reports.notes()
         if others:
             notes = (*notes, f"{counted(others, 'report')} answered another question and are not used")
         doubts = _doubts(asked, rows)
@@ -114,14 +114,10 @@ def table_of_reports(
 
 
 def _rows_of_reports(
-    study: Study,
-    reports: Iterable[Report],
-    asked: Sequence[Question],
-    fields: Sequence[Any],
-    seen: Seen | None,
+    reports: Iterable[Report], asked: Sequence[Question], fields: Sequence[Any], seen: Seen | None
 ) -> Rows:
     rows: Rows = Counter()
-    for report in good_reports(study, reports):
+    for report in reports:
         if seen is not None and seen.holds(report):
             raise InputError(
                 f"report {report.id} is also in another wave: give each report once",

@@ -162,7 +162,7 @@ def test_fit_that_learnt_nothing_exits_with_4(files, capsys):
             pd.DataFrame({"ever": [True, False]}),
             ("reports.table_column_missing", "ever", "get"),
         ),
-        ([True, False], ("reports.entry_not_report", "1", "bool")),
+        ([True, False], ("reports.row_wrong_type", "1", "bool")),
     ],
 )
 def test_wrong_kind_of_reports_is_rejected_in_one_line(wrong, said):

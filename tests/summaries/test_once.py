@@ -13,7 +13,7 @@ import pytest
 from inference import fit
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
-from ldp_client.documents.errors import ReportError
+from ldp_client.documents.errors import InputError, ReportError
 from schemas import Report, Study
 from summaries import summarize
 from summaries.reading import evidence_of
@@ -62,7 +62,7 @@ def test_each_report_is_checked_once(path, checked, read):
 
 
 def test_reports_checked_for_another_study_are_rejected(path):
-    with raises(ReportError, "report.other_study"):
+    with raises(InputError, "reports.of_other_study"):
         fit(OTHER, evidence_of(STUDY, path), method="gaussian_approx")
 
 
@@ -77,7 +77,6 @@ def test_ids_that_left_memory_still_count_once(monkeypatch):
     seen = Seen()
     assert not any(seen.holds(numbered(number)) for number in range(5000))
     assert all(seen.holds(numbered(number)) for number in range(5000))
-    assert seen.repeated == 5000
     with raises(ReportError, "report.duplicate_id"):
         seen.holds(numbered(3, 1))
 
