@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collector import create_app
     from inference import Posterior, analyse, analyse_waves, fit
     from inference.design.calibration import calibrate
-    from inference.design.device_epsilon import plan_shuffled
     from inference.design.plan import plan, plan_difference
     from ldp_client import Device, Direct, Mechanism, Oblivious, Transport, mechanism_for, mechanisms_of
     from ldp_client.bulk import perturb_many
@@ -46,7 +45,7 @@ __all__ = [
     "Device", "Direct", "LdpkitError", "Mechanism", "Oblivious", "Posterior", "Question", "Report",
     "ShuffledPrivacy", "Study", "Summary", "Transport", "__version__", "analyse", "analyse_waves", "audit",
     "calibrate", "create_app", "dask_summary", "fit", "mechanism_for", "mechanisms_of",
-    "perturb", "perturb_many", "plan", "plan_difference", "plan_shuffled", "shuffled_epsilon",
+    "perturb", "perturb_many", "plan", "plan_difference", "shuffled_epsilon",
     "shuffled_privacy", "spark_summary", "study", "summarize", "summarize_dataset",
 ]  # fmt: skip
 
@@ -55,7 +54,6 @@ _HOMES = {
     "collector": {"create_app"},
     "inference": {"Posterior", "analyse", "analyse_waves", "fit"},
     "inference.design.calibration": {"calibrate"},
-    "inference.design.device_epsilon": {"plan_shuffled"},
     "inference.design.plan": {"plan", "plan_difference"},
     "ldp_client": {
         "Device",

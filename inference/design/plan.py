@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
+from decimal import ROUND_DOWN, Decimal
 from functools import partial
 from typing import Any
 from zlib import crc32
@@ -16,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from inference.design.budgets import around, at_epsilon
 from inference.design.information import (
     BY_INFORMATION,
     DEVICES,
@@ -33,6 +34,7 @@ from inference.design.records import RecordPrior, is_line_of_records, record_wid
 from inference.design.truth import check_stated, completed, settable
 from inference.limits import check_devices, check_seed
 from inference.results.verdict import DROWNED, listed
+from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
 from schemas.disk import chosen_questions
@@ -45,6 +47,8 @@ Widths = Mapping[str, Mapping[str, Vector]]
 # Shares of answers beyond their bounds: above the first a note reports it, above the second the truth is
 # refused.
 FEW_CLIPPED, NEARLY_ALL = 0.01, 0.99
+# Multiples of the study's epsilon, if a plan gets no list.
+AROUND = (0.5, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -197,10 +201,8 @@ def plan_difference(
     devices: Sequence[int] = DEVICES,
     epsilons: Sequence[str] = (),
     truth: Mapping[str, float] | None = None,
-    *,
-    share: float = 0.5,
 ) -> Plan:
-    """Predict how well a difference between two groups is found.
+    """Predict how well a difference between two equal groups is found.
 
     Args:
         study: the study, with a public field that tells the groups.
@@ -210,22 +212,16 @@ def plan_difference(
         devices: numbers of devices, of both groups together.
         epsilons: as for `plan`.
         truth: of the other parameters, in both groups: all but shares of other choices, which are equal.
-        share: of all people in the first group.
 
     Returns:
         Half widths of the difference, and its power.
 
     Raises:
-        UsageError: values that are equal, or an impossible share.
+        UsageError: values that are equal.
         InputError: a question without a formula, a missing parameter, values that are impossible, or
             arguments that `plan` refuses.
     """
     # 1. Complete the truth of each group.
-    if not 0 < share < 1:
-        raise UsageError(
-            f"the share of the first group must lie between 0 and 1, not {share:g}",
-            code="plan.wrong_group_share",
-        )
     if values[0] == values[1]:
         raise UsageError(
             f"--difference needs two values that differ, not {values[0]:g} twice", code="plan.equal_values"
@@ -250,17 +246,15 @@ def plan_difference(
         clipping_notes(first, share_beyond_bounds(first, each), {parameter: each[parameter]})
     # 2. Add up the variances of both groups.
     chosen = tuple(sorted(set(devices)))
+    answers = [max(answers_of(study, n) // 2, 1) for n in chosen]
     name = f"{parameter}: {values[0]:g} − {values[1]:g}"
     widths: dict[str, dict[str, Vector]] = {}
     rough = {}
     for question in questions:
-        squared = np.zeros(len(chosen))
-        for part, group in zip((share, 1 - share), truths, strict=True):
-            answers = [max(round(part * answers_of(study, n)), 1) for n in chosen]
-            squared += half_widths(question, [group], answers, prior)[parameter] ** 2
         epsilon = str(question.mechanism.epsilon)
-        widths[epsilon] = {name: np.sqrt(squared)}
-        rough[epsilon] = np.sqrt(squared) > ROUGH * np.sqrt(2) * prior.half_widths[parameter]
+        halves = [half_widths(question, [group], answers, prior)[parameter] for group in truths]
+        widths[epsilon] = {name: np.hypot(*halves)}
+        rough[epsilon] = widths[epsilon][name] > ROUGH * np.sqrt(2) * prior.half_widths[parameter]
     notes = rough_notes(rough, chosen)
     # 3. Name what is assumed.
     rest = [other for other in shares if other not in (*given, parameter)]
@@ -359,7 +353,23 @@ def questions_to_plan(
     for n in devices:
         check_devices(n)
         answers_of(study, n)
-    return [at_epsilon(study, question_id, epsilon) for epsilon in epsilons or around(study, question_id)]
+    stated = float(study.question(question_id).mechanism.epsilon)
+    around = [f"{factor * stated:.6g}" for factor in AROUND]
+    return [at_epsilon(study, question_id, epsilon) for epsilon in epsilons or around]
+
+
+def at_epsilon(study: Study, question_id: str, epsilon: str) -> Question:
+    """Return a question at another epsilon, and scale a memoized mechanism's spending. Raises StudyError."""
+    document = deepcopy(study.document)
+    (mechanism,) = [asked["mechanism"] for asked in document["questions"] if asked["id"] == question_id]
+    if "instantaneous_epsilon" in mechanism:
+        part = Decimal(mechanism["instantaneous_epsilon"]) / Decimal(mechanism["epsilon"])
+        again = (part * Decimal(epsilon)).quantize(Decimal("0.000001"), ROUND_DOWN)
+        mechanism["instantaneous_epsilon"] = f"{again:f}"
+    mechanism["epsilon"] = f"{Decimal(epsilon):f}"
+    question = Study(document).question(question_id)
+    mechanism_for(question)
+    return question
 
 
 def answers_of(study: Study, devices: int) -> int:

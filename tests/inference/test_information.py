@@ -145,11 +145,11 @@ def test_widths_are_those_of_fits(design):
 
 @pytest.mark.slow
 def test_width_of_a_difference_is_that_of_two_fits():
-    planned = plan_difference(STUDY, "ever", "p", (0.1, 0.25), [4000], ["1"], share=0.25)
+    planned = plan_difference(STUDY, "ever", "p", (0.1, 0.25), [4000], ["1"])
     question = STUDY.questions[0]
     first, second = (
         fitted_halves(simulated(question, {"p": p}, n, seed=n))[1]["p"]
-        for p, n in ((0.1, 1000), (0.25, 3000))
+        for p, n in ((0.1, 2000), (0.25, 2001))
     )
     # Chains of one seed move together.
     low, high = np.quantile(first - second[:, ::-1], [0.05, 0.95], axis=1)
@@ -178,14 +178,14 @@ def test_widths_of_a_line_are_those_of_fits(template, epsilon):
 
 
 def test_power_of_difference_matches_textbook():
-    planned = plan_difference(STUDY, "ever", "p", (0.2, 0.3), [1000, 4000, 8000], ["1"], share=0.25)
+    planned = plan_difference(STUDY, "ever", "p", (0.2, 0.3), [1000, 4000, 8000], ["1"])
     own = mechanism_for(STUDY.question("ever"))
     p, q = float(own.p), float(own.q)
     told = [q + (p - q) * share for share in (0.2, 0.3)]
     each = [one * (1 - one) / (p - q) ** 2 for one in told]
 
     def sd(n):
-        return sqrt(each[0] / (0.25 * n) + each[1] / (0.75 * n))
+        return sqrt(2 * sum(each) / n)
 
     name = "p: 0.2 − 0.3"
     assert planned.half_widths["1"][name][1] == pytest.approx(HALF * sd(4000), rel=0.02)
