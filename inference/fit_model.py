@@ -196,7 +196,6 @@ def fields_of(study: Study, question: Question) -> dict[str, Any]:
         "question": question.id,
         "model": question.model.name,
         "study_digest": study.digest,
-        "questions": len(study.questions) if study.sample_one_question else 1,
         "unit": question.unit or "",
         "log_odds": question.response is not None and question.response.bounds is None,
     }

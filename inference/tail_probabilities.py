@@ -34,11 +34,6 @@ def binomial_exactly(counts: ArrayLike, n: int, p: float) -> Values:
     return np.asarray(np.where(inside == count, found, 0.0))
 
 
-def binomial_quantile(level: float, n: int, p: float) -> int:
-    """The smallest count c with P(X ≤ c) ≥ level, for X binomial of n trials with chance p."""
-    return int(np.searchsorted(binomial_at_most(np.arange(n + 1), n, p), level))
-
-
 def squares_beyond(total: float, degrees: float) -> float:
     """P(χ² > total) of so many degrees of freedom."""
     return float(chdtrc(degrees, total))

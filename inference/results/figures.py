@@ -21,7 +21,6 @@ from inference.results.answer_law import AnswerLaw
 from inference.results.identified import Bounds, set_of
 from inference.results.intervals import USUAL, Interval
 from inference.results.posterior import Posterior
-from inference.tail_probabilities import average_ranks, binomial_quantile
 from ldp_client.words.text import visible
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ Draws = NDArray[np.float64]
 Raw = Mapping[str, float]
 
 PRIVATE, RAW, PRIOR = "#1b5e9e", "#d9822b", "#8a8f98"
-CHAINS = (PRIVATE, RAW, "#1f7a4d", "#8e4585")
 FONT = "DejaVu Sans"
 # Names are user text: a dollar sign in a name does not begin a formula.
 STYLE: dict[Any, Any] = {
@@ -52,7 +50,7 @@ STYLE: dict[Any, Any] = {
 styled = matplotlib.rc_context(STYLE)
 POINTS, INCHES_WIDE = 72, 4.8
 LABEL_WIDTH = 26
-# More rows would make the page slow and unreadable; more chains and densities too.
+# More rows would make the page slow and unreadable; more densities too.
 MOST_ROWS, MOST_SHOWN = 30, 6
 # Heights in points: of a legend; of a row's least, and of one line of its label; of a scale; of two panels.
 LEGEND, ROW, LINE, SCALE, PANELS = 20.0, 20.0, 8.4, 26.0, 88.0
@@ -60,9 +58,6 @@ BAR, THIN, DOT = 3.0, 1.0, 5.2
 # Values closer than this share of themselves differ by rounding alone.
 ROUNDING = 1e-9
 MARGIN = 0.05
-RANK_BINS = 20
-# The share of rank bars within the band for independent draws.
-INSIDE = 0.99
 
 
 class Row(NamedTuple):
@@ -252,71 +247,6 @@ def predictive_figure(predictive: Predictive) -> Figure:
         lower.set_xticks(list(predictive.people), people, rotation=90)
     of_groups = "shares of each kind of report, by group of people"
     lower.set_xlabel(of_groups if people else "groups of reports, in the summary's order")
-    return figure
-
-
-def worst_mixing(posterior: Posterior) -> list[str]:
-    """Return at most six parameters that vary, by falling R-hat and, if equal, by rising bulk ESS."""
-    mixing = posterior.mixing
-    moving = [name for name, draws in posterior.draws.items() if np.ptp(draws) > 0]
-    moving.sort(key=lambda name: (-mixing.r_hat[name], mixing.ess_bulk[name]))
-    return moving[:MOST_SHOWN]
-
-
-def rank_band(draws: int) -> tuple[float, float]:
-    """Return the band of a rank bar's count, for a chain of so many independent draws.
-
-    Draws of one chain are correlated, so even chains that agree leave the band somewhat more often.
-    """
-    low, high = (
-        binomial_quantile(tail, draws, 1 / RANK_BINS) for tail in ((1 - INSIDE) / 2, (1 + INSIDE) / 2)
-    )
-    return float(low), float(high)
-
-
-def rank_counts(draws: Draws) -> NDArray[np.int64]:
-    """Return counts (chains, bins) of each chain's ranks among all draws (chains, draws)."""
-    edges = np.linspace(0.5, draws.size + 0.5, RANK_BINS + 1)
-    return np.asarray([np.histogram(chain, edges)[0] for chain in average_ranks(draws)])
-
-
-@styled
-def chains_figure(posterior: Posterior) -> Figure:
-    """Draw traces and rank histograms of the parameters that mix worst, with one colour for each chain.
-
-    Source: Vehtari et al. 2021, Bayesian Analysis 16(2).
-    """
-    names = worst_mixing(posterior)
-    figure = sized(78.0 * max(len(names), 1) + 20)
-    if not names:
-        figure.text(0.5, 0.5, "no parameter varies", ha="center", va="center", size=9, color=PRIOR)
-        return figure
-    panels = figure.subplots(len(names), 2, squeeze=False, width_ratios=(8, 5))
-    for (trace, bars), name in zip(panels, names, strict=True):
-        draws = posterior.draws[name]
-        # 1. The draws of each chain in order.
-        for chain, line in enumerate(draws):
-            trace.plot(line, color=CHAINS[chain % len(CHAINS)], linewidth=0.35, alpha=0.8)
-        trace.set_xlim(0.0, max(draws.shape[1] - 1.0, 1.0))
-        trace.set_ylim(*limits(draws))
-        trace.yaxis.set_major_locator(MaxNLocator(4))
-        trace.set_title(wrapped(name), loc="left", pad=3)
-        # 2. A row of bars for each chain, the first on top, with the band behind in which bars should end.
-        counts, (low, high) = rank_counts(draws), rank_band(draws.shape[1])
-        scale = 0.9 / max(float(counts.max()), high, 1.5 * draws.shape[1] / RANK_BINS)
-        for chain, row in enumerate(counts):
-            foot = len(counts) - 1 - chain
-            bars.axhspan(foot + low * scale, foot + high * scale, color=PRIOR, alpha=0.3, linewidth=0)
-            edges, colour = np.linspace(0, 1, RANK_BINS + 1), CHAINS[chain % len(CHAINS)]
-            bars.stairs(foot + row * scale, edges, baseline=foot, fill=True, color=colour, alpha=0.75)
-        bars.set_xlim(0.0, 1.0)
-        bars.set_ylim(0.0, float(len(counts)))
-        bars.set_xticks([0, 0.5, 1], ["lowest", "", "highest"])
-        bars.set_title(f"R-hat {posterior.mixing.r_hat[name]:.3f}", loc="left", pad=3)
-        without_side(bars)
-        for axes, words in ((trace, "draw"), (bars, "rank among all draws")):
-            axes.tick_params(labelbottom=name == names[-1])
-            axes.set_xlabel(words if name == names[-1] else "")
     return figure
 
 

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.results.answer_law import AnswerLaw, Implied
-from inference.results.convergence import Mixing, is_fixed
+from inference.results.convergence import Mixing
 from inference.results.identified import IdentifiedSets
 from inference.results.intervals import AT_MOST, REFUSED, USUAL, Interval, in_words, interval_of
 from inference.results.printed import text_of
-from inference.results.prior_notes import in_logs
 from inference.results.quantity import QUANTILES, Quantity
 from inference.results.tree import Axis, Layout, axes_of, layout_of, netcdf_of, tree_of
 from inference.results.verdict import NOTE, USABLE, Finding, Verdict, listed
@@ -62,7 +61,6 @@ class Posterior:
         diverging: of shape (chains, draws), which transitions diverged; None for methods other than NUTS.
         log_likelihood: computes the log-likelihood of each report, (chains, draws, reports), or None if the
             model describes sums of reports.
-        questions: the number of questions from which each device draws one; 1 if it answers all.
         unit: of a number, as the study states it.
         log_odds: whether slopes are log-odds of a yes.
         formula: as given, or the names of crossed columns; "" for a question.
@@ -94,7 +92,6 @@ class Posterior:
     identified: IdentifiedSets | None = None
     implied: Implied | None = field(default=None, compare=False)
     diverging: NDArray[np.bool_] | None = None
-    questions: int = 1
     unit: str = ""
     log_odds: bool = False
     log_likelihood: Callable[[], NDArray[np.float64] | None] | None = field(default=None, compare=False)
@@ -335,41 +332,6 @@ class Posterior:
             table[name] |= {key: row[key] for key in ("sd_over_prior_sd", "r_hat", "ess_bulk", "ess_tail")}
             table[name]["verdict"] = str(self.verdict.of(name))
         return table
-
-    def narrowing(self, name: str) -> float:
-        """Compare the sd of a parameter with its prior's; for a log-normal prior, the sds of logarithms.
-
-        Args:
-            name: the parameter's name.
-
-        Returns:
-            The ratio; 0 without a prior.
-        """
-        draws = self.draws[name]
-        if name in self.prior_draws and in_logs(name, self.prior_draws[name], self.prior):
-            before = self.prior_draws[name]
-            return float(np.log(draws).std() / np.log(before[np.isfinite(before)]).std())
-        return float(draws.std() / self.prior_sd.get(name, np.inf))
-
-    def devices_to_halve(self) -> dict[str, float]:
-        """Estimate how many devices, or holders like these, would halve each parameter's interval.
-
-        Information adds up: 1/sd² = 1/prior_sd² + n·i, so half the sd needs n(1 + 3 share⁻¹) devices,
-        where share is the part of 1/sd² that came from the reports. The number is m times as large if each
-        device answers one question out of m.
-
-        Returns:
-            {parameter: approximate number}; inf if the reports were uninformative, or the draws do not vary.
-        """
-        needed = {}
-        for name, draws in self.draws.items():
-            share = 1 - self.narrowing(name) ** 2
-            needed[name] = (
-                (self.holders or self.n) * self.questions * (1 + 3 / share)
-                if share > 0.05 and not is_fixed(draws)
-                else float("inf")
-            )
-        return needed
 
     def size_in_words(self) -> str:
         """Return the number of reports used, or of records and holders, in words."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from inference.results.figures import (
-    INSIDE,
     Raw,
-    chains_figure,
     density_figure,
     interval_figure,
     law_figure,
@@ -25,7 +21,7 @@ from inference.results.figures import (
     to_svg,
 )
 from inference.results.identified import set_of
-from inference.results.intervals import REFUSED, USUAL, Interval, between, rounded_up, written
+from inference.results.intervals import REFUSED, USUAL, Interval, between, written
 from inference.results.methods import defence_of
 from inference.results.posterior import Posterior
 from inference.results.provenance import Provenance, made_now
@@ -93,20 +89,17 @@ def shown_of(
     raw: Mapping[str, Raw],
 ) -> dict[str, Any]:
     """Return the variables of the page's template."""
-    of_holders = study is not None and study.respondent == "holder"
     largest = max(posteriors.values(), key=lambda posterior: posterior.n)
     return {
         "study": study,
         "title": study.title if study else title or f"Results for {largest.question}",
         "size": largest.size_in_words(),
-        "unit": "holders" if of_holders else "reports" if study is None else "devices",
         "sections": {
             name: section_of(posterior, study, interval, raw.get(name))
             for name, posterior in posteriors.items()
         },
         "is_demo": bool(raw),
         "interval": interval,
-        "inside": f"{100 * INSIDE:.0f}",
         **defence_of(study, posteriors, made),
     }
 
@@ -145,7 +138,6 @@ def section_of(
         "law": law_figure(posterior.law) if posterior.law else None,
         "expected": predictive_figure(posterior.predictive) if posterior.predictive else None,
         "densities": density_figure(posterior, raw),
-        "chains": base64.b64encode(to_png(chains_figure(posterior))).decode(),
         "method": SAMPLERS[posterior.method].label if posterior.method in SAMPLERS else posterior.method,
         "noise": noise,
         "priors": [line.replace("flat()", "flat") for line in prior_lines(dict(posterior.prior))],
@@ -183,7 +175,6 @@ def _sentences(quantities: Sequence[Quantity], interval: Interval) -> list[str]:
 
 def rows_of(posterior: Posterior, interval: Interval, raw: Raw) -> list[dict[str, Any]]:
     """Return a row of the page's tables for each parameter, with shares in per cent; headlines lead."""
-    devices = posterior.devices_to_halve()
     rows = []
     for name, row in posterior.rows().items():
         words, median, ends = posterior.in_words(name, interval)
@@ -198,7 +189,6 @@ def rows_of(posterior: Posterior, interval: Interval, raw: Raw) -> list[dict[str
             "if_false": "–" if false is None else between(*false, share),
             "leads": name in posterior.headlines,
             "verdict": posterior.verdict.of(name).word,
-            "devices": f"{rounded_up(devices[name]):,}" if isfinite(devices[name]) else "–",
             "mean": written(row["mean"], width=high - low),
             "sd": written(row["sd"]),
             "prior_sd": written(posterior.prior_sd[name]),

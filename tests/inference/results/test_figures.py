@@ -1,4 +1,4 @@
-"""Figures of posteriors, and rank histograms that tell agreeing chains from others."""
+"""Figures of posteriors."""
 
 import io
 from dataclasses import replace
@@ -11,51 +11,14 @@ from PIL import Image
 from inference.results.figures import (
     BAR,
     DOT,
-    MOST_SHOWN,
-    RANK_BINS,
     RAW,
     density_figure,
     interval_figure,
-    rank_band,
-    rank_counts,
     to_png,
     to_svg,
-    worst_mixing,
 )
 from inference.results.intervals import USUAL
 from tests.inference.posteriors import SHAPE, made
-
-
-def chains(random, shift=0.0, spread=1.0):
-    """Four chains, of which the last is elsewhere."""
-    draws = random.normal(size=(4, 500))
-    draws[3] = shift + spread * draws[3]
-    return draws
-
-
-def outside(draws):
-    counts, (low, high) = rank_counts(draws), rank_band(500)
-    assert counts.sum(axis=1).tolist() == [500] * 4
-    assert counts.sum(axis=0).tolist() == [2000 // RANK_BINS] * RANK_BINS
-    return ((counts < low) | (counts > high)).sum(axis=1)
-
-
-def test_rank_bars_leave_band_only_if_chains_disagree():
-    """Of 80 bars 0.8 are outside by chance; six or more in one run of agreeing chains: less than 1e-3."""
-    random = np.random.default_rng(1)
-    assert outside(chains(random)).sum() < 6
-    assert outside(chains(random, shift=1.0))[3] > 5
-    assert outside(chains(random, spread=0.3))[3] > 5
-
-
-def test_worst_mixing_come_first_without_known_parameters():
-    """Eight parameters; the larger the number, the worse the last chain. One is known."""
-    random = np.random.default_rng(3)
-    draws = {f"x{i}": chains(random, shift=0.2 * i) for i in range(8)}
-    shown = worst_mixing(made(names=(), others={**draws, "known": np.ones((4, 500))}, measured=True))
-    assert len(shown) == MOST_SHOWN
-    assert shown[:3] == ["x7", "x6", "x5"]
-
 
 SVG = "{http://www.w3.org/2000/svg}"
 
