@@ -275,6 +275,23 @@ test("the same question at another origin is another question", async () => {
   assert.deepEqual([told, left], [[["survey", A, 1], ["survey", B, 1]], 8]);
 });
 
+test("a report of another origin is not shown as one of this study", async () => {
+  const ledger = memoryLedger();
+  const [one, other] = await Promise.all([A, B].map((collector) => device({ collector, ledger })));
+  const { id } = await one.answer(ONCE, EVER);
+  const its = await read(study({ ...NUMBER, text: "How long?" }));
+  assert.deepEqual([(await one.status(ONCE)).report.id, await other.status(its)], [id, { answered: false, report: undefined }]);
+});
+
+test("a report that is too large costs nothing", async () => {
+  const noise = { name: "oue", epsilon: "0.01" };
+  const asked = Array.from({ length: 97 }, (_, place) => ({ ...CHOICE, id: `q${place}`, choices: { count: 65_536 }, mechanism: noise }));
+  const ledger = memoryLedger();
+  const answering = (await device({ ledger })).answer(await read(study(asked)), Object.fromEntries(asked.map(({ id }) => [id, 1])));
+  assert.equal(await outcome(answering), "study");
+  assert.equal(await ledger.read(({ spent, reports }) => spent.length + reports.length), 0);
+});
+
 test("a permanent answer belongs to one origin", async () => {
   const asked = [[A, 0], [B, 0], [A, 1]].map(([at, place]) => ({ at, ask: ROUNDS[place], answers: BRAND }));
   const later = [A, B].map((at) => ({ at, ask: ROUNDS[2], answers: BRAND }));

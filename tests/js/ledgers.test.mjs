@@ -8,7 +8,7 @@ import { after, test } from "node:test";
 import { expoLedger } from "../../js/ledgers/expo.js";
 import { nodeLedger } from "../../js/ledgers/node.js";
 import {
-  CHOICE, Collector, MEMOIZED, NUMBER, REGION, device, memoryLedger, outcome, read, study, withEpsilon,
+  CHOICE, Collector, MEMOIZED, NUMBER, REGION, YES_NO, device, memoryLedger, outcome, read, study, withEpsilon,
 } from "./support.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "ldpkit-"));
@@ -100,6 +100,29 @@ for (const [kind, open] of Object.entries(KINDS)) {
     }
     const kinds = await ledger.read(({ spent, permanent }) => [typeof spent[0].epsilon[0], permanent[0].answer.constructor]);
     assert.deepEqual(kinds, ["bigint", Uint8Array]);
+  });
+}
+
+for (const kind of ["node", "expo"]) {
+  test(`a withdrawn report is wiped from the file: ${kind}`, async () => {
+    // Of more than a page of the file, as SQLite may leave what is deleted.
+    const file = newFile();
+    const [ledger] = await KINDS[kind](file);
+    const many = Array.from({ length: 20 }, (_, place) => withEpsilon({ ...YES_NO, id: `q${place}` }, "0.1"));
+    const asked = await read(study([MEMOIZED, ...many]));
+    const one = await device({ ledger, maxEpsilon: "20" });
+    const answers = { brand: "worker", ...Object.fromEntries(many.map(({ id }) => [id, "no"])) };
+    await one.answer(asked, answers, "TICKET-OF-ANNA");
+    const { body, secret } = (await one.status(asked)).report;
+    const traces = ["TICKET-OF-ANNA", secret, body.slice(0, 40).replaceAll('"', '\\"')];
+    const isLeft = () => {
+      const text = readFileSync(file, "latin1");
+      return [...traces.map((trace) => text.includes(trace)), /"answer":"\\u0000bytes \d/.test(text)];
+    };
+    assert.deepEqual(isLeft(), Array(4).fill(true));
+    await one.consent(asked);
+    assert.equal(await one.withdraw("survey"), 0);
+    assert.deepEqual(isLeft(), Array(4).fill(false));
   });
 }
 

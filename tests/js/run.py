@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from schemas import Study
 from tests.portable import npm
 
 FOLDER = Path(__file__).parent
@@ -34,3 +38,17 @@ def passes(name: str, title: str = "") -> None:
     wrong = [one for one in wanted if not found.get(one)]
     if wrong or not wanted or (not title and not re.search(r"^# fail 0$", said, re.M)):
         pytest.fail(f"{name}: {wrong}\n{said[-6000:]}", pytrace=False)
+
+
+def device(
+    ledger: Path, collector: str, study: Study, *steps: Any, relay: Any = None, **environment: str
+) -> list[Any]:
+    """What each step of channel.mjs gave, by a device on the ledger in that file."""
+    arguments = [str(ledger), collector, study.to_json(), json.dumps(steps)]
+    command = [npm.newer_node(), "channel.mjs", *arguments, *([json.dumps(relay)] if relay else [])]
+    done = subprocess.run(
+        command, cwd=FOLDER, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    gave: list[Any] = json.loads(done.stdout)
+    return gave

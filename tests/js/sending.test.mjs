@@ -195,6 +195,11 @@ test("a ticket is sent beside the report and forgotten", async () => {
   assert.deepEqual([state, ticket, body], ["sent", "", report.body]);
   const sent = collector.requests.map(({ headers }) => headers["LDPKit-Ticket"]);
   assert.deepEqual(sent, ["first", "second"]);
+  // Also of a report that is refused; one that waits still needs it.
+  const refused = await agreed(ASKED, { ticket: "third" });
+  refused.collector.next = [503, { status: 422, name: "report-invalid", digest: ASKED.digest }];
+  const found = [await refused.flush(), await refused.flush()];
+  assert.deepEqual(found.map((its) => [its.state, its.ticket]), [["queued", "third"], ["refused", ""]]);
   const plain = await agreed();
   await plain.flush();
   assert.ok(!("LDPKit-Ticket" in plain.collector.requests[0].headers));

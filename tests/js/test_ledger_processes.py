@@ -8,8 +8,10 @@ import subprocess
 
 import pytest
 
+from schemas import Study
 from tests import studies
-from tests.js.run import FOLDER
+from tests.js.run import FOLDER, device
+from tests.kit.failing_disk import FailingDisk
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
 
@@ -55,3 +57,17 @@ def check_whole(file, said):
     memory = json.loads(text or '{"spent": [], "reports": []}')
     assert len(memory["spent"]) == len(memory["reports"]) <= 1
     assert said is None or [report["body"] for report in memory["reports"]] == [said]
+
+
+@pytest.mark.slow
+@pytest.mark.attack(11)
+@pytest.mark.needs("gcc")
+def test_withdrawal_survives_a_loss_of_power(tmp_path):
+    """The power fails after a withdrawal, and SQLite's journal would restore the report."""
+    disk = FailingDisk(tmp_path, forgets_removals=True)
+    at = disk.root / "kept.db", "http://127.0.0.1:9", Study(studies.document(studies.NUMBER))
+    device(*at, ["answer", {"hours": 3}], ["consent"])
+    disk.keep()
+    assert device(*at, ["withdraw"], **disk.environment) == [0]
+    disk.lose_power()
+    assert device(*at, ["report"]) == [None]

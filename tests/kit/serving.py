@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Self
 
@@ -16,7 +16,7 @@ class LocalServer:
     """A hand-written server on loopback in a thread of the test, from `with` to its end."""
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
-        self.http = HTTPServer(("127.0.0.1", 0), handler)
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.address = f"127.0.0.1:{self.http.server_port}"
         self._thread = Thread(target=self.http.serve_forever, args=(0.01,))
 

@@ -73,17 +73,23 @@ class Issuer(LocalServer):
 
     def _handler(outer):  # noqa: N805
         class Handler(BaseHTTPRequestHandler):
+            def do_OPTIONS(self):
+                self.send(204, "text/plain", b"")
+
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 outer.requests.append(
                     (self.path, body, {name.lower(): value for name, value in self.headers.items()})
                 )
                 answer = outer.answers.pop(0) if outer.answers else honest
-                found = answer(body, self.headers)
-                if found is None:
-                    return
-                status, media_type, content = found
+                if found := answer(body, self.headers):
+                    self.send(*found)
+
+            def send(self, status, media_type, content):
                 self.send_response(status)
+                # Pages may ask too.
+                self.send_header("Access-Control-Allow-Origin", "*")
+                self.send_header("Access-Control-Allow-Headers", "Content-Type, LDPKit-Ticket")
                 self.send_header("Content-Type", media_type)
                 if status in (302, 307):
                     self.send_header("Location", content.decode())

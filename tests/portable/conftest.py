@@ -26,9 +26,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 @pytest.fixture
 def site() -> Iterator[Site]:
     """A new origin each time, so that no test finds another one's ledger."""
-    opened = Site()
-    yield opened
-    opened.close()
+    with Site() as opened:
+        yield opened
 
 
 @pytest.fixture

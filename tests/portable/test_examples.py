@@ -19,9 +19,9 @@ from schemas import Report, Study
 from tests import studies
 from tests.kit.collectors import Server
 from tests.portable import npm
-from tests.portable.folder_site import served
 from tests.portable.participant import Participant
 from tests.portable.platforms import JAVASCRIPT, REPOSITORY
+from tests.portable.site import Site
 
 pytestmark = pytest.mark.slow
 EVER = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}))
@@ -135,8 +135,8 @@ def react(browser, tmp_path):
         (folder / "node_modules" / name).symlink_to(npm.PACKAGES / name)
     options = (folder / "main.jsx").read_text().splitlines()[0].split("npx esbuild main.jsx ")[1].split()
     production = ["--log-level=error", "--define:process.env.NODE_ENV='production'"]
-    with served(folder) as origin:
-        server = Server(tmp_path, environment={"LDPKIT_CORS_ORIGINS": origin})
+    with Site(folder) as site:
+        server = Server(tmp_path, environment={"LDPKIT_CORS_ORIGINS": site.url})
         for study in (EVER, HOURS, BITS):
             server.request("POST", "/v1/studies", study.document)
 
@@ -146,7 +146,7 @@ def react(browser, tmp_path):
             page = (EXAMPLE / "index.html").read_text().replace("http://127.0.0.1:8000", server.url)
             page = page.replace('"affairs"', f'"{study.id}"').replace('max-epsilon="1"', 'max-epsilon="4"')
             (folder / "index.html").write_text(page)
-            browser.get(origin)
+            browser.get(f"{site.url}/index.html")
             return server
 
         yield opened

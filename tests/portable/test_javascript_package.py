@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 import subprocess
+from functools import partial
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -15,8 +16,8 @@ from tests import studies
 from tests.browser.visiting import visit
 from tests.kit.collectors import Server
 from tests.portable import npm, webkit
-from tests.portable.folder_site import served
 from tests.portable.platforms import JAVASCRIPT
+from tests.portable.site import Site
 from tests.portable.vectors import FILES, Stream, load
 
 MECHANISMS = [name for name in FILES if (JAVASCRIPT / "mechanisms" / f"{name}.js").exists()]
@@ -264,14 +265,16 @@ def said_in_webkit(url):
 @pytest.mark.parametrize("browser", ["chrome", "firefox", "webkit"])
 def test_three_engines_make_the_vectors_payloads_and_answer_once(browser, app, collect):
     """Of the bundle of an app: V8, SpiderMonkey and JavaScriptCore."""
-    with served(app) as origin:
-        server = collect(LDPKIT_CORS_ORIGINS=origin)
+    with Site(app) as site:
+        server = collect(LDPKIT_CORS_ORIGINS=site.url)
         (app / "take.mjs").write_text(ANSWER % ("", ""))
         (app / "app.mjs").write_text(APP % (server.url, server.url))
         (app / "index.html").write_text(PAGE)
         (app / "vectors.json").write_text(json.dumps(vectors()))
         bundle = ["app.mjs", "--bundle", "--splitting", "--format=esm", "--outdir=built", "--log-level=error"]
         subprocess.run([npm.ESBUILD, *bundle, "--out-extension:.js=.mjs"], cwd=app, check=True)
-        said = said_in_webkit(f"{origin}/") if browser == "webkit" else said_in(browser, f"{origin}/")
+        said = (said_in_webkit if browser == "webkit" else partial(said_in, browser))(
+            f"{site.url}/index.html"
+        )
     assert said.endswith("same sent answered")
     assert stored(server) == 1

@@ -15,7 +15,7 @@ from tests import studies
 from tests.kit.answers import client_of
 from tests.kit.collectors import TODAY, TOKEN, build_study
 from tests.kit.errors import raises
-from tests.portable.ticket_issuer import keys
+from tests.ldp_client.issuers import keys
 from tests.studies import MEMOIZED, YES_NO
 
 DAYS = {"opens": "2026-06-10", "closes": "2026-06-20"}
@@ -87,7 +87,7 @@ def test_worker_address_changes_with_its_content_policy(habits, monkeypatch):
     assert allowed == "'self'"
     assert habits.publish(build_study(id="plain")).status_code == 201
     assert worker_of(habits) == (before, allowed)
-    tokens = {"issuer": "https://issuer.example", "keys": [{"key": keys()[0].stated}]}
+    tokens = {"issuer": "https://issuer.example", "keys": [{"key": keys()[0].text}]}
     study = build_study(id="later", channel={"batches": {"hours": 24}, "tickets": tokens})
     assert habits.publish(study).status_code == 201
     after, allowed = worker_of(habits)
