@@ -70,23 +70,13 @@ def test_the_origin_of_a_secret_holds(name: str, monkeypatch: pytest.MonkeyPatch
     assert origin_problems(name, monkeypatch, tmp_path) == []
 
 
-def counted() -> Source:
-    counter = itertools.count()
-    return lambda size: hashlib.shake_128(b"%d" % next(counter)).digest(size)
-
-
 def constant(size: int) -> bytes:
     return hashlib.shake_128(b"seed").digest(size)
 
 
-@pytest.mark.parametrize("fault", [counted(), constant], ids=["hash of a counter", "fixed seed"])
-@pytest.mark.parametrize(
-    "name", ["report of a device", "noise of hours", "permanent answer of habit", "token"]
-)
-def test_planted_other_random_source_is_found(
-    name: str, fault: Source, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(randomness, "os", SimpleNamespace(urandom=fault))
+@pytest.mark.parametrize("name", ["report of a device", "token"])
+def test_a_planted_fixed_seed_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(randomness, "os", SimpleNamespace(urandom=constant))
     try:
         problems = origin_problems(name, monkeypatch, tmp_path)
     except RandomnessError:
@@ -207,10 +197,6 @@ def twins(folder: Path) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.entropy
-def test_secrets_differ_between_processes_and_planted_counter_is_found(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_secrets_differ_between_processes(tmp_path: Path) -> None:
     token()
     assert twins(tmp_path) == set()
-    give(monkeypatch, counted())
-    assert twins(tmp_path) == SECRETS.keys()

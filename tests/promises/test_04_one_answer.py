@@ -26,18 +26,19 @@ from schemas import Report, Study
 from tests import studies
 from tests.ldp_client.devices import Memoized, Server, race
 from tests.ldp_client.faults import killing
-from tests.promises.answer_faults import commit_each_statement, commit_reports_first, look_before_locking
 from tests.promises.watched_ledger import (
     CHANGES,
     Arrivals,
     Crash,
     Patch,
+    Watched,
     at_statement,
     bodies_of,
     close_all,
     listening,
     untouched,
     watch,
+    without,
 )
 from tests.statistics import seed_the_system
 
@@ -156,17 +157,9 @@ def test_one_answer_of_two_devices_at_once_holds(tmp_path: Path, server: Server)
     assert not at_every_statement(tmp_path, server, second_device(server), TAKEN)[1]
 
 
-@pytest.mark.parametrize("fault", [commit_each_statement, commit_reports_first])
-def test_a_planted_fault_is_found(
-    tmp_path: Path, server: Server, monkeypatch: Patch, fault: Callable[[Patch], None]
-) -> None:
-    fault(monkeypatch)
+def test_a_planted_ledger_that_commits_each_statement_is_found(tmp_path: Path, server: Server) -> None:
+    Watched.rewrite = without("BEGIN IMMEDIATE")
     assert at_every_statement(tmp_path, server, crash)[1]
-
-
-def test_a_device_that_locks_too_late_is_found(tmp_path: Path, server: Server, monkeypatch: Patch) -> None:
-    look_before_locking(monkeypatch)
-    assert at_every_statement(tmp_path, server, second_device(server), TAKEN)[1]
 
 
 def answers_without_a_ledger(folder: Path, server: Server) -> bool:

@@ -10,7 +10,7 @@ import json
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,6 @@ ANSWERED = [
     (PADDED, {"hours": 7, "occupation": "worker"}, {"region": "north"}),
 ]
 Sent = tuple[str, bytes, str]
-Change = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
@@ -155,11 +154,6 @@ def is_round(report: Report) -> bool:
     return report.study == "rounds"
 
 
-def keys_in_another_order(body: str) -> str:
-    """The same document, written by another serialiser."""
-    return json.dumps(dict(reversed(json.loads(body).items())), separators=(",", ":"))
-
-
 def drawn_anew(body: str) -> str:
     """The same report with fresh noise on the answer."""
     report = Report.from_json(body)
@@ -171,23 +165,16 @@ def drawn_anew(body: str) -> str:
     return report.to_json() + " " * (len(body) - len(body.rstrip()))
 
 
-def without_spaces(body: str) -> str:
-    """The same report without the spaces that hide which question it answers."""
-    return body.rstrip()
-
-
 @pytest.mark.parametrize("is_older", [False, True], ids=["written today", "written before an update"])
-@pytest.mark.parametrize("change", [keys_in_another_order, drawn_anew, without_spaces])
-def test_a_planted_fault_is_found(
-    tmp_path: Path, server: Server, monkeypatch: Patch, change: Change, is_older: bool
+def test_planted_fresh_noise_in_a_retry_is_found(
+    tmp_path: Path, server: Server, monkeypatch: Patch, is_older: bool
 ) -> None:
-    """The first attempt is correct, and each later one is changed."""
     put, tried = sending.put_report, set()
 
     def changed(transport: Any, url: str, body: str, *more: Any) -> Any:
         again = url in tried
         tried.add(url)
-        return put(transport, url, change(body) if again else body, *more)
+        return put(transport, url, drawn_anew(body) if again else body, *more)
 
     if is_older:
         thaw(tmp_path)

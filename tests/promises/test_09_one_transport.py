@@ -21,7 +21,7 @@ import pytest
 
 from collector.oblivious import GatewayKeys
 from ldp_client import Device, Direct, Oblivious
-from ldp_client.device import http, outbox
+from ldp_client.device import outbox
 from ldp_client.documents.errors import LdpkitError
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE
 from schemas import Study
@@ -177,12 +177,6 @@ def test_no_redirect_leads_to_another_host(world: World, connected: Spy, status:
     assert redirected(world, connected, status) == []
 
 
-def test_a_followed_redirect_is_found(world: World, connected: Spy, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(http, "_NoRedirects", urllib.request.HTTPRedirectHandler)
-    host, port = address_of(world.elsewhere.url)
-    assert redirected(world, connected, 302) == [f"asked {host}:{port}"]
-
-
 def behind_proxy_variables(world: World, connected: Spy, monkeypatch: Patch) -> list[str]:
     """Whom a device asks where the environment names a proxy, which nothing for this machine goes through."""
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"):
@@ -194,12 +188,6 @@ def test_proxy_variables_change_nothing_on_this_machine(
     world: World, connected: Spy, monkeypatch: Patch
 ) -> None:
     assert behind_proxy_variables(world, connected, monkeypatch) == []
-
-
-def test_an_obeyed_proxy_variable_is_found(world: World, connected: Spy, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(http, "opener_for", lambda _url, _cutoff: urllib.request.build_opener())
-    host, port = address_of(world.elsewhere.url)
-    assert f"asked {host}:{port}" in behind_proxy_variables(world, connected, monkeypatch)
 
 
 def woken(worker: Path) -> Any:

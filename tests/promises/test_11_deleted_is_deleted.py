@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 from sqlalchemy import text
 
 from collector.daily import kept_everywhere
-from collector.reports import sums, withdraw
 from collector.retention import delete_overdue
 from schemas import Report, Study
 from tests.kit import collector_fixtures as fixtures
@@ -142,48 +139,6 @@ class Forgetful(sqlite3.Connection):
         return super().execute(re.sub("secure_delete = .*", "secure_delete = OFF", statement), *more)
 
 
-def overwrite_nothing(monkeypatch: Patch) -> None:
+def test_planted_bytes_that_are_not_overwritten_are_found(make_harness: Any, monkeypatch: Patch) -> None:
     monkeypatch.setattr(sqlite3.dbapi2, "connect", partial(sqlite3.dbapi2.connect, factory=Forgetful))
-
-
-def keep_counts(monkeypatch: Patch) -> None:
-    add = sums.add_sums
-
-    def only_up(session: Any, study: int, version: int, change: Any) -> None:
-        add(session, study, version, np.maximum(change, 0))
-
-    monkeypatch.setattr(sums, "add_sums", only_up)
-
-
-def forget_the_id(monkeypatch: Patch) -> None:
-    withdraw_report = withdraw.withdraw_report
-
-    def whole(session: Any, study: int, day: Any, report_id: bytes) -> Any:
-        report = withdraw_report(session, study, day, report_id)
-        session.execute(text("DELETE FROM reports WHERE id = :id"), {"id": report_id})
-        return report
-
-    monkeypatch.setattr(withdraw, "withdraw_report", whole)
-
-
-@pytest.mark.parametrize(
-    ("way", "fault", "symptom"),
-    [
-        pytest.param(WITHDRAWN, overwrite_nothing, "canaries are left", id="withdrawn bytes not overwritten"),
-        pytest.param(DELETED, overwrite_nothing, "canaries are left", id="deleted bytes not overwritten"),
-        pytest.param(EXPIRED, overwrite_nothing, "canaries are left", id="expired bytes not overwritten"),
-        pytest.param(
-            WITHDRAWN, keep_counts, "the summary counts 80", id="a summary that counts the withdrawn"
-        ),
-        pytest.param(EXPIRED, keep_counts, "the summary counts 80", id="a summary that counts the expired"),
-        pytest.param(
-            WITHDRAWN, forget_the_id, "sent again they got {201}", id="a withdrawal that forgets the id"
-        ),
-    ],
-)
-def test_a_planted_fault_is_found(
-    make_harness: Any, monkeypatch: Patch, way: str, fault: Callable[[Patch], None], symptom: str
-) -> None:
-    fault(monkeypatch)
-    wrong = problems(make_harness(), way)
-    assert [problem for problem in wrong if symptom in problem] == wrong != []
+    assert any("canaries are left" in problem for problem in problems(make_harness(), DELETED))

@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,6 @@ import pytest
 from scipy import stats
 from sqlalchemy import text
 
-from collector import daily
 from collector.tickets import redeem
 from ldp_client.core.tokens import header_of
 from schemas import Report, Study
@@ -122,72 +121,22 @@ def test_collector_stores_no_address_time_or_order(make_harness: Any, caplog: Lo
     assert problems(make_harness(lock_timeout=0.2), caplog, REPORTS) == []
 
 
-def anew(old: str, new: str) -> Callable[[Harness, Patch], None]:
-    """Has another table of reports in which these words are changed."""
-
-    def fault(harness: Harness, _monkeypatch: Patch) -> None:
-        with closing(sqlite3.connect(harness.path)) as connection:
-            (made,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'reports'").fetchone()
-            connection.execute("DROP TABLE reports")
-            connection.execute(made.replace(old, new, 1))
-            connection.commit()
-
-    return fault
-
-
-def note_requests(harness: Harness, note: Callable[[dict[str, Any]], object]) -> None:
-    """Call a function with the environment of each request, also of uploads, which Flask does not see."""
-    inner = harness.app.wsgi_app
-
-    def noting(environ: dict[str, Any], start: Any) -> Any:
-        note(environ)
-        return inner(environ, start)
-
-    harness.app.wsgi_app = noting  # type: ignore[method-assign]
-
-
-def keep_addresses(harness: Harness, _monkeypatch: Patch) -> None:
-    with harness.collector.database.write() as session:
-        session.execute(text("CREATE TABLE visits (address TEXT)"))
-
-    def note(environ: dict[str, Any]) -> None:
-        with harness.collector.database.write() as session:
-            row = {"address": environ["REMOTE_ADDR"]}
-            session.execute(text("INSERT INTO visits VALUES (:address)"), row)
-
-    note_requests(harness, note)
-
-
-def log_programs(harness: Harness, _monkeypatch: Patch) -> None:
-    logger = logging.getLogger("collector")
-    note_requests(harness, lambda environ: logger.info("%s", environ["HTTP_USER_AGENT"]))
-
-
-def rewrite_nothing(_harness: Harness, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(daily, "rewrite_files", lambda _database: None)
-
-
-WORDS, SECONDS = "(at TEXT DEFAULT CURRENT_TIMESTAMP,", "(at INTEGER DEFAULT (strftime('%s')),"
-
-
 @pytest.mark.parametrize(
-    ("fault", "symptom"),
+    ("old", "new", "symptom"),
     [
-        pytest.param(
-            anew("WITHOUT ROWID", ""), "rows follow the arrival", id="rows that are numbered as they come"
-        ),
-        pytest.param(anew("(", WORDS), "a time in reports.at", id="a column with the moment in words"),
-        pytest.param(anew("(", SECONDS), "a time in reports.at", id="a column with the moment in seconds"),
-        pytest.param(keep_addresses, f"stored: {ADDRESS}", id="a table of addresses"),
-        pytest.param(log_programs, "logged: canary-agent", id="a log of the devices' programs"),
-        pytest.param(rewrite_nothing, "places in the file follow", id="a daily job that rewrites no file"),
+        ("WITHOUT ROWID", "", "rows follow the arrival"),
+        ("(", "(at INTEGER DEFAULT (strftime('%s')),", "a time in reports.at"),
     ],
 )
-def test_a_planted_fault_is_found(
-    make_harness: Any, caplog: Log, monkeypatch: Patch, fault: Callable[[Harness, Patch], None], symptom: str
+def test_a_planted_table_of_reports_is_found(
+    make_harness: Any, caplog: Log, old: str, new: str, symptom: str
 ) -> None:
     harness = make_harness()
-    fault(harness, monkeypatch)
+    with closing(sqlite3.connect(harness.path)) as connection:
+        (made,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'reports'").fetchone()
+        connection.execute("DROP TABLE reports")
+        connection.execute(made.replace(old, new, 1))
+        connection.commit()
     assert any(problem.startswith(symptom) for problem in problems(harness, caplog, FEWER))
 
 

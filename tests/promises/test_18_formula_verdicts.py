@@ -180,8 +180,3 @@ def test_a_sound_analysis_is_called_usable(name: str) -> None:
 def test_a_planted_verdict_that_ignores_the_model_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analysing, "checked", lambda *_arguments: None)
     assert is_usable("two kinds of income under one normal law")
-
-
-def test_a_planted_verdict_that_ignores_the_census_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analysing, "left_out_of", lambda *_arguments: ())
-    assert is_usable("a census that counts nobody of a region")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from inference import fit
-from inference.results import convergence, report
+from inference.results import report
 from inference.results.verdict import CARE
 from inference.results.verdict import USABLE as USABLE_WORD
 from inference.sampling import gaussian_approximation
@@ -98,21 +98,8 @@ def test_sound_draws_that_are_judged_as_chains_are_called_usable(tmp_path: Path,
     assert code_of("a yes or no", tmp_path, monkeypatch) == USABLE
 
 
-@pytest.mark.parametrize("name", ["reports that no answers can give", "a prior that rules the truth out"])
-def test_a_planted_verdict_that_ignores_the_model_is_found(
-    name: str, tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_a_planted_verdict_that_ignores_the_model_is_found(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr("inference.predictive.Predictive.findings", lambda _self: ())
     monkeypatch.setattr("inference.fit_model.disagreements", lambda *_arguments: ())
     monkeypatch.setattr("inference.fitting.conformance", lambda *_arguments: {})
-    assert code_of(name, tmp_path, monkeypatch) == USABLE
-
-
-def test_a_planted_verdict_that_ignores_the_chains_is_found(tmp_path: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(convergence, "mixing_findings", lambda *_arguments: ())
-    assert code_of("a chain elsewhere", tmp_path, monkeypatch) == USABLE
-
-
-def test_a_planted_verdict_that_ignores_the_prior_is_found(tmp_path: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setattr("inference.fit_model.informativeness", lambda *_arguments: ())
-    assert code_of("30 reports that noise drowns", tmp_path, monkeypatch) == USABLE
+    assert code_of("reports that no answers can give", tmp_path, monkeypatch) == USABLE

@@ -138,21 +138,6 @@ def test_another_seed_gives_other_draws(name: str) -> None:
     assert seed_problems(name) == []
 
 
-def test_a_planted_seed_that_ignores_the_data_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "a yes or no, approximated"
-    _, first_seed = first_fit(name)
-    monkeypatch.setattr("inference.fit_model.seed_of", lambda *_arguments: first_seed)
-    assert data_problems(name)
-
-
-@pytest.mark.slow
-def test_a_planted_seed_that_ignores_the_stated_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "a yes or no, approximated"
-    _, first_seed = first_fit(name)
-    monkeypatch.setattr("inference.fit_model.seed_of", lambda *_arguments: first_seed)
-    assert seed_problems(name)
-
-
 def fitted_elsewhere(folder: Path, hash_seed: str) -> Any:
     """What posterior.json says after a fit in a process whose hashes of texts begin with that seed."""
     command = ["fit", "study.json", "reports.ndjson", "--out", f"fit-{hash_seed}", "--seed", "5"]
