@@ -11,7 +11,11 @@ from typing import Any
 from conformance.native import CHOICE, CORE, FILL, NUMBER, RANDOM_BYTES, Value, compiled
 from ldp_client.documents.study import Study
 from ldpkit.compiling import compile_study
+from tests import studies
 
+REGION = {"id": "region", "choices": ["north", 'the “south”\n"end"'], "text": "Where?"}
+AGE_GROUP = {"id": "band", "bounds": ["-0.5", "1"], "step": "0.25"}
+REFUSABLE = {**studies.NUMBER, "id": "income", "refusal": {"share": "0.5"}}
 COLLECTOR = "https://study.example.org/base"
 STORAGE = -8
 SYNC_STEPS = 200
@@ -20,6 +24,30 @@ READ = ctypes.CFUNCTYPE(
 )
 APPEND = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes.c_ubyte), ctypes.c_uint32)
 SYNC = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+
+
+def _study(version: int, *questions: Any, **more: Any) -> Study:
+    return Study({**studies.document(*questions), "version": version, **more})
+
+
+# What the tests of the ledger answer.
+STUDIES = {
+    "first": _study(1, studies.NUMBER, studies.MEMOIZED),
+    "second": _study(2, studies.MEMOIZED),
+    "third": _study(3, studies.MEMOIZED, studies.AGE),
+    "other_noise": _study(
+        4, {**studies.MEMOIZED, "mechanism": {**studies.MEMOIZED["mechanism"], "epsilon": "3"}}
+    ),
+    "again": _study(5, studies.NUMBER),
+    "elsewhere": _study(1, studies.NUMBER, id="elsewhere"),
+    "sampled": _study(
+        1,
+        studies.NUMBER,
+        {**studies.AGE, "mechanism": {"name": "laplace", "epsilon": "2"}},
+        id="sampled",
+        sample_one_question=True,
+    ),
+}
 
 
 class Journal(ctypes.Structure):

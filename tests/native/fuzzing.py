@@ -15,9 +15,7 @@ from pathlib import Path
 from conformance.native import CORE
 from ldp_client.documents.study import Study
 from tests import studies
-from tests.native.compiled import Device, Storage, library_of, source
-from tests.native.test_compile import AGE_GROUP, REFUSABLE, REGION
-from tests.native.test_ledger import STUDIES
+from tests.native.compiled import AGE_GROUP, REFUSABLE, REGION, STUDIES, Device, Storage, library_of, source
 
 HERE = Path(__file__).parent
 PART = 50_000

@@ -16,13 +16,10 @@ from ldpkit.compiling import compile_study
 from tests import studies
 from tests.kit.programs import need
 from tests.ldp_client.issuers import channel_of
-from tests.native.compiled import COLLECTOR, library_of
+from tests.native.compiled import AGE_GROUP, COLLECTOR, REFUSABLE, REGION, library_of
 from tests.portable.vectors import Stream, load
 
-REGION = {"id": "region", "choices": ["north", 'the “south”\n"end"'], "text": "Where?"}
-AGE_GROUP = {"id": "band", "bounds": ["-0.5", "1"], "step": "0.25"}
 FROM_TICKET = {"id": "arm", "choices": ["a", "b"], "source": "ticket"}
-REFUSABLE = {**studies.NUMBER, "id": "income", "refusal": {"share": "0.5"}}
 ODD = 'quotes " and \\ and ??/ and */ and $x and é'
 STUDIES = {
     "all_kinds": studies.document(*studies.ALL, *studies.NEWER, title=ODD),

@@ -11,11 +11,10 @@ from conformance.native import CHOICE, CORE, FILL, RANDOM_BYTES, Value, table_of
 from conformance.run import cases
 from ldp_client.documents.study import Study
 from tests import studies
+from tests.native.vectors_in_c import NOT_IN_C
 
 SHORT, BROKEN, MEMORY = -2, -3, -4
 POOL = 1024
-# What C leaves to others: secure sums, and digests, which `ldpkit compile` writes.
-NOT_IN_C = {"summed_gaussian", "pieces", "digest"}
 
 
 def test_core_passes_every_vector(port):

@@ -7,7 +7,6 @@ import re
 import resource
 import subprocess
 import sys
-import urllib.request
 from functools import partial
 from urllib.error import HTTPError
 
@@ -17,8 +16,8 @@ from conformance.native import CORE
 from ldpkit.cli import main
 from tests.kit.collectors import Server
 from tests.kit.programs import need
+from tests.native.example import EXAMPLE, sent
 
-EXAMPLE = CORE.parent / "examples" / "native"
 NOTHING = 1
 
 
@@ -70,18 +69,6 @@ def compiled_example(folder, study, *more):
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     return compiled_example(tmp_path_factory.mktemp("sleep"), STUDY)
-
-
-def sent(url, words, body, **headers):
-    """Send what `sleep next` printed. Return the answer."""
-    method, report, *secret = words.split()
-    fields = {"Content-Type": "application/json", **headers}
-    fields |= {"LDPKit-Withdrawal": secret[0]} if secret else {}
-    address = f"{url}/v1/studies/sleep/reports/{report}"
-    data = None if secret else body.encode()
-    request = urllib.request.Request(address, data, fields, method=method)
-    with urllib.request.urlopen(request, timeout=30) as response:
-        return json.load(response)
 
 
 def ran(program, folder, *words, **options):

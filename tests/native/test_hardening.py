@@ -8,7 +8,7 @@ import pytest
 from conformance.native import CORE
 from tests.kit.programs import need
 from tests.native.fuzzing import SANITIZED, answer_fuzzer, built, counts, journal_fuzzer
-from tests.native.test_board import vectors_in_c
+from tests.native.vectors_in_c import vectors_in_c
 
 HERE = Path(__file__).parent
 INPUTS = 10_000

@@ -6,35 +6,13 @@ from random import Random
 
 import pytest
 
-from ldp_client.documents.study import Study
 from tests import studies
 from tests.kit.programs import need
-from tests.native.compiled import Device, Storage, library_of, source
+from tests.native.compiled import STUDIES, Device, Storage, library_of, source
 
 ANSWERED, BUDGET, JOURNAL, ANSWER, STORAGE = -5, -6, -7, -1, -8
 NUMBER, EVER = studies.NUMBER, studies.MEMOIZED
 AGE = studies.AGE
-
-
-def study(version, *questions, **more):
-    return Study({**studies.document(*questions), "version": version, **more})
-
-
-STUDIES = {
-    "first": study(1, NUMBER, EVER),
-    "second": study(2, EVER),
-    "third": study(3, EVER, AGE),
-    "other_noise": study(4, {**EVER, "mechanism": {**EVER["mechanism"], "epsilon": "3"}}),
-    "again": study(5, NUMBER),
-    "elsewhere": study(1, NUMBER, id="elsewhere"),
-    "sampled": study(
-        1,
-        NUMBER,
-        {**AGE, "mechanism": {"name": "laplace", "epsilon": "2"}},
-        id="sampled",
-        sample_one_question=True,
-    ),
-}
 
 
 @pytest.fixture(scope="module")

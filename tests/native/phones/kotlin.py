@@ -6,10 +6,10 @@ import subprocess
 from pathlib import Path
 
 from conformance.native import CORE
+from tests.native.example import EXAMPLE
 from tests.native.phones.compilers import kotlin, kotlin_library
 from tests.native.phones.sample import check_sample, compiled_for
 from tests.native.phones.vectors import write_vectors
-from tests.native.test_example import EXAMPLE
 
 HERE = Path(__file__).parent
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-Wall", "-Wextra", "-Wno-unused-variable", "-Werror")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ldpkit.cli import main
 from tests.kit.collectors import Server
-from tests.native.test_example import EXAMPLE
+from tests.native.example import EXAMPLE
 
 STUDY = EXAMPLE / "study.json"
 Run = Callable[..., tuple[int, str]]

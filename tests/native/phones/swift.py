@@ -8,10 +8,10 @@ import pytest
 
 from conformance.native import CORE
 from tests.deploy.roots import Inside, call, whole
+from tests.native.example import EXAMPLE
 from tests.native.phones.compilers import swift_root
 from tests.native.phones.sample import check_sample, compiled_for
 from tests.native.phones.vectors import write_vectors
-from tests.native.test_example import EXAMPLE
 
 HERE = Path(__file__).parent
 

@@ -13,7 +13,7 @@ from ldp_client.documents.question import Question
 from ldp_client.documents.report import report_id_of
 from ldpkit.compiling import RECORD_BYTES, RECORD_QUESTION_BYTES, question_in_c
 from ldpkit.native import question_table
-from tests.native.test_board import bytes_in_c, drawn_cases
+from tests.native.vectors_in_c import bytes_in_c, drawn_cases
 
 SECRET = bytes(range(16))
 TAIL = "}"
