@@ -5,11 +5,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from benchmarks.ddplr import constants, discrepancy, many_holders, prediction, ridges, shrinkage
+from benchmarks.ddplr import constants, shrinkage
 from benchmarks.ddplr.constants import Bounds
-from benchmarks.ddplr.estimates import PUBLISHED, draws_of, split_r_hat
-from benchmarks.ddplr.ours import question_of
-from benchmarks.ddplr.published import INTERVALS, MEANS
+from benchmarks.ddplr.estimates import draws_of
 from benchmarks.ddplr.releases import Setting, paper_prior, releases
 from benchmarks.ddplr.tables import simulated
 
@@ -47,15 +45,6 @@ def test_right_noise_covers_every_exchange_of_records_and_published_does_not(bou
     assert worst > 2
 
 
-def test_published_figures_are_complete():
-    assert {key[0] for key in MEANS} == {"PowerPlant", "BikeSharing", "AirQuality", "3droad"}
-    for key, means in MEANS.items():
-        assert len(means) == len(INTERVALS[key]) == len(PUBLISHED)
-        assert all(
-            low - 1e-4 <= mean <= high + 1e-4 for mean, (low, high) in zip(means, INTERVALS[key], strict=True)
-        )
-
-
 @pytest.fixture(scope="module")
 def setting():
     made = simulated(600, 2, seed=1)
@@ -83,16 +72,6 @@ def test_estimates_come_near_least_squares_where_noise_is_small(setting, method)
     assert found == pytest.approx(np.broadcast_to(np.linalg.lstsq(x, y)[0], (3, 2)), abs=0.1)
 
 
-@pytest.mark.slow
-def test_marginal_method_shrinks_noisy_estimates(setting):
-    x = setting.table.x
-    drowned = setting._replace(epsilon=0.5, runs=3)
-    signal = np.linalg.lstsq(x, setting.table.y)[0]
-    none = np.mean((x @ signal) ** 2)
-    found = draws_of("marginal", drowned).mean(1)
-    assert np.mean(((found - signal) @ x.T) ** 2) < 0.8 * none
-
-
 @pytest.mark.parametrize(("variances", "slopes"), shrinkage.SETTINGS)
 def test_simulated_worlds_explain_stated_variance(variances, slopes):
     made = shrinkage.world(variances, slopes, 2, RANDOM)
@@ -104,37 +83,3 @@ def test_simulated_worlds_explain_stated_variance(variances, slopes):
         cross = one.cross.sum(0) / shrinkage.RECORDS
         sd = np.sqrt(2 * one.noise[0, -1] ** 2 + shrinkage.RECORDS * 0.1) / shrinkage.RECORDS
         assert cross == pytest.approx(made.covariance @ made.theta, abs=6 * sd)
-
-
-def test_published_ridges_stay_between_none_and_the_noise(setting):
-    bound = 1.0
-    for smallest in (0.0, 1e9):
-        found = ridges.published_ridges(np.full(1000, smallest), 2, setting, RANDOM)
-        bound = found.max() if smallest == 0 else bound
-        assert found.min() >= 0
-    assert found.max() == 0 < bound
-
-
-def test_r_hat_tells_a_drifting_chain_from_a_still_one():
-    still = RANDOM.normal(size=(2, 1000, 3))
-    assert split_r_hat(still) == pytest.approx(1, abs=0.03)
-    assert (split_r_hat(still + np.linspace(0, 3, 1000)[:, None]) > prediction.MOST_R_HAT).all()
-
-
-def test_mmd_is_about_zero_for_one_law_and_not_for_two():
-    first, second = RANDOM.normal(size=(2, 500, 2))
-    assert discrepancy.mmd(first, second) == pytest.approx(0, abs=0.01)
-    assert discrepancy.mmd(first, second + 2) > 0.05
-
-
-@pytest.mark.slow
-def test_a_fit_of_many_holders_is_measured_and_finds_the_slopes():
-    question = question_of(2, intercept=True)
-    statistics = many_holders.releases(question, 500)
-    assert statistics.holders == 500
-    assert (statistics.noise > 0).sum() == statistics.noise.size - 1
-    found = many_holders.measure(question, statistics, (100, 100), 100)
-    assert found.slopes == pytest.approx([many_holders.SLOPE] * 2, abs=0.05)
-    assert found.wall > 0 < found.processors
-    assert found.ess > 20
-    assert found.r_hat < 1.2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.dpblr.scores import mmd_squared, uniformity
+from benchmarks.dpblr.scores import mmd_squared
 from benchmarks.dpblr.worlds import draw_world, noise_scales, release
 
 
@@ -15,12 +15,6 @@ def test_mmd_squared_of_normals_is_the_known_one() -> None:
     # E k(p, q) = exp(−gap²/6)/√3 for two standard normals that far apart.
     assert found == pytest.approx(2 * (1 - np.exp(-1 / 6)) / np.sqrt(3), abs=0.02)
     assert abs(mmd_squared(random.normal(size=2000), random.normal(size=2000))) < 0.005
-
-
-def test_crowded_ranks_are_detected() -> None:
-    ranks = np.random.default_rng(1).uniform(size=100)
-    assert uniformity(ranks)[1] > 0.01
-    assert uniformity(0.5 + (ranks - 0.5) / 2)[1] < 0.01
 
 
 def test_tables_follow_the_prior() -> None:

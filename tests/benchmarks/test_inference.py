@@ -8,15 +8,9 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 
-from benchmarks.chunked_likelihood import apart
-from benchmarks.compiling import covered, timed
-from benchmarks.inference import ROWS
-from benchmarks.inference_rows import accelerators, gradients, summarising
+from benchmarks.compiling import timed
 from benchmarks.inference_rows.cases import CASES
-from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.literal import normal_log_density, unary_log_density
-from benchmarks.ldpbi.surveys import number_study
-from benchmarks.sizes import Size
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods import BinnedPerturbed, LaplaceNoise, clipped
 from inference.models import model_for
@@ -82,40 +76,3 @@ def test_time_without_compilation_leaves_compilation_out():
     assert float(result) == pytest.approx(7 * np.sin(1) * np.cos(1), rel=1e-5)
     assert 0 < cost.compiling < cost.seconds
     assert cost.working >= 0.01
-
-
-def test_overlapping_spans_count_once():
-    assert covered([(0.0, 4.0), (1.0, 2.0), (3.0, 5.0), (7.0, 8.0)]) == 6.0
-    assert covered([]) == 0.0
-
-
-def test_row_states_whether_target_is_met():
-    assert str(Row("fit", "1 s", "≤ 3 s", True)).endswith("met")
-    assert str(Row("fit", "4 s", "≤ 3 s", False)).endswith("MISSED")
-    assert str(Row("gpu", "none", "≥ 20", None)).endswith("not measured")
-
-
-def test_all_rows_can_be_selected():
-    assert all(callable(rows) for rows in ROWS.values())
-
-
-def test_a_rate_is_reports_per_second():
-    payloads = np.zeros((1000, 4), np.uint8)
-    assert summarising._rate(number_study("normal", 1.0), payloads) > 0
-
-
-def test_accelerator_benchmark_gives_posterior():
-    """The posterior is of simulated unary encodings; the CPU stands in for the accelerator."""
-    few = apart(accelerators.posterior_of, 2_000, 14, "cpu")
-    assert few.reasons == ()
-    assert few.far < 4.5
-    assert few.mean.sum() == pytest.approx(1)
-    assert few.gradients > 900
-    assert few.seconds > 0
-
-
-def test_missing_accelerator_is_reported(monkeypatch):
-    monkeypatch.setattr(accelerators, "platform_beside", lambda: None)
-    assert [(row.measured, row.met) for row in accelerators.accelerator(Size.WHOLE)] == [
-        ("no accelerator", None)
-    ]
