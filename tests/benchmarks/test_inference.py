@@ -9,6 +9,7 @@ import numpyro.distributions as dist
 import pytest
 
 from benchmarks.compiling import timed
+from benchmarks.inference_rows import gradients
 from benchmarks.inference_rows.cases import CASES
 from benchmarks.ldpbi.literal import normal_log_density, unary_log_density
 from inference.design.simulated_posteriors import posterior_draws

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+import numpy as np
 import pytest
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
@@ -14,11 +16,14 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
+from inference.results.convergence import diagnose
+from inference.results.posterior import Posterior
+from inference.results.prior_notes import informativeness
 from ldpkit import ask
 from schemas import Report, Study
 from tests import studies
-from tests.browser.pages import report_page
 from tests.browser.visiting import visit
+from tests.inference.posteriors import page_of
 from tests.kit.collectors import TOKEN, Server, build_report, build_study, wait_for
 from tests.portable import chromium
 from tests.portable.participant import EVERY_KIND, SMALL
@@ -30,6 +35,13 @@ ASKED = Study({**SMALL, "id": "small", "sections": SECTIONS, "title": HOSTILE, "
 KINDS = Study({**EVERY_KIND, "id": "kinds"})
 HABITS = build_study()
 HOLDER = Study(studies.document(*studies.TABLES, **studies.HOLDER))
+LABELS = ["student", "worker", "teacher, nurse, artist, technician or skilled work"]
+POSTERIORS = Study(studies.document(studies.YES_NO, {**studies.CHOICE, "choices": LABELS}, studies.LINEAR))
+PARAMETERS = {
+    "ever": ("bernoulli", ["p"]),
+    "occupation": ("multinomial", [f"p[{label}]" for label in LABELS]),
+    "rating": ("linear_regression", ["intercept", "coefficient[age]", "coefficient[years]", "sd"]),
+}
 # Each browser in one scheme, one as a phone and one as a desk.
 SIGHTS = [("chrome", "dark", 390), ("firefox", "light", 1280)]
 
@@ -41,6 +53,25 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         assert started.request("POST", "/v1/studies", study.document) == 201
     yield started
     started.kill()
+
+
+def _posterior_of(question: str, prior_sd: float) -> Posterior:
+    model, names = PARAMETERS[question]
+    random = np.random.default_rng(4)
+    draws = {name: random.normal(0.3, 0.1, (4, 1000)) for name in names}
+    prior = dict.fromkeys(names, prior_sd)
+    prior_draws = {name: random.normal(0.3, prior_sd, 1000) for name in names}
+    found = diagnose(draws, np.zeros((4, 1000), bool), informativeness(draws, prior_draws))
+    return Posterior(question, model, 500, draws, prior, *found, POSTERIORS.digest, 0)
+
+
+def report_page(folder: Path) -> str:
+    """Its address."""
+    posteriors = {name: _posterior_of(name, 0.11 if name == "rating" else 1.0) for name in PARAMETERS}
+    path = folder / "report.html"
+    raw = {name: {key: float(d.mean()) for key, d in p.draws.items()} for name, p in posteriors.items()}
+    path.write_text(page_of(posteriors, POSTERIORS, raw))
+    return path.as_uri()
 
 
 def pressed(act: str, before: str, after: str, *filled: list[str]) -> list[list[str]]:
@@ -260,3 +291,33 @@ def test_operator_builds_a_study_by_the_page(desk):
     assert f'<ldp-study src="{collector.url}/s/work-b">' in text_of("pre")
     with urlopen(f"{collector.url}/v1/studies/work-b") as published:
         assert Study.from_json(published.read().decode()).document == BUILT.document
+
+
+def fits(browser, width):
+    return browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.slow
+def test_report_page_fits_its_width_and_loads_nothing(desk, tmp_path):
+    """Medians and intervals are in sight on a phone, and details open on a click."""
+    _, browser = desk
+    width, _ = chromium.PHONE
+    browser.get(report_page(tmp_path))
+    assert fits(browser, width)
+    cells = browser.find_elements("css selector", "section > .scroll td:nth-child(3)")
+    assert len(cells) == 6
+    assert all(cell.rect["x"] + cell.rect["width"] <= width for cell in cells)
+    for question in PARAMETERS:
+        section = browser.find_element("id", question)
+        details = section.find_elements("tag name", "details")[-1]
+        details.find_element("tag name", "summary").click()
+        assert "any report is at most 2.72 times as likely" in details.text
+    assert "Not usable" in browser.find_element("id", "rating").text
+    (details,) = browser.find_elements("css selector", "#ever details")
+    picture = details.find_element("tag name", "img")
+    assert "bulk ESS" in details.text
+    assert picture.is_displayed()
+    assert fits(browser, width)
+    loaded = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+    assert [name for name in loaded if not name.startswith("data:")] == []
+    assert browser.get_log("browser") == []

@@ -66,6 +66,19 @@ def test_ledger_is_read_with_names_that_look_like_its_tags():
         run.passes("ledgers", f"names that look like the ledgers tags are kept apart from them: {kind}")
 
 
+@pytest.mark.attack(7)
+def test_too_large_report_costs_nothing():
+    """A study's report is larger than any device sends, so that devices spend epsilon for nothing."""
+    run.passes("device", "a report that is too large costs nothing")
+
+
+@pytest.mark.attack(11)
+def test_withdrawn_report_is_wiped_from_the_file():
+    """Someone reads an app's ledger after the withdrawal: SQLite may leave deleted content."""
+    for kind in ("node", "expo"):
+        run.passes("ledgers", f"a withdrawn report is wiped from the file: {kind}")
+
+
 @pytest.mark.attack(2)
 def test_every_choice_of_a_form_can_be_answered():
     """A study has choices that a form cannot hold, so that a missing report tells who would choose them."""

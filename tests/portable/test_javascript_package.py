@@ -148,33 +148,6 @@ find("take").addEventListener("click", async () => {
   find("said").hidden = false;
 });
 """
-TYPED = """
-import { type Device, type Ledger, fetchStudy, oblivious, openDevice } from "ldpkit";
-import { type ExpoDatabase, expoLedger } from "ldpkit/ledgers/expo";
-import { memoryLedger } from "ldpkit/ledgers/memory";
-import { nodeLedger } from "ldpkit/ledgers/node";
-import type { StudyElement } from "ldpkit/element";
-import { LdpStudy, type Words } from "ldpkit/react";
-
-export async function devices(database: ExpoDatabase): Promise<Device[]> {
-  const ledgers: Ledger[] = [memoryLedger(), await nodeLedger("kept.db"), expoLedger(database)];
-  const collector = "https://collect.example.org";
-  return Promise.all(ledgers.map((ledger) => openDevice({ maxEpsilon: "4", collector, ledger })));
-}
-export const frame = (element: StudyElement): string => element.state;
-const transport = oblivious({ relay: "https://relay.example.org", keys: "AQAg" });
-void openDevice({ maxEpsilon: "4", transport }).then((device) => fetchStudy(device, "habits"));
-const words: Words = { draw: "Bruit" };
-export const shown = LdpStudy({ collector: "https://c.example", study: "habits", maxEpsilon: "4", words });
-// @ts-expect-error a number is no text
-LdpStudy({ collector: "https://c.example", study: "habits", maxEpsilon: 4 });
-// @ts-expect-error a relay needs keys
-void oblivious({ relay: "https://relay.example.org" });
-// @ts-expect-error a path is none
-void openDevice({ maxEpsilon: "4", ledger: "kept.db" });
-// @ts-expect-error what is kept has an order of its own
-void import("ldpkit/ledgers/sqlite");
-"""
 
 
 @pytest.fixture(scope="module")
@@ -223,13 +196,11 @@ def test_package_in_node_answers_once_and_sends(app, collect):
 @pytest.mark.slow
 def test_types_accept_the_documented_usage(app):
     options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext"]
-    usage = (npm.FOLDER / "usage.ts").read_text()
-    (app / "usage.mts").write_text(usage.replace("../../js/index.js", "ldpkit"))
-    (app / "app.mts").write_text(TYPED)
+    (app / "usage.mts").write_text((npm.FOLDER / "usage.ts").read_text())
     # An app that uses React has its types.
     for name in ("@types", "csstype"):
         (app / "node_modules" / name).symlink_to(npm.PACKAGES / name)
-    npm.node(npm.TYPESCRIPT, *options, "usage.mts", "app.mts", cwd=app)
+    npm.node(npm.TYPESCRIPT, *options, "usage.mts", cwd=app)
 
 
 def vectors():

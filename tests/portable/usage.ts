@@ -1,6 +1,11 @@
 // Compiled, never run: how a typed page uses the port, and what its types refuse.
-import { LdpkitError, fetchStudy, mechanismFor, oblivious, openDevice, parseStudy } from "../../js/index.js";
-import type { Device, Question, Study, Transport } from "../../js/index.js";
+import { LdpkitError, fetchStudy, mechanismFor, oblivious, openDevice, parseStudy } from "ldpkit";
+import type { Device, Ledger, Question, Study, Transport } from "ldpkit";
+import { type ExpoDatabase, expoLedger } from "ldpkit/ledgers/expo";
+import { memoryLedger } from "ldpkit/ledgers/memory";
+import { nodeLedger } from "ldpkit/ledgers/node";
+import type { StudyElement } from "ldpkit/element";
+import { LdpStudy, type Words } from "ldpkit/react";
 
 async function answerOnce(text: string): Promise<string> {
   const study: Study = await parseStudy(text);
@@ -42,6 +47,15 @@ async function relayed(relay: string, keys: string): Promise<Study> {
   return fetchStudy(device, "habits");
 }
 
+async function devices(database: ExpoDatabase, collector: string): Promise<Device[]> {
+  const ledgers: Ledger[] = [memoryLedger(), await nodeLedger("kept.db"), expoLedger(database)];
+  return Promise.all(ledgers.map((ledger) => openDevice({ maxEpsilon: "4", collector, ledger })));
+}
+
+const frame = (element: StudyElement): string => element.state;
+const words: Words = { draw: "Bruit" };
+const shown = LdpStudy({ collector: "https://c.example", study: "habits", maxEpsilon: "4", words });
+
 function reason(error: unknown): string {
   return error instanceof LdpkitError && error.code === "budget" ? error.problem : "";
 }
@@ -57,9 +71,17 @@ async function misuse(study: Study): Promise<void> {
   await (await openDevice({ maxEpsilon: "4" })).consent("0123");
   // @ts-expect-error an answer needs the parsed study
   await (await openDevice({ maxEpsilon: "4" })).answer("{}", {});
+  // @ts-expect-error a number is no text
+  LdpStudy({ collector: "https://c.example", study: "habits", maxEpsilon: 4 });
+  // @ts-expect-error a relay needs keys
+  void oblivious({ relay: "https://relay.example.org" });
+  // @ts-expect-error a path is no ledger
+  void openDevice({ maxEpsilon: "4", ledger: "kept.db" });
+  // @ts-expect-error only these ledgers are public
+  void import("ldpkit/ledgers/sqlite");
   // @ts-expect-error no such state
   const state: Awaited<ReturnType<Device["answer"]>>["state"] = "lost";
   void state;
 }
 
-void [answerOnce, describe, rounds, tries, relayed, reason, misuse];
+void [answerOnce, describe, rounds, tries, relayed, devices, frame, shown, reason, misuse];
