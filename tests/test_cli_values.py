@@ -6,7 +6,6 @@ import click
 import pytest
 
 from ldp_client.documents.errors import InputError
-from ldpkit.cli.dataset import write_dataset
 from summaries import summarize_dataset
 from tests.kit.commands import exit_code, leaves
 from tests.kit.errors import raises
@@ -49,8 +48,6 @@ def test_empty_value_is_rejected_before_reading(capsys, tmp_path, monkeypatch, w
 @pytest.mark.parametrize("address", ["", " "])
 def test_empty_address_in_python_is_rejected(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with raises(InputError, "export.unknown_store"):
-        write_dataset([], "habits", address, lambda *_: STUDY)
     with raises(InputError, "merge.address_empty"):
         summarize_dataset(STUDY, address)
     assert list(tmp_path.iterdir()) == []

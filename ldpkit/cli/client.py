@@ -142,6 +142,7 @@ class Client:
         document: Any = None,
         *,
         again: bool = True,
+        most: int = MOST_BYTES,
         seconds: float = SECONDS,
     ) -> T:
         """Return what `read` makes of a JSON answer. `read` may raise LookupError, TypeError or ValueError.
@@ -152,13 +153,14 @@ class Client:
             read: reads the answer's document.
             document: what to send, as JSON.
             again: as in `send`.
+            most: as in `send`.
             seconds: as in `send`.
 
         Raises:
             TransferError: as `send`, or the answer is not a collector's.
         """
         body = None if document is None else json.dumps(document).encode()
-        answer = self.send(method, path, body, again=again, seconds=seconds)
+        answer = self.send(method, path, body, again=again, most=most, seconds=seconds)
         try:
             return read(json.loads(answer.body))
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):

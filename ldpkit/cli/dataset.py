@@ -30,7 +30,7 @@ from ldp_client.documents.errors import InputError, LdpkitError, TransferError, 
 from ldpkit.cli.columns import rows_batch, schema_of
 from schemas import Report, Study
 from schemas.disk import sync
-from summaries.engines.stores import DISKS, STORES, line_of, store_of
+from summaries.engines.stores import STORES, line_of, store_of
 
 FORMAT = "ldpkit.dataset/1"
 MANIFEST = "_manifest.json"
@@ -62,11 +62,13 @@ def write_dataset(reports: Iterable[Report], study_id: str, address: str, find: 
         TransferError: a store cannot be reached, or refuses.
         UsageError: the address has a password.
     """
-    store, root = _place(address)
-    is_local = "file" in store.protocol
+    is_local = "://" not in address
+    store: Any = None
+    store, root = (store, address) if is_local else _store(address)
     with _errors(address, is_local):
         # 1. Refuse a place that has files.
-        if existing := store.find(root):
+        existing = sorted(map(str, Path(root).rglob("*"))) if is_local else store.find(root)
+        if existing:
             raise InputError(
                 f"{address} is not empty ({existing[0]}): an export writes to a new place; name another one",
                 code="export.place_not_empty",
@@ -90,14 +92,14 @@ def write_dataset(reports: Iterable[Report], study_id: str, address: str, find: 
     return parts
 
 
-def _place(address: str) -> tuple[Any, str]:
-    """Return the file system of an address, and the path in it. Raises as `write_dataset`."""
+def _store(address: str) -> tuple[Any, str]:
+    """Return the file system of a store's address, and the path in it. Raises as `write_dataset`."""
     wrong = InputError(
         f"cannot write files to '{address}': name a folder, or a place such as s3://bucket/studies",
         code="export.unknown_store",
     )
     try:
-        parts = urlsplit(address if "://" in address else f"file://{address}")
+        parts = urlsplit(address)
     except ValueError:
         raise wrong from None
     if parts.password is not None:
@@ -106,14 +108,10 @@ def _place(address: str) -> tuple[Any, str]:
             "as the store's own programs read it",
             code="export.password_in_address",
         )
-    # Accept only protocols that keep written files: fsspec also reads memory, caches and more.
-    if parts.scheme not in (*DISKS, *STORES) or "::" in address or not (parts.netloc + parts.path).strip():
+    # Accept only stores that keep written files: fsspec also reads memory, caches and more.
+    if parts.scheme not in STORES or "::" in address or not parts.netloc:
         raise wrong
-    try:
-        return store_of(address)
-    except (ImportError, ValueError):
-        # Some protocols are unknown without their library.
-        raise wrong from None
+    return store_of(address)
 
 
 @contextmanager

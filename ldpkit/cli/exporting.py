@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from email.message import Message
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 from ldp_client.documents.errors import DocumentError, StudyError, TransferError
@@ -43,12 +43,11 @@ def export(study: str, out: str, collector: Client) -> None:
     # 1. Fetch a summary.
     is_place = "://" in out or out.endswith("/") or os.path.isdir(out)
     if out.lower().endswith(".json") and not is_place:
-        text = fetch_summary(collector, study)
+        summary = fetch_summary(collector, study)
         with replacing(out, is_new=True) as file:
-            file.write(text + "\n")
-        version = json.loads(text).get("version")
-        lines = [f"the summary of version {version} is in {out}"]
-        if version != 1:
+            file.write(json.dumps(summary) + "\n")
+        lines = [f"the summary of version {summary.get('version')} is in {out}"]
+        if summary.get("version") != 1:
             lines.append("it has no report of earlier versions, which an export of reports has")
         show(lines)
         return
@@ -194,22 +193,19 @@ def whole_export(lines: Iterable[bytes], parse: Callable[[bytes], Read]) -> Iter
     raise PassingError(f"the export was cut off after {count} reports")
 
 
-def fetch_summary(client: Client, study_id: str) -> str:
-    """Return the summary of the current version's reports, as JSON text.
+def fetch_summary(client: Client, study_id: str) -> dict[str, Any]:
+    """Return the summary of the current version's reports.
 
     Raises TransferError if the collector refuses or cannot be reached, and for an answer that is no summary.
     """
     path = f"{study_path(study_id)}/summary"
-    answer = client.send("GET", path, most=MOST_SUMMARY_BYTES, seconds=SUMMARY_SECONDS)
-    try:
-        text = answer.body.decode()
-        if not json.loads(text)["format"].startswith("ldpkit.summary/"):
-            raise ValueError
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        raise TransferError(
-            f"what came from {client.url} is no summary: is that a collector?", code="server.not_a_summary"
-        ) from None
-    return text
+    return client.ask("GET", path, _summary, most=MOST_SUMMARY_BYTES, seconds=SUMMARY_SECONDS)
+
+
+def _summary(body: Any) -> dict[str, Any]:
+    if not body["format"].startswith("ldpkit.summary/"):
+        raise ValueError
+    return dict(body)
 
 
 def fetch_study(client: Client, study_id: str, version: int, digest: str) -> Study:
