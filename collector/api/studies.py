@@ -51,10 +51,20 @@ def publish_study() -> Response:
 def read_publishable() -> SignedStudy:
     """Read the study in the body, and check that this collector would take its reports.
 
-    Raises ProblemError and StudyError.
+    Devices drop refused reports. Raises ProblemError and StudyError.
     """
-    signed = read_signed()
-    _check_taken(Rules.of(signed.study), current_collector().settings.body_limit)
+    signed, limit = read_signed(), current_collector().settings.body_limit
+    if signed.study.protocol is not None:
+        raise StudyError(
+            "protocol",
+            "belongs to the nodes that it names: publish the study there",
+            code="study.belongs_to_nodes",
+        )
+    size = Rules.of(signed.study).form.size
+    if size > (most := min(limit, MOST_SENT_BYTES)):
+        raised = ", or raise body_limit" if limit < MOST_SENT_BYTES else ""
+        problem = f"make reports of {size} bytes, and {most} can be sent: ask less{raised}"
+        raise StudyError("questions", problem, code="study.reports_too_large")
     return signed
 
 
@@ -72,7 +82,10 @@ def publish_by(publish_here: Callable[[Session, Study], bool], signed: SignedStu
 
     is_new = collector.writer.act(act)
     collector.has_changed(study.id)
-    return _published(study, 201 if is_new else 200)
+    response = jsonify(id=study.id, version=study.version, digest=study.digest)
+    response.status_code = 201 if is_new else 200
+    response.headers["Location"] = f"{request.script_root}/v1/studies/{study.id}"
+    return response
 
 
 def _check_new(study: Study, host: str) -> None:
@@ -88,28 +101,6 @@ def _check_new(study: Study, host: str) -> None:
             "is this collector: name an issuer that others run, at another address",
             code="study.issuer_is_collector",
         )
-
-
-def _published(study: Study, status: int) -> Response:
-    response = jsonify(id=study.id, version=study.version, digest=study.digest)
-    response.status_code = status
-    response.headers["Location"] = f"{request.script_root}/v1/studies/{study.id}"
-    return response
-
-
-def _check_taken(rules: Rules, limit: int) -> None:
-    """Raise StudyError if this collector would refuse the study's reports; devices drop refused reports."""
-    size = rules.form.size
-    if rules.study.protocol is not None:
-        raise StudyError(
-            "protocol",
-            "belongs to the nodes that it names: publish the study there",
-            code="study.belongs_to_nodes",
-        )
-    if size > (most := min(limit, MOST_SENT_BYTES)):
-        raised = ", or raise body_limit" if limit < MOST_SENT_BYTES else ""
-        problem = f"make reports of {size} bytes, and {most} can be sent: ask less{raised}"
-        raise StudyError("questions", problem, code="study.reports_too_large")
 
 
 def read_signed() -> SignedStudy:

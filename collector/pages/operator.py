@@ -31,7 +31,7 @@ SAME_SITE = ("same-origin", "none")
 # The picture of a study's reports shows so many last days.
 MOST_DAYS = 60
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 MOST_WORDS = 200
@@ -43,11 +43,7 @@ TITLES = {kind.name: kind.title for kind in KINDS}
 @page.get("/")
 def show() -> Response:
     """Show counts and studies, or the sign-in form; the page's script requests it again and again."""
-
-    def contents(key: Key) -> dict[str, Any]:
-        return _contents(current_collector(), key, request.args.get("words", "")[:MOST_WORDS])
-
-    return _signed_in(Role.READ, "operator.html", contents)
+    return _signed_in(Role.READ, "operator.html", _contents)
 
 
 @page.get("/new")
@@ -57,7 +53,7 @@ def build() -> Response:
 
 
 @page.post("/new/preview")
-def preview() -> str:
+def preview() -> bytes:
     """Return the participant's page of the draft in the body, without scripts; nothing is stored."""
     authorize(Role.PUBLISH, of_some=True)
     return draft_page(read_publishable().study, request.args.get("language", ""))
@@ -151,8 +147,9 @@ def protect(response: Response) -> Response:
     return response
 
 
-def _contents(collector: Collector, key: Key, words: str) -> dict[str, Any]:
-    """Return the template's values for the studies of a key that have these words."""
+def _contents(key: Key) -> dict[str, Any]:
+    """Return the template's values for the studies of a key that have the words in the address."""
+    collector, words = current_collector(), request.args.get("words", "")[:MOST_WORDS]
     totals = collector.metrics.totals()
     reached = [study for study in collector.studies.get() if key.reaches(study.id)]
     studies = [study for study in reached if _has_words(collector, study, words)]
@@ -187,39 +184,16 @@ def _days(by_day: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Return the picture of the reports by day: bars in a box of 100 by 20, and its days in words."""
     if not by_day:
         return None
-    last = date.fromisoformat(by_day[-1]["day"])
-    first = max(date.fromisoformat(by_day[0]["day"]), last - timedelta(MOST_DAYS - 1))
-    count = (last - first).days + 1
-    shown = [(date.fromisoformat(count["day"]), count["reports"]) for count in by_day]
-    shown = [(day, number) for day, number in shown if day >= first]
-    most = max(number for _, number in shown)
-    step = 100 / max(count, 7)
-    bars = [
-        {"x": round((day - first).days * step, 2), "height": round(20 * number / most, 2)}
-        for day, number in shown
-    ]
-    return {"bars": bars, "width": round(0.8 * step, 2), "first": first, "last": last, "most": most}
+    counts = {date.fromisoformat(count["day"]): count["reports"] for count in by_day}
+    last = max(counts)
+    first = max(min(counts), last - timedelta(MOST_DAYS - 1))
+    shown = [counts.get(first + timedelta(day), 0) for day in range((last - first).days + 1)]
+    heights = [round(20 * number / max(shown), 2) for number in shown]
+    step = 100 / max(len(shown), 7)
+    return {"heights": heights, "step": step, "first": first, "last": last, "most": max(shown)}
 
 
 def _study(collector: Collector, overview: StudyOverview, status: dict[str, Any]) -> dict[str, Any]:
-    """Return the template's values for a study: its status, its document and its state in words."""
+    """Return the template's values for a study: its status and its document."""
     study = collector.rules.find(overview.id, overview.version).study
-    return {
-        **status,
-        "document": study,
-        "state_in_words": _state(overview, collector.today()),
-        "carried": [
-            {"id": field.id, "text": field.text, "choices": list(field.choices or ())}
-            for field in study.carried
-        ],
-        "days": _days(status["by_day"]),
-    }
-
-
-def _state(study: StudyOverview, today: date) -> str:
-    state = state_of(study, today)
-    if state in ("closed", "deleted"):
-        return state
-    if state == "ended":
-        return f"ended on {study.closes}"
-    return f"open from {study.opens or 'its publication'} to {study.closes or 'its closing by an operator'}"
+    return {**status, "document": study, "days": _days(status["by_day"])}

@@ -7,7 +7,6 @@ import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import date
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -33,7 +32,6 @@ from collector.pages.words import LANGUAGES, Language, chosen, is_leftward, own_
 from collector.problems import ProblemError
 from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
-from collector.store import StudyState
 from collector.studies import LIFETIME, issuer_of
 from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.errors import InputError
@@ -126,13 +124,16 @@ def page(study_id: str) -> Response:
         language = _language(LANGUAGES)
         return _secured(make_response(_worded("missing.html", language, LANGUAGES), 404), language)
     rules = collector.rules.find(study_id, published.version)
-    season = _season(published.state, collector.today())
-    address = escape(address_of("studies.fetch_study", study_id=study_id)).encode()
+    state, today = published.state, collector.today()
+    # A device answers only on the study's own days.
+    is_over = state.closed or (state.closes is not None and today > state.closes)
+    is_early = state.opens is not None and today + EARLY < state.opens
+    season = "over" if is_over else "early" if is_early else "open"
     language = _language(_offered(rules.study), rules.study.languages)
     origins = tuple(sorted({*_all_origins(), issuer_of(rules.study)} - {""}))
-    invited = rules.needs_ticket(published.state)
     has_logo = LOGO in current_app.extensions
-    text = _rendered(rules, invited, season, language, origins, has_logo).replace(ADDRESS.encode(), address)
+    rendered = _rendered(rules, rules.needs_ticket(state), season, language, origins, has_logo)
+    text = _addressed(rendered, study_id)
     response = _secured(make_response(text), language, origins)
     response.headers["Cache-Control"] = "no-cache"
     response.set_etag(hashlib.sha256(text).hexdigest())
@@ -165,14 +166,12 @@ def _first(tag: str) -> str:
     return tag.partition("-")[0]
 
 
-def _season(state: StudyState, today: date) -> str:
-    """Return "open", "over" or "early" for the study; a device answers only on the study's own days."""
-    if state.closed or (state.closes is not None and today > state.closes):
-        return "over"
-    return "early" if state.opens is not None and today + EARLY < state.opens else "open"
+def _addressed(text: bytes, study_id: str) -> bytes:
+    address = escape(address_of("studies.fetch_study", study_id=study_id))
+    return text.replace(ADDRESS.encode(), address.encode())
 
 
-def draft_page(study: Study, asked: str) -> str:
+def draft_page(study: Study, asked: str) -> bytes:
     """Return the page of a draft, without scripts: it shows the study, and can store and send nothing.
 
     Args:
@@ -184,30 +183,26 @@ def draft_page(study: Study, asked: str) -> str:
     """
     rules, offered = Rules.of(study), _offered(study)
     language = asked if asked in offered else offered[0]
-    text = _written(rules, rules.public.is_ticketed, "open", language, (), is_draft=True)
-    return text.replace(ADDRESS, escape(address_of("studies.fetch_study", study_id=study.id)))
+    has_logo, invited = LOGO in current_app.extensions, rules.public.is_ticketed
+    # Past the cache, which is for what many visitors see.
+    text = _rendered.__wrapped__(rules, invited, "open", language, (), has_logo, is_draft=True)
+    return _addressed(text, study.id)
 
 
 @lru_cache(maxsize=256)
 def _rendered(
-    rules: Rules, invited: bool, season: str, language: str, origins: tuple[str, ...], has_logo: bool
-) -> bytes:
-    """Return the page's bytes, with ADDRESS for the study's address: the same for all visitors on a day.
-
-    A value that the sender chooses, such as the Host header, must not affect how much is rendered or cached.
-    """
-    return _written(rules, invited, season, language, origins, has_logo=has_logo).encode()
-
-
-def _written(
     rules: Rules,
     invited: bool,
     season: str,
     language: str,
     origins: tuple[str, ...],
-    has_logo: bool = False,
+    has_logo: bool,
     is_draft: bool = False,
-) -> str:
+) -> bytes:
+    """Return the page's bytes, with ADDRESS for the study's address: the same for all visitors on a day.
+
+    A value that the sender chooses, such as the Host header, must not affect how much is rendered or cached.
+    """
     study, words = rules.study.shown_in(language), words_of(language)
     spoken = rules.study.language_for(language)
     channel = study.channel
@@ -243,7 +238,7 @@ def _written(
         values_in_words=partial(values_in_words, words=words),
         # On a phone, some keyboards with only digits have no minus.
         keyboard=lambda low: "text" if low < 0 else "decimal",
-    )
+    ).encode()
 
 
 class Part(NamedTuple):
@@ -273,8 +268,10 @@ def _worded(template: str, language: str, offered: tuple[str, ...], **values: ob
     return render_template(
         template,
         asset=_address_of,
-        _=partial(_translated, words),
-        ngettext=partial(_translated_count, words),
+        _=lambda english, **facts: _filled(words, words.gettext(english), facts),
+        ngettext=lambda one, other, count, **facts: _filled(
+            words, words.ngettext(one, other, count), {**facts, "count": count}
+        ),
         number=words.number,
         day=words.day,
         language=words.language,
@@ -285,17 +282,8 @@ def _worded(template: str, language: str, offered: tuple[str, ...], **values: ob
     )
 
 
-def _translated(words: Language, english: str, **facts: object) -> Markup:
-    """Translate a sentence into HTML: its text is escaped, and so are facts that are not markup."""
-    return _filled(words, words.gettext(english), facts)
-
-
-def _translated_count(words: Language, one: str, other: str, count: int, **facts: object) -> Markup:
-    """Translate a sentence in the form for a count."""
-    return _filled(words, words.ngettext(one, other, count), {**facts, "count": count})
-
-
 def _filled(words: Language, sentence: str, facts: Mapping[str, object]) -> Markup:
+    """Return a translated sentence as HTML: its text is escaped, and so are facts that are not markup."""
     shown = {
         name: words.number(str(fact)) if isinstance(fact, (int, Rational)) else fact
         for name, fact in facts.items()

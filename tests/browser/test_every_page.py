@@ -32,7 +32,9 @@ SECTIONS = [{"title": "Work", "questions": ["hours"]}, {"title": "Life", "questi
 # Injected markup would ask for an address that does not exist, or break the page's policy.
 HOSTILE = "<img src=/x onerror=alert(1)><script>alert(2)</script>"
 ASKED = Study({**SMALL, "id": "small", "sections": SECTIONS, "title": HOSTILE, "purpose": HOSTILE})
-KINDS = Study({**EVERY_KIND, "id": "kinds"})
+# Its tickets carry a value, which the operator's page asks for.
+WARD = {"id": "ward", "bounds": ["1", "9"], "step": "1", "source": "ticket"}
+KINDS = Study({**EVERY_KIND, "id": "kinds", "public": [*EVERY_KIND.get("public", []), WARD]})
 HABITS = build_study()
 HOLDER = Study(studies.document(*studies.TABLES, **studies.HOLDER))
 LABELS = ["student", "worker", "teacher, nurse, artist, technician or skilled work"]
@@ -108,12 +110,13 @@ def everything(url: str, report: str, key: str) -> list[dict[str, object]]:
     ]
     operator = [
         *[["look", "sign-in"], ["fill", "#key", TOKEN + "\n"], ["wait", "#live"], ["look", "operator"]],
-        *pressed("invite", "confirm", "done"),
+        *pressed("invite", "confirm", "done", ["fill", "[name='public.ward']", "7"]),
         *pressed("keys", "keys", "made", ["fill", "#fields [name=name]", key]),
         *[["click", "[data-act=log]"], ["wait", "#fields table"], ["look", "audit-log"]],
     ]
     builder = [
-        *[["wait", "#state"], ["fill", "[name=title]", HOSTILE], ["fill", ".question [name=text]", HOSTILE]],
+        # Behind the others in the list of studies: the operator invites to the first.
+        *[["fill", "[name=title]", f"With {HOSTILE}"], ["fill", ".question [name=text]", HOSTILE]],
         *[["wait", "#warnings li"], ["look", "builder"], ["click", "[form=draft]"]],
         *[["wait", ".qr svg"], ["look", "share"]],
     ]

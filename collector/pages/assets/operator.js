@@ -63,10 +63,15 @@ function table(caption, heads, rows) {
   return scroll;
 }
 
-function fieldInput(field) {
-  const input = field.choices.length ? element("select") : element("input", "", { inputMode: "decimal" });
-  if (field.choices.length) input.append(new Option(""), ...field.choices.map((label) => new Option(label)));
-  return labelled(`${field.text || field.id}: what all of these carry`, Object.assign(input, { name: `public.${field.id}`, required: true }));
+/** A field for each value that all of a study's tickets can carry. */
+async function carriedFields(study) {
+  const { public: fields = [], languages } = await asked("GET", studyPath(study, ""));
+  const plain = (text) => (typeof text === "object" ? text[languages[0]] : text);
+  return fields.filter(({ source }) => source === "ticket").map(({ id, text = id, choices = [] }) => {
+    const input = choices.length ? element("select") : element("input", "", { inputMode: "decimal" });
+    if (choices.length) input.append(new Option(""), ...choices.map((label) => new Option(plain(label))));
+    return labelled(`${plain(text)}: what all of these carry`, Object.assign(input, { name: `public.${id}`, required: true }));
+  });
 }
 
 async function download(study) {
@@ -115,9 +120,9 @@ const ACTS = {
   invite: {
     title: "Make tickets",
     text: "From then on only invited people can take part. Each link lets one report in, and is shown once.",
-    fields: ({ fields }) => [
+    fields: async ({ study }) => [
       labelled("How many, up to 1000", element("input", "", { name: "count", type: "number", min: 1, max: 1000, value: 10, required: true })),
-      ...JSON.parse(fields).map(fieldInput),
+      ...(await carriedFields(study)),
     ],
     async run({ study, link }, values) {
       const carried = [...values].filter(([name]) => name.startsWith("public.")).map(([name, value]) => ({ field: name.slice(7), value }));

@@ -122,14 +122,12 @@ def test_page_and_assets_send_a_strict_content_policy(habits, token):
 def test_page_shows_no_study_as_open_after_its_last_day(habits, study, token):
     last = habits.day
     assert habits.publish(Study({**study.document, "version": 2, "closes": str(last)})).status_code == 201
-    assert f"to {last};" in client_of(habits, token).get("/").text
+    assert f"version 2, open, last day {last};" in client_of(habits, token).get("/").text
     habits.day += timedelta(1)
-    text = client_of(habits, token).get("/").text
-    assert f"ended on {last}" in text
-    assert "open from" not in text
+    assert f"version 2, ended, last day {last};" in client_of(habits, token).get("/").text
     delete_study(habits.collector.database, "habits")
     habits.collector.studies.forget()
-    assert "version 2, deleted;" in client_of(habits, token).get("/").text
+    assert f"version 2, deleted, last day {last};" in client_of(habits, token).get("/").text
 
 
 OF_PAGE = {"LDPKit-Page": "1", "Sec-Fetch-Site": "same-origin"}
