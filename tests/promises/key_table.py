@@ -56,7 +56,7 @@ ALIKE = {
     404: ["GET /.well-known/ohttp-gateway", "POST /ohttp", f"GET {STUDY}/signed", "GET /assets/<name>"],
 }
 ALIKE[200] += [f"POST {STUDY}/reports"]
-ALIKE[404] += ["GET /assets/operator/<path:filename>"]
+ALIKE[404] += ["GET /assets/operator/<path:filename>", "GET /assets/logo"]
 for status, requests in ALIKE.items():
     ANSWERS |= {request: " ".join([str(status)] * len(KINDS)) for request in requests}
 BODIES: dict[str, Callable[[str], Any]] = {
