@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collector import create_app
     from inference import Posterior, analyse, analyse_waves, fit
+    from inference.analyses.rappor import fit_rappor
     from inference.design.calibration import calibrate
     from inference.design.plan import plan, plan_difference
     from ldp_client import Device, Direct, Mechanism, Oblivious, Transport, mechanism_for, mechanisms_of
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Device", "Direct", "LdpkitError", "Mechanism", "Oblivious", "Posterior", "Question", "Report",
     "ShuffledPrivacy", "Study", "Summary", "Transport", "__version__", "analyse", "analyse_waves", "audit",
-    "calibrate", "create_app", "dask_summary", "fit", "mechanism_for", "mechanisms_of",
+    "calibrate", "create_app", "dask_summary", "fit", "fit_rappor", "mechanism_for", "mechanisms_of",
     "perturb", "perturb_many", "plan", "plan_difference", "shuffled_epsilon",
     "shuffled_privacy", "spark_summary", "study", "summarize", "summarize_dataset",
 ]  # fmt: skip
@@ -53,6 +54,7 @@ _MODULES = {"ask": "ldpkit.ask", "errors": "ldp_client.documents.errors"}
 _HOMES = {
     "collector": {"create_app"},
     "inference": {"Posterior", "analyse", "analyse_waves", "fit"},
+    "inference.analyses.rappor": {"fit_rappor"},
     "inference.design.calibration": {"calibrate"},
     "inference.design.plan": {"plan", "plan_difference"},
     "ldp_client": {

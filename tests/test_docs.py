@@ -49,6 +49,7 @@ BUDGETS = {
     "docs/payloads.md": 19,
     "docs/privacy.md": 8,
     "docs/public-fields.md": 5,
+    "docs/rappor.md": 1.5,
     "docs/results.md": 13,
     "docs/scaling.md": 6,
     "docs/secure-sum.md": 6,
