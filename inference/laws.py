@@ -94,13 +94,6 @@ NUMBERS: Mapping[str, OutcomeLaw] = {
 LAWS: Mapping[str, OutcomeLaw] = {**CHOICES, **NUMBERS}
 
 
-class Start(NamedTuple):
-    """Rough mean and variance of the answers, in the law's units."""
-
-    mean: float
-    variance: float
-
-
 class Ridge(NamedTuple):
     """The sites of a law's location and sd, and whether they describe logarithms."""
 
@@ -116,7 +109,7 @@ class NumberLaw:
     Attributes:
         parameters: {name: measure}, in the order of drawing and reporting.
         distribution: The NumPyro distribution before clipping, from the parameters in the law's units.
-        start: Values of the parameters by moments.
+        start: Values of the parameters at which samplers search for the mode, from the middle of the bounds.
         sample: Draws n numbers: (random, n, parameters in the law's units) -> (n,).
         whole: Whether it is a law on the whole numbers, which computes in own units.
         positive: Whether it has no mass below zero. It then computes from 0, in units of the bounds'
@@ -127,7 +120,7 @@ class NumberLaw:
 
     parameters: Mapping[str, Measure]
     distribution: Callable[..., Distribution]
-    start: Callable[[Start], dict[str, object]]
+    start: Callable[[float], dict[str, object]]
     sample: Callable[..., Any]
     whole: bool = False
     positive: bool = True
@@ -135,30 +128,11 @@ class NumberLaw:
     priors: Callable[[Question], Mapping[str, Any]] | None = None
 
 
-def _log_normal_start(start: Start) -> dict[str, object]:
-    spread = math.log1p(start.variance / start.mean**2)
-    return {"log_mean": math.log(start.mean) - spread / 2, "log_sd": math.sqrt(spread)}
-
-
-def _weibull_start(start: Start) -> dict[str, object]:
-    shape = _between((math.sqrt(start.variance) / start.mean) ** -1.086)
-    return {"shape": shape, "scale": start.mean / math.gamma(1 + 1 / shape)}
-
-
-def _beta_start(start: Start) -> dict[str, object]:
-    size = max(start.mean * (1 - start.mean) / start.variance - 1, 0.2)
-    return {"a": _between(start.mean * size), "b": _between((1 - start.mean) * size)}
-
-
-def _between(value: float) -> float:
-    return min(max(value, 0.2), 50.0)
-
-
 NUMBER_LAWS: Mapping[str, NumberLaw] = {
     "normal": NumberLaw(
         {"mean": PLACE, "sd": LENGTH},
         lambda mean, sd: dist.Normal(mean, sd),
-        lambda start: {"mean": start.mean, "sd": math.sqrt(start.variance)},
+        lambda middle: {"mean": middle, "sd": 0.3},
         lambda random, n, mean, sd: random.normal(mean, sd, n),
         positive=False,
         ridge=Ridge("mean", "sd", False),
@@ -166,40 +140,40 @@ NUMBER_LAWS: Mapping[str, NumberLaw] = {
     "exponential": NumberLaw(
         {"rate": RATE},
         dist.Exponential,
-        lambda start: {"rate": 1.0 / start.mean},
+        lambda middle: {"rate": 1 / middle},
         lambda random, n, rate: random.exponential(1 / rate, n),
     ),
     "lognormal": NumberLaw(
         {"log_mean": LOGARITHM, "log_sd": PLAIN},
         lambda log_mean, log_sd: dist.LogNormal(log_mean, log_sd),
-        _log_normal_start,
+        lambda middle: {"log_mean": math.log(middle), "log_sd": 0.5},
         lambda random, n, log_mean, log_sd: random.lognormal(log_mean, log_sd, n),
         ridge=Ridge("log_mean", "log_sd", True),
     ),
     "gamma": NumberLaw(
         {"shape": PLAIN, "mean": LENGTH},
         lambda shape, mean: dist.Gamma(shape, shape / mean),
-        lambda start: {"shape": _between(start.mean**2 / start.variance), "mean": start.mean},
+        lambda middle: {"shape": 2.0, "mean": middle},
         lambda random, n, shape, mean: random.gamma(shape, mean / shape, n),
     ),
     "weibull": NumberLaw(
         {"shape": PLAIN, "scale": LENGTH},
         lambda shape, scale: dist.Weibull(scale, shape),
-        _weibull_start,
+        lambda middle: {"shape": 1.5, "scale": middle},
         lambda random, n, shape, scale: scale * random.weibull(shape, n),
     ),
     # The law of the place between the bounds.
     "beta": NumberLaw(
         {"a": PLAIN, "b": PLAIN},
         lambda a, b: dist.Beta(a, b),
-        _beta_start,
+        lambda _middle: {"a": 2.0, "b": 2.0},
         lambda random, n, a, b: random.beta(a, b, n),
         positive=False,
     ),
     "poisson": NumberLaw(
         {"rate": PLAIN},
         dist.Poisson,
-        lambda start: {"rate": start.mean},
+        lambda middle: {"rate": middle},
         lambda random, n, rate: random.poisson(rate, n),
         whole=True,
     ),
@@ -207,7 +181,7 @@ NUMBER_LAWS: Mapping[str, NumberLaw] = {
     "geometric": NumberLaw(
         {"p": PLAIN},
         lambda p: dist.GeometricProbs(p),
-        lambda start: {"p": 1 / (1 + start.mean)},
+        lambda middle: {"p": 1 / (1 + middle)},
         lambda random, n, p: random.geometric(p, n) - 1,
         whole=True,
     ),

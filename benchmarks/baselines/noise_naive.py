@@ -57,7 +57,7 @@ def _number(question: Question, mechanism: Mechanism, summary: QuestionSummary) 
         numpyro.factor("reports", jnp.sum(counts * family.draw(question).log_prob(values)))
 
     data = {"values": np.rint(values) if family.law.whole else values, "counts": summary.values}
-    start = place.start(family, (0.5, 0.1))
+    start = place.start(family)
     return Model(program, data, start, lambda draws: family.own(draws, place.units))
 
 

@@ -12,7 +12,6 @@ import numpyro.distributions as dist
 from jax import Array
 
 from benchmarks.baselines.noise_naive import answers_log_prob
-from inference.laws import Start
 from inference.models import family_of
 from inference.models.base import Model, Sampling
 from inference.models.family import draw
@@ -63,7 +62,7 @@ def _number(question: Question, answers: Sequence[float]) -> Model:
     def program(scaled: Array) -> None:
         numpyro.factor("reports", jnp.sum(family.draw(question).log_prob(scaled)))
 
-    start = family.law.start(Start(float(scaled.mean()), float(scaled.var()) + 1e-9))
+    start = family.law.start(float(scaled.mean()))
     return Model(program, {"scaled": scaled}, start, lambda draws: family.own(draws, units))
 
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 import numpyro
@@ -17,8 +15,7 @@ from jax.scipy.linalg import solve_triangular
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.likelihoods.regression.moments import linear_moments
 from inference.models.base import Model, Sampling
-from inference.models.holder_regression import moment_start
-from inference.models.record_sums import observed, rows_of
+from inference.models.record_sums import observed
 from inference.published.conjugate import ConjugatePrior
 
 
@@ -48,13 +45,11 @@ def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior, in_sds:
         )
         numpyro.sample("reports", found.law(moments, data), obs=statistics)
 
-    start: dict[str, Any] = moment_start(statistics, rows_of(statistics).expected)
-    factor = start["number_sd"][:, None] * start.get("feature_correlation", 1.0)
     initial = {
-        "theta": np.append([start["intercept"]] if constant else [], start["coefficients"]),
-        "variance": start["sd"] ** 2,
-        "precision_factor": np.linalg.cholesky(np.linalg.inv(factor @ factor.T)),
-        **({"feature_mean": start["number_mean"]} if constant else {}),
+        "theta": np.zeros(d + constant),
+        "variance": 0.25,
+        "precision_factor": 2 * np.eye(d),
+        **({"feature_mean": np.zeros(d)} if constant else {}),
         **found.initial,
     }
     data = {**found.data, **{f"prior_{name}": value for name, value in prior._asdict().items()}}

@@ -69,11 +69,10 @@ class Bernoulli(Family):
             law, values = form.law(of_all(question, jnp.stack([1 - share, share])), data)
             numpyro.sample("reports", law, obs=jnp.asarray(values))
 
-        yes = float(np.clip(of_answers(question, form.estimate)[1], 0.01, 0.99))
         return Model(
             program,
             form.data,
-            {"p": yes, **refusal_start(question, form.estimate)},
+            {"p": 0.5, **refusal_start(question)},
             lambda draws: {"p": draws["p"], **refusal_draws(question, draws)},
             (*form.notes, *refusal_notes(question)),
             summaries=Summaries(replicates=form.replicates),
@@ -87,8 +86,7 @@ class Bernoulli(Family):
             spread = jnp.sqrt(n * share * (1 - share) + noise_sd**2)
             numpyro.sample("reports", dist.Normal(n * share, spread), obs=jnp.asarray(total)[0])
 
-        start: dict[str, object] = {"p": float(np.clip(values[0] / max(n, 1), 0.02, 0.98))}
-        return Model(program, {"n": n, "total": values}, start, lambda draws: {"p": draws["p"]})
+        return Model(program, {"n": n, "total": values}, {"p": 0.5}, lambda draws: {"p": draws["p"]})
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         return with_refusals(question, truth, random.random(n) < truth.parameters["p"], random)
@@ -120,7 +118,7 @@ class Multinomial(Family):
 
         notes = (*form.notes, *prior_note(question, answers), *refusal_notes(question))
         data = {"order": shares.order, **form.data}
-        start = {**shares.initial, **refusal_start(question, form.estimate)}
+        start = {**shares.initial, **refusal_start(question)}
         parameters = partial(_multinomial_parameters, question, shares)
         return Model(
             program,

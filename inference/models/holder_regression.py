@@ -1,7 +1,6 @@
 """A study's linear regression for data holders: the study's priors with the holders' likelihood.
 
-Chains start at a moment estimate that is valid under any noise. Notes warn if the error of the normal
-approximation of a holder's sums can matter.
+Notes warn if the error of the normal approximation of a holder's sums can matter.
 """
 
 from __future__ import annotations
@@ -21,45 +20,13 @@ from inference.models.clipping import clipping_notes
 from inference.models.record_sums import (
     Rows,
     clipped_moments,
-    mean_and_covariance,
     observed,
     refusal,
     rows_of,
 )
-from inference.models.regression import Scale, draw_sites
+from inference.models.regression import Scale, draw_sites, first_values
 from ldp_client.documents.errors import InputError
 from schemas import Question
-
-# Limits of the moment start, in scaled units. Values beyond them are noise, or the sampler will find them.
-LARGEST_SLOPE, LEAST_SPREAD = 2.0, 0.05
-
-
-def moment_start(statistics: HolderStatistics, rows: Matrix) -> dict[str, object]:
-    """Estimate starting values from the total over rows (j,); no covariance is smaller than its noise."""
-    first, d, summed = int(statistics.intercept), statistics.features, max(float(rows.sum()), 1.0)
-    mean, covariance = mean_and_covariance(statistics, rows)
-    # The noise's largest sd in the mean of a product of features.
-    noise = np.max(statistics.noise[first:-1, first:-1]) * np.sqrt(statistics.holders) / summed
-    values, axes = np.linalg.eigh(covariance[:d, :d])
-    features = (axes * np.clip(values, np.clip(noise, LEAST_SPREAD**2, 0.25), 4.0)) @ axes.T
-    slopes = np.linalg.solve(features, covariance[:d, d])
-    slopes = slopes * min(1.0, LARGEST_SLOPE / max(float(np.linalg.norm(slopes)), 1e-9))
-    variance = covariance[d, d] - slopes @ features @ slopes
-    known = statistics.has_squares and variance > LEAST_SPREAD**2
-    spread = np.sqrt(np.diag(features))
-    start: dict[str, object] = {
-        "coefficients": slopes,
-        "sd": float(np.sqrt(min(variance, 1.0))) if known else 0.3,
-        "number_sd": spread,
-    }
-    if d > 1:
-        # Shrink the estimate a little: chains must not start at the edge of the parameter space.
-        correlation = 0.9 * features / np.outer(spread, spread) + 0.1 * np.eye(d)
-        start["feature_correlation"] = np.linalg.cholesky(correlation)
-    if statistics.intercept:
-        start |= {"intercept": float(mean[d] - slopes @ mean[:d]), "number_mean": mean[:d]}
-    return start
-
 
 # With this many rows, errors were 1.06 times the stated sd (two features, almost no noise).
 MANY_ROWS = 100
@@ -119,7 +86,7 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
     counted = rows_of(statistics)
     rows = counted.expected
     n = round(float(rows.sum()) * average)
-    initial = {**moment_start(statistics, rows), **found.initial}
+    initial = {**first_values(question, central=not constant), **found.initial}
     return Model(
         program,
         {"n": n, **found.data},

@@ -71,9 +71,7 @@ class Marginals(Family):
 
         each = zip(question.fields, total, strict=True)
         plain = {field.id: of_two_sums(sums, n, noise_sd, *field_units(field)) for field, sums in each if n}
-        mean = np.clip(total[:, 0] / max(n, 1), -0.95, 0.95)
-        variance = np.clip(total[:, 1] / max(n, 1) / SQUARE_WEIGHT - mean**2, 0.01, 1.0)
-        start: dict[str, object] = {"mean": mean, "sd": np.sqrt(variance)}
+        start: dict[str, object] = {"mean": np.zeros(len(total)), "sd": np.full(len(total), 0.5)}
         return Model(program, {"n": n, "total": total}, start, parameters, two_sums_notes(plain))
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:

@@ -20,7 +20,7 @@ import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import NDArray
 
-from inference.laws import Ridge, Start
+from inference.laws import Ridge
 from inference.likelihoods import BinnedPerturbed, ClippedContinuous, GaussianNoise, LaplaceNoise, clipped
 from inference.likelihoods.common import CellCounts
 from inference.likelihoods.numbers.clipped import MOST_POINTS
@@ -134,7 +134,7 @@ def of_reports(
         numpyro.sample("reports", CellCounts(logs, n), obs=jnp.asarray(counts))
 
     variance = _VARIANCE[mechanism.name] * noise_scale**2
-    start = {**place.start(family, _moments(summary, edges, noise_scale, variance)), **told.start}
+    start = {**place.start(family), **told.start}
     channel = (
         None if question.refusal else partial(noise_channel, mechanism.name, ANSWERS, edges, noise_scale)
     )
@@ -176,7 +176,7 @@ def of_total(
             seen = noisy_counts(base.cell_masses(cells), n, noise_sd)
         numpyro.sample("reports", seen, obs=jnp.asarray(total))
 
-    start = place.start(family, _moments_of_total(values / max(n, 1), cells))
+    start = place.start(family)
     if cells is not None:
         notes = approximation_notes(n, noise_sd, values)
     else:
@@ -192,20 +192,6 @@ def of_total(
     return Model(program, data, start, own, notes, checks, derived)
 
 
-def _moments_of_total(shares: NDArray[np.float64], cells: int | None) -> tuple[float, float]:
-    """Estimate rough mean and variance of the clipped answers, with the bounds at 0 and 1."""
-    if cells is not None:
-        middles = (np.arange(cells) + 0.5) / cells
-        weight = np.clip(shares, 0, None)
-        weight = weight / weight.sum() if weight.sum() > 0 else np.full(len(middles), 1 / len(middles))
-        mean = float(weight @ middles)
-        variance = float(weight @ middles**2) - mean**2
-    else:
-        mean = float(shares[0] + 1) / 2
-        variance = float(shares[1] / SQUARE_WEIGHT - shares[0] ** 2) / 4
-    return float(np.clip(mean, 0.02, 0.98)), float(np.clip(variance, 0.01, 0.25))
-
-
 class Place(NamedTuple):
     """A question's bounds in its law's units: `shift` and `shift` + `stretch`."""
 
@@ -218,10 +204,9 @@ class Place(NamedTuple):
         """Return the bounds in the law's units."""
         return self.shift, self.shift + self.stretch
 
-    def start(self, family: NumberModel, moments: tuple[float, float]) -> dict[str, object]:
-        """Return {site: value} from rough mean and variance with the bounds at 0 and 1."""
-        mean = max(self.shift + self.stretch * moments[0], 0.02 * self.stretch)
-        return family.law.start(Start(mean, moments[1] * self.stretch**2))
+    def start(self, family: NumberModel) -> dict[str, object]:
+        """Return {site: value} about the middle of the bounds."""
+        return family.law.start(max(self.shift + self.stretch / 2, 0.02 * self.stretch))
 
 
 def place_of(family: NumberModel, question: Question) -> Place:
@@ -303,16 +288,3 @@ def middle_cells(mechanism: Mechanism) -> NDArray[np.float64]:
 def cell_middles(edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """Return the middles of all cells; outer cells' reports average one noise scale beyond their edge."""
     return np.concatenate([[edges[0] - scale], (edges[1:] + edges[:-1]) / 2, [edges[-1] + scale]])
-
-
-def _moments(
-    summary: QuestionSummary, edges: NDArray[np.float64], scale: float, noise_variance: float
-) -> tuple[float, float]:
-    """Estimate rough mean and variance of the clipped answers, kept inside their possible range."""
-    middles = cell_middles(edges, scale)
-    squares = middles**2
-    squares[[0, -1]] += scale**2
-    weight = summary.values / max(summary.n, 1)
-    mean = float(np.clip(weight @ middles, 0.02, 0.98)) if summary.n else 0.5
-    variance = float(weight @ squares) - mean**2 - noise_variance if summary.n else 0.1
-    return mean, float(np.clip(variance, 0.01, 0.25))

@@ -98,27 +98,19 @@ def _released(statistics: HolderStatistics) -> Any:
     return released
 
 
-def mean_and_covariance(statistics: HolderStatistics, rows: Matrix) -> tuple[Matrix, Matrix]:
-    """Return mean (d + 1,) and covariance (d + 1, d + 1) of the records (x, y)."""
-    k, constant = statistics.average, int(statistics.intercept)
-    total = statistics.sums.sum(axis=0) / max(float(rows.sum()), 1.0)
-    mean = np.zeros(statistics.features + 1)
-    if constant:
-        mean = np.clip(total[0, 1:] / k, -LARGEST_MEAN, LARGEST_MEAN)
-    second = total[constant:, constant:]
-    return mean, second - k * np.outer(mean, mean)
-
-
 def clipped_moments(statistics: HolderStatistics, rows: Rows) -> Moments:
     """Return moments of the clipped records, by which clipping shows.
 
     Each noisy count is taken at its largest plausible value, so that the squares are the least.
     """
-    most = np.maximum(rows.expected + NOISE_SDS * np.sqrt(rows.variance), 1.0)
-    mean, covariance = mean_and_covariance(statistics, most)
-    variances = np.diag(statistics.noise_variance)[int(statistics.intercept) :]
-    noise = np.sqrt(variances * statistics.holders) / most.sum()
-    return Moments(mean, np.diag(covariance) + mean**2, noise, most.sum())
+    k, first = statistics.average, int(statistics.intercept)
+    most = max(float(np.sum(rows.expected + NOISE_SDS * np.sqrt(rows.variance))), 1.0)
+    total = statistics.sums.sum(axis=0) / most
+    mean = np.zeros(statistics.features + 1)
+    if first:
+        mean = np.clip(total[0, 1:] / k, -LARGEST_MEAN, LARGEST_MEAN)
+    noise = np.sqrt(np.diag(statistics.noise_variance)[first:] * statistics.holders) / most
+    return Moments(mean, np.diag(total)[first:] - (k - 1) * mean**2, noise, most)
 
 
 def _total(statistics: HolderStatistics, rows: Rows) -> Mapping[str, Matrix]:

@@ -42,9 +42,9 @@ def of_answers(question: Question, shares: Values) -> Values:
     return np.asarray(shares[:-1] / max(1 - shares[-1], 0.01))
 
 
-def refusal_start(question: Question, shares: Values) -> dict[str, object]:
-    """Return the starting value of the share of refusals, from shares of all people."""
-    return {REFUSED: float(np.clip(shares[-1], 0.01, 0.99))} if question.refusal else {}
+def refusal_start(question: Question) -> dict[str, object]:
+    """Return the starting value of the share of refusals."""
+    return {REFUSED: 0.1} if question.refusal else {}
 
 
 def refusal_draws(question: Question, draws: Draws) -> dict[str, Values]:

@@ -115,8 +115,8 @@ def first_line(question: Question) -> dict[str, object]:
     return start if has_yes_no_response(question) else {**start, "sd": 0.5}
 
 
-def first_values(question: Question) -> dict[str, object]:
-    """Return starting values: no slope, features about the middle of their bounds."""
+def first_values(question: Question, central: bool = False) -> dict[str, object]:
+    """Return starting values: no slope, features about the middle of their bounds. See `draw_sites`."""
     d = len(question.features)
     numbers = sum(field.bounds is not None for field in question.features)
     start = first_line(question)
@@ -124,7 +124,9 @@ def first_values(question: Question) -> dict[str, object]:
         start |= {"number_mean": np.zeros(numbers), "number_sd": np.full(numbers, 0.5)}
     if numbers < d:
         start["share"] = np.full(d - numbers, 0.5)
-    # With one feature this site does not exist, and its value would be sampled without a law.
+    # A site that does not exist would be sampled without a law.
+    absent = ("intercept", "number_mean") if central else ()
+    start = {name: value for name, value in start.items() if name not in absent}
     return {**start, "feature_correlation": np.eye(d)} if d > 1 else start
 
 
