@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from benchmarks.baselines import pass_glm_log_likelihood
 from inference.models import MODELS, family_of
 from inference.models.base import Model
-from inference.models.choice_forms import form_of
+from inference.models.choice_forms import unbiased_shares
 from inference.models.family import draw
 from inference.models.number import cell_edges, place_of
 from inference.models.number_law import NumberModel
@@ -28,6 +28,7 @@ from inference.models.regression import regression, residual_sd
 from inference.models.regressions import device_statistics
 from inference.models.shares import Shares
 from ldp_client import Mechanism, mechanism_for
+from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas import Question
 from summaries import QuestionSummary
@@ -70,7 +71,7 @@ def _middles(mechanism: Mechanism) -> Matrix:
 
 def _estimated_counts(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:
     """n times the unbiased frequencies, negative ones as 0."""
-    return np.asarray(summary.n * np.maximum(form_of(mechanism, summary).estimate, 0.0))
+    return np.asarray(summary.n * np.maximum(unbiased_shares(cast(ChoiceMechanism, mechanism), summary), 0.0))
 
 
 def _bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:

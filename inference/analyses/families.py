@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -114,9 +114,8 @@ def private_number_outcome(name: str, channel: NumberChannel, family: str | None
             f"{name}: a law of whole numbers needs bounds at most {MOST_POINTS} apart and from 0",
             code="fit.bounds_unfit_for_counts",
         )
-    found = _number(law_name, (channel.low + channel.high) / 2, channel.sd, NUMBER_SCALE * channel.width)
-    start = np.log(max(channel.mean, channel.width / 100)) if law.log_link else channel.mean
-    return replace(found, start=np.asarray([start]))
+    middle = (channel.low + channel.high) / 2
+    return _number(law_name, middle, channel.width / 4, NUMBER_SCALE * channel.width)
 
 
 def _fitting(name: str, family: str | None, known: Sequence[str], kind: str) -> str:

@@ -19,25 +19,19 @@ from ldp_client import mechanism_for
 from ldp_client.mechanisms.number import NumberMechanism
 from schemas import Question
 
-# The noise's variance in units of its squared scale.
-_VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
-
 
 @dataclass(frozen=True)
 class NumberChannel:
     """How an answer is reported: clipped to low…high, then with noise, all in the question's own units.
 
-    noise: the mechanism's name. scale: the noise's scale. mean, sd: of the clipped answers, estimated from
-    the reports without a law, as starts. reports: (distinct,). plain: their mean without a law, if there are
-    reports.
+    noise: the mechanism's name. scale: the noise's scale. reports: (distinct,). plain: the mean of the
+    clipped answers without a law, if there are reports.
     """
 
     noise: str
     low: float
     high: float
     scale: float
-    mean: float
-    sd: float
     reports: Values
     plain: PlainMean | None = None
 
@@ -89,13 +83,9 @@ def private_number_of(question: Question, payloads: Sequence[bytes | None]) -> P
     scale = float(mechanism.scale) / mechanism.levels
     places = grid / mechanism.levels
     plain = PlainMean(low + width * places.mean(), width * places.std() / np.sqrt(max(len(places), 1)))
-    mean = float(np.clip(places.mean(), 0.02, 0.98))
-    variance = float(places.var()) - _VARIANCE[mechanism.name] * scale**2
-    sd = float(np.sqrt(np.clip(variance, 0.0025, 0.25)))
     if mechanism.name == "laplace":
         places = np.clip(places, 0.0, 1.0)
     distinct, codes = np.unique(places, return_inverse=True)
-    ends = (low, low + width)
-    start = low + width * mean, width * sd
-    channel = NumberChannel(mechanism.name, *ends, width * scale, *start, low + width * distinct, plain)
+    ends, reports = (low, low + width), low + width * distinct
+    channel = NumberChannel(mechanism.name, *ends, width * scale, reports, plain)
     return Private(question.id, (), codes.ravel().astype(np.int64), channel)

@@ -91,14 +91,13 @@ def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
         distinct = [len(one.choices.shows) for one in parts.values()]
     else:
         # JAX, which tables of choices need not.
-        from inference.models.plain_means import PlainMean, pooled
+        from inference.models.plain_means import pooled
 
         people = [int(tables[key].counts[one.codes >= 0].sum()) for key, one in parts.items()]
-        both = [(n, number) for n, number in zip(people, numbers, strict=True) if n]
-        start = pooled([(n, PlainMean(number.mean, 0.0, number.sd)) for n, number in both])
-        plain = pooled([(n, number.plain) for n, number in both if number.plain is not None])
+        both = [(n, number.plain) for n, number in zip(people, numbers, strict=True)]
+        plain = pooled([(n, one) for n, one in both if n and one is not None])
         reports = np.concatenate([number.reports for number in numbers])
-        channel = replace(numbers[0], mean=start.mean, sd=start.sd, reports=reports, plain=plain)
+        channel = replace(numbers[0], reports=reports, plain=plain)
         distinct = [len(number.reports) for number in numbers]
     starts = np.cumsum([0, *distinct[:-1]])
     codes = [

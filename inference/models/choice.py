@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from inference.likelihoods.numbers.totals import noisy_counts
 from inference.models.base import Draws, Model, Sampling, Summaries, Truth
-from inference.models.choice_forms import form_of, rows_form
+from inference.models.choice_forms import form_of, rows_form, unbiased_shares
 from inference.models.family import Family, Sets, draw, register
 from inference.models.refusals import (
     of_all,
@@ -37,6 +37,7 @@ from inference.models.totals import approximation_notes, total_of
 from ldp_client import Mechanism
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import InputError
+from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question
 from summaries import QuestionSummary
 
@@ -110,7 +111,8 @@ class Multinomial(Family):
             )
         form = form_of(mechanism, summary) if sets is None else rows_form(mechanism, sets)
         answers = noiseless_answers(mechanism, summary.n)
-        shares = Shares(question, of_answers(question, form.estimate), answers)
+        estimate = unbiased_shares(cast(ChoiceMechanism, mechanism), summary)
+        shares = Shares(question, of_answers(question, estimate), answers)
 
         def program(order: Array, **data: Array) -> None:
             law, values = form.law(of_all(question, shares.draw(order)), data)

@@ -41,13 +41,11 @@ TOO_FEW = (
 class Form:
     """law: (shares, data) -> (law of the reports, observed value). data: arrays of the reports.
 
-    estimate: unbiased shares, shape (k,), as a starting value. notes: on approximations. replicates: sums of
-    reports to check, if the law is of each report.
+    notes: on approximations. replicates: sums of reports to check, if the law is of each report.
     """
 
     law: Callable[[Array, Mapping[str, Array]], tuple[Distribution, Array]]
     data: Mapping[str, object]
-    estimate: Values
     notes: tuple[str, ...] = ()
     replicates: Replicates | None = None
 
@@ -94,7 +92,8 @@ def unbiased_shares(choice: ChoiceMechanism, summary: QuestionSummary) -> Values
     Under Hadamard response, the transform of the columns' frequencies, corrected for other blocks.
     """
     if not isinstance(choice, Hadamard):
-        return _unbiased(choice, supports_of(choice, summary), summary.n)
+        p, q, supports = float(choice.p), float(choice.q), supports_of(choice, summary)
+        return np.asarray((supports / max(summary.n, 1) - q) / (p - q))
     columns = summary.values.reshape(choice.blocks, choice.width) / max(summary.n, 1)
     with jax.enable_x64(True):
         transformed = np.asarray(walsh_hadamard(jnp.asarray(columns, float)))[:, 1:].reshape(-1)
@@ -106,29 +105,23 @@ def column_gain(choice: Hadamard) -> float:
     return float(choice.p) - (1 - float(choice.p)) / (2 * choice.blocks - 1)
 
 
-def _unbiased(choice: ChoiceMechanism, supports: Values, n: int) -> Values:
-    p, q = float(choice.p), float(choice.q)
-    return np.asarray((supports / max(n, 1) - q) / (p - q))
-
-
 def _randomized_response(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
     p = float(choice.p)
     q = (1 - p) / (choice.choices - 1)
-    law = _observed(lambda shares, n: CellCounts(response_cells(shares, p, q), n))
-    return Form(law, _data(summary), unbiased_shares(choice, summary))
+    return Form(_observed(lambda shares, n: CellCounts(response_cells(shares, p, q), n)), _data(summary))
 
 
 def _hadamard(choice: Hadamard, summary: QuestionSummary) -> Form:
     p, blocks, width = float(choice.p), choice.blocks, choice.width
     law = _observed(lambda shares, n: CellCounts(hadamard_cells(shares, p, blocks, width), n))
-    return Form(law, _data(summary), unbiased_shares(choice, summary))
+    return Form(law, _data(summary))
 
 
 def _patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
     """Return the form in counts of all sets."""
     bits = pattern_bits(choice.choices)
     rows = np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")
-    return _sets_form(choice, PackedSets(rows[None], summary.values[None]), summary.n)
+    return _sets_form(choice, PackedSets(rows[None], summary.values[None]))
 
 
 def log_odds(choice: ChoiceMechanism) -> float:
@@ -147,23 +140,20 @@ def _counts(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
     notes = [f"the likelihood is normal in the counts of supports of the {choice.choices} choices"]
     if summary.n * q * (1 - q) < FEWEST_VARIANCE:
         notes.append(TOO_FEW)
-    return Form(law, _data(summary), unbiased_shares(choice, summary), tuple(notes))
+    return Form(law, _data(summary), tuple(notes))
 
 
 def rows_form(mechanism: Mechanism, rows: NDArray[np.uint8]) -> Form:
     """Return the exact form of individual reports: packed sets (n, ceil(k / 8)), lowest bit first."""
-    return _sets_form(cast(ChoiceMechanism, mechanism), pack_sets(rows), len(rows))
+    return _sets_form(cast(ChoiceMechanism, mechanism), pack_sets(rows))
 
 
-def _sets_form(choice: ChoiceMechanism, sets: PackedSets, n: int) -> Form:
+def _sets_form(choice: ChoiceMechanism, sets: PackedSets) -> Form:
     odds = log_odds(choice)
 
     def law(shares: Array, data: Mapping[str, Array]) -> tuple[Distribution, Array]:
         return PackedSupportSets(shares, odds, data["counts"]), data["sets"]
 
     rows, counts = sets.rows.reshape(-1, sets.rows.shape[-1]), sets.counts.ravel()
-    bits = np.unpackbits(rows, axis=1, bitorder="little", count=choice.choices)
-    observed = counts.astype(np.float64) @ bits
     data = {"sets": sets.rows, "counts": sets.counts}
-    estimate = _unbiased(choice, observed, n)
-    return Form(law, data, estimate, replicates=supports(choice, rows, counts))
+    return Form(law, data, replicates=supports(choice, rows, counts))
