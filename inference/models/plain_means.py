@@ -46,8 +46,7 @@ def pooled(means: Sequence[tuple[int, PlainMean]]) -> PlainMean:
     shares = np.asarray([n for n, _ in means]) / sum(n for n, _ in means)
     mean = float(shares @ np.asarray([one.mean for _, one in means]))
     error = float(np.sqrt(shares**2 @ np.asarray([one.error**2 for _, one in means])))
-    within = shares @ np.asarray([one.sd**2 + (one.mean - mean) ** 2 for _, one in means])
-    return PlainMean(mean, error, float(np.sqrt(within)))
+    return PlainMean(mean, error)
 
 
 def of_two_sums(total: NDArray[np.float64], n: int, noise_sd: float, zero: float, unit: float) -> PlainMean:

@@ -285,5 +285,4 @@ def test_plain_mean_is_pooled_over_all_waves(order):
     assert found.plain.mean == pytest.approx(sum(shares[one] * own[one].plain.mean for one in order))
     error = np.sqrt(sum((shares[one] * own[one].plain.error) ** 2 for one in order))
     assert found.plain.error == pytest.approx(error)
-    assert found.mean == pytest.approx(sum(shares[one] * own[one].mean for one in order))
     assert found.plain.mean != pytest.approx(own[order[0]].plain.mean)
