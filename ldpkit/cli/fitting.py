@@ -18,15 +18,18 @@ if TYPE_CHECKING:
 
 DEMO = "demo"
 F = TypeVar("F", bound=Callable[..., Any])
-SEED = click.option(
-    "--seed", type=int, default=0, metavar="N", help="the same seed gives the same numbers (default 0)"
-)
 
 
 def sampling_options(function: F) -> F:
     """Add --seed, --method, --draws, --level, --check and --strict."""
     for option in (
-        SEED,
+        click.option(
+            "--seed",
+            type=int,
+            default=0,
+            metavar="N",
+            help="the same seed gives the same numbers (default 0)",
+        ),
         click.option(
             "--method", default="nuts", metavar="NAME", help="nuts (default); gaussian_approx is fast"
         ),
@@ -64,12 +67,10 @@ def fit(
     out: str,
     questions: tuple[str, ...],
     contamination: float,
-    seed: int,
-    method: str,
-    draws: int,
     level: float,
     check: str | None,
     strict: bool,
+    **sampling: Any,
 ) -> int:
     """Fit a posterior to each question.
 
@@ -91,21 +92,12 @@ def fit(
     interval, tell = interval_of(level), progress()
     with new_folder(Path(out)) as folder:
         evidence = evidence_of(document, reports, reading_of(tell, reports))
-        decisive = {"seed": seed, "method": method, "draws": draws, "level": level}
-        options = words_of(**decisive, contamination=contamination or None, question=questions)
+        options = words_of(**sampling, level=level, contamination=contamination or None, question=questions)
         made = made_by("fit", [[Path(path)] for path in (study, *reports)] + options)
         earlier = earlier_result(check, made) if check else None
         # 2. Fit.
-        posteriors = fit_study(
-            document,
-            evidence,
-            seed,
-            tell,
-            draws=draws,
-            questions=questions or None,
-            contamination=contamination,
-            method=method,
-        )
+        sampling |= {"questions": questions or None, "contamination": contamination}
+        posteriors = fit_study(document, evidence, progress=tell, **sampling)
         # 3. Write the folder.
         save_report(posteriors, folder, document, interval=interval, made=made)
         comparison = compared(earlier, folder)
