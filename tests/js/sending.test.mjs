@@ -140,8 +140,8 @@ test("withdrawal asks for deletion until it is acknowledged", async () => {
   const others = [405, 503, 204, 404, 410, 200];
   for (const other of others) {
     collector.next = [other];
-    const { state, reason } = await flush();
-    assert.deepEqual([state, reason], ["withdrawn", `foreign ${other}`]);
+    const { state, reason, body } = await flush();
+    assert.deepEqual([state, reason, body], ["withdrawn", `foreign ${other}`, ""]);
   }
   assert.equal(await flush(), undefined);
   const deletions = collector.requests.slice(2);

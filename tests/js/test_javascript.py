@@ -12,9 +12,7 @@ import pytest
 from babel import Locale
 
 from collector.pages.words import LANGUAGES
-from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.documents.errors import LdpkitError
-from ldp_client.documents.rational import Rational
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import mechanisms_of
 from tests import studies
@@ -183,40 +181,6 @@ def test_python_and_javascript_reject_the_same_studies(tmp_path):
     assert [
         (document, one, other) for document, one, other in zip(documents, expected, found) if one != other
     ] == []
-
-
-RADII = """
-const {{ gaussianRadius }} = await import("{port}/noise_levels.js");
-const radius = ([a, b, c, d, dimension]) =>
-  gaussianRadius([BigInt(a), BigInt(b)], [BigInt(c), BigInt(d)], dimension);
-console.log(JSON.stringify({cases}.map((one) => String(radius(one)))));
-"""
-# Delta near 1 and far below, and no radius at all.
-ENDS = [
-    ["64", "1", "999999", "1000000", 1],
-    ["1", "1000000000", "1", str(10**30), 1],
-    ["1", "1000000", "1", "2", 3],
-]
-
-
-def drawn_cases() -> Iterator[list[Any]]:
-    source = random.Random(3)
-    for _ in range(8):
-        epsilon, delta = 10 ** source.uniform(-4, 1.8), 10 ** source.uniform(-30, -0.05)
-        exact = [int(epsilon * 10**9), 10**9, int(delta * 10**40), 10**40]
-        yield [*map(str, exact), source.randint(1, 2000)]
-
-
-def test_gaussian_radii_are_those_of_python():
-    """JavaScript bounds the normal law in its own way, and comes to the same integers."""
-    cases = [*ENDS, *drawn_cases()]
-    script = RADII.format(port=JAVASCRIPT, cases=json.dumps(cases))
-    found = [int(text) for text in json.loads(npm.node("--input-type=module", "-e", script))]
-    assert found == [
-        gaussian_radius(Rational(int(a), int(b)), Rational(int(c), int(d)), dimension)
-        for a, b, c, d, dimension in cases
-    ]
-    assert found[1] == 0
 
 
 PLURALS = """

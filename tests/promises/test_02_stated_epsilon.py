@@ -28,7 +28,6 @@ from tests import studies
 from tests.kit.collectors import Harness
 from tests.promises.choice_laws import CHOICES, coin, edges, laws_of, question  # noqa: F401
 from tests.promises.true_epsilon import exact, true_epsilon
-from tests.statistics import seed_the_system
 
 pytestmark = pytest.mark.usefixtures("edges")
 ANSWERS = studies.ANSWERS | studies.NEWER_ANSWERS
@@ -127,8 +126,7 @@ def text_problems(folder: Path) -> list[str]:
     ]
 
 
-def test_the_epsilon_of_texts_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seed_the_system(monkeypatch, "texts")
+def test_the_epsilon_of_texts_holds(tmp_path: Path) -> None:
     assert text_problems(tmp_path) == []
 
 
@@ -136,7 +134,6 @@ def test_the_epsilon_of_texts_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_planted_text_that_states_0999_of_epsilon_is_found(
     home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seed_the_system(monkeypatch, "texts")
     rounded_up = text.rounded_up
     monkeypatch.setattr(f"{home}.rounded_up", lambda value, *digits: rounded_up(0.999 * value, *digits))
     assert text_problems(tmp_path)
@@ -155,7 +152,6 @@ def study_problems(folder: Path, version: int) -> list[str]:
 def test_the_epsilon_of_a_study_holds_and_0999_of_it_is_found(
     version: int, planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seed_the_system(monkeypatch, "spent")
     if planted == "epsilon":
         whole = Study.epsilon.fget
         monkeypatch.setattr(Study, "epsilon", property(lambda study: whole(study) * LESS))

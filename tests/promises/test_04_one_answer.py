@@ -28,6 +28,7 @@ from tests.ldp_client.devices import Memoized, Server, race
 from tests.ldp_client.faults import killing
 from tests.promises.watched_ledger import (
     CHANGES,
+    ROUNDS,
     Arrivals,
     Crash,
     Patch,
@@ -35,35 +36,21 @@ from tests.promises.watched_ledger import (
     at_statement,
     bodies_of,
     close_all,
-    listening,
     untouched,
     watch,
     without,
 )
-from tests.statistics import seed_the_system
 
 BUDGET = "8"
 COST = Fraction(2)
-ROUNDS = [
-    Study(studies.document(studies.NUMBER, studies.YES_NO, id="rounds")),
-    Study(studies.document(studies.YES_NO, id="rounds", version=2)),
-]
 RACERS = 4
 # Where a device takes the ledger's lock, and where it lets it go.
 TAKEN = ("BEGIN IMMEDIATE", "COMMIT")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """One collector for all tests of this file."""
-    with listening() as started:
-        yield started
-
-
 @pytest.fixture(autouse=True)
 def watched(monkeypatch: Patch) -> Iterator[None]:
     """The device's connections are watched, and its permanent answer can be told by its bytes."""
-    seed_the_system(monkeypatch, "one answer")
     monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
     with monkeypatch.context() as patch:
         watch(patch)

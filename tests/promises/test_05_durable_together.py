@@ -21,45 +21,31 @@ from ldp_client.device import outbox as outbox_module
 from ldp_client.device.requests import put_report
 from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError
 from ldp_client.mechanisms import MECHANISMS
-from schemas import Report, Study
-from tests import studies
+from schemas import Report
 from tests.kit.programs import need
 from tests.ldp_client.devices import Memoized, Server
 from tests.ldp_client.faults import killing
 from tests.promises.watched_ledger import (
+    ROUNDS,
     Arrivals,
     Patch,
     Watched,
     bodies_of,
     close_all,
-    listening,
     untouched,
     watch,
 )
-from tests.statistics import seed_the_system
 
 BUDGET = "8"
-ROUNDS = [
-    Study(studies.document(studies.NUMBER, studies.YES_NO, id="rounds")),
-    Study(studies.document(studies.YES_NO, id="rounds", version=2)),
-]
 ANSWERS = {"hours": 3, "ever": True}
 # What `PRAGMA synchronous` calls FULL and EXTRA. Where a commit is a journal's removal, FULL may lose it.
 FULL, EXTRA = 2, 3
 KEPT_JOURNALS = ("wal", "persist", "truncate")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """One collector for all tests of this file."""
-    with listening() as started:
-        yield started
-
-
 @pytest.fixture(autouse=True)
 def watched(monkeypatch: Patch) -> Iterator[None]:
     """The device's connections are watched and flush as they do elsewhere."""
-    seed_the_system(monkeypatch, "durable together")
     monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
     with monkeypatch.context() as patch:
         watch(patch)

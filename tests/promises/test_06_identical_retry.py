@@ -10,7 +10,6 @@ import json
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,16 +23,11 @@ from ldp_client.mechanisms import MECHANISMS, mechanisms_of
 from schemas import Report, Study
 from tests import studies
 from tests.ldp_client.devices import Memoized, Server
-from tests.promises.watched_ledger import Arrivals, Patch, bodies_of, listening
-from tests.statistics import seed_the_system
+from tests.promises.watched_ledger import ROUNDS, Arrivals, Patch, bodies_of
 
 FROZEN = Path(__file__).parent / "frozen"
 BUDGET = "8"
 PUBLIC = [{"id": "region", "choices": ["north", "a longer name"]}]
-ROUNDS = [
-    Study(studies.document(studies.NUMBER, studies.YES_NO, id="rounds")),
-    Study(studies.document(studies.YES_NO, id="rounds", version=2)),
-]
 # Of one question asked the report has spaces at its end.
 PADDED = Study(
     studies.document(studies.NUMBER, studies.CHOICE, id="padded", sample_one_question=True, public=PUBLIC)
@@ -45,17 +39,9 @@ ANSWERED = [
 Sent = tuple[str, bytes, str]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """One collector for all tests of this file."""
-    with listening() as started:
-        yield started
-
-
 @pytest.fixture(autouse=True)
 def remembered(monkeypatch: Patch) -> None:
     """The permanent answer can be told by its bytes."""
-    seed_the_system(monkeypatch, "identical retry")
     monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
 
 

@@ -7,7 +7,6 @@ answer to a number costs its epsilon, and so does each permanent answer that dif
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,7 @@ from ldpkit.cli import main
 from schemas import Report, Study
 from tests import studies
 from tests.ldp_client.devices import Memoized, Server
-from tests.promises.watched_ledger import Patch, listening
-from tests.statistics import seed_the_system
+from tests.promises.watched_ledger import Patch
 
 COLLECTORS = ("https://a.example", "https://b.example")
 BUDGET = "3.3"
@@ -32,19 +30,6 @@ BUDGET = "3.3"
 JUST_BELOW_ONE = "0.9999999999999999"
 ANSWERS = {"hours": 3, "ever": True}
 Step = tuple[str, Study]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """One collector for all tests of this file."""
-    with listening() as started:
-        yield started
-
-
-@pytest.fixture(autouse=True)
-def seeded(monkeypatch: Patch) -> None:
-    """A test that fails does so every time."""
-    seed_the_system(monkeypatch, "lifetime budget")
 
 
 def number(name: str, collector: str, epsilon: str) -> Step:

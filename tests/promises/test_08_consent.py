@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ from ldp_client.documents.errors import AnswerError, RefusedError
 from schemas import Report, Study
 from tests import studies
 from tests.ldp_client.devices import Server
-from tests.promises.watched_ledger import Arrivals, Patch, listening
-from tests.statistics import seed_the_system, share_is
+from tests.promises.watched_ledger import Arrivals, Patch
+from tests.statistics import share_is
 
 BUDGET = "200"
 PUBLIC = [
@@ -32,19 +32,6 @@ ANSWERS = {"ever": True, "hours": 3}
 FIELDS = {"format", "study", "version", "digest", "public"}
 EVER, HOURS = ([f"{name}-{index:02}" for index in range(50)] for name in ("ever", "hours"))
 MANY = [{**studies.YES_NO, "id": name} for name in EVER] + [{**studies.NUMBER, "id": name} for name in HOURS]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """One collector for all tests of this file."""
-    with listening() as started:
-        yield started
-
-
-@pytest.fixture(autouse=True)
-def seeded(monkeypatch: Patch) -> None:
-    """A test that fails does so every time."""
-    seed_the_system(monkeypatch, "consent")
 
 
 def study_of(version: int = 1, **fields: Any) -> Study:

@@ -26,13 +26,11 @@ from ldp_client.documents.errors import LdpkitError
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE
 from schemas import Study
 from tests import studies
-from tests.kit.collector_fixtures import log_everything, make_harness  # noqa: F401
 from tests.kit.collectors import REPOSITORY
 from tests.kit.oblivious import Relay
 from tests.ldp_client.devices import Server
 from tests.ldp_client.issuers import Issuer, channel_of
 from tests.portable import npm
-from tests.statistics import seed_the_system
 
 YES = {"ever": True}
 NOON = 20_000 * 86_400 + 12 * 3600
@@ -89,9 +87,8 @@ def connected(monkeypatch: Patch) -> Spy:
 
 
 @pytest.fixture
-def world(make_harness: Any, tmp_path: Path, monkeypatch: Patch) -> Iterator[World]:  # noqa: F811
+def world(make_harness: Any, tmp_path: Path, monkeypatch: Patch) -> Iterator[World]:
     """A collector, its relay, an issuer, a host that nobody named, and a study."""
-    seed_the_system(monkeypatch, "one transport")
     monkeypatch.setattr(outbox, "now", lambda: float(world.now))
     keys = GatewayKeys.generate()
     keys.save(tmp_path / "ohttp.keys")

@@ -23,20 +23,12 @@ from collector.migrations import make
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
 from schemas import Report, Study
-from tests.kit import collector_fixtures as fixtures
 from tests.kit import replicas
 from tests.kit.collectors import TOKEN, Harness, build_report, wait_for
 from tests.kit.failing_disk import FailingDisk
 from tests.kit.operators import said_at_start
 from tests.kit.postgresql import STANDBY
-from tests.statistics import seed_the_system
 
-log_everything, make_harness, study = fixtures.log_everything, fixtures.make_harness, fixtures.study
-start_server, postgresql, make_postgresql = (
-    fixtures.start_server,
-    fixtures.postgresql,
-    fixtures.make_postgresql,
-)
 Patch = pytest.MonkeyPatch
 FULL = 2
 REPORTS = 100
@@ -70,7 +62,6 @@ class Watched(sqlite3.Connection):
 @pytest.fixture(autouse=True)
 def watched(monkeypatch: Patch) -> None:
     """Each connection to SQLite that is made from now on is a watched one."""
-    seed_the_system(monkeypatch, "stored once")
     connect = sqlite3.dbapi2.connect
     monkeypatch.setattr(Watched, "flushes", Counter())
     monkeypatch.setattr(Watched, "fails", False)

@@ -22,10 +22,8 @@ from schemas import Report, Study
 from tests.kit import collector_fixtures as fixtures
 from tests.kit import collectors
 from tests.kit.collectors import QUESTIONS, TODAY, Harness, build_report, build_study
-from tests.statistics import seed_the_system
 
-log_everything, make_harness = fixtures.log_everything, fixtures.make_harness
-commands_know_the_day, postgresql = fixtures.commands_know_the_day, fixtures.postgresql
+commands_know_the_day = fixtures.commands_know_the_day
 Patch = pytest.MonkeyPatch
 REPORTS, BATCHES = 80, 4
 CHOICES = {
@@ -38,9 +36,8 @@ WAYS = (WITHDRAWN, DELETED, EXPIRED)
 
 
 @pytest.fixture(autouse=True)
-def seeded(monkeypatch: Patch) -> None:
-    """The same reports in every run."""
-    seed_the_system(monkeypatch, "deleted is deleted")
+def fruit(monkeypatch: Patch) -> None:
+    """What people say of 200 choices."""
     monkeypatch.setitem(collectors.ANSWERS, "fruit", 7)
 
 

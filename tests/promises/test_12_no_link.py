@@ -23,12 +23,9 @@ from sqlalchemy import text
 from collector.tickets import redeem
 from ldp_client.core.tokens import header_of
 from schemas import Report, Study
-from tests.kit import collector_fixtures as fixtures
 from tests.kit.collectors import Harness, build_report, build_study
 from tests.ldp_client.issuers import channel_of, token_of
-from tests.statistics import seed_the_system
 
-log_everything, make_harness = fixtures.log_everything, fixtures.make_harness
 Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
 REPORTS, FEWER, TOKENS = 400, 30, 20
 ADDRESS = "203.0.113.77"
@@ -40,12 +37,6 @@ HEADERS = {
 # A time of day in words, and seconds since 1970 from 2017 to 2049 in several units.
 TIME = re.compile(r"\d\d:\d\d|\d{8}T\d{4}")
 UNITS = (1, 10**3, 10**6, 10**9)
-
-
-@pytest.fixture(autouse=True)
-def seeded(monkeypatch: Patch) -> None:
-    """The same reports in every run."""
-    seed_the_system(monkeypatch, "no link")
 
 
 def send(harness: Harness, report: Report, **headers: str) -> None:

@@ -18,13 +18,10 @@ import pytest
 from collector import keys, limiter
 from collector.keys import Role, add_key
 from collector.limiter import TokenBucket
-from tests.kit import collector_fixtures as fixtures
 from tests.kit.collectors import TICKET_KEY, Harness, build_report, build_study
 from tests.kit.statements import before_each
 from tests.promises.key_table import ALIKE, ANSWERS, KINDS, STUDY, WRONG, requests_of, status_of, words_of
-from tests.statistics import seed_the_system
 
-log_everything, make_harness = fixtures.log_everything, fixtures.make_harness
 Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
 REQUESTS = 200
 # Fifty wrong keys at once are looked up one by one.
@@ -36,7 +33,6 @@ MOST_LINES = 3
 @pytest.fixture(autouse=True)
 def clocks(monkeypatch: Patch) -> None:
     """Clocks that tick when they are read, and one that stands still."""
-    seed_the_system(monkeypatch, "keys")
     monkeypatch.setattr(keys, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
     ticks = count(1)
     monkeypatch.setattr(limiter, "time", SimpleNamespace(monotonic=lambda: float(next(ticks))))

@@ -23,19 +23,10 @@ from schemas import Study
 from summaries import reading
 from summaries.reading import summarize
 from tests import studies
-from tests.kit import collector_fixtures as fixtures
 from tests.kit.collectors import Harness, build_report, build_study, wait_for
 from tests.promises.body_costs import LIMIT, bytes_read, costs
-from tests.statistics import seed_the_system
 
-log_everything, make_harness = fixtures.log_everything, fixtures.make_harness
 Patch = pytest.MonkeyPatch
-
-
-@pytest.fixture(autouse=True)
-def seeded(monkeypatch: Patch) -> None:
-    """The same reports in every run."""
-    seed_the_system(monkeypatch, "bounded cost")
 
 
 @pytest.fixture

@@ -27,7 +27,6 @@ from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server
 from tests.promises.edited import spellings, studies_beside
-from tests.statistics import seed_the_system
 
 Patch = pytest.MonkeyPatch
 MORE = {
@@ -41,12 +40,6 @@ WHOLE = studies.document(
     {**studies.NUMBER, "text": "How long?"}, studies.CHOICE, studies.LINEAR, studies.YES_NO, **MORE
 )
 SMALL = studies.document(studies.YES_NO)
-
-
-@pytest.fixture(autouse=True)
-def seeded(monkeypatch: Patch) -> None:
-    """The same noise in every run."""
-    seed_the_system(monkeypatch, "digest")
 
 
 def accepted_by(study: Study, folder: Path, server: Server) -> Callable[[str, Study], list[str]]:

@@ -21,12 +21,17 @@ from ldpkit.cli import main
 from tests.kit.modes import fit_without_derivatives
 from tests.promises.verdict_cases import BAD, CODES, GOOD, NO_POSTERIOR, USABLE, spoilt
 from tests.promises.verdict_reports import Case, command_of
-from tests.statistics import seed_the_system
 
 pytestmark = pytest.mark.programs
 
 Patch = pytest.MonkeyPatch
 CASES = {**BAD, **GOOD}
+SEEDS = range(10)
+OF_SEEDS = (
+    "choices of which one is nobody's",
+    "30 reports that noise drowns",
+    "a prior that rules the truth out",
+)
 
 
 def rows(cases: Iterable[str]) -> list[Any]:
@@ -44,7 +49,6 @@ def without_pages(monkeypatch: Patch) -> None:
     Derivatives are not compiled, which takes most of the rest.
     """
     fit_without_derivatives(monkeypatch)
-    seed_the_system(monkeypatch, "verdicts")
     monkeypatch.setattr(report, "save_report", lambda *_arguments, **_options: None)
 
 
@@ -103,3 +107,13 @@ def test_a_planted_verdict_that_ignores_the_model_is_found(tmp_path: Path, monke
     monkeypatch.setattr("inference.fit_model.disagreements", lambda *_arguments: ())
     monkeypatch.setattr("inference.fitting.conformance", lambda *_arguments: {})
     assert code_of("reports that no answers can give", tmp_path, monkeypatch) == USABLE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_SEEDS)
+def test_ten_seeds_give_one_code(name: str, tmp_path: Path) -> None:
+    """One file of reports gives one exit code, whatever the seed."""
+    command_of(CASES[name], tmp_path, name)
+    files = [str(tmp_path / file) for file in ("study.json", "evidence")]
+    found = [next(iter(fit(*files, seed=seed, draws=300).values())) for seed in SEEDS]
+    assert {bool(posterior.verdict.bad) for posterior in found} == {CODES[name] != USABLE}

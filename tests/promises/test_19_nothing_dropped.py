@@ -16,18 +16,11 @@ from ldp_client.documents.errors import AnswerError
 from ldpkit.cli import main
 from summaries import reading
 from tests.promises.damaged_files import PEOPLE, TABLES, files_of
-from tests.statistics import seed_the_system
 
 Patch, Captured = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 REFUSED = 3
 # What a command says of rows that it read and left out.
 STATED = re.compile(r"(\d+) reports? (?:were repeated|answers? other versions)")
-
-
-@pytest.fixture(autouse=True)
-def seeded(monkeypatch: Patch) -> None:
-    """The same noise in every run."""
-    seed_the_system(monkeypatch, "nothing dropped")
 
 
 def lost(name: str, rows: int, people: int, code: int, words: str, made: int | None) -> list[str]:

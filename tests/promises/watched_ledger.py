@@ -9,10 +9,17 @@ from typing import Any, ClassVar
 
 import pytest
 
+from schemas import Study
+from tests import studies
 from tests.ldp_client.devices import Server
 
 Patch = pytest.MonkeyPatch
 NOTHING = "SELECT 1"
+# Two rounds of a study: the second repeats a permanent answer.
+ROUNDS = [
+    Study(studies.document(studies.NUMBER, studies.YES_NO, id="rounds")),
+    Study(studies.document(studies.YES_NO, id="rounds", version=2)),
+]
 CHANGES = ("INSERT", "UPDATE", "DELETE", "COMMIT")
 
 

@@ -1,0 +1,22 @@
+"""What the tests of several promises share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kit import collector_fixtures as fixtures
+from tests.ldp_client.devices import Server
+from tests.promises.watched_ledger import listening
+
+log_everything, make_harness, study = fixtures.log_everything, fixtures.make_harness, fixtures.study
+start_server, postgresql = fixtures.start_server, fixtures.postgresql
+make_postgresql = fixtures.make_postgresql
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One collector for all tests of a file."""
+    with listening() as started:
+        yield started
