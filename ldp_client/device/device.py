@@ -21,7 +21,7 @@ from ldp_client.device.ledger import Ledger
 from ldp_client.device.outbox import Queued
 from ldp_client.device.policy import Policy
 from ldp_client.device.transport import Direct
-from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.documents.errors import InputError
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import Study
 
@@ -108,9 +108,8 @@ class Device:
         if self.collector:
             self.ledger.adopt(earlier)
         self.policy.epsilon = Fraction(self.ledger.keep_budget(str(max_epsilon), raise_budget))
-        # Digests of studies that a pinned key signed, and of studies that the collector says are closed.
+        # Digests of studies that a pinned key signed.
         self._signed: set[str] = set()
-        self._closed: set[str] = set()
         # An audit replaces this with bytes that it knows.
         self._random = urandom
 
@@ -126,25 +125,19 @@ class Device:
             study_id: the study's id.
 
         Returns:
-            The study, which `consent` and `answer` take. If the collector says that it is closed, `answer` of
-            this device refuses it.
+            The study, which `consent` and `answer` take.
 
         Raises:
             TransferError: the collector cannot be reached.
             InputError: the collector does not have the study.
             StudyError: the collector's answer is not a study.
-            RefusedError: as in `accept`, or the collector says that the study was deleted.
+            RefusedError: as in `accept`, or the collector says that the study was closed or deleted.
         """
         from ldp_client.device.requests import fetch_document
 
         collector = self._needed_collector()
         is_signed = bool(self.policy.keys)
-        document, is_closed = fetch_document(self.transport, collector, study_id, is_signed)
-        study = self.accept(document)
-        self._closed.discard(study.digest)
-        if is_closed:
-            self._closed.add(study.digest)
-        return study
+        return self.accept(fetch_document(self.transport, collector, study_id, is_signed))
 
     def accept(self, study: Study | SignedStudy) -> Study:
         """Check a study that came from elsewhere; this object remembers that a pinned key signed it.
@@ -235,11 +228,6 @@ class Device:
             budget.refuse_second_answers(connection, terms)
             policy.refuse_asked_behind_noise(connection, study)
             terms.refuse_outside_days(date.today())
-            if study.digest in self._closed:
-                raise RefusedError(
-                    f"study {study.id} is closed: it accepts no further reports. Nothing was answered",
-                    code="device.closed_early",
-                )
             outbox.refuse_full(connection)
             # 3. Refuse to exceed the budget. Permanent answers that are repeated were paid for before.
             values = policy.with_public(study, answers, public)
@@ -249,15 +237,15 @@ class Device:
             budget.refuse_overspending(connection, terms, fresh, self.policy)
             # 4. Draw the noise.
             mechanisms = {**terms.mechanisms, **remembering}
-            due, answered = outbox.due_of(study), set(mechanisms)
             if study.protocol is not None:
-                from ldp_client.device.shares import queued_shares
+                from ldp_client.device.shares import shares_of
 
-                queued = queued_shares(terms, values, self.policy.nodes, ticket, due, origin)
+                report, body = shares_of(terms, values, self.policy.nodes)
+                answered = set(mechanisms)
             else:
                 report = perturb_answers(study, mechanisms, values, self._random)
                 body, answered = report.to_json(), set(report.payloads)
-                queued = Queued.of(study, report, "", body, due, ticket, origin)
+            queued = Queued.of(study, report, body, ticket, origin)
             # 5. Write spends, permanent answers and report in the ledger's one transaction.
             budget.write_spends(connection, terms, origin, fresh, answered)
             budget.remember(connection, terms, origin, remembering, fresh)

@@ -59,20 +59,16 @@ class Queued(NamedTuple):
     token_text: str | None = None
 
     @classmethod
-    def of(
-        cls,
-        study: Study,
-        report: Report,
-        node_urls: str,
-        body: str,
-        due: int,
-        ticket: str = "",
-        origin: str = "",
-    ) -> "Queued":
+    def of(cls, study: Study, report: Report, body: str, ticket: str, origin: str) -> "Queued":
         """Return a fresh report, as it will leave."""
-        channel = canonical_json(study.document["channel"]) if study.channel is not None else ""
-        asked = (study.version, study.digest, study.closes or "", origin, channel)
-        return cls(report.id, node_urls, study.id, body, due, ticket, report.secret.hex(), *asked)
+        nodes = " ".join([node.url for node in study.protocol.nodes]) if study.protocol is not None else ""
+        due, stated, channel = 0, "", study.channel
+        if channel is not None:
+            stated = canonical_json(study.document["channel"])
+            # The arrival of its token draws another report's time.
+            due = 0 if channel.tickets else in_next_window(channel.hours)
+        asked = (study.version, study.digest, study.closes or "", origin, stated)
+        return cls(report.id, nodes, study.id, body, due, ticket, report.secret.hex(), *asked)
 
     @property
     def nodes(self) -> list[str]:
@@ -127,12 +123,6 @@ def in_next_window(hours: int) -> int:
     """
     share = int.from_bytes(os.urandom(6), "big") / (1 << 48)
     return int((now() // (hours * HOUR) + 1 + share) * hours * HOUR)
-
-
-def due_of(study: Study) -> int:
-    """Return when a report made now leaves: 0 for at once, or if a token's arrival draws the time."""
-    channel = study.channel
-    return 0 if channel is None or channel.tickets else in_next_window(channel.hours)
 
 
 @lru_cache(maxsize=16)

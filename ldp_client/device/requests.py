@@ -60,11 +60,11 @@ class Outcome(NamedTuple):
 
 def fetch_document(
     transport: Transport, collector: str, study_id: str, is_signed: bool = False
-) -> tuple[Study | SignedStudy, bool]:
-    """Return the study of that id, and whether it is closed.
+) -> Study | SignedStudy:
+    """Return the study of that id.
 
     is_signed: return the study with its signatures, which are unverified. Raises TransferError, StudyError,
-    InputError for an unknown study, and RefusedError for a study of a newer ldpkit.
+    InputError for an unknown study, and RefusedError for a closed study or a study of a newer ldpkit.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}" + ("/signed" if is_signed else "")
     # 1. Fetch it.
@@ -102,7 +102,12 @@ def fetch_document(
     study_in = document.study if isinstance(document, SignedStudy) else document
     if study_in.id != study_id:
         raise TransferError(f"{url} answered with another study, {study_in.id}", code="device.another_study")
-    return document, answer.headers.get(STUDY_STATE) == CLOSED
+    if answer.headers.get(STUDY_STATE) == CLOSED:
+        raise RefusedError(
+            f"study {study_id} is closed: it accepts no further reports. Nothing was answered",
+            code="device.closed_early",
+        )
+    return document
 
 
 def put_report(transport: Transport, url: str, body: str, ticket: str = "", token: bytes = b"") -> Outcome:

@@ -9,9 +9,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ldp_client.device.budget import Terms
-from ldp_client.device.outbox import Queued
 from ldp_client.device.requests import Outcome, delete_report, judged, put_share, why_not_over
 from ldp_client.documents.canonical import canonical_json, to_base64
+from ldp_client.documents.report import Report
 from ldp_client.documents.study import Study
 from ldp_client.explain import report_size
 from ldp_client.mechanisms import mechanisms_of
@@ -25,20 +25,17 @@ from ldp_client.secure_sum import (
 )
 
 if TYPE_CHECKING:
+    from ldp_client.device.outbox import Queued
     from ldp_client.device.transport import Transport
 
 
-def queued_shares(
-    terms: Terms, answers: dict[str, Any], trusted: TrustedNodes, ticket: str, due: int, origin: str
-) -> Queued:
-    """Return the sealed shares of one device's answers.
+def shares_of(terms: Terms, answers: dict[str, Any], trusted: TrustedNodes) -> tuple[Report, str]:
+    """Return a report without payloads, and the outbox's body: the sealed shares of one device's answers.
 
     Raises AnswerError, and RefusedError as `sealed_shares` does. The answers themselves are not stored.
     """
     report, shares = sealed_shares(terms.study, terms.mechanisms, answers, trusted)
-    assert terms.study.protocol is not None
-    nodes = " ".join([node.url for node in terms.study.protocol.nodes])
-    return Queued.of(terms.study, report, nodes, _written(shares), due, ticket, origin)
+    return report, _written(shares)
 
 
 def body_size(study: Study) -> int:

@@ -144,4 +144,4 @@ def race(context, folder, racers):
 def fetch_study(url):
     """The study at http(s)://host/v1/studies/ID, and its collector's base URL."""
     base, _, study_id = url.partition("/v1/studies/")
-    return fetch_document(Direct(), base, study_id)[0], base
+    return fetch_document(Direct(), base, study_id), base

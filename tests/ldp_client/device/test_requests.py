@@ -148,18 +148,14 @@ def test_pinned_key_fetches_the_signed_form(tmp_path, server):
         device.fetch("survey")
 
 
-def test_study_that_the_collector_closed_costs_nothing(tmp_path, server):
-    """An answered report still waits: the study may have been closed by mistake."""
-    server.headers = {"LDPKit-Study": "closed"}
+def test_closed_study_is_not_fetched_and_its_report_waits(tmp_path, server):
+    """The study may have been closed by mistake."""
     device = consenting(tmp_path, "4", server.url)
-    with raises(RefusedError, "device.closed_early"):
-        device.answer(device.fetch("survey"), YES)
-    assert device.epsilon_left == 4
-    server.headers = {"LDPKit-Study": "open"}
     device.answer(device.fetch("survey"), YES)
-    server.headers, server.statuses = {"LDPKit-Study": "closed"}, [200, 410]
-    device.fetch("survey")
-    server.refusals = {410: problem("study-closed", STUDY.digest)}
+    server.headers = {"LDPKit-Study": "closed"}
+    with raises(RefusedError, "device.closed_early"):
+        device.fetch("survey")
+    server.statuses, server.refusals = [410], {410: problem("study-closed", STUDY.digest)}
     assert device.flush(attempts=1).waiting == 1
 
 
