@@ -258,15 +258,18 @@ def channel_lines(study: Study, words: Words = ENGLISH) -> list[str]:
     return lines
 
 
-def report_size(study: Study) -> int:
-    """Return the length of each report's text, the same for all answers. The study has no protocol."""
+def report_size(study: Study, carried: Sequence[PublicField] | None = None) -> int:
+    """Return the bytes of each report, the same for all answers. The study has no protocol.
+
+    carried: the public fields that a report carries, None for all.
+    """
     mechanisms = mechanisms_of(study)
     names = list(mechanisms)[:1] if study.sample_one_question else list(mechanisms)
     payloads = {name: bytes(mechanisms[name].payload_size) for name in names}
-    public = {field.id: field.value(0) for field in study.public}
+    public = {field.id: field.value(0) for field in (study.public if carried is None else carried)}
     padding = padding_of(study, mechanisms, payloads, public)
     head = ("0" * 2 * ID_BYTES, study.id, study.version, study.digest)
-    return len(Report(*head, payloads, padding, public=public).to_json())
+    return len(Report(*head, payloads, padding, public=public).to_json().encode())
 
 
 def _route(study: Study, words: Words) -> list[str]:

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 from ldp_client import mechanism_for
 from ldp_client.device.arguments import checked_url, origin_of
-from ldp_client.documents.canonical import canonical_json, to_base64
+from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.public import PublicField
 from ldp_client.documents.question import Question
 from ldp_client.documents.report import FORMAT
 from ldp_client.documents.study import Study
-from ldp_client.explain import describe
+from ldp_client.explain import describe, report_size
 from ldpkit.native import KEY_BYTES, question_table
 
 LANGUAGES = ("c", "kotlin", "swift")
@@ -30,7 +30,6 @@ MOST_PUBLIC_VALUES = 1000
 EPSILON_BITS, DELTA_BITS = 32, 63
 # Bytes of an answer's record in c/ledger.c: head, fixed part and checksum; each question.
 RECORD_BYTES, RECORD_QUESTION_BYTES = 8 + 94 + 8, 36
-ID_DIGITS = 32
 # Without question marks: two of them begin a trigraph.
 PLAIN = (string.ascii_letters + string.digits + " !#$%&'()*+,-./:;<=>@[]^_`{|}~").encode()
 # The members of a question that are arrays, and of what.
@@ -147,7 +146,7 @@ def _study_members(study: Study, origin: str) -> dict[str, Any]:
     tables = [question_table(question) for question in study.questions]
     permanent = sum(sizes[question.id] + 1 for question in study.questions if question.repeats)
     carried = sorted((field for field in study.public if not field.from_ticket), key=lambda field: field.id)
-    size = _report_size(study, sizes, carried)
+    size = report_size(study, carried)
     tail = canonical_json({"study": study.id, "version": study.version})
     public = [(field.id, Array("char *const", _values(field)), field.size) for field in carried]
     questions = [question_in_c(question, origin, study.id) for question in study.questions]
@@ -172,26 +171,6 @@ def _study_members(study: Study, origin: str) -> dict[str, Any]:
 def _values(field: PublicField) -> list[str]:
     """Return a public field's values as JSON."""
     return [json.dumps(field.value(index), ensure_ascii=False) for index in range(field.size)]
-
-
-def _report_size(study: Study, sizes: dict[str, int], carried: list[PublicField]) -> int:
-    """Return the bytes of every report of the study."""
-    payloads = {key: to_base64(bytes(size)) for key, size in sizes.items()}
-    if study.sample_one_question:
-        longest = max(payloads, key=lambda key: len(key) + len(payloads[key]))
-        payloads = {longest: payloads[longest]}
-    document: dict[str, Any] = {
-        "format": FORMAT,
-        "id": "0" * ID_DIGITS,
-        "study": study.id,
-        "version": study.version,
-        "digest": study.digest,
-        "payloads": payloads,
-    }
-    if carried:
-        document["public"] = {field.id: "" for field in carried}
-    # An empty value has its two quotes.
-    return len(canonical_json(document)) + sum(field.longest - 2 for field in carried)
 
 
 def question_in_c(question: Question, origin: str, study: str) -> Expression:

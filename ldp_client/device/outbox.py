@@ -143,9 +143,10 @@ def refuse_full(connection: sqlite3.Connection) -> None:
 
 def enqueue(connection: sqlite3.Connection, report: Queued, most: int) -> None:
     """Add a report. Raises RefusedError if it is larger than `most` bytes, and so too large to send."""
-    if len(report.body) > most:
+    size = len(report.body.encode())
+    if size > most:
         raise RefusedError(
-            f"the report would have {len(report.body)} bytes, but at most {most} are allowed",
+            f"the report would have {size} bytes, but at most {most} are allowed",
             code="device.report_large",
         )
     digest = digest_of(report.body)

@@ -8,6 +8,7 @@ import re
 from binascii import a2b_base64
 from collections.abc import Callable
 from datetime import date
+from operator import gt, le, lt
 from typing import Any
 
 from ldp_client.documents.canonical import to_base64
@@ -196,9 +197,9 @@ class Decimal:
     def __init__(
         self, above: str | None = None, at_most: str | None = None, below: str | None = None
     ) -> None:
-        self.above = above
-        self.at_most = at_most
-        self.below = below
+        stated = (("above", above, gt), ("at most", at_most, le), ("below", below, lt))
+        self._limits = [(word, limit, holds) for word, limit, holds in stated if limit is not None]
+        self._range = " and ".join([f"{word} {limit}" for word, limit, _ in self._limits])
 
     def read(self, value: Any, path: str, error: Error) -> Rational:
         if not isinstance(value, str):
@@ -207,25 +208,14 @@ class Decimal:
             number = Rational.parse(value)
         except ValueError:
             raise error(path, f"{value[:40]!r} is not a decimal number") from None
-        if not self._allows(number):
-            raise error(path, f"{value} is out of range: must be {self._range()}")
+        if not all([holds(number, Rational.parse(limit)) for _, limit, holds in self._limits]):
+            raise error(path, f"{value} is out of range: must be {self._range}")
         return number
-
-    def _allows(self, number: Rational) -> bool:
-        return (
-            (self.above is None or Rational.parse(self.above) < number)
-            and (self.at_most is None or number <= Rational.parse(self.at_most))
-            and (self.below is None or number < Rational.parse(self.below))
-        )
-
-    def _range(self) -> str:
-        limits = (("above", self.above), ("at most", self.at_most), ("below", self.below))
-        return " and ".join([f"{word} {limit}" for word, limit in limits if limit is not None])
 
     def json_schema(self) -> dict[str, Any]:
         schema: dict[str, Any] = {"type": "string", "pattern": f"^{DECIMAL}$", "maxLength": 40}
-        if self._range():
-            schema["description"] = self._range()
+        if self._range:
+            schema["description"] = self._range
         return schema
 
 

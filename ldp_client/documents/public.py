@@ -142,31 +142,25 @@ class PublicField:
         """
         if self.choices:
             if isinstance(answer, str) and answer in self._places:
-                return self.choices[self._places[answer]]
+                return answer
             raise AnswerError.say("core.public_choice", self.id)
-        found = self._place_of(answer)
-        if found is None:
+        # Few floats are exactly on a decimal grid.
+        is_inexact = isinstance(answer, float) and answer % 1 != 0
+        index = self._nearest(answer, _TOLERANCE if is_inexact else Fraction(0))
+        if index is None:
             assert self.bounds is not None
             facts = {"low": self.bounds[0], "high": self.bounds[1], "step": self.step}
             raise AnswerError.say("core.public_number", self.id, **facts)
-        return self.value(found)
+        return self.value(index)
 
-    def _place_of(self, answer: Any) -> int | None:
-        try:
-            # Few floats are exactly on a decimal grid.
-            is_inexact = isinstance(answer, float) and answer % 1 != 0
-            return self._nearest(str(answer), _TOLERANCE if is_inexact else Fraction(0))
-        except ValueError:
-            # The integer has more digits than Python converts to text.
-            return None
-
-    def _nearest(self, text: str, tolerance: Fraction = Fraction(0)) -> int | None:
-        """Return the index of the number in a text, in any spelling. tolerance: in steps."""
+    def _nearest(self, stated: Any, tolerance: Fraction = Fraction(0)) -> int | None:
+        """Return the index of a number, or of its text in any spelling. tolerance: in steps."""
         assert self.bounds is not None
         assert self.step is not None
         try:
-            number = Rational.parse(text)
+            number = Rational.parse(str(stated))
         except ValueError:
+            # No number, or an integer with more digits than Python converts to text.
             return None
         steps = (number - self.bounds[0]) / self.step
         place = floor(steps + Fraction(1, 2))
