@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ldp_client.core.integers import ceil_div
 from ldp_client.core.randomness import Source, read, uniform_below, urandom
 from ldp_client.documents.errors import AnswerError, RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
@@ -105,9 +106,6 @@ def padding_of(
     spaces = sum(field.longest - field.length(public[field.id]) for field in carried)
     if not study.sample_one_question:
         return spaces
-    sizes = {name: len(name) + _base64_size(mechanisms[name].payload_size) for name in mechanisms}
+    # The id and the payload in base64.
+    sizes = {name: len(name) + 4 * ceil_div(mechanisms[name].payload_size, 3) for name in mechanisms}
     return spaces + max(sizes.values()) - sum(sizes[name] for name in payloads)
-
-
-def _base64_size(size: int) -> int:
-    return (size + 2) // 3 * 4

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from fractions import Fraction
+from math import prod
 from typing import Any, Self
 
 from ldp_client.documents.canonical import canonical_json, parse_json
@@ -284,12 +285,12 @@ class Study:
     @property
     def cells(self) -> int:
         """The number of combinations of public values; 1 without public fields."""
-        return _combinations(self.public)
+        return prod([field.size for field in self.public])
 
     @property
     def strata(self) -> int:
         """The number of combinations of public values that tickets can carry; 1 if they carry none."""
-        return _combinations(self.carried)
+        return prod([field.size for field in self.carried])
 
     def wrong_public(self, values: dict[str, str], invited: bool = False) -> tuple[str, str] | None:
         """Check a report's public values against this study.
@@ -331,10 +332,3 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self.id!r}, version {self.version}, {len(self.questions)} questions)"
-
-
-def _combinations(fields: tuple[PublicField, ...]) -> int:
-    count = 1
-    for field in fields:
-        count *= field.size
-    return count
