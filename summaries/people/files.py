@@ -108,16 +108,23 @@ def _read_csv(path: str) -> pd.DataFrame:
 
 
 def _read_json(path: str) -> pd.DataFrame:
-    """Read a list of objects, or an object on each line, as ODK, Kobo and SurveyJS write them."""
+    """Read a list of objects, Kobo's `{"results": [ … ]}`, or an object on each line (ODK, SurveyJS)."""
     name, text = Path(path).name, _text_of(path)
     try:
-        if text.lstrip().startswith("["):
-            rows = json.loads(text)
-        else:
+        rows = json.loads(text)
+    except ValueError:
+        try:
             rows = [json.loads(line) for line in text.split("\n") if line.strip()]
-    except ValueError as error:
-        raise InputError(f"{name} is not JSON: {error}", code="files.not_json") from None
-    if not rows or not all(isinstance(row, dict) for row in rows):
+        except ValueError as error:
+            raise InputError(f"{name} is not JSON: {error}", code="files.not_json") from None
+    if isinstance(rows, dict):
+        if isinstance(rows.get("results"), list) and rows.get("next"):
+            raise InputError(
+                f"{name} is one page of its answers: request all of them, with a larger `limit`",
+                code="files.one_page",
+            )
+        rows = rows["results"] if isinstance(rows.get("results"), list) else [rows]
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{name} must have one object for each person", code="files.line_object")
     flat = [dict(_flat(row)) for row in rows]
     columns = list(dict.fromkeys(column for row in flat for column in row))

@@ -28,6 +28,8 @@ ROWS = [{"age": 30, "sex": "f"}, {"age": 41, "sex": None}]
         ("a.csv", (CSV + ",\n , \n").encode()),
         ("a.json", json.dumps(ROWS).encode()),
         ("a.ndjson", "\n".join(map(json.dumps, ROWS)).encode()),
+        # As Kobo's second API has it.
+        ("a.json", json.dumps({"count": 2, "next": None, "results": ROWS}, indent=1).encode()),
     ],
 )
 def test_each_format_gives_the_same_cells(name, content, tmp_path):
@@ -74,6 +76,8 @@ def test_answers_inside_an_object_are_columns_with_both_names(tmp_path):
         ("a.csv", 'age\n"1\n', "files.not_csv"),
         ("a.json", "[1]", "files.line_object"),
         ("a.json", "{", "files.not_json"),
+        ("a.json", "1", "files.line_object"),
+        ("a.json", '{"next": "https://k.example/?start=100", "results": [{"age": 1}]}', "files.one_page"),
         ("a.parquet", "x", "files.damaged_table"),
         ("a.xlsx", "x", "files.workbook"),
     ],
