@@ -10,7 +10,7 @@ import pytest
 
 from collector import audit_log, health
 from collector.keys import Role, add_key
-from tests.collector.test_certificates import write_certificate
+from tests.kit.certificates import write_certificate
 from tests.kit.collectors import TOKEN, Server
 from tests.kit.commands import exit_code
 from tests.kit.operators import URL, main_on

@@ -17,11 +17,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 import release
 from tests.deploy.building import REPOSITORY, Build, read
@@ -30,9 +29,6 @@ from tests.deploy.installing import try_installing
 from tests.deploy.roots import copy, debian, missing_programs, pip_settings
 from tests.deploy.trying import try_nodes, try_proxy, try_summary, try_watching
 
-Given = ParamSpec("Given")
-Found = TypeVar("Found")
-
 
 def main() -> int:
     """Do all of it."""
@@ -40,18 +36,18 @@ def main() -> int:
     parser.add_argument(
         "--folder", type=Path, help="keep all in this new folder; default one that is deleted"
     )
-    parser.add_argument("--only", choices=("compose", "install"), help="one half; default both")
     arguments = parser.parse_args()
     refuse_unready(arguments.folder)
     # So that the folder of roots goes, as it does after Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with working_folder(arguments.folder) as folder:
-        base = told("a Debian root", debian, folder / "debian")
-        wheels = told("the wheels", wheels_into, folder / "context")
-        if arguments.only != "install":
-            check_compose(folder, base)
-        if arguments.only != "compose":
-            told("the install script", try_installing, copy(base, folder / "installed"), wheels)
+        with told("a Debian root"):
+            base = debian(folder / "debian")
+        with told("the wheels"):
+            wheels = wheels_into(folder / "context")
+        check_compose(folder, base)
+        with told("the install script"):
+            try_installing(copy(base, folder / "installed"), wheels)
     return 0
 
 
@@ -81,14 +77,12 @@ def working_folder(folder: Path | None) -> Iterator[Path]:
         shutil.rmtree(made)
 
 
-def told(
-    what: str, function: Callable[Given, Found], *arguments: Given.args, **others: Given.kwargs
-) -> Found:
-    """What a function returns; says how long it took."""
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Say how long a step took."""
     start = time.monotonic()
-    found = function(*arguments, **others)
+    yield
     print(f"{what}: {time.monotonic() - start:.0f} s", flush=True)
-    return found
 
 
 def wheels_into(context: Path) -> Path:
@@ -106,14 +100,19 @@ def wheels_into(context: Path) -> Path:
 
 def check_compose(folder: Path, base: Path) -> None:
     """The images, the services, and what is asked of them."""
-    machine = told("the images", images, folder, base)
+    with told("the images"):
+        machine = images(folder, base)
     certificate = make_certificate(machine.tls)
     machine.name_everybody()
     with machine.up_in_order():
-        told("a summary", try_summary, machine, certificate, folder / "summary")
-        told("the proxy", try_proxy, machine, certificate)
-        told("both nodes", try_nodes, machine, certificate)
-        told("Prometheus", try_watching, machine)
+        with told("a summary"):
+            try_summary(machine, certificate, folder / "summary")
+        with told("the proxy"):
+            try_proxy(machine, certificate)
+        with told("both nodes"):
+            try_nodes(machine, certificate)
+        with told("Prometheus"):
+            try_watching(machine)
 
 
 def images(folder: Path, base: Path) -> Machine:

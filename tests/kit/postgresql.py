@@ -20,7 +20,7 @@ from tests.kit.programs import need, which
 
 START_SECONDS = 60
 STANDBY = "standby"
-OPTIONS = ("listen_addresses=", "max_connections=200", "log_min_messages=fatal")
+OPTIONS = ("listen_addresses=", "max_connections=200", "log_min_messages=fatal", "deadlock_timeout=50ms")
 
 
 class Postgresql:
