@@ -38,23 +38,6 @@ def stored(gateway):
     return len(gateway.harness.exported())
 
 
-def test_repeated_requests_store_once_and_withdraw_permanently(gateway, make_report, study):
-    """A relay may repeat any request that it has seen, so each request may arrive twice."""
-    report = make_report(study)
-    request = f"/v1/studies/habits/reports/{report.id}"
-    assert result(gateway.put(report)) == (201, "stored")
-    assert result(gateway.put(report)) == (200, "duplicate")
-    assert stored(gateway) == 1
-    assert result(gateway.delete(report)) == (200, "withdrawn")
-    assert result(gateway.delete(report)) == (200, "withdrawn")
-    assert problem(gateway.put(report)) == (410, "report-withdrawn")
-    assert problem(gateway.ask("DELETE", request, ("ldpkit-withdrawal", "0" * 32))) == (
-        403,
-        "withdrawal-refused",
-    )
-    assert stored(gateway) == 0
-
-
 def test_sizes_depend_on_the_method_alone(gateway, make_report, study, monkeypatch):
     report, other = make_report(study), make_report(study)
     statuses = [gateway.put(report).status, gateway.put(report).status, gateway.delete(report).status]

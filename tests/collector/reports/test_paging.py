@@ -130,10 +130,3 @@ def test_export_slots_are_limited_and_released(habits):
     for _ in range(9):
         assert habits.export().data
         assert habits.client.head(path, headers=habits.operator).status_code == 200
-
-
-def test_an_export_counts_withdrawn_reports(filled):
-    """The count tells that older copies must go."""
-    assert filled.export().headers["LDPKit-Withdrawn"] == "0"
-    filled.withdraw(filled.sent[0].id)
-    assert filled.export().headers["LDPKit-Withdrawn"] == "1"

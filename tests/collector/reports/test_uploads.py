@@ -74,16 +74,6 @@ def test_versions_may_be_mixed_in_a_batch(habits, study, make_report):
         assert habits.client.post(PATH, data=body, content_type=JSON).json["stored"] == 3
 
 
-def test_refusal_after_reading_names_the_published_digest(habits, study, make_report):
-    """A device drops its report only on a refusal that names the digest of its study."""
-    report = make_report(study)
-    habits.close()
-    for _ in range(2):
-        assert habits.put(report).get_json(force=True)["digest"] == study.digest
-    refused = habits.client.put(f"{PATH}/{report.id}", data="{}", content_type=JSON)
-    assert "digest" not in refused.get_json(force=True)
-
-
 @pytest.mark.parametrize(
     ("options", "status"),
     [
