@@ -116,7 +116,7 @@ class Model:
     """One question's model and its data.
 
     program: NumPyro model of the data's entries, in scaled units; `reports` is its observed site.
-    data: arrays whose shapes depend on the question alone. initial: {site: value} by moments.
+    data: arrays whose shapes depend on the question alone. initial: {site: value} to search the mode from.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
     notes: the model's approximations for these data, for the reader. checks: further checks of a fit.
     derived: draws of the sites -> further fields of a posterior, such as the law of the answers.

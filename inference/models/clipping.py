@@ -67,8 +67,8 @@ TWO_VALUES = 0.9
 FEW_DRAWS = 0.05
 
 
-class Moments(NamedTuple):
-    """Moments of features and response, in scaled units.
+class ClippedMoments(NamedTuple):
+    """ClippedMoments of features and response, in scaled units.
 
     mean, squares: averages (d + 1,) over `records` records. noise (d + 1,): sds of the squares' noise, inf
     for squares that were not released.
@@ -85,7 +85,7 @@ class Moments(NamedTuple):
         return np.hypot(self.noise, np.abs(self.squares) * np.sqrt(2 / max(self.records, 1.0)))
 
 
-def warnings(question: Question, moments: Moments | None) -> tuple[tuple[str, ...], tuple[Check, ...]]:
+def warnings(question: Question, moments: ClippedMoments | None) -> tuple[tuple[str, ...], tuple[Check, ...]]:
     """Return the notes and checks of a regression on normal features.
 
     moments: of the records. A logistic regression is checked by its posterior alone.
@@ -103,7 +103,7 @@ def cuts_records(question: Question, squares: Vector, noise: Vector) -> bool:
     return bool(limit < len(squares) and squares.sum() - NOISE_SDS * np.linalg.norm(noise) > limit / 2)
 
 
-def clipping_notes(question: Question, moments: Moments) -> tuple[str, ...]:
+def clipping_notes(question: Question, moments: ClippedMoments) -> tuple[str, ...]:
     """Return notes on how clipping affects the coefficients, if it is certain despite the noise."""
     beyond = _beyond(moments)
     notes = _feature_notes(question, moments, beyond[:-1])
@@ -151,7 +151,7 @@ def _response_law(draws: Draws) -> tuple[Vector, Vector]:
     return mean, np.sqrt(np.sum(along**2, axis=-1) + draws["sd"] ** 2)
 
 
-def _feature_notes(question: Question, moments: Moments, beyond: Vector) -> tuple[str, ...]:
+def _feature_notes(question: Question, moments: ClippedMoments, beyond: Vector) -> tuple[str, ...]:
     squares = moments.squares[:-1]
     if question.norm is not None and cuts_records(question, squares, moments.unsure[:-1]):
         return (
@@ -170,7 +170,7 @@ def _feature_notes(question: Question, moments: Moments, beyond: Vector) -> tupl
     )
 
 
-def _beyond(moments: Moments) -> Vector:
+def _beyond(moments: ClippedMoments) -> Vector:
     """Return the mass beyond −1…1 of normal laws with these means and the least variances noise allows."""
     mean = np.clip(moments.mean, -1, 1)
     least = moments.squares - NOISE_SDS * moments.unsure - mean**2

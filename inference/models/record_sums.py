@@ -14,10 +14,10 @@ from scipy.special import log_ndtr
 
 from inference.likelihoods.holders.groups import HolderGroups, NoiseShape, grouped, noise_shape, one_by_one
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
-from inference.likelihoods.regression.moments import Moments as RecordMoments
+from inference.likelihoods.regression.moments import Moments
 from inference.likelihoods.regression.sums import DenseSums, NoisySums, RecordSums, Total
 from inference.models.base import TARGET_ACCEPTANCE
-from inference.models.clipping import NOISE_SDS, Moments
+from inference.models.clipping import NOISE_SDS, ClippedMoments
 
 # Limit of an estimated mean, in scaled units.
 LARGEST_MEAN = 0.9
@@ -38,7 +38,7 @@ class Observed(NamedTuple):
     """
 
     data: Mapping[str, Matrix]
-    law: Callable[[RecordMoments, Mapping[str, Array]], RecordSums]
+    law: Callable[[Moments, Mapping[str, Array]], RecordSums]
     initial: Mapping[str, object]
     target_acceptance: float = TARGET_ACCEPTANCE
 
@@ -98,7 +98,7 @@ def _released(statistics: HolderStatistics) -> Any:
     return released
 
 
-def clipped_moments(statistics: HolderStatistics, rows: Rows) -> Moments:
+def clipped_moments(statistics: HolderStatistics, rows: Rows) -> ClippedMoments:
     """Return moments of the clipped records, by which clipping shows.
 
     Each noisy count is taken at its largest plausible value, so that the squares are the least.
@@ -110,7 +110,7 @@ def clipped_moments(statistics: HolderStatistics, rows: Rows) -> Moments:
     if first:
         mean = np.clip(total[0, 1:] / k, -LARGEST_MEAN, LARGEST_MEAN)
     noise = np.sqrt(np.diag(statistics.noise_variance)[first:] * statistics.holders) / most
-    return Moments(mean, np.diag(total)[first:] - (k - 1) * mean**2, noise, most)
+    return ClippedMoments(mean, np.diag(total)[first:] - (k - 1) * mean**2, noise, most)
 
 
 def _total(statistics: HolderStatistics, rows: Rows) -> Mapping[str, Matrix]:
@@ -137,7 +137,7 @@ def _fast(statistics: HolderStatistics, shape: NoiseShape) -> Observed:
         variance = rows.variance[:1] if alike else rows.variance
         data["count_variance"] = np.broadcast_to(variance, groups.at.shape)
 
-    def law(moments: RecordMoments, data: Mapping[str, Array]) -> RecordSums:
+    def law(moments: Moments, data: Mapping[str, Array]) -> RecordSums:
         noise = NoiseShape(data["scale"], shape.places, data["excess"])
         groups, total = _fields(HolderGroups, data), _fields(Total, data)
         return NoisySums(moments, groups, noise, data.get("count_variance"), total)
@@ -157,7 +157,7 @@ def _dense(statistics: HolderStatistics) -> Observed:
         **_total(statistics, rows),
     }
 
-    def law(moments: RecordMoments, data: Mapping[str, Array]) -> RecordSums:
+    def law(moments: Moments, data: Mapping[str, Array]) -> RecordSums:
         variances = data["variances"]
         if laplace:
             # Laplace noise is normal noise whose variance is exponential (DPBLR II-B4).

@@ -20,8 +20,7 @@ from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.likelihoods.regression.moments import Moments, linear_moments, logistic_moments
 from inference.models import replicates
 from inference.models.base import Model, Replicates, Summaries, Truth
-from inference.models.clipping import Moments as ClippedMoments
-from inference.models.clipping import warnings
+from inference.models.clipping import ClippedMoments, warnings
 from inference.models.family import Family, Priors, Sets, register
 from inference.models.leveled_cells import random_people
 from inference.models.record_sums import clipped_moments, observed, rows_of

@@ -28,7 +28,7 @@ from inference.likelihoods.regression.moments import linear_moments, logistic_mo
 from inference.likelihoods.regression.products import SignPatterns, correlations, product_signs, sign_table
 from inference.models import leveled_cells
 from inference.models.base import Draws, Model, Replicates, Summaries
-from inference.models.clipping import Moments, warnings
+from inference.models.clipping import ClippedMoments, warnings
 from inference.models.regression import (
     Features,
     Regression,
@@ -173,7 +173,7 @@ def counted_signs(mechanism: SampledProducts, counts: NDArray[np.int64]) -> NDAr
     return found
 
 
-def moments_seen(mechanism: SampledProducts, summary: QuestionSummary) -> Moments:
+def moments_seen(mechanism: SampledProducts, summary: QuestionSummary) -> ClippedMoments:
     """Estimate each field's mean and mean square from the signs; a yes/no's square is 1."""
     negative, positive = counted_signs(mechanism, summary.values).T
     seen = np.maximum(negative + positive, 1)
@@ -181,7 +181,7 @@ def moments_seen(mechanism: SampledProducts, summary: QuestionSummary) -> Moment
     found = dict(zip(mechanism.coordinates, (positive - negative) / seen / gain, strict=True))
     noise = dict(zip(mechanism.coordinates, 1 / (gain * np.sqrt(seen)), strict=True))
     fields = range(1, len(mechanism.features) + 2)
-    return Moments(
+    return ClippedMoments(
         np.asarray([found[0, i] for i in fields]),
         np.asarray([found.get((i, i), 1.0) for i in fields]),
         np.asarray([noise.get((i, i), 0.0) for i in fields]),
