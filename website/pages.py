@@ -30,6 +30,8 @@ PACKAGES = {
     "collector": "The server.",
     "inference": "Posteriors.",
 }
+# The comment above a test that node runs, and its title.
+NODE_ATTACK = re.compile(r'^ *// attack (\d+): (.*)\n *test\(["`]([^"`:]*)', re.M)
 REFERENCE = re.compile(r'"#/components/schemas/(\w+)"')
 
 
@@ -62,7 +64,7 @@ def attacks_page() -> str:
 
 
 def marked_attacks() -> dict[int, list[str]]:
-    """List the tests marked `attack` with their docstrings, by the promise's number."""
+    """List the tests marked `attack` with what they try, by the promise's number."""
     attacks: dict[int, list[str]] = {}
     for path in sorted((ROOT / "tests").glob("**/test_*.py")):
         statements = [] if "node_modules" in path.parts else ast.parse(path.read_text("utf-8")).body
@@ -72,6 +74,9 @@ def marked_attacks() -> dict[int, list[str]]:
                 about = " ".join((ast.get_docstring(test) or "").split())
                 name = test.name.removeprefix("test_").replace("_", " ")
                 attacks.setdefault(int(promise), []).append(f"- **{name}**: {about}")
+    for path in sorted((ROOT / "tests" / "js").glob("*.test.mjs")):
+        for promise, about, name in NODE_ATTACK.findall(path.read_text("utf-8")):
+            attacks.setdefault(int(promise), []).append(f"- **{name}**: {about}")
     return attacks
 
 

@@ -239,6 +239,7 @@ const COPIES = {
   "a copy with questions reversed": (asked) => ({ ...asked, questions: asked.questions.toReversed() }),
 };
 
+// attack 16: A page sorts the choices in place, to show them, so that each answer would be stored as another one.
 test("an edited study is not answered", async () => {
   const refusable = { ...NUMBER, id: "salary", refusal: { share: "0.5" } };
   const asked = await read(study([CHOICE, NUMBER, { ...YES_NO, refusal: true }, refusable]));
@@ -283,6 +284,7 @@ test("a report of another origin is not shown as one of this study", async () =>
   assert.deepEqual([(await one.status(ONCE)).report.id, await other.status(its)], [id, { answered: false, report: undefined }]);
 });
 
+// attack 7: A study's report is larger than any device sends, so that devices spend epsilon for nothing.
 test("a report that is too large costs nothing", async () => {
   const noise = { name: "oue", epsilon: "0.01" };
   const asked = Array.from({ length: 97 }, (_, place) => ({ ...CHOICE, id: `q${place}`, choices: { count: 65_536 }, mechanism: noise }));
@@ -324,6 +326,7 @@ test("a collector's budget counts all its studies and former origins", async () 
   assert.deepEqual([found, left], [["done", "budget ", "budget ", "done"], 8]);
 });
 
+// attack 7: Two collectors publish a study of the same id: neither withdraws nor invites the other's report.
 test("a device changes no report of another collector", async () => {
   // Both collectors have a study with the same id.
   const ledger = memoryLedger();
@@ -341,6 +344,7 @@ test("a device changes no report of another collector", async () => {
   assert.deepEqual([await one.withdraw("survey"), await states()], [1, "1 withdrawn"]);
 });
 
+// attack 8: Another tab draws the report of a second version meanwhile: it is not sent unseen.
 test("consent to one version covers no other", async () => {
   // Another tab drew the report of the second version meanwhile.
   const ledger = memoryLedger();
@@ -396,6 +400,7 @@ test("what was told names studies and their cost in order", async () => {
   assert.deepEqual([second.title, second.epsilon, second.states, second.days.length], ["A survey", 2, ["held"], 1]);
 });
 
+// attack 9: A collector's address of plain http would send withdrawal secrets and tickets in clear.
 test("origins are those of the vectors and of the URL standard", async () => {
   const { originOf, safeBaseOf } = await import("../../js/address.js");
   for (const { url, origin } of golden("vectors/origins").origins) {

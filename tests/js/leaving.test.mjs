@@ -260,6 +260,7 @@ const chosen = (ids, isNow, relay) => {
 };
 const everyChoice = (...given) => [...new Set(Array.from({ length: 64 }, () => chosen(...given)))].sort();
 
+// attack 12: Issuer and collector compare moments, to join a ticket with a report.
 test("a batched report never leaves next to a token request", () => {
   // A token request carries the ticket. A first one goes first; among retries chance decides.
   assert.deepEqual(everyChoice(["first", "batched", "deletion", "alone"]), ["first,alone"]);

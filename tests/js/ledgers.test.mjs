@@ -89,6 +89,7 @@ for (const [kind, open] of Object.entries(KINDS)) {
     assert.equal((await other.consent(CLEAR)).state, "queued");
   });
 
+  // attack 5: A study names fields and values like the tags of a text ledger, to have it read as something else.
   test(`names that look like the ledgers tags are kept apart from them: ${kind}`, async () => {
     const [ledger] = await open();
     for (const name of ["integer", "bytes", "length"]) {
@@ -104,6 +105,7 @@ for (const [kind, open] of Object.entries(KINDS)) {
 }
 
 for (const kind of ["node", "expo"]) {
+  // attack 11: Someone reads an app's ledger after the withdrawal: SQLite may leave deleted content.
   test(`a withdrawn report is wiped from the file: ${kind}`, async () => {
     // Of more than a page of the file, as SQLite may leave what is deleted.
     const file = newFile();

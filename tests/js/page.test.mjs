@@ -68,6 +68,7 @@ test("entries are repeated in words and each problem is named", async () => {
   assert.equal(said({ ...good, town: ["1.5"] }, asked)[3], say(PROBLEMS.whole));
 });
 
+// attack 2: A study has choices that a form cannot hold, so that a missing report tells who would choose them.
 test("a choice is known by its place whatever its label", async () => {
   // HTML turns a carriage return into a line feed, and the last two look alike.
   const choices = ["no", "yes, \rsince", "yes, \r\nsince", "yes\x7f", "perhaps", "perhaps "];

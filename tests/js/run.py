@@ -30,13 +30,12 @@ def output(name: str) -> str:
     return done.stdout + done.stderr
 
 
-def passes(name: str, title: str = "") -> None:
-    """Fail unless this test of the file passed, or all of them."""
+def passes(name: str) -> None:
+    """Fail unless all tests of the file passed."""
     said = output(name)
-    found = {one: not failed for failed, one in RESULT.findall(said)}
-    wanted = [title] if title else list(found)
-    wrong = [one for one in wanted if not found.get(one)]
-    if wrong or not wanted or (not title and not re.search(r"^# fail 0$", said, re.M)):
+    found = {title: not failed for failed, title in RESULT.findall(said)}
+    wrong = [title for title, is_right in found.items() if not is_right]
+    if wrong or not found or not re.search(r"^# fail 0$", said, re.M):
         pytest.fail(f"{name}: {wrong}\n{said[-6000:]}", pytrace=False)
 
 

@@ -150,6 +150,7 @@ test("withdrawal asks for deletion until it is acknowledged", async () => {
   assert.equal((await one.status(ASKED)).answered, true);
 });
 
+// attack 9: An app opens the device with another collector, which would get the report and its secret.
 test("a report is sent only to its own collector whatever its spelling", async () => {
   const { one, ledger, collector, flush } = await agreed(ASKED, { collector: new Collector(ASKED) });
   const at = (base, ...formerly) => openDevice({ maxEpsilon: "4", collector: base, formerly, ledger, transport: collector.transport });

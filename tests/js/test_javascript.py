@@ -27,68 +27,6 @@ def test_modules_keep_their_rules(name):
     run.passes(name)
 
 
-@pytest.mark.attack(8)
-def test_consent_to_one_version_covers_no_other():
-    """Another tab draws the report of a second version meanwhile: it is not sent unseen."""
-    run.passes("device", "consent to one version covers no other")
-
-
-@pytest.mark.attack(16)
-def test_edited_study_is_not_answered():
-    """A page sorts the choices in place, to show them, so that each answer would be stored as another one."""
-    run.passes("device", "an edited study is not answered")
-
-
-@pytest.mark.attack(7)
-def test_device_changes_no_report_of_another_collector():
-    """Two collectors publish a study of the same id: neither withdraws nor invites the other's report."""
-    run.passes("device", "a device changes no report of another collector")
-
-
-@pytest.mark.attack(9)
-def test_report_is_sent_only_to_its_own_collector():
-    """An app opens the device with another collector, which would get the report and its secret."""
-    run.passes("sending", "a report is sent only to its own collector whatever its spelling")
-
-
-@pytest.mark.attack(9)
-def test_plain_http_to_another_machine_is_refused():
-    """A collector's address of plain http would send withdrawal secrets and tickets in clear."""
-    run.passes("device", "origins are those of the vectors and of the URL standard")
-
-
-@pytest.mark.attack(5)
-def test_ledger_is_read_with_names_that_look_like_its_tags():
-    """A study names fields and values like the tags of a text ledger, to have it read as something else."""
-    for kind in ("memory", "node", "expo"):
-        run.passes("ledgers", f"names that look like the ledgers tags are kept apart from them: {kind}")
-
-
-@pytest.mark.attack(7)
-def test_too_large_report_costs_nothing():
-    """A study's report is larger than any device sends, so that devices spend epsilon for nothing."""
-    run.passes("device", "a report that is too large costs nothing")
-
-
-@pytest.mark.attack(11)
-def test_withdrawn_report_is_wiped_from_the_file():
-    """Someone reads an app's ledger after the withdrawal: SQLite may leave deleted content."""
-    for kind in ("node", "expo"):
-        run.passes("ledgers", f"a withdrawn report is wiped from the file: {kind}")
-
-
-@pytest.mark.attack(2)
-def test_every_choice_of_a_form_can_be_answered():
-    """A study has choices that a form cannot hold, so that a missing report tells who would choose them."""
-    run.passes("page", "a choice is known by its place whatever its label")
-
-
-@pytest.mark.attack(12)
-def test_batched_report_never_leaves_beside_a_token_request():
-    """Issuer and collector compare moments, to join a ticket with a report."""
-    run.passes("leaving", "a batched report never leaves next to a token request")
-
-
 HIDDEN = {"id": "age", "ask": "number", "bounds": [[0, 0, 0], [0, 0, 0]], "cuts": ["1"]}
 PUBLIC = [{"id": "region", "choices": ["n", "s"]}, {"id": "year", "bounds": ["0", "9"], "step": "3"}]
 LEVELED = {name: entry["study"]["questions"][0] for name, entry in load("levels")["studies"].items()}

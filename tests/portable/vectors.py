@@ -148,10 +148,10 @@ def differences(vectors: Entry) -> list[str]:
     return wrong
 
 
-def javascript(folder: Path, port: Path = JAVASCRIPT) -> dict[str, list[str]]:
+def javascript(folder: Path) -> dict[str, list[str]]:
     """The same of the library in JavaScript."""
     names = [name for name in FILES if name not in NOT_IN_JAVASCRIPT]
-    return json.loads(npm.node("run_vectors.mjs", port / "index.js", folder, *names))
+    return json.loads(npm.node("run_vectors.mjs", JAVASCRIPT / "index.js", folder, *names))
 
 
 def render(document: Entry) -> str:
