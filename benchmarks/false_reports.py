@@ -17,6 +17,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import starmap
+from math import erf, expm1, sqrt
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -28,9 +29,9 @@ from inference.likelihoods.numbers.noise import noise_channel
 from inference.models.number import ANSWERS, cell_edges, cell_middles
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.number import NumberMechanism
 from schemas import Question, Study
 from summaries import QuestionSummary
-from summaries.influence import mean_influence, share_influence
 from summaries.reductions.choice import pattern_bits
 
 Values = NDArray[np.float64]
@@ -90,7 +91,8 @@ def choice_case(name: str, epsilon: str, shares: list[float], n: int) -> Case:
 
     true = np.asarray(shares)
     likely = lambda counts: share_intervals(law, counts)  # noqa: E731
-    return Case(question, law, true, shares[0], n, likely, bounds, value, share_influence(mechanism))
+    influence = 1 / float(mechanism.p - mechanism.q)
+    return Case(question, law, true, shares[0], n, likely, bounds, value, influence)
 
 
 def set_law(mechanism: ChoiceMechanism) -> tuple[Values, Values]:
@@ -158,6 +160,16 @@ def number_case(mechanism: dict[str, str], answers: Values, n: int) -> Case:
 
     truth = float(shares @ places)
     return Case(question, channel, shares, truth, n, likely, bounds, middles, mean_influence(made))
+
+
+def mean_influence(mechanism: NumberMechanism) -> float:
+    """The most that a share f of false reports moves the mean of clipped reports, over f and the span.
+
+    The clipped mean follows the answers with a slope of at least the probability that noise on an answer at
+    one bound falls between the bounds: (1 − e^−ε)/2 for Laplace noise, Φ(levels/scale) − 1/2 for Gaussian.
+    """
+    width = mechanism.levels / mechanism.scale
+    return 2 / (-expm1(-width) if mechanism.name == "laplace" else erf(width / sqrt(2)))
 
 
 SKEWED = [0.1, 0.3, 0.25, 0.2, 0.1, 0.05]

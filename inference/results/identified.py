@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from inference.results.intervals import between
 from ldp_client.documents.errors import UsageError
-from summaries.influence import FALSE_SHARE
 
+# A share of false reports that is often assumed.
+FALSE_SHARE = 0.01
 # From this share on, false reports could produce any result: every set would cover all possible values.
 MOST_FALSE = 0.5
 

@@ -11,6 +11,7 @@ from math import isfinite
 from typing import Any
 
 from inference.results.convergence import MAX_R_HAT, MIN_ESS
+from inference.results.identified import FALSE_SHARE
 from inference.results.posterior import Posterior
 from inference.results.provenance import Provenance
 from inference.results.verdict import DROWNED, listed
@@ -21,7 +22,6 @@ from ldp_client.words.text import counted, rounded_up, visible
 from schemas import Question, Study
 from schemas.priors import prior_lines
 from schemas.shuffling.reports import lines_of, shuffled_privacy
-from summaries.influence import FALSE_SHARE
 
 KINDS = {
     "number": "a number", "choice": "one of several choices", "yes_no": "yes or no",

@@ -70,23 +70,16 @@ def codebook(table: str, out: str) -> None:
 def summarize(study: Study, reports: tuple[str, ...], out: str) -> None:
     """Reduce reports to a fixed-size, mergeable summary.
 
-    REPORTS are files (NDJSON, CSV or Parquet), or the folder or address of a dataset of very many reports.
+    REPORTS are files (NDJSON or Parquet), or the folder or address of a dataset of very many reports.
     """
-    from ldp_client import mechanisms_of
-    from summaries.influence import FALSE_SHARE, influence_in_words
-
     # 1. Read, and write.
     refuse_table(out)
     summary = _summary_of(study, reports)
     with replacing(out, is_new=True) as file:
         file.write(summary.to_json() + "\n")
-    # 2. Tell how far false reports could move an average.
+    # 2. Tell what it has.
     lines = [_cells_in_words(study, summary)] if study.public else []
-    counts = {name: part.n for name, part in summary.questions.items()}
-    for name, mechanism in mechanisms_of(study).items():
-        n = counts[name]
-        share = n / sum(counts.values()) if study.sample_one_question and n else 1.0
-        lines.append(f"{name}: {n} reports. {influence_in_words(mechanism, FALSE_SHARE, share)}")
+    lines += [f"{name}: {counted(part.n, 'report')}" for name, part in summary.questions.items()]
     show(lines)
 
 
