@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -17,11 +16,6 @@ from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraErr
 DISKS = ("file", "local")
 # The extra for each protocol of a store's addresses.
 STORES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
-_LIBRARIES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs"}
-# Servers of these at most tell what a page links to.
-UNLISTED = ("http", "https")
-# A web server's status for a file that it does not have.
-ABSENT = (404, 410)
 LONGEST_LINE = 500
 
 
@@ -74,10 +68,7 @@ def matching(path: str) -> list[str]:
     if is_in_store(path):
         with _store_errors(path):
             store, inside = store_of(path)
-            # Names may contain such letters themselves.
-            files = {} if store.exists(inside) else store.glob(inside, detail=True)
-            names = [store.unstrip_protocol(name) for name in sorted(files) if files[name]["type"] == "file"]
-            names = names or ([path] if store.exists(inside) else [])
+            names = [store.unstrip_protocol(name) for name in sorted(store.glob(inside))]
     else:
         names = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
     if not names:
@@ -86,14 +77,12 @@ def matching(path: str) -> list[str]:
 
 
 def below(folder: str) -> list[str]:
-    """Return the paths of all files below a folder now, relative to it; none if they cannot be listed.
+    """Return the paths of all files below a folder now, relative to it.
 
     Raises TransferError for a store's errors.
     """
     if not is_in_store(folder):
         return glob.glob("**/*", root_dir=folder, recursive=True)
-    if folder.partition("://")[0] in UNLISTED:
-        return []
     with _store_errors(folder):
         store, inside = store_of(folder)
         top = inside.rstrip("/") + "/"
@@ -109,9 +98,12 @@ def store_of(address: str) -> tuple[Any, str]:
     try:
         store, inside = url_to_fs(address)
     except (ImportError, ValueError) as error:
-        if missing := missing_library(address.partition("://")[0], error):
-            raise missing from None
-        raise
+        # Without their library some protocols are unknown; fsspec wraps the error of an incomplete library.
+        extra, cause = STORES.get(address.partition("://")[0]), error.__cause__ or error
+        is_missing = isinstance(cause, ImportError) or str(cause).startswith("Protocol not known")
+        if extra is None or not is_missing:
+            raise
+        raise MissingExtraError(extra, (getattr(cause, "name", None) or extra).split(".")[0]) from None
     store.invalidate_cache()
     return store, inside
 
@@ -121,14 +113,7 @@ def _store_errors(path: str) -> Iterator[None]:
     """Raise a store's errors as TransferError, in one line; FileNotFoundError passes unchanged."""
     try:
         yield
-    except FileNotFoundError as error:
-        # fsspec raises this error for every status of a web server, also if the file is there.
-        if getattr(error.__cause__, "status", 404) in ABSENT:
-            raise
-        raise TransferError(
-            f"cannot read {path}: {line_of(error.__cause__ or error)}", code="files.store_not_readable"
-        ) from None
-    except LdpkitError:
+    except (FileNotFoundError, LdpkitError):
         raise
     except (ImportError, ValueError) as error:
         # There is no library for such addresses, or the address is malformed.
@@ -137,28 +122,6 @@ def _store_errors(path: str) -> Iterator[None]:
         raise TransferError(
             f"cannot read {path}: {line_of(error)}", code="files.store_not_readable"
         ) from None
-
-
-def missing_library(protocol: str, error: Exception) -> MissingExtraError | None:
-    """Return the error for a store whose library is missing or incomplete; None for other errors.
-
-    error: what opening it raised.
-    """
-    extra = STORES.get(protocol)
-    if extra is None:
-        return None
-    try:
-        is_installed = find_spec(_LIBRARIES[extra]) is not None
-    except (ImportError, ValueError):
-        # A program blocks its import: `sys.modules[module] = None`.
-        is_installed = False
-    if not is_installed:
-        return MissingExtraError(extra, _LIBRARIES[extra])
-    # fsspec wraps the library's error in another one.
-    cause = error.__cause__ or error
-    if not isinstance(cause, ImportError):
-        return None
-    return MissingExtraError(extra, (cause.name or _LIBRARIES[extra]).split(".")[0])
 
 
 def line_of(error: BaseException) -> str:
