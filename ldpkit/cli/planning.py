@@ -168,7 +168,7 @@ def _plan_difference(
 
 @command("calibrate", "calibrate study.json --question hours --out calibration")
 @study_argument
-@out_option("a new folder for calibration.json and pictures", "DIR")
+@out_option("a new folder for calibration.json", "DIR")
 @click.option("--question", metavar="ID", help="calibrate this question only")
 @click.option("--studies", type=int, default=100, metavar="N", help="simulated studies (default 100)")
 @click.option("--n", "devices", type=int, default=10_000, metavar="N", help="devices in each (default 10000)")
@@ -177,10 +177,8 @@ def calibrate(study: Study, out: str, question: str | None, studies: int, device
     """Simulate whether intervals contain the truth as often as they say."""
     from inference.compiling import use_compile_cache
     from inference.design.calibration import calibrate, check_simulation, empty_model
-    from inference.design.pictures import rank_plot
     from inference.design.plan import answers_of, plannable
     from inference.design.plan_words import calibration_lines
-    from inference.results.figures import to_png
     from inference.results.saving import new_folder, write_document
 
     if study.sample_one_question:
@@ -198,7 +196,5 @@ def calibrate(study: Study, out: str, question: str | None, studies: int, device
         entries = {each.question: each.to_document() for each in calibrations}
         head = {"study_digest": study.digest, "seed": SEED}
         write_document(folder / "calibration.json", {**head, "questions": entries})
-        for each in calibrations:
-            (folder / f"{each.question}.png").write_bytes(to_png(rank_plot(each)))
     show([line for each in calibrations for line in calibration_lines(each)])
     return 0 if all(each.ok for each in calibrations) else EXIT_NOT_TRUSTED

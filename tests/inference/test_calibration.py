@@ -64,7 +64,6 @@ def test_a_sound_study_is_calibrated_on_the_command_line(tmp_path, capsys):
     found = json.loads((out / "calibration.json").read_text())["questions"]["ever"]
     assert found["ok"]
     assert len(found["parameters"]["p"]["ranks"]) == found["studies"] == STUDIES
-    assert (out / "ever.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
