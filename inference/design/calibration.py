@@ -139,47 +139,33 @@ def calibrate(
         InputError: an impossible seed or number of studies or devices, or a question that cannot be
             simulated.
     """
+    # 1. Simulate and fit the studies, and count the draws below each truth.
     check_simulation(question, studies, n, seed)
-    simulation = _Simulation(question, studies, n, seed, clip)
-    (found,) = fit_studies([simulation.studies], progress)
-    return simulation.judged(found)
+    own_seed, asked = crc32(f"{seed} {question.id}".encode()), for_devices(question, n)
+    mechanism, truths = mechanism_for(asked), prior_truths(asked, studies, own_seed)
 
+    def model(place: int) -> Model:
+        return model_for(
+            asked, simulate(asked, mechanism, truths[place], n, generator_of(own_seed, place), clip)
+        )
 
-class _Simulation:
-    """The simulated studies of one question."""
-
-    def __init__(self, question: Question, studies: int, n: int, seed: int, clip: bool) -> None:
-        self._seed, self._clip, self._n, self._stated = crc32(f"{seed} {question.id}".encode()), clip, n, seed
-        self._question = for_devices(question, n)
-        self._mechanism = mechanism_for(self._question)
-        self._truths = prior_truths(self._question, studies, self._seed)
-        said = f"{question.id}: fitted {{}} of {studies} simulated studies of {n} devices"
-        self.studies = Studies(self._model, studies, self._seed, DRAWS, THIN, self._measured, said)
-
-    def _model(self, place: int) -> Model:
-        """Return the model of one simulated study."""
-        random, truth = generator_of(self._seed, place), self._truths[place]
-        summary = simulate(self._question, self._mechanism, truth, self._n, random, self._clip)
-        return model_for(self._question, summary)
-
-    def _measured(self, places: range, draws: Parameters) -> Measured:
-        """Count for each study how many draws are below its truth."""
-        below, ties = _counted(self._truths[places.start : places.stop], draws)
+    def measured(places: range, draws: Parameters) -> Measured:
+        below, ties = _counted(truths[places.start : places.stop], draws)
         return {"below": below, "ties": ties, "poor": poor_chains(draws)}
 
-    def judged(self, found: Measured) -> Calibration:
-        """Judge the statistics of all studies."""
-        ranks = _broken(found["below"], found["ties"], self._seed)
-        band = simultaneous_band(len(self._truths), DRAWS, FALSE_ALARM / len(ranks))
-        outside = tuple(name for name, own in ranks.items() if leaves(band, own))
-        poor = {name: float(np.mean(own)) for name, own in found["poor"].items()}
-        notes = (
-            *self._model(0).notes,
-            *_clipping(self._question, self._truths, self._seed, self._clip),
-            *mixing_notes(poor, SOME_MIX_POORLY),
-        )
-        head = (self._question.id, self._question.model.name, self._n, self._stated)
-        return Calibration(*head, ranks, band, outside, poor, notes)
+    line = f"{question.id}: fitted {{}} of {studies} simulated studies of {n} devices"
+    (found,) = fit_studies([Studies(model, studies, own_seed, DRAWS, THIN, measured, line)], progress)
+    # 2. Judge the ranks.
+    ranks = _broken(found["below"], found["ties"], own_seed)
+    band = simultaneous_band(studies, DRAWS, FALSE_ALARM / len(ranks))
+    outside = tuple(name for name, own in ranks.items() if leaves(band, own))
+    poor = {name: float(np.mean(own)) for name, own in found["poor"].items()}
+    notes = (
+        *model(0).notes,
+        *_clipping(asked, truths, own_seed, clip),
+        *mixing_notes(poor, SOME_MIX_POORLY),
+    )
+    return Calibration(asked.id, asked.model.name, n, seed, ranks, band, outside, poor, notes)
 
 
 def generator_of(seed: int, place: int) -> np.random.Generator:
