@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Callable
 from typing import Any
-
-from schemas.disk import STREAM, count_lines
 
 
 class Step(str):
@@ -33,14 +30,9 @@ class Step(str):
         return Step, (str(self), self.share, 1)
 
 
-def reading_of(progress: Callable[[str], None], paths: Iterable[str]) -> Callable[[int], None]:
-    """Tell how many reports of these files were read; they are counted once there is something to tell."""
-    total = cache(lambda: sum(_about_how_many(path) for path in paths))
-
-    def tell(count: int) -> None:
-        progress(Step(f"{count:,} reports read", count, max(count, total())))
-
-    return tell
+def reading_of(progress: Callable[[str], None]) -> Callable[[int], None]:
+    """Tell how many reports of files were read."""
+    return lambda count: progress(f"{count:,} reports read")
 
 
 def columns_of(progress: Callable[[str], None]) -> Callable[[int, int], None]:
@@ -51,19 +43,3 @@ def columns_of(progress: Callable[[str], None]) -> Callable[[int, int], None]:
             progress(Step(f"{count:,} reports read", count, total))
 
     return tell
-
-
-def _about_how_many(path: str) -> int:
-    """0 where that is not known."""
-    if path == STREAM:
-        return 0
-    if not path.lower().endswith(".parquet"):
-        return count_lines(path)
-    from pyarrow import ArrowException
-    from pyarrow.parquet import read_metadata
-
-    try:
-        return int(read_metadata(path).num_rows)
-    except (ArrowException, OSError):
-        # Reading the file reports the error.
-        return 0

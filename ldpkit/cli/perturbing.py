@@ -97,7 +97,7 @@ def _summary_of(study: Study, reports: tuple[str, ...]) -> Summary:
 
     if _have_columns(reports):
         return summaries.summarize_dataset(study, list(reports), told=columns_of(progress()))
-    return summaries.summarize(study, list(reports), told=reading_of(progress(), reports))
+    return summaries.summarize(study, list(reports), told=reading_of(progress()))
 
 
 def _cells_in_words(study: Study, summary: Summary) -> str:
