@@ -11,7 +11,7 @@ import sys
 import time
 import tomllib
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,7 +39,6 @@ def try_study(
     folder: Path,
     show_page: Callable[[str], None],
     progress: Progress,
-    raw: Mapping[str, Mapping[str, float]] | None = None,
 ) -> dict[str, Posterior]:
     """Collect a report for each person's answers at a throw-away collector, and fit them.
 
@@ -50,7 +49,6 @@ def try_study(
         show_page: gets the address of the participants' page, while the collector runs. When it returns,
             the reports are exported.
         progress: gets a line for each step.
-        raw: {question id: {parameter: its value in the raw answers}}, for the page.
 
     Returns:
         {question id: posterior}.
@@ -68,7 +66,7 @@ def try_study(
     (folder / "study.json").write_text(study.to_json() + "\n", encoding="utf-8")
     posteriors = fit(study, str(reports), 0, progress)
     progress("drawing the report page")
-    save_report(posteriors, folder, study, raw=raw)
+    save_report(posteriors, folder, study)
     return posteriors
 
 

@@ -6,7 +6,7 @@ import io
 import re
 import textwrap
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from inference.predictive import Predictive
 
 Draws = NDArray[np.float64]
-# A parameter's value in the raw answers, if known.
-Raw = Mapping[str, float]
 
-PRIVATE, RAW, PRIOR = "#1b5e9e", "#d9822b", "#8a8f98"
+PRIVATE, OBSERVED, PRIOR = "#1b5e9e", "#d9822b", "#8a8f98"
 FONT = "DejaVu Sans"
 # Names are user text: a dollar sign in a name does not begin a formula.
 STYLE: dict[Any, Any] = {
@@ -68,17 +66,15 @@ class Row(NamedTuple):
         draws: of any shape.
         scale: rows of one scale stand on one axis.
         possible: the values that are possible if some reports were false.
-        raw: the value in the raw answers.
     """
 
     name: str
     draws: Draws
     scale: str
     possible: Bounds | None = None
-    raw: float | None = None
 
 
-def rows_of(posterior: Posterior, raw: Raw | None = None) -> list[Row]:
+def rows_of(posterior: Posterior) -> list[Row]:
     """Return what answers the question: shares on one scale, a formula's slopes on another, others apart."""
     rows = []
     for quantity in posterior.quantities:
@@ -91,26 +87,23 @@ def rows_of(posterior: Posterior, raw: Raw | None = None) -> list[Row]:
         label = posterior.in_words(name)[0] if posterior.is_share(name) else name
         label += " (per sd)" if spread != 1 else ""
         possible = set_of(posterior.identified, name)
-        rows.append(Row(label, draws * spread, scale, possible, raw.get(name) if raw else None))
+        rows.append(Row(label, draws * spread, scale, possible))
     return rows
 
 
 @styled
-def interval_figure(
-    posterior: Posterior, raw: Raw | None = None, interval: Interval = USUAL, figure: Figure | None = None
-) -> Figure:
+def interval_figure(posterior: Posterior, interval: Interval = USUAL, figure: Figure | None = None) -> Figure:
     """Draw medians and intervals of what answers the question.
 
     Args:
         posterior: whose quantities and headlines are drawn, thirty at most of each scale.
-        raw: values in the raw answers, drawn as dots.
         interval: the kind of interval.
         figure: to draw in.
 
     Returns:
         The figure.
     """
-    rows = rows_of(posterior, raw)
+    rows = rows_of(posterior)
     groups = [
         [row for row in rows if row.scale == scale][:MOST_ROWS]
         for scale in dict.fromkeys(row.scale for row in rows)
@@ -119,8 +112,6 @@ def interval_figure(
     marks = [Line2D([], [], color=PRIVATE, linewidth=BAR, label="from noisy reports")]
     if posterior.identified is not None and any(row.possible for row in rows):
         marks += [Line2D([], [], color=PRIVATE, linewidth=THIN, label=posterior.identified.label)]
-    if raw is not None:
-        marks += [Line2D([], [], color=RAW, marker="o", markersize=DOT, ls="", label="in the raw answers")]
     figure = figure or sized(0)
     sizes = [float(high.sum()) for high in heights]
     figure.set_size_inches(INCHES_WIDE, (LEGEND + sum(sizes) + SCALE * len(sizes)) / POINTS)
@@ -141,9 +132,7 @@ def _draw_rows(axes: Axes, rows: Sequence[Row], heights: Draws, interval: Interv
             axes.plot(row.possible, [middle, middle], color=PRIVATE, linewidth=THIN, alpha=0.6)
         axes.plot(ends, [middle, middle], color=PRIVATE, linewidth=BAR)
         axes.plot([median], [middle], "o", color=PRIVATE, markersize=DOT, clip_on=False)
-        if row.raw is not None:
-            axes.plot([row.raw], [middle], "o", color=RAW, markersize=DOT, clip_on=False)
-        drawn += [ends, [median], row.possible or [], [] if row.raw is None else [row.raw]]
+        drawn += [ends, [median], row.possible or []]
     axes.set_xlim(*limits(*drawn))
     axes.set_ylim(float(heights.sum()), 0.0)
     axes.set_yticks(middles, [wrapped(row.name) for row in rows], fontsize=7)
@@ -157,15 +146,15 @@ def interval_axes(posterior: Posterior, interval: Interval) -> Axes:
     """Return the first axes of the page's intervals, in a pyplot figure that notebooks show."""
     from matplotlib import pyplot
 
-    figure = interval_figure(posterior, None, interval, pyplot.figure(layout="constrained"))
+    figure = interval_figure(posterior, interval, pyplot.figure(layout="constrained"))
     words = f"{posterior.question}: {posterior.verdict.overall.word}"
     figure.supxlabel(words, fontsize=6, parse_math=False)
     return figure.axes[0]
 
 
 @styled
-def density_figure(posterior: Posterior, raw: Raw | None = None) -> Figure:
-    """Draw histograms of up to six parameters, the prior as a line, and the raw answers' value as another."""
+def density_figure(posterior: Posterior) -> Figure:
+    """Draw histograms of up to six parameters, and the prior as a line."""
     names = list(posterior.draws)[:MOST_SHOWN]
     columns = min(2, len(names))
     rows = -(-len(names) // columns)
@@ -174,8 +163,8 @@ def density_figure(posterior: Posterior, raw: Raw | None = None) -> Figure:
     for axes in panels[len(names) :]:
         axes.remove()
     for axes, name in zip(panels, names, strict=False):
-        draws, known = posterior.draws[name], (raw or {}).get(name)
-        low, high = limits(draws, [] if known is None else [known])
+        draws = posterior.draws[name]
+        low, high = limits(draws)
         axes.set_xlim(low, high)
         highest = 1.0
         if np.isfinite(draws).all():
@@ -183,8 +172,6 @@ def density_figure(posterior: Posterior, raw: Raw | None = None) -> Figure:
             highest = float(heights.max())
             axes.stairs(heights, edges, fill=True, color=PRIVATE, alpha=0.55)
         axes.set_ylim(0.0, (1 + MARGIN) * highest)
-        if known is not None:
-            axes.axvline(known, color=RAW, linewidth=1.2)
         if name in posterior.prior_draws:
             before = posterior.prior_draws[name]
             heights, edges = np.histogram(before, bins=12, range=(low, high))
@@ -236,7 +223,7 @@ def predictive_figure(predictive: Predictive) -> Figure:
             axes.yaxis.set_major_locator(MaxNLocator(4))
         places = np.arange(len(observed))
         axes.vlines(places, low, high, color=colour, linewidth=5, alpha=0.6)
-        axes.plot(places, observed, "o", color=RAW, markersize=3.2)
+        axes.plot(places, observed, "o", color=OBSERVED, markersize=3.2)
         axes.set_xlim(-0.5, len(observed) - 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_title(f"expected {label} (90 %, bars) and observed (dots)", pad=3)

@@ -12,7 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from inference.results.figures import (
-    Raw,
     density_figure,
     interval_figure,
     law_figure,
@@ -58,7 +57,6 @@ def save_report(
     title: str = "",
     interval: Interval = USUAL,
     made: Provenance | None = None,
-    raw: Mapping[str, Raw] | None = None,
 ) -> None:
     """Write posterior.json, the page, its numbers, and the draws (QUESTION.nc) and intervals (QUESTION.png).
 
@@ -69,11 +67,10 @@ def save_report(
         title: of the page, if no study has one.
         interval: the kind of interval.
         made: the fit's provenance; None for day and versions only.
-        raw: {name: {parameter: its value in the raw answers}}, if known.
     """
     made = made or made_now()
     save_posteriors(posteriors, folder, made)
-    shown = shown_of(posteriors, study, title, interval, made, raw or {})
+    shown = shown_of(posteriors, study, title, interval, made)
     for name, section in shown["sections"].items():
         (folder / f"{name}.png").write_bytes(to_png(section["intervals"]))
     (folder / PAGE).write_text(TEMPLATES.get_template("report.html.j2").render(shown), encoding="utf-8")
@@ -86,7 +83,6 @@ def shown_of(
     title: str,
     interval: Interval,
     made: Provenance,
-    raw: Mapping[str, Raw],
 ) -> dict[str, Any]:
     """Return the variables of the page's template."""
     largest = max(posteriors.values(), key=lambda posterior: posterior.n)
@@ -94,19 +90,13 @@ def shown_of(
         "study": study,
         "title": study.title if study else title or f"Results for {largest.question}",
         "size": largest.size_in_words(),
-        "sections": {
-            name: section_of(posterior, study, interval, raw.get(name))
-            for name, posterior in posteriors.items()
-        },
-        "is_demo": bool(raw),
+        "sections": {name: section_of(posterior, study, interval) for name, posterior in posteriors.items()},
         "interval": interval,
         **defence_of(study, posteriors, made),
     }
 
 
-def section_of(
-    posterior: Posterior, study: Study | None, interval: Interval, raw: Raw | None
-) -> dict[str, Any]:
+def section_of(posterior: Posterior, study: Study | None, interval: Interval) -> dict[str, Any]:
     """Return the variables of one posterior's line and section."""
     if study is None:
         text, noise = posterior.formula, list(posterior.noise)
@@ -130,14 +120,14 @@ def section_of(
         "style": STYLES[posterior.verdict.overall.word],
         "sentences": _sentences([each for each in posterior.quantities if not each.contrast], interval),
         "contrasts": _sentences([each for each in posterior.quantities if each.contrast], interval),
-        "rows": rows_of(posterior, interval, raw or {}),
+        "rows": rows_of(posterior, interval),
         "false_heading": f"{false.label}{levels}" if false is not None and false.sets else "",
-        "intervals": interval_figure(posterior, raw, interval),
+        "intervals": interval_figure(posterior, interval),
         # A single bar says no more than its line of the table.
         "is_one_bar": is_one_bar,
         "law": law_figure(posterior.law) if posterior.law else None,
         "expected": predictive_figure(posterior.predictive) if posterior.predictive else None,
-        "densities": density_figure(posterior, raw),
+        "densities": density_figure(posterior),
         "method": SAMPLERS[posterior.method].label if posterior.method in SAMPLERS else posterior.method,
         "noise": noise,
         "priors": [line.replace("flat()", "flat") for line in prior_lines(dict(posterior.prior))],
@@ -173,7 +163,7 @@ def _sentences(quantities: Sequence[Quantity], interval: Interval) -> list[str]:
     return [*said, f"… and {more:,} more in posterior.json."] if more > 0 else said
 
 
-def rows_of(posterior: Posterior, interval: Interval, raw: Raw) -> list[dict[str, Any]]:
+def rows_of(posterior: Posterior, interval: Interval) -> list[dict[str, Any]]:
     """Return a row of the page's tables for each parameter, with shares in per cent; headlines lead."""
     rows = []
     for name, row in posterior.rows().items():
@@ -185,7 +175,6 @@ def rows_of(posterior: Posterior, interval: Interval, raw: Raw) -> list[dict[str
             "parameter": name,
             "median": median,
             "interval": ends,
-            "raw": f"{written(raw[name], share)}{' %' * share}" if name in raw else "–",
             "if_false": "–" if false is None else between(*false, share),
             "leads": name in posterior.headlines,
             "verdict": posterior.verdict.of(name).word,

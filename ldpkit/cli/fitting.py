@@ -91,7 +91,7 @@ def fit(
     # 1. Read what decides whether the fit can be made.
     interval, tell = interval_of(level), progress()
     with new_folder(Path(out)) as folder:
-        evidence = evidence_of(document, reports, reading_of(tell, reports))
+        evidence = evidence_of(document, reports, reading_of(tell))
         options = words_of(**sampling, level=level, contamination=contamination or None, question=questions)
         made = made_by("fit", [[Path(path)] for path in (study, *reports)] + options)
         earlier = earlier_result(check, made) if check else None
@@ -130,14 +130,13 @@ def show_posteriors(
 @click.option("--n", "people", type=COUNT, metavar="N", help="how many people (default: all 6,366)")
 def demo(people: int | None) -> int:
     """Run the whole pipeline on real data, in a new folder `demo`; end with a report page."""
-    from inference.demo.raw_answers import raw_values
     from inference.demo.run import try_study
     from inference.demo.survey import answers_of, survey_study
     from inference.results.intervals import USUAL
     from inference.results.saving import new_folder
+    from ldpkit.trying import answer_lines
 
     study, answers = survey_study(), answers_of(people, 0)
     with new_folder(Path(DEMO)) as folder:
-        raw = raw_values(study, answers)
-        posteriors = try_study(study, answers, folder, lambda _address: None, progress(), raw)
-    return show_posteriors(posteriors, DEMO, USUAL)
+        posteriors = try_study(study, answers, folder, lambda _address: None, progress())
+    return show_posteriors(posteriors, DEMO, USUAL, answer_lines(study, answers))

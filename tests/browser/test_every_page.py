@@ -71,8 +71,7 @@ def report_page(folder: Path) -> str:
     """Its address."""
     posteriors = {name: _posterior_of(name, 0.11 if name == "rating" else 1.0) for name in PARAMETERS}
     path = folder / "report.html"
-    raw = {name: {key: float(d.mean()) for key, d in p.draws.items()} for name, p in posteriors.items()}
-    path.write_text(page_of(posteriors, POSTERIORS, raw))
+    path.write_text(page_of(posteriors, POSTERIORS))
     return path.as_uri()
 
 

@@ -15,9 +15,9 @@ SHAPE = (4, 1000)
 NOTHING = (Finding(INFORMATIVENESS, "the noise drowns the signal"),)
 
 
-def page_of(posteriors, study, raw=None):
+def page_of(posteriors, study):
     """The HTML of a study's report."""
-    shown = shown_of(posteriors, study, "", USUAL, made_now(), raw or {})
+    shown = shown_of(posteriors, study, "", USUAL, made_now())
     return TEMPLATES.get_template("report.html.j2").render(shown)
 
 

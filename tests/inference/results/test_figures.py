@@ -10,8 +10,6 @@ from PIL import Image
 
 from inference.results.figures import (
     BAR,
-    DOT,
-    RAW,
     density_figure,
     interval_figure,
     to_png,
@@ -25,7 +23,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def test_interval_is_drawn_at_its_numbers_with_name_as_text():
     posterior = made()
-    drawn = interval_figure(posterior, {"p[blue/green]": 0.6})
+    drawn = interval_figure(posterior)
     tree = ElementTree.fromstring(to_svg(drawn))
     assert "<b>red</b>" in [text.text for text in tree.iter(f"{SVG}text")]
     assert not [element.tag for element in tree.iter() if element.tag.endswith("}b")]
@@ -34,8 +32,6 @@ def test_interval_is_drawn_at_its_numbers_with_name_as_text():
     bars = [line.get_xdata() for line in axes.lines if line.get_linewidth() == BAR]
     for (low, high), draws in zip(bars, posterior.draws.values(), strict=True):
         assert (low, high) == pytest.approx(USUAL.of(draws))
-    dots = [line for line in axes.lines if line.get_markersize() == DOT and line.get_color() == RAW]
-    assert [line.get_xdata()[0] for line in dots] == [0.6]
     picture = Image.open(io.BytesIO(to_png(drawn)))
     assert picture.size[0] == 720
     assert (27, 94, 158) in {colour[:3] for _, colour in picture.getcolors(1 << 24)}
