@@ -16,7 +16,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference.compiling import compiled, raw_key
-from inference.models.base import Draws, Model
+from inference.models.base import Model
 from inference.sampling.chains import Chains, frozen, stacked, starts
 from inference.sampling.space import Arrays, as_arrays, space_of
 from inference.sampling.whitening import Shape, reshaped, shape_of
@@ -112,25 +112,59 @@ def batches_of(count: int) -> list[range]:
 class Batches:
     """The models of one question, which are fitted batch by batch with one program, in any order.
 
-    first: the first of all `count` models, which share one program. seed, draws, thin: as of
+    first: the first of all `count` models, whose data have the same shapes. seed, draws, thin: as of
     `posterior_draws`.
     """
 
     def __init__(self, first: Model, count: int, seed: int, draws: int, thin: int = 1) -> None:
-        self._first, self._draws, self._thin = first, draws, thin
-        self._width = min(MOST_SIDE_BY_SIDE, count)
+        self._first, self._seed, self._draws, self._thin = first, seed, draws, thin
+        self._width, winding = min(MOST_SIDE_BY_SIDE, count), first.sampling.winding
+        self._warmup = WINDING_WARMUP if winding else WARMUP
         with jax.enable_x64(True):
-            self._beside = SideBySide(first, seed)
+            space = space_of(first)
+            depth = WINDING_DEPTH if winding else TREE_DEPTH
+            self._chains = Chains(space, LENGTH, separate=True, tree_depth=depth)
+            self._start = compiled(space.start)
+            self._sites = compiled(jax.vmap(jax.vmap(space.sites, in_axes=(0, None))))
 
     def draws(self, models: Sequence[Model], places: Sequence[int]) -> Parameters:
         """Return {parameter: (models, draws)} of one batch; places: of its models among all."""
         # The last model is repeated, so that the program need not be compiled again.
         index = np.minimum(np.arange(self._width), len(models) - 1)
         with jax.enable_x64(True):
-            padded, numbers = [models[i] for i in index], np.asarray(places)[index]
-            found = self._beside.draws(padded, numbers, self._draws * self._thin)
-            thinned = {name: value[:, self._thin - 1 :: self._thin] for name, value in found.items()}
+            sites = self._sites_of([models[i] for i in index], np.asarray(places)[index])
+            thinned = {
+                name: np.asarray(value)[:, self._thin - 1 :: self._thin] for name, value in sites.items()
+            }
             return {name: value[: len(models)] for name, value in self._first.parameters(thinned).items()}
+
+    def _sites_of(self, models: Sequence[Model], numbers: NDArray[np.intp]) -> Mapping[str, Array]:
+        """Return sites {site: (models, draws, …)}; numbers (models,): of each, for its randomness."""
+        # 1. Start each chain near its own posterior.
+        data = [as_arrays(model.data) for model in models]
+        shapes = [self._shape(model, one) for model, one in zip(models, data, strict=True)]
+        begin = [
+            starts(self._chains.slope_at(one), shape, np.random.default_rng([self._seed, number]), 1)[0]
+            for one, shape, number in zip(data, shapes, numbers, strict=True)
+        ]
+        keys = jax.vmap(lambda number: jax.random.fold_in(raw_key(self._seed), number))(numbers)
+        together, vectors = stacked(data), np.stack(begin)
+        # 2. Warm up.
+        for phase in self._warmup:
+            factors = np.stack([shape.factor for shape in shapes])
+            state = self._chains.begin(vectors, keys, factors, together)
+            target = self._first.sampling.target_acceptance
+            state, moved = self._chains.run(state, factors, together, phase, adapt=True, target=target)
+            vectors, keys = np.asarray(state.vector), state.key
+            shapes = [reshaped(shape, own) for shape, own in zip(shapes, moved.vectors, strict=True)]
+        # 3. Draw.
+        count = self._draws * self._thin
+        moved = self._chains.run(frozen(state), factors, together, -(-count // LENGTH) * LENGTH)[1]
+        return self._sites(np.asarray(moved.vectors[:, :count], np.float64), together)
+
+    def _shape(self, model: Model, data: Arrays) -> Shape:
+        start = np.asarray(self._start(as_arrays(model.initial, float), data))
+        return shape_of(self._chains.slope_at(data), start)
 
 
 def poor_chains(draws: Parameters) -> dict[str, NDArray[np.bool_]]:
@@ -142,48 +176,3 @@ def poor_chains(draws: Parameters) -> dict[str, NDArray[np.bool_]]:
         for name, found in draws.items()
     }
     return {name: ~(found >= FEWEST_EFFECTIVE) for name, found in effective.items()}
-
-
-class SideBySide:
-    """The compiled programs of one question, for data sets of the shapes of its first model."""
-
-    def __init__(self, model: Model, seed: int) -> None:
-        self._seed, self._target, space = seed, model.sampling.target_acceptance, space_of(model)
-        self._warmup = WINDING_WARMUP if model.sampling.winding else WARMUP
-        depth = WINDING_DEPTH if model.sampling.winding else TREE_DEPTH
-        self._chains = Chains(space, LENGTH, separate=True, tree_depth=depth)
-        self._start = compiled(space.start)
-        self._sites = compiled(jax.vmap(jax.vmap(space.sites, in_axes=(0, None))))
-
-    def draws(self, models: Sequence[Model], numbers: NDArray[np.intp], count: int) -> Draws:
-        """Sites {site: (models, count, …)}; numbers (models,): of each data set, for its randomness."""
-        data = [as_arrays(model.data) for model in models]
-        shapes = [self._shape(model, one) for model, one in zip(models, data, strict=True)]
-        begin = [
-            starts(self._chains.slope_at(one), shape, np.random.default_rng([self._seed, number]), 1)[0]
-            for one, shape, number in zip(data, shapes, numbers, strict=True)
-        ]
-        keys = jax.vmap(lambda number: jax.random.fold_in(raw_key(self._seed), number))(numbers)
-        together = stacked(data)
-        vectors = self._vectors(np.stack(begin), keys, shapes, together, count)
-        return {name: np.asarray(value) for name, value in self._sites(vectors, together).items()}
-
-    def _shape(self, model: Model, data: Arrays) -> Shape:
-        start = np.asarray(self._start(as_arrays(model.initial, float), data))
-        return shape_of(self._chains.slope_at(data), start)
-
-    def _vectors(
-        self, vectors: NDArray[np.float64], keys: Array, shapes: list[Shape], data: Arrays, count: int
-    ) -> NDArray[np.float64]:
-        """Vectors (models, count, d) after the warm-up."""
-        for phase in self._warmup:
-            factors = np.stack([shape.factor for shape in shapes])
-            state = self._chains.begin(vectors, keys, factors, data)
-            state, moved = self._chains.run(state, factors, data, phase, adapt=True, target=self._target)
-            vectors, keys = np.asarray(state.vector), state.key
-            last = factors
-            shapes = [reshaped(shape, own) for shape, own in zip(shapes, moved.vectors, strict=True)]
-        calls = -(-count // LENGTH)
-        return np.asarray(
-            self._chains.run(frozen(state), last, data, calls * LENGTH)[1].vectors[:, :count], np.float64
-        )

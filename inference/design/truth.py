@@ -94,14 +94,9 @@ def check_stated(names: Sequence[str], given: Mapping[str, float]) -> None:
 
 
 def stated_values(options: Sequence[str]) -> dict[str, float]:
-    """{name: value} of an option that may be repeated. Raises InputError."""
-    return parse_truth(",".join(options)) if options else {}
-
-
-def parse_truth(text: str) -> dict[str, float]:
-    """{parameter: value} from "mean=30,sd=5". Raises InputError."""
+    """Return {parameter: value} from options such as "mean=30,sd=5". Raises UsageError."""
     found: dict[str, float] = {}
-    for part in _OUTSIDE_BRACKETS.split(text):
+    for part in (part for text in options for part in _OUTSIDE_BRACKETS.split(text)):
         name, equals, value = part.rpartition("=")
         name = name.strip()
         if name in found:

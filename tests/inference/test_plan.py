@@ -12,7 +12,7 @@ import pytest
 from inference.design import widths
 from inference.design.plan import devices_for, plan, prior_width_notes
 from inference.design.records import RecordPrior
-from inference.design.truth import completed, parse_truth
+from inference.design.truth import completed, stated_values
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
@@ -115,7 +115,7 @@ def test_devices_for_a_width_follow_root_n(width, devices):
 def test_partly_stated_shares_are_filled_up_to_one():
     question = Study(studies.document(studies.CHOICE)).questions[0]
     drawn = {"p[student]": 0.2, "p[worker]": 0.5, "p[teacher]": 0.3}
-    found = completed(question, drawn, parse_truth("p[student]=0.6"))
+    found = completed(question, drawn, stated_values(["p[student]=0.6"]))
     assert found == pytest.approx({"p[student]": 0.6, "p[worker]": 0.25, "p[teacher]": 0.15})
     with raises(InputError, "plan.truth_shares"):
         completed(question, drawn, {"p[student]": 0.6, "p[worker]": 0.6})
@@ -141,7 +141,7 @@ def test_truths_of_records_keep_the_stated_line_within_the_bounds():
 @pytest.mark.parametrize("text", ["", "p=x", "p=0.1,,"])
 def test_malformed_truth_is_rejected(text):
     with raises(InputError, "plan.truth_wrong_form"):
-        parse_truth(text)
+        stated_values([text])
 
 
 @pytest.mark.parametrize(
