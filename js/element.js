@@ -43,16 +43,18 @@ export class StudyElement extends HTMLElement {
     clearTimeout(this.#late);
     this.#frame = undefined;
     try {
-      const { href, origin } = addressOf(this);
+      const { href } = addressOf(this);
       this.#state = "loading";
       // Not: to lead the page elsewhere, or to open windows.
       const sandbox = "allow-scripts allow-same-origin allow-forms";
       const title = this.title || "Study";
       this.#frame = made("iframe", { sandbox, title, referrerpolicy: "no-referrer", src: href });
       this.#show(this.#frame);
-      const link = made("a", { href, rel: "noopener noreferrer", target: "_blank" }, origin);
+      const link = made("a", { href, rel: "noopener noreferrer", target: "_blank" }, href);
       const setting = `frame_ancestors = ["${location.origin}"]`;
-      const advice = `The study does not show here. Its collector has to list this site: ${setting}. `;
+      const advice =
+        `The study does not show here. Either its collector does not list this site (write ${setting} into its ` +
+        "ldpkit.toml and start it again), or it has no such study. This opens it in a tab: ";
       this.#late = setTimeout(() => this.#end("blocked", advice, link), LOADED_WITHIN_MS);
     } catch ({ message }) {
       this.#end("refused", message);

@@ -109,7 +109,10 @@ async function flush(now) {
 }
 
 /** In words for people; an error of ldpkit never says what was answered. */
-const reasonOf = ({ message }) => message;
+const reasonOf = (error) =>
+  error instanceof TypeError
+    ? `The collector cannot be reached, or does not list ${location.origin} in its setting cors_origins.`
+    : error.message;
 
 function Ask({ study, texts, onAnswer }) {
   return h(

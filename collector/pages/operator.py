@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, timedelta
@@ -37,6 +38,8 @@ POLICY = (
 MOST_WORDS = 200
 # Studies that the page shows: each takes some milliseconds, and the page is read again every few seconds.
 MOST_STUDIES = 50
+# Where a signed-in browser may be sent.
+OWN_PAGE = re.compile(r"/(new|share/[a-z0-9._-]+)")
 TITLES = {kind.name: kind.title for kind in KINDS}
 
 
@@ -70,9 +73,9 @@ def share(study_id: str) -> Response:
         link = address_of("participant.page", study_id=study_id)
         # On white, because a dark page would hide it.
         code = segno.make_qr(link, error="m").svg_inline(omitsize=True, light="white")
-        script = address_of("participant.asset", name="element.js")
+        library = address_of("participant.asset", name="element.js")
         sites = current_collector().settings.frame_ancestors
-        return {"id": study_id, "link": link, "code": Markup(code), "script": script, "sites": sites}
+        return {"id": study_id, "link": link, "code": Markup(code), "library": library, "sites": sites}
 
     return _signed_in(Role.READ, "share.html", contents)
 
@@ -110,7 +113,8 @@ def sign_in() -> Response:
         word = keys.begin_session(given)
     except ProblemError as problem:
         return sign_in_form(problem)
-    response = make_response(redirect(url_for("page.show"), 303))
+    to = request.form.get("to", "")
+    response = make_response(redirect(to if OWN_PAGE.fullmatch(to) else url_for("page.show"), 303))
     # The word must not cross a network unencrypted, so without TLS browsers discard this cookie.
     is_here = (request.host.rpartition(":")[0] or request.host).strip("[]") in LOOPBACK
     response.set_cookie(COOKIE, word, httponly=True, samesite="Strict", secure=not is_here)

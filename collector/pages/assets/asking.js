@@ -7,7 +7,8 @@ export async function ask(method, path, body) {
   const response = await fetch(path, { method, headers, body, cache: "no-store" });
   if (response.ok) return response;
   const { title, detail, field } = await response.json().catch(() => ({}));
-  throw new Error([title ?? response.statusText, field, detail].filter(Boolean).join(": "));
+  const words = [title ?? response.statusText, field, detail].filter(Boolean).join(": ");
+  throw Object.assign(new Error(words), { status: response.status });
 }
 
 /** Elements are made with textContent only: studies, keys and answers of the API hold text of others. */

@@ -53,6 +53,7 @@ function draft() {
     purpose: text("purpose"),
     owner: text("owner"),
     contact: valueOf(form, "contact"),
+    ethics: text("ethics"),
     closes: valueOf(form, "closes"),
     retention: { days: Number(valueOf(form, "days")) },
     questions: questions().map(questionOf),
@@ -194,7 +195,8 @@ form.addEventListener("submit", async (event) => {
     isChanged = false;
     location.assign(`/share/${encodeURIComponent(id.value)}`);
   } catch (error) {
-    byId("problem").textContent = inWords(error);
+    const isTaken = error.status === 409;
+    byId("problem").textContent = isTaken ? `A study ${id.value} exists already: choose another Id.` : inWords(error);
   }
 });
 addEventListener("beforeunload", (event) => isChanged && event.preventDefault());

@@ -102,6 +102,7 @@ def test_share_shows_link_code_and_element(habits, token):
     text = client.get("/share/habits").text
     assert 'href="http://localhost/s/habits"' in text
     assert "&lt;ldp-study src=&#34;http://localhost/s/habits&#34;&gt;" in text
+    assert "src=&#34;http://localhost/assets/element.js&#34;" in text
     assert "<svg" in text
     assert client.get("/share/nothing").status_code == 404
 
