@@ -66,7 +66,7 @@ def test_study_check_prints_the_owner_and_missing_fields(tmp_path, capsys):
     assert "does not state" not in shown.err
     path.write_text(json.dumps(studies.document(studies.YES_NO, owner="One clinic")))
     assert cli.main(["check", str(path)]) == 0
-    assert "does not state contact, ethics, retention:" in capsys.readouterr().err
+    assert "does not state contact, ethics, retention," in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
