@@ -14,7 +14,7 @@ from numpyro import handlers
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
 from inference.analyses.effects import quantities_of, sets_levels
-from inference.analyses.parameter_names import INTERCEPT
+from inference.analyses.parameter_names import INTERCEPT, by_name
 from inference.analyses.peaks import Peak, peak_of, unidentified, without_bound
 from inference.analyses.population import (
     People,
@@ -148,7 +148,7 @@ def _derived(
         *quantities_of(analysis, sites, seed),
         *quantities_over(analysis, sites, people, over, seed),
     )
-    return {"quantities": tuple({one.name: one for one in quantities}.values())}
+    return {"quantities": tuple(by_name(quantities).values())}
 
 
 def _learnt_alone(analysis: Assembled, peak: Peak | None, fit: Fit) -> tuple[Finding, ...]:

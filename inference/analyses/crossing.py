@@ -20,7 +20,7 @@ from inference.analyses.formula import known_column
 from inference.analyses.joint_law import STATED, TINY, JointEffects, JointLaw
 from inference.analyses.likelihood import joint
 from inference.analyses.open_shares import OpenShares
-from inference.analyses.parameter_names import Parameter
+from inference.analyses.parameter_names import Parameter, by_name
 from inference.analyses.stated_priors import Given
 from inference.analyses.table import Private, Table, Values
 from inference.analyses.varying import levels_of
@@ -141,7 +141,7 @@ class Crossing:
         dimensions = [f"{name}_dim" for name in (self.by, *(one.name for one in self.columns))]
         cases = product(self.levels[1], *(one.answers for one in self.columns))
         shares = [Parameter("p", dict(zip(dimensions, case, strict=True))) for case in cases]
-        return {one.name: one for one in (*shares, *self.opened.entries)}
+        return by_name([*shares, *self.opened.entries])
 
     def model(self, notes: Sequence[str] = ()) -> Model:
         """Return the model of the joint shares."""
@@ -241,7 +241,7 @@ class Crossing:
                 if not (of_two and j == 0):
                     name = f"{second.name} = {other} among {first.name} = {one}{added}"
                     found.append(Quantity(f"share {name}", f"share of {name}", given[..., i, j]))
-        return {one.name: one for one in found}
+        return by_name(found)
 
 
 def is_one_sided(draws: Values, before: Values) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,16 @@ from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 INTERCEPT = "Intercept"
+
+
+class Named(Protocol):
+    """A parameter or a quantity."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Result = TypeVar("Result", bound=Named)
 Parameters = dict[str, NDArray[np.float64]]
 
 
@@ -47,14 +57,24 @@ class Parameter(NamedTuple):
         return Axis(self.variable, {key: label for key, label in self.coordinates.items() if label})
 
 
+def by_name(results: Iterable[Result]) -> dict[str, Result]:
+    """Return parameters or quantities by name. Raises InputError for two of one name: one would be lost."""
+    found = [(result.name, result) for result in results]
+    _refuse_twice(name for name, _ in found)
+    return dict(found)
+
+
 def refuse_clashes(parameters: Sequence[Parameter]) -> None:
     """Raise InputError for two parameters of one name, or of one variable with other dimensions."""
-    variables = {(one.variable, *one.axis.coordinates) for one in parameters}
-    for names in ([one.name for one in parameters], [variable for variable, *_ in variables]):
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        if twice:
-            raise InputError(
-                f"two results would be called {twice[0]}: rename the column or label of that name, or "
-                "write I(column)",
-                code="result.duplicate_name",
-            )
+    by_name(parameters)
+    _refuse_twice(name for name, *_ in {(one.variable, *one.axis.coordinates) for one in parameters})
+
+
+def _refuse_twice(names: Iterable[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(
+            f"two results would be called {twice[0]}: rename the column or label of that name, or "
+            "write I(column)",
+            code="result.duplicate_name",
+        )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from ldpkit.cli.commands import COUNT, command, json_option, out_option, study_argument
 from ldpkit.cli.output import show, warn
-from schemas.disk import read_bytes, refuse_existing, replacing, write_new
+from schemas.disk import STREAM, read_bytes, refuse_existing, replacing, write_new
 
 if TYPE_CHECKING:
     from schemas import Study
@@ -80,6 +80,8 @@ def keygen(out: str) -> None:
     from ldp_client.core.public_keys import PublicKey
     from schemas.signing import new_key
 
+    if out == STREAM:
+        raise UsageError("--out -: keygen writes two files: name one", code="keygen.to_standard_output")
     private, public = new_key()
     root, extension = os.path.splitext(out)
     public_path = f"{root}.pub{extension}"

@@ -316,7 +316,7 @@ def test_report_page_fits_its_width_and_loads_nothing(desk, tmp_path):
         assert "any report is at most 2.72 times as likely" in details.text
     assert "Not usable" in browser.find_element("id", "rating").text
     (details,) = browser.find_elements("css selector", "#ever details")
-    picture = details.find_element("tag name", "img")
+    picture = details.find_element("tag name", "figure")
     assert "bulk ESS" in details.text
     assert picture.is_displayed()
     assert fits(browser, width)

@@ -126,7 +126,7 @@ def test_stored_call_names_files_by_their_names(tmp_path: Path) -> None:
 
 
 # Options of `fit` and `survey` that change no number of posterior.json.
-SHOWN = {"--out", "--check", "--strict"}
+SHOWN = {"--out", "--check", "--strict", "--strata", "--cluster"}
 
 
 def options_of(name: str) -> dict[str, str]:
