@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 
@@ -126,13 +127,14 @@ def test_stored_call_names_files_by_their_names(tmp_path: Path) -> None:
 
 
 # Options of `fit` and `survey` that change no number of posterior.json.
-SHOWN = {"--out", "--check", "--strict", "--strata", "--cluster"}
+SHOWN = {"--out", "--check", "--strict"}
 
 
 def options_of(name: str) -> dict[str, str]:
     """{option: parameter} of a command."""
     ((_, command),) = [(words, each) for words, each in leaves() if words == (name,)]
-    return {each.opts[0]: str(each.name) for each in command.params if each.param_type_name == "option"}
+    options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+    return {each.opts[0]: str(each.name) for each in options}
 
 
 def test_every_option_of_survey_that_decides_numbers_is_stored() -> None:
