@@ -21,8 +21,8 @@ def test_r_script_prints_quantiles_and_fails_on_failed_calibration(tmp_path):
     study, answers, reports, out = (tmp_path / name for name in ("s.json", "a.csv", "r.ndjson", "fit"))
     study.write_text(json.dumps(studies.document(studies.YES_NO)))
     answers.write_text("ever\n" + "yes\nno\n" * 200)
-    assert main(["perturb", str(study), str(answers), "--out", str(reports), "-q"]) == 0
-    call = ["fit", str(study), str(reports), "--out", str(out), "--method", "gaussian_approx", "-q"]
+    assert main(["perturb", str(study), str(answers), "--out", str(reports)]) == 0
+    call = ["fit", str(study), str(reports), "--out", str(out), "--method", "gaussian_approx"]
     assert main(call) in (0, 4)
     result = json.loads((out / "posterior.json").read_text())
     said = {"question": "ever", "what": "calibration", "state": "bad", "says": "its ranks leave the band"}

@@ -117,7 +117,7 @@ def of_formula(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame["w"] = random.integers(800, 1200, 900)
     frame.to_csv(data, index=False)
     command = ["survey", str(design), str(data), "--formula", "armed ~ age + region"]
-    more = ["--by", "region", "--weights", "w", "--method", "gaussian_approx", "--out", str(out), "-q"]
+    more = ["--by", "region", "--weights", "w", "--method", "gaussian_approx", "--out", str(out)]
     assert main([*command, *more]) in (0, 4)
     return out
 
