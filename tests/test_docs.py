@@ -51,7 +51,7 @@ BUDGETS = {
     "docs/public-fields.md": 5,
     "docs/rappor.md": 1.5,
     "docs/results.md": 13,
-    "docs/scaling.md": 6,
+    "docs/scaling.md": 5.5,
     "docs/secure-sum.md": 6,
     "docs/shuffling.md": 5,
     "docs/study.md": 13,
