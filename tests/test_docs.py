@@ -50,7 +50,7 @@ BUDGETS = {
     "docs/privacy.md": 8,
     "docs/public-fields.md": 5,
     "docs/rappor.md": 1.5,
-    "docs/results.md": 13,
+    "docs/results.md": 9.5,
     "docs/scaling.md": 5.5,
     "docs/secure-sum.md": 6,
     "docs/shuffling.md": 5,
