@@ -36,7 +36,7 @@ BUDGETS = {
     "docs/analysis.md": 10,
     "docs/commands.md": 4,
     "docs/comparison.md": 8,
-    "docs/data-holders.md": 12,
+    "docs/data-holders.md": 9.5,
     "docs/design-decisions.md": 5,
     "docs/embed.md": 11,
     "docs/glossary.md": 4,
