@@ -35,7 +35,7 @@ BUDGETS = {
     "docs/adding-a-model.md": 5,
     "docs/analysis.md": 10,
     "docs/commands.md": 4,
-    "docs/comparison.md": 8,
+    "docs/comparison.md": 7,
     "docs/data-holders.md": 9.5,
     "docs/design-decisions.md": 5,
     "docs/embed.md": 11,
