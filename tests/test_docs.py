@@ -39,7 +39,7 @@ BUDGETS = {
     "docs/data-holders.md": 9.5,
     "docs/design-decisions.md": 5,
     "docs/embed.md": 11,
-    "docs/glossary.md": 4,
+    "docs/glossary.md": 3.5,
     "docs/machines.md": 5,
     "docs/methods.md": 17,
     "docs/models.md": 12,
