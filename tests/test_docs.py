@@ -54,7 +54,7 @@ BUDGETS = {
     "docs/scaling.md": 5.5,
     "docs/secure-sum.md": 6,
     "docs/shuffling.md": 5,
-    "docs/study.md": 12,
+    "docs/study.md": 11.5,
     "docs/surveys.md": 12.5,
     "docs/tickets.md": 8,
     "docs/troubleshooting.md": 6,
