@@ -28,7 +28,7 @@ DOUBTFUL = frozenset(
 )
 DOUBTFUL |= {"refused", "unknown"}
 # Whole numbers that surveys use as codes of missing values, such as -99 and 998.
-_CODE_OF_MISSING = re.compile(r"-?(9+[789]|8{2,})|-[1-9]")
+_CODE_OF_MISSING = re.compile(r"-?(9+[789]|8{2,}|7{2,})|-[1-9]")
 # Whole numbers that are names: with leading zeros, or with more digits than float64 keeps.
 _NAME = re.compile(r"[+-]?(0[0-9]+|[0-9]{16,})")
 # Numbers with a comma, which may separate decimals or thousands.
@@ -314,10 +314,16 @@ def drafted(frame: pd.DataFrame) -> tuple[dict[str, dict[str, Any]], list[str]]:
         if not all(isinstance(cell, str | int | float) for cell in cells):
             lines.append(f"{name}: left out: holds lists, dates or other values")
             continue
-        odd = list(oddities(typed(frame[name])))
-        lines += [f"{name}: {each.in_words()}" for each in odd]
-        missing = [cell for each in odd if each.code == "table.looks_missing" for cell in each.cells]
-        column = typed(frame[name], Column(missing=tuple(missing)))
+        missing: list[str] = []
+        while True:
+            column = typed(frame[name], Column(missing=tuple(missing)))
+            odd = list(oddities(column))
+            lines += [f"{name}: {each.in_words()}" for each in odd]
+            codes = [cell for each in odd if each.code == "table.looks_missing" for cell in each.cells]
+            if not codes:
+                break
+            # Without its texts, a column may be one of numbers with codes.
+            missing += codes
         entry: dict[str, Any] = {"missing": missing} if missing else {}
         if column.dtype != object:
             entry["type"] = NUMBER
@@ -328,4 +334,4 @@ def drafted(frame: pd.DataFrame) -> tuple[dict[str, dict[str, Any]], list[str]]:
         else:
             entry["type"] = TEXT
         entries[name] = entry
-    return entries, lines
+    return entries, list(dict.fromkeys(lines))

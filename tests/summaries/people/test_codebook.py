@@ -105,6 +105,13 @@ def test_codes_may_be_written_with_a_point():
     assert stated(table("18", "-99"), "a.csv", entry)["x"].isna().tolist() == [False, True]
 
 
+def test_draft_names_codes_among_words_and_numbers():
+    cells = ["1", "7", "60", "-99", "-99", "Refused"] * 3
+    entries, lines = drafted(pd.DataFrame({"drinks": pd.Series(cells, dtype=object)}))
+    assert entries == {"drinks": {"missing": ["Refused", "-99"], "type": "number", "bounds": [1.0, 60.0]}}
+    assert [line.split(" in ")[0] for line in lines] == ["drinks: 'Refused'", "drinks: '-99'"]
+
+
 def test_a_level_may_be_written_with_a_point():
     cells = pd.Series(["1.0", "2", None, "003.0"], dtype=object)
     assert list(typed(cells, Column(levels=("1", "2", "003.0")))) == ["1", "2", None, "003.0"]
