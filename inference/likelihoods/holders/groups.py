@@ -21,7 +21,7 @@ Values = Matrix | Array
 # How far noise scales may deviate from the assumed shape.
 SHAPE_TOLERANCE = 1e-6
 # A variance so large that nothing depends on the entry.
-NOT_RELEASED = 1e15
+NOT_RELEASED = 1e40
 
 
 class NoiseShape(NamedTuple):
