@@ -8,7 +8,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from shutil import copyfileobj
@@ -163,9 +163,9 @@ def evidence_of(study: Study, given: object, told: Told = _to_nobody) -> Summary
         )
     # The first entry tells the kind of a series.
     series = iter(given)
-    first = next(series, None)
-    whole = series if first is None else chain([first], series)
-    if _is_path(first):
+    head = list(islice(series, 1))
+    whole = chain(head, series)
+    if head and _is_path(head[0]):
         return _read_files(study, _of_reports(whole), told)
     return ReadReports(study, partial(in_documents, whole))
 
