@@ -119,6 +119,7 @@ function Ask({ study, texts, onAnswer }) {
     "form",
     { onSubmit: onAnswer, autoComplete: "off" },
     study.owner && h("p", {}, `${texts.asks} ${[study.owner, study.contact].filter(Boolean).join(", ")}`),
+    study.ethics && h("p", {}, study.ethics),
     study.purpose && h("p", {}, study.purpose),
     study.questions.map((asked) =>
       h(
@@ -154,12 +155,13 @@ const choiceOf = ({ id, ask }, texts) => (label) =>
     ` ${ask === "yes_no" ? texts[label] : label}`,
   );
 
-const Held = ({ report, texts, onSend }) =>
+const Held = ({ study, report, texts, onSend }) =>
   h(
     "form",
     { onSubmit: onSend },
     h("p", {}, texts.held),
     h("pre", { translate: "no" }, report.body),
+    study.consent && h("p", {}, study.consent),
     h("button", {}, texts.send),
   );
 
