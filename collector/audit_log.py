@@ -80,6 +80,7 @@ def last_exports(session: Session) -> dict[str, tuple[str, int]]:
     days = select(AuditRow.study, func.max(AuditRow.at).label("at")).where(AuditRow.action == EXPORT)
     last = days.group_by(AuditRow.study).subquery()
     is_last = (AuditRow.study == last.c.study) & (AuditRow.at == last.c.at) & (AuditRow.action == EXPORT)
+    is_last &= AuditRow.detail != ""
     rows = session.execute(
         select(last.c.study, last.c.at, AuditRow.detail).join_from(last, AuditRow, is_last)
     )

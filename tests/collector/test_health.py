@@ -93,7 +93,7 @@ def test_export_from_before_a_withdrawal_needs_action_until_the_next(habits, che
     habits.withdraw(reports[1].id)
     code, (line,) = checked()
     assert code == 1
-    assert "1 report of habits withdrawn since its last export" in line
+    assert "reports of habits were withdrawn since its last export" in line
     habits.export()
     assert checked() == (0, [])
 
