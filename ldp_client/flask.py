@@ -46,8 +46,9 @@ class LdpStudy:
         app.jinja_env.globals["ldp_study"] = partial(_element, collector)
 
 
-def _element(collector: str, study: str, **attributes: str) -> Markup:
-    values = {"src": f"{collector}/s/{quote(study, safe='')}", **attributes}
+def _element(collector: str, study: str, **attributes: str | None) -> Markup:
+    stated = {name: value for name, value in attributes.items() if value is not None}
+    values = {"src": f"{collector}/s/{quote(study, safe='')}", **stated}
     written = Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in values.items())
     script = Markup('<script type="module" src="{}/assets/element.js"></script>').format(collector)
     return script + Markup("<ldp-study{}></ldp-study>").format(written)

@@ -30,6 +30,12 @@ def test_text_cannot_leave_its_attribute(call):
     assert rendered(app, call).count("<script") == 1
 
 
+def test_attribute_without_a_value_is_left_out():
+    app = Flask("app")
+    LdpStudy(app, collector="https://c.example")
+    assert "ticket" not in rendered(app, 'ldp_study("habits", ticket=None)')
+
+
 def test_app_factory_takes_the_collector_of_its_configuration():
     extension, app = LdpStudy(), Flask("app")
     app.config["LDP_COLLECTOR"] = "https://c.example"
