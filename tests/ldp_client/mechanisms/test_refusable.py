@@ -51,7 +51,7 @@ def test_blank_in_column_is_refusal_only_on_request():
     mechanism = of(OFFERED)
     masked = np.ma.masked_array([True, False], [False, True])
     for column in ([True, None], [True, float("nan")], np.asarray([True, None], object), masked):
-        with raises(AnswerError, "core.row", "2: is missing. If it is a refusal, mark it"):
+        with raises(AnswerError, "core.row", "2: is missing. Remove the row, or mark a refusal"):
             perturb_many(mechanism, column, drawn)
         assert perturb_many(mechanism, column, refusals=True).shape == (2, 1)
 
