@@ -66,17 +66,19 @@ def locked(folder: str, seconds: float) -> Iterator[sqlite3.Connection]:
         if os.path.exists(os.path.join(folder, LEDGER_NAME)) and not is_marked(connection):
             mark(connection)
             connection.execute("BEGIN EXCLUSIVE")
-        yield connection
     except OSError as error:
         raise LedgerError(
             f"the lock {path} cannot be taken: {error.strerror}", code="device.lock_taken"
         ) from None
     except sqlite3.Error as error:
-        kind = BusyError if "locked" in str(error) else LedgerError
-        raise kind(f"the lock {path} cannot be taken: {error}") from None
-    finally:
         if connection is not None:
             connection.close()
+        kind = BusyError if "locked" in str(error) else LedgerError
+        raise kind(f"the lock {path} cannot be taken: {error}") from None
+    try:
+        yield connection
+    finally:
+        connection.close()
 
 
 def is_marked(lock: sqlite3.Connection) -> bool:
