@@ -105,7 +105,10 @@ def restore(database: Database, backup: Path) -> Path | None:
 def _replace(file: Path, new: Path) -> Path | None:
     # 1. SQLite goes by names: no log may stay with the name.
     if file.exists() and not has_foreign_log(file) and (why := empty_log(file)):
-        raise InputError(f"{file} cannot take in its log: {why}", code="restore.log_in_use")
+        raise InputError(
+            f"{file} cannot take in its log: {why}. If it is damaged, move it and its -wal away first",
+            code="restore.log_in_use",
+        )
     for log in [sidecar(file, ending) for ending in LOGS]:
         if size(log):
             os.replace(log, free_name(log))
