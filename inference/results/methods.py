@@ -28,7 +28,8 @@ KINDS = {
     "record": "several answers together", "table": "a table of records",
 }  # fmt: skip
 REPEATED = (
-    "“{call} --out again --check posterior.json” fits these files again and says whether it is the same."
+    "“{call} --out again --check FOLDER/posterior.json” fits these files again and says whether the result "
+    "is the same."
 )
 NOT_REPEATED = "This result does not come from a call of “ldpkit fit” on files, so no call can repeat it."
 PAPERS = {
@@ -153,11 +154,13 @@ def _privacy(study: Study) -> str:
     holders = study.respondent == "holder"
     whose = "record" if holders else "person"
     where = "where the table is kept" if holders else "on the person's device"
+    # A file of answers may have been perturbed, which its reports do not show.
+    unless = "" if holders else " (an analyst who perturbed a file of answers knows those answers)"
     how = "all questions together are"
     if study.sample_one_question:
         how = "each device answers one question, drawn by chance; that is"
     return (
-        f"{which} noise is added to every answer {where} before anything is sent; {how} "
+        f"{which} noise is added to every answer {where} before anything is sent{unless}; {how} "
         f"{'' if holders else 'locally '}differentially private for each {whose} with {epsilon}{delta}. "
         f"Neighbours are any two {'values of one record' if holders else 'answers of one person'}."
     )

@@ -150,7 +150,7 @@ def answer(
         if is_waiting:
             warn(
                 "reports that wait since an earlier call are sent as they were made: no value or ticket "
-                "given now is used"
+                "given now is used. In Python, Device.give_ticket gives a waiting report another ticket"
             )
         if not isinstance(error, TransferError) and (is_waiting or isinstance(error, AlreadyAnsweredError)):
             _send(device)

@@ -46,7 +46,7 @@ def export(study: str, out: str, collector: Client) -> None:
         summary = fetch_summary(collector, study)
         with replacing(out, is_new=True) as file:
             file.write(json.dumps(summary) + "\n")
-        lines = [f"the summary of version {summary.get('version')} is in {out}"]
+        lines = [f"the summary of version {summary.get('version')} is in {out}; *.ndjson has the reports"]
         if summary.get("version") != 1:
             lines.append("it has no report of earlier versions, which an export of reports has")
         show(lines)

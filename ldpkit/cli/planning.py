@@ -77,6 +77,8 @@ def plan(document: str, out: str, **given: Any) -> None:
     if given["table"] is None and hasattr(source, "in_words"):
         raise UsageError("the plan of a design needs --formula and --table", code="plan.inputs_missing")
     margin, power = given["margin"], given["power"]
+    if margin is not None and not isfinite(margin):
+        raise UsageError(f"--margin {margin} must be a number above 0", code="plan.margin_not_finite")
     truth, devices = stated_values(given["truth"]), given["n"] or list(DEVICES)
     epsilons = given["epsilon"].split(",") if given["epsilon"] else []
     with new_folder(Path(out)) as folder:

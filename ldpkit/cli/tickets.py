@@ -175,7 +175,9 @@ def _base_of_links(address: str, study_id: str) -> str:
 
     check_address(address, has_key=False)
     # `ldpkit publish` prints the study's own address, which operators copy.
-    page, parts = address.rstrip("/").removesuffix(f"/s/{study_id}"), urlsplit(address)
+    page, parts = address.rstrip("/"), urlsplit(address)
+    for path in (f"/s/{study_id}", f"/v1/studies/{study_id}"):
+        page = page.removesuffix(path)
     if parts.hostname in LOOPBACK:
         warn(f"links to {page} work only on this machine: --address gives the URL for other people")
     elif parts.scheme == "http":
