@@ -55,7 +55,7 @@ BUDGETS = {
     "docs/secure-sum.md": 6,
     "docs/shuffling.md": 5,
     "docs/study.md": 11.5,
-    "docs/surveys.md": 12.5,
+    "docs/surveys.md": 12,
     "docs/tickets.md": 8,
     "docs/troubleshooting.md": 6,
     "docs/tutorials/app.md": 7,
