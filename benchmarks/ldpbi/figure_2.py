@@ -14,10 +14,11 @@ from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdic
 from benchmarks.ldpbi.surveys import choice_study, choice_summary
 from benchmarks.sizes import Size
 from inference.models import model_for
-from inference.models.choice_forms import form_of
+from inference.models.choice_forms import unbiased_shares
 from inference.priors import with_priors
 from inference.sampling import sample
 from ldp_client import mechanism_for
+from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question
 from summaries import QuestionSummary
 
@@ -89,7 +90,9 @@ def _draws(question: Question, part: QuestionSummary, seed: int) -> Matrix:
 
 
 def _least_squares(question: Question, part: QuestionSummary) -> Matrix:
-    return norm_sub(form_of(mechanism_for(question), part).estimate)
+    mechanism = mechanism_for(question)
+    assert isinstance(mechanism, ChoiceMechanism)
+    return norm_sub(unbiased_shares(mechanism, part))
 
 
 def _draw(found: dict[float, Matrix]) -> Figure:
