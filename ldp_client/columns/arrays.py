@@ -61,7 +61,7 @@ def numbers(column: Any, field: str, before: int = 0) -> Floats:
         try:
             floats[place] = as_float(value, field)
         except AnswerError as error:
-            problem = say("core.blank") if is_missing(value) else error.problem
+            problem = say("core.missing") if is_missing(value) else error.problem
             raise AnswerError.say("core.row", field, row=before + place + 1, problem=problem) from None
     return floats
 
