@@ -14,7 +14,7 @@ import click
 
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import visible
-from ldpkit.cli.output import AS_JSON
+from ldpkit.cli.output import AS_JSON, keep_quiet
 from schemas.disk import refuse_existing
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 WIDTH = 100
 DEFAULT_URL = "http://127.0.0.1:8000"
 TOKEN_VARIABLE = "LDPKIT_TOKEN"
+# Every command takes --quiet, which most do not need: help does not show it.
+QUIETLY: dict[str, Any] = {"is_flag": True, "hidden": True, "expose_value": False, "callback": keep_quiet}
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
 
 
@@ -41,6 +43,7 @@ class Command(click.Command):
         # Extra words are refused below: click prints them, and they may be part of an answer.
         attributes["context_settings"] = {"allow_extra_args": True, **SETTINGS}
         super().__init__(*args, **attributes)
+        self.params.append(click.Option(["-q", "--quiet"], **QUIETLY))
         self.example = example
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterable
@@ -51,6 +52,12 @@ class Progress:
         if self._bar is not None:
             self._bar.render_finish()
             self._bar = None
+
+
+def keep_quiet(ctx: click.Context, _parameter: click.Parameter, is_quiet: bool) -> None:
+    """Make the command's progress print nothing, for --quiet."""
+    if is_quiet:
+        ctx.meta[PROGRESS] = Progress(io.StringIO())
 
 
 def progress() -> Progress:

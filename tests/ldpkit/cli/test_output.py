@@ -6,7 +6,8 @@ import json
 import pytest
 
 from ldpkit import cli
-from ldpkit.cli.output import Progress
+from ldpkit.cli.commands import command
+from ldpkit.cli.output import Progress, progress
 from schemas import Study
 from summaries.progress import Step
 from tests import studies
@@ -32,6 +33,20 @@ def test_progress_is_drawn_on_a_terminal_alone():
     for line in ("done 25%   25%", "done 100%  100%", "done 10%   10%"):
         assert line in drawn
     assert drawn_on(io.StringIO(), [0, 0.5, 1]) == ""
+
+
+@pytest.mark.parametrize(("words", "is_drawn"), [([], True), (["-q"], False)])
+def test_quiet_command_draws_no_progress(monkeypatch, words, is_drawn):
+    """Cron jobs and scripts pass -q to any command."""
+
+    @command("work")
+    def work():
+        progress()(Step("half", 1, 2))
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    work.main(words, standalone_mode=False)
+    assert bool(terminal.getvalue()) == is_drawn
 
 
 def test_message_between_steps_starts_a_new_line():
