@@ -8,7 +8,6 @@ from urllib.request import urlopen
 import pytest
 
 from tests import studies
-from tests.ldp_client import issuers
 from tests.ldp_client.issuers import Issuer, channel_of, honest, lost, refusing
 from tests.portable.participant import ANSWERS
 
@@ -22,10 +21,9 @@ navigator.serviceWorker.getRegistrations().then((all) => Promise.all(all.map(tag
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def issuer():
-    # No collector takes a study that has the key of another one.
-    issuers.keys.cache_clear()
+    """One for the module's collector, which takes no second issuer with the same key."""
     with Issuer() as opened:
         yield opened
 
