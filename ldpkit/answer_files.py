@@ -210,7 +210,7 @@ def _plain_answer(question: Question, text: str) -> Any:
 def _field_answer(yes_no: bool, text: str, column: str) -> float | bool:
     word = text.strip().lower()
     if word in NO_VALUE:
-        raise AnswerError.say("core.missing", column)
+        raise AnswerError.say("core.blank", column)
     if yes_no:
         if word not in YES_OR_NO:
             raise AnswerError.say("core.yes_or_no", column)
