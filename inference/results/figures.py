@@ -33,10 +33,11 @@ FONT = "DejaVu Sans"
 # Names are user text: a dollar sign in a name does not begin a formula.
 STYLE: dict[Any, Any] = {
     "font.family": FONT,
-    "font.size": 7,
-    "xtick.labelsize": 6,
-    "ytick.labelsize": 6,
-    "axes.titlesize": 7,
+    "font.size": 8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "axes.titlesize": 8,
+    "legend.fontsize": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.formatter.useoffset": False,
@@ -46,12 +47,13 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "ldpkit",
 }
 styled = matplotlib.rc_context(STYLE)
-POINTS, INCHES_WIDE = 72, 4.8
-LABEL_WIDTH = 26
+# As wide as a phone's screen, where letters are as large as small print.
+POINTS, INCHES_WIDE = 72, 3.6
+LABEL_WIDTH = 20
 # More rows would make the page slow and unreadable; more densities too.
 MOST_ROWS, MOST_SHOWN = 30, 6
 # Heights in points: of a legend; of a row's least, and of one line of its label; of a scale; of two panels.
-LEGEND, ROW, LINE, SCALE, PANELS = 20.0, 20.0, 8.4, 26.0, 88.0
+LEGEND, ROW, LINE, SCALE, PANELS = 22.0, 20.0, 9.6, 28.0, 80.0
 BAR, THIN, DOT = 3.0, 1.0, 5.2
 # Values closer than this share of themselves differ by rounding alone.
 ROUNDING = 1e-9
@@ -135,7 +137,8 @@ def _draw_rows(axes: Axes, rows: Sequence[Row], heights: Draws, interval: Interv
         drawn += [ends, [median], row.possible or []]
     axes.set_xlim(*limits(*drawn))
     axes.set_ylim(float(heights.sum()), 0.0)
-    axes.set_yticks(middles, [wrapped(row.name) for row in rows], fontsize=7)
+    axes.set_yticks(middles, [wrapped(row.name) for row in rows])
+    axes.xaxis.set_major_locator(MaxNLocator(4))
     if rows[0].scale == "slope":
         axes.axvline(0.0, color=PRIOR, linewidth=0.8)
     if rows[0].scale == "share":
@@ -148,7 +151,7 @@ def interval_axes(posterior: Posterior, interval: Interval) -> Axes:
 
     figure = interval_figure(posterior, interval, pyplot.figure(layout="constrained"))
     words = f"{posterior.question}: {posterior.verdict.overall.word}"
-    figure.supxlabel(words, fontsize=6, parse_math=False)
+    figure.supxlabel(words, fontsize=8, parse_math=False)
     return figure.axes[0]
 
 
@@ -205,7 +208,7 @@ def predictive_figure(predictive: Predictive) -> Figure:
         visible(textwrap.shorten(name, LABEL_WIDTH, placeholder="…")) for name in predictive.people.values()
     ]
     # A rotated name of that size is about this long.
-    figure = sized(224 + 3.8 * max(map(len, people), default=1))
+    figure = sized(250 + 4.4 * max(map(len, people), default=1))
     panels = [("after the fit", predictive.posterior, PRIVATE)]
     if predictive.prior is not None:
         panels.insert(0, ("before the reports", predictive.prior, PRIOR))
@@ -226,7 +229,7 @@ def predictive_figure(predictive: Predictive) -> Figure:
         axes.plot(places, observed, "o", color=OBSERVED, markersize=3.2)
         axes.set_xlim(-0.5, len(observed) - 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        axes.set_title(f"expected {label} (90 %, bars) and observed (dots)", pad=3)
+        axes.set_title(f"expected {label} (90 %, bars)\nand observed (dots)", pad=3)
         axes.tick_params(labelbottom=False)
     lower = every[-1]
     if people:
@@ -282,9 +285,9 @@ def to_svg(figure: Figure) -> str:
 
 
 def to_png(figure: Figure) -> bytes:
-    """Return a PNG file's bytes, at 150 dots an inch."""
+    """Return a PNG file's bytes, at 200 dots an inch."""
     buffer = io.BytesIO()
-    _save(figure, buffer, format="png", dpi=150)
+    _save(figure, buffer, format="png", dpi=200)
     return buffer.getvalue()
 
 
