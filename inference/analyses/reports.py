@@ -17,6 +17,7 @@ from inference.analyses.private_numbers import private_number_of
 from inference.analyses.table import Codes, Private, Table
 from inference.false_reports.conformance import conformance
 from inference.false_reports.details import Detail, detail_of
+from inference.results.methods import noise_of
 from inference.results.verdict import Finding
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
@@ -109,7 +110,8 @@ def table_of_reports(study: Study, given: Reports, names: Sequence[str], seen: S
             are_sets = isinstance(reports, Summary) and not _keeps_payloads(choice_mechanism(question))
             private[question.id] = private_of(question, came, are_sets)
     frame = pd.DataFrame(public, index=range(len(rows)))
-    noise = tuple(f"{question.id}: {in_words(mechanism_for(question))}" for question in asked)
+    mechanisms = {question.id: mechanism_for(question) for question in asked}
+    noise = tuple(f"{name}: {noise_of(one)}. {in_words(one)}" for name, one in mechanisms.items())
     return Table(frame, private, np.asarray([*rows.values()], np.int64), notes, study.digest, noise, doubts)
 
 

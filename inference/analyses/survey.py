@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from inference.analyses.public_columns import as_taken, notes_of
 from inference.analyses.table import POOLED, WAVE, Codes, Private, Table, table_of
 from inference.analyses.waves import concat
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.words.text import counted
+from ldp_client.words.text import counted, rounded_up
 from summaries.people import YES_OR_NO
 from summaries.people.codebook import Codebook, Column, stated, typed
 from summaries.people.files import read_frame
@@ -75,7 +75,7 @@ def load_survey(
         return tables[""], design
     table = concat(tables)
     pooled = () if WAVE in used else (POOLED,)
-    return replace(table, notes=(*table.notes, *pooled), noise=tuple(design.in_words())), design
+    return replace(table, notes=(*table.notes, *pooled), noise=next(iter(tables.values())).noise), design
 
 
 def load_design(path: str) -> Design:
@@ -110,8 +110,19 @@ def survey_of(
         [_private(frame, one) for one in private],
         (*notes, *notes_of(frame, open_ones), *(note for one in private for note in one.notes)),
         digest,
-        tuple(design.in_words()),
+        (*design.in_words(), *_epsilons(private)),
     )
+
+
+def _epsilons(columns: Sequence[ColumnDesign]) -> Iterator[str]:
+    """Yield the ε of each column whose matrices are known: its largest log ratio of a report's chances."""
+    for one in columns:
+        known = [part.channel.chances[0, 0] for part in one.parts if not part.channel.weights]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = [np.nanmax(np.log(chances.max(axis=0) / chances.min(axis=0))) for chances in known]
+        if len(known) == len(one.parts):
+            epsilon = f"ε = {rounded_up(max(each), 6)}" if max(each) < np.inf else "no finite ε"
+            yield f"{one.name}: these dice have {epsilon}"
 
 
 def _bytes_of(path: str) -> bytes:

@@ -16,7 +16,7 @@ from inference.results.posterior import Posterior
 from inference.results.provenance import Provenance
 from inference.results.verdict import DROWNED, listed
 from inference.samplers import SAMPLERS
-from ldp_client import mechanisms_of
+from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted, rounded_up, visible
 from schemas import Question, Study
@@ -109,29 +109,23 @@ def defence_of(study: Study | None, posteriors: Mapping[str, Posterior], made: P
         The variables `methods`, `papers`, `citation`, `provenance` and `repeat`.
     """
     fitted = list(posteriors.values())
-    cited: set[str] = set()
     # 1. State the privacy and the models.
     if study is None:
         methods = [line for posterior in fitted for line in (_formula(posterior), *posterior.noise)]
         about = {"Digest of the input": fitted[0].study_digest}
     else:
         methods = [_privacy(study), *_shuffled_privacy(study, [posterior.n for posterior in fitted])]
-        for posterior in fitted:
-            question = study.question(posterior.question)
-            methods.append(_question(study, question, posterior))
-            cited |= {*MECHANISMS.get(question.mechanism.name, ("", []))[1]}
+        methods += [_question(study, study.question(posterior.question), posterior) for posterior in fitted]
         about = {"Study": f"{study.id}, version {study.version}", "Digest of the study": study.digest}
     # 2. State the draws of each method, and the checks.
     for method in dict.fromkeys(posterior.method for posterior in fitted):
         methods.append(_sampled(method, [each for each in fitted if each.method == method], made))
-        cited |= {"numpyro"} if method in SAMPLERS else set()
-        cited |= {"nuts", "vehtari"} if _is_nuts(method) else set()
     methods.append(_checks(fitted))
     # 3. Cite the software, and name the files.
     package = metadata("ldpkit")
     return {
         "methods": methods,
-        "papers": sorted(PAPERS[paper] for paper in cited),
+        "papers": sorted(PAPERS[paper] for paper in PAPERS if short(paper) in " ".join(methods)),
         "citation": "The ldpkit developers. ldpkit: local differential privacy with honest posteriors "
         f"(version {package['Version']}, {package['License-Expression']} licence) [software].",
         "provenance": list(_provenance(about, fitted[0].seed, made)),
@@ -188,21 +182,23 @@ def _delta(delta: Any) -> str:
     return f"δ = {rounded_up(float(delta), 2)}"
 
 
-def _question(study: Study, question: Question, posterior: Posterior) -> str:
-    mechanism = mechanisms_of(study)[question.id]
+def noise_of(mechanism: Mechanism) -> str:
+    """Return a mechanism's name in a paper, with its source papers, its ε and its δ."""
     # An added mechanism has its own name.
-    name = question.mechanism.name
-    called, papers = MECHANISMS.get(name, (f"the mechanism {name}", []))
-    sources = "; ".join(map(short, papers))
+    called, papers = MECHANISMS.get(mechanism.name, (f"the mechanism {mechanism.name}", []))
+    sources = f" ({'; '.join(map(short, papers))})" if papers else ""
     delta = f" and {_delta(mechanism.privacy.delta)}" if float(mechanism.privacy.delta) else ""
+    return f"{called}{sources} with ε = {rounded_up(float(mechanism.privacy.epsilon), 6)}{delta}"
+
+
+def _question(study: Study, question: Question, posterior: Posterior) -> str:
     priors = listed(prior_lines(dict(posterior.prior)))
     text = f"“{visible(question.full_text)}” ({question.id})" if question.full_text else question.id
     size = posterior.size_in_words()
     false = posterior.identified
     return (
-        f"{text} asked for {KINDS.get(question.ask, question.ask)}, under {called}"
-        f"{f' ({sources})' if sources else ''} with ε = "
-        f"{rounded_up(float(mechanism.privacy.epsilon), 6)}{delta}. "
+        f"{text} asked for {KINDS.get(question.ask, question.ask)}, under "
+        f"{noise_of(mechanisms_of(study)[question.id])}. "
         f"{size[0].upper()}{size[1:]} were fitted with the model "
         f"{posterior.model}, whose likelihood includes the noise"
         f"{f', under the priors {priors}' if priors else ''}. Verdict: {posterior.verdict.overall}."

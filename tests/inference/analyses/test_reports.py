@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from inference import analyse, summarize
 from inference.analyses.assembling import assemble
+from inference.analyses.design_file import read_design
 from inference.analyses.reports import columns_in, private_of, table_of_reports
+from inference.analyses.survey import survey_of
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Report, Study
 from summaries import Summary
 from summaries.decoding import decoder_of
 from tests import studies
-from tests.inference.analyses.simulated import answered, log_likelihood
+from tests.inference.analyses.simulated import answered, design, log_likelihood
 from tests.kit.errors import raises
 
 PUBLIC = [
@@ -134,6 +138,20 @@ def test_reports_on_other_question_are_left_out():
     assert 15 < table.n < 45
     assert f"{60 - table.n} reports answered another question and are not used" in table.notes
     assemble(table, "hours ~ 1")
+
+
+def test_methods_of_formula_name_mechanism_and_epsilon_of_each_private_column():
+    study = study_of(EVER, JOB)
+    reports = answered(study, [{"ever": True, "job": "worker", "region": "south", "age": 20}] * 9, 1)
+    noise = table_of_reports(study, reports, ["ever", "job"]).noise
+    assert [line.split(".")[0] for line in noise] == [
+        "ever: randomized response (Warner 1965; Kairouz et al",
+        "job: optimized unary encoding (Wang et al",
+    ]
+    for line, epsilon in zip(noise, (2, 3), strict=True):
+        assert 0 <= epsilon - float(re.search("ε = ([0-9.]+)[.] ", line)[1]) < 1e-5
+    dice = survey_of(pd.DataFrame({"armed": ["no", "yes"]}), read_design(design(armed={})))
+    assert dice.noise[-1] == "armed: these dice have ε = 1.60944"
 
 
 def test_input_that_cannot_be_analysed_is_rejected():
