@@ -24,9 +24,7 @@ from scipy import stats
 
 from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
-from inference.analyses.cells import cells_of
 from inference.analyses.crossing import crossing_of
-from inference.analyses.joint_law import JointLaw
 from inference.analyses.likelihood import joint
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
@@ -94,7 +92,7 @@ def of_formula(
     models = []
     for study in range(studies):
         chances = _chances(analysis, model, {name: values[study] for name, values in sites.items()})
-        counts = drawn(chances, analysis.cells.cell, analysis.cells.sizes, random)
+        counts = drawn(chances, analysis.table.cell, analysis.table.sizes, random)
         models.append(replace(model, data={**model.data, "counts": counts}))
     return Simulated(models, {name: np.asarray(values) for name, values in truths.items()})
 
@@ -106,7 +104,7 @@ def _with_total(analysis: Assembled, census: Values) -> Callable[[Any], dict[str
         found = analysis.parameters(sites)
         depth = next(iter(found.values())).ndim
         chains = {name: values[None] if depth == 1 else values for name, values in sites.items()}
-        share = Predicted(analysis, chains).average(analysis.cells.frame, census)[..., 1]
+        share = Predicted(analysis, chains).average(analysis.table.frame, census)[..., 1]
         return {**found, "total": (share[0] if depth == 1 else share) * census.sum()}
 
     return parameters
@@ -135,15 +133,13 @@ def drawn(chances: Values, cell: Values, sizes: Values, random: np.random.Genera
 
 def of_crossing(table: Table, names: Sequence[str], studies: int, random: np.random.Generator) -> Simulated:
     """Joint shares from their own prior, and reports of all columns."""
-    columns = [table.private[name] for name in names]
-    cells = cells_of(table, [], names)
-    model = crossing_of(table, names).model()
-    law = JointLaw(tuple(len(one.answers) for one in columns))
+    crossing = crossing_of(table, names)
+    model, law, table = crossing.model(), crossing.law, crossing.table
     truths = sample_prior(model, int(random.integers(1 << 31)), studies)
-    vectors = joint([one.choices.vectors[0, cells.reports[one.name]] for one in columns])
+    vectors = joint([one.choices.vectors[0, one.codes] for one in crossing.columns])
     models = [
         replace(
-            model, data={**model.data, "counts": drawn(vectors @ one[0], cells.cell, cells.sizes, random)}
+            model, data={**model.data, "counts": drawn(vectors @ one[0], table.cell, table.sizes, random)}
         )
         for one in law.shares(truths)
     ]

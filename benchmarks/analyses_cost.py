@@ -213,13 +213,13 @@ def print_augmentation(people: Sequence[int], size: Size) -> None:
 
 def augmentation_of(analysis: Any) -> Augmentation:
     """The same analysis, report by report, on the same standardised columns."""
-    cells = analysis.cells
-    columns = np.concatenate([analysis.law.standard[:, 0], np.ones((len(cells.frame), 1))], axis=1)
-    rows = np.repeat(np.arange(len(cells.counts)), cells.counts)
+    table = analysis.table
+    columns = np.concatenate([analysis.law.standard[:, 0], np.ones((len(table.frame), 1))], axis=1)
+    rows = np.repeat(np.arange(len(table.counts)), table.counts)
     vectors = analysis.response.choices.vectors[0, :-1]
     channel = vectors[np.argsort(vectors[:, 1])].T
     order = np.argsort(np.argsort(vectors[:, 1]))
-    return Augmentation(columns[cells.cell[rows]], order[cells.reports["ever"][rows]], channel)
+    return Augmentation(columns[table.cell[rows]], order[table.private["ever"].codes[rows]], channel)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

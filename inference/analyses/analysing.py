@@ -83,7 +83,7 @@ def analyse_table(
     people = people_of(analysis, table, over)
     table = replace(table, notes=(*table.notes, *notes_over(analysis, people), *over.notes()))
     if progress:
-        progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
+        progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.table.form}")
     # 2. Refuse flat priors that leave an improper posterior, whatever is reported or for these reports.
     names = unidentified(analysis)
     if names:
@@ -132,7 +132,7 @@ def analyse_table(
         model=analysis.outcome.name,
         study_digest=table.digest,
         formula=analysis.formula.text,
-        form=analysis.cells.form,
+        form=analysis.table.form,
         axes=analysis.axes(),
         noise=table.noise,
         spreads={one.name: one.spread for one in analysis.law.entries if one.spread is not None},
@@ -172,7 +172,7 @@ def _far_beyond(analysis: Assembled, fit: Fit) -> tuple[Finding, ...]:
     channel = analysis.response.number if analysis.response is not None else None
     if channel is None or channel.plain is None or not channel.plain.error > 0:
         return ()
-    frame, sizes = analysis.cells.frame, analysis.cells.sizes
+    frame, sizes = analysis.table.frame, analysis.table.sizes
     some = np.linspace(0, len(frame) - 1, min(len(frame), MOST_LOOKED_AT)).astype(int)
     predicted = Predicted(analysis, fit.sites, len(some))
     frame, weights = frame.iloc[some].reset_index(drop=True), sizes[some].astype(np.float64)
@@ -256,8 +256,9 @@ def notes_of(analysis: Assembled) -> Iterator[str]:
     if not sets_levels(analysis):
         yield "shares by level are left out: there are too many cells. Request them with --by"
     for one in analysis.privates:
-        if one.missing:
-            yield f"{one.missing:,} of {analysis.cells.counts.sum():,} rows have no report of {one.name}"
+        missing = analysis.table.missing(one.name)
+        if missing:
+            yield f"{missing:,} of {analysis.table.n:,} people have no report of {one.name}"
     # 2. What the law of private predictors leaves out.
     whose = listed([one.name for one in analysis.predictors])
     if analysis.shares is not None:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from inference.analyses.cells import Cells, cells_of
 from inference.analyses.families import (
     Outcome,
     OwnParameters,
@@ -47,37 +46,39 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     if family is not None and family not in LAWS:
         raise InputError(f"{family!r} is no family: {', '.join(LAWS)} are", code="fit.unknown_family")
     formula, given = parse(text, table.names), Given(priors)
-    predictors, public = _right_side(formula, table)
+    private, public = _right_side(formula, table)
+    is_private = formula.outcome in table.private
+    reported = [*([formula.outcome] if is_private else []), *private]
+    table = table.only(public, reported, None if is_private else formula.outcome)
     response = table.private.get(formula.outcome)
-    reported = [*([formula.outcome] if response else []), *(one.name for one in predictors)]
-    cells = cells_of(table, public, reported, None if response else formula.outcome)
-    outcome, values = _outcome_of(formula.outcome, response, cells, family)
-    matrix = matrix_of(formula.fixed, cells.frame, predictors, cells.sizes)
-    terms = len(cells.counts) * len(matrix.combinations) * max(len(outcome.answers), 1)
+    predictors = tuple(table.private[name] for name in private)
+    outcome, values = _outcome_of(formula.outcome, table, family)
+    matrix = matrix_of(formula.fixed, table.frame, predictors, table.sizes)
+    terms = len(table.counts) * len(matrix.combinations) * max(len(outcome.answers), 1)
     if terms > MOST_TERMS:
         raise InputError(
-            f"{len(cells.counts):,} patterns of reports and {len(matrix.combinations):,} combinations of "
+            f"{len(table.counts):,} patterns of reports and {len(matrix.combinations):,} combinations of "
             "private answers do not fit into memory: use fewer private predictors, or coarser public "
             "columns",
             code="fit.too_large_for_memory",
         )
     own = OwnParameters(outcome, given)
-    law = _law(formula, matrix, cells, outcome, given)
+    law = _law(formula, matrix, table, outcome, given)
     unit = outcome.scales.coefficient / LOGIT_SCALE
     groups = groups_of(
-        formula.varying, cells, predictors, outcome.outputs, given, unit, dimension=_dimension(formula)
+        formula.varying, table, predictors, outcome.outputs, given, unit, dimension=_dimension(formula)
     )
-    shares, shares_groups = _shares_of(formula, cells, predictors, given)
+    shares, shares_groups = _shares_of(formula, table, predictors, given)
     opened = OpenShares([*([response] if response else []), *predictors], given)
     given.refuse_others()
     laws = (law, groups, shares, shares_groups, own)
-    found = Assembled(formula, outcome, response, predictors, cells, *laws, opened, values)
+    found = Assembled(formula, outcome, response, predictors, table, *laws, opened, values)
     found.initial()
     refuse_clashes(found.entries)
     return found
 
 
-def _right_side(formula: Formula, table: Table) -> tuple[tuple[Private, ...], list[str]]:
+def _right_side(formula: Formula, table: Table) -> tuple[list[str], list[str]]:
     """Return the private predictors and the public columns on the right side."""
     named = set(variables(formula.fixed, table.names))
     for one in formula.varying:
@@ -91,31 +92,28 @@ def _right_side(formula: Formula, table: Table) -> tuple[tuple[Private, ...], li
         raise InputError(
             f"{formula.outcome} is on both sides of the formula", code="formula.outcome_on_both_sides"
         )
-    ordered = [name for name in table.names if name in named]
-    private = tuple(table.private[name] for name in ordered if name in table.private)
-    for column in private:
-        if column.number is not None:
+    private = [name for name in table.private if name in named]
+    for name in private:
+        if table.private[name].number is not None:
             raise InputError(
-                f"{column.name} is a private number, which cannot be a predictor. Ask the question as a "
+                f"{name} is a private number, which cannot be a predictor. Ask the question as a "
                 "choice of bands.",
                 code="formula.private_number_predictor",
             )
-    return private, [name for name in ordered if name not in table.private]
+    return private, [str(name) for name in table.public.columns if name in named]
 
 
-def _outcome_of(
-    name: str, response: Private | None, cells: Cells, family: str | None
-) -> tuple[Outcome, Values | None]:
+def _outcome_of(name: str, table: Table, family: str | None) -> tuple[Outcome, Values | None]:
     """Return the outcome's law and, if the outcome is public, its values."""
+    response = table.private.get(name)
     if response is not None and response.number is not None:
         return private_number_outcome(name, response.number, family), None
     if response is not None:
         return choice_outcome(response.answers, response.ordered, family), None
-    column = cells.outcome
-    assert column is not None
+    column = table.public[name]
     if _is_number(column, family):
         values = column.to_numpy(np.float64)
-        return number_outcome(name, values, cells.counts.astype(np.float64), family), values
+        return number_outcome(name, values, table.counts.astype(np.float64), family), values
     codes, levels = levels_of(column)
     if not 2 <= len(levels) <= MOST_LEVELS:
         raise InputError(
@@ -140,25 +138,25 @@ def _dimension(formula: Formula) -> str:
     return f"{formula.outcome}_reduced_dim"
 
 
-def _law(formula: Formula, matrix: Matrix, cells: Cells, outcome: Outcome, given: Given) -> Linear:
+def _law(formula: Formula, matrix: Matrix, table: Table, outcome: Outcome, given: Given) -> Linear:
     cutpoints = bool(outcome.cutpoints)
     labels = (outcome.outputs, "", _dimension(formula))
-    found = linear_of("law", matrix, cells.sizes, outcome.scales, given, *labels, cutpoints=cutpoints)
+    found = linear_of("law", matrix, table.sizes, outcome.scales, given, *labels, cutpoints=cutpoints)
     if not (found.intercept or len(found.columns) or cutpoints or formula.varying):
         raise InputError("the right side of the formula is empty", code="formula.empty_right_side")
     return found
 
 
 def _shares_of(
-    formula: Formula, cells: Cells, predictors: tuple[Private, ...], given: Given
+    formula: Formula, table: Table, predictors: tuple[Private, ...], given: Given
 ) -> tuple[Linear | None, tuple[Group, ...]]:
     """Return the private predictors' law: a share for each combination of answers, by the public terms."""
     if not predictors:
         return None, ()
     names = [one.name for one in predictors]
     lead, outputs = ":".join(names) + "_", tuple(map(", ".join, combinations(predictors)))[1:]
-    side = without(formula.fixed, [*map(str, cells.frame.columns), *names], names)
-    public, scales = matrix_of(side, cells.frame, (), cells.sizes), Scales(LOGIT_SCALE, LOGIT_SCALE)
-    shares = linear_of("shares", public, cells.sizes, scales, given, outputs, lead, f"{lead}dim")
+    side = without(formula.fixed, [*map(str, table.frame.columns), *names], names)
+    public, scales = matrix_of(side, table.frame, (), table.sizes), Scales(LOGIT_SCALE, LOGIT_SCALE)
+    shares = linear_of("shares", public, table.sizes, scales, given, outputs, lead, f"{lead}dim")
     varying = [Varying(group, "1") for group in dict.fromkeys(one.group for one in formula.varying)]
-    return shares, groups_of(varying, cells, (), outputs, given, 1.0, lead, f"{lead}dim", "shares_")
+    return shares, groups_of(varying, table, (), outputs, given, 1.0, lead, f"{lead}dim", "shares_")

@@ -18,12 +18,10 @@ import pandas as pd
 from jax import Array
 from numpyro import handlers
 
-from inference.analyses.cells import Cells, cuts_of
-from inference.analyses.channel import Channel
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.subgroups import MOST_GROUPS, MOST_LEVELS, Mask, groups_of, levels_or_bands
-from inference.analyses.table import Codes, Private, Values
+from inference.analyses.subgroups import MOST_GROUPS, MOST_LEVELS, Mask, cuts_of, groups_of, levels_or_bands
+from inference.analyses.table import Codes, Private, Table, Values
 from inference.compiling import compiled
 from inference.models.base import Draws as Sites
 from inference.predictive import LEAST_VARIANCE, SIMULATED, Predictive, p_values, some_draws
@@ -50,19 +48,19 @@ def checked(
     the fit expects by public columns. prior: {site: (draws, …)}, None under flat priors, which expect
     anything. posterior: {site: (chains, draws, …)}. by: a column to group by first.
     """
-    random, cells = np.random.default_rng(seed), analysis.cells
+    random, table = np.random.default_rng(seed), analysis.table
     sites = _single_chain(posterior, 2)
     is_public = analysis.response is None and not analysis.outcome.answers
-    middles = _middles(analysis, sites) if is_public else np.zeros(len(cells.frame))
+    middles = _middles(analysis, sites) if is_public else np.zeros(len(table.frame))
     # 1. Count the outcome's reports, in some cells if there are very many.
     outcome = _outcome(analysis, middles)
     reports, combinations = outcome.reports, len(analysis.law.matrix.combinations)
     most = MOST_AT_ONCE // (SIMULATED * combinations * reports.shows.shape[1] * outcome.longer)
-    some = np.arange(len(cells.frame))
+    some = np.arange(len(table.frame))
     if len(some) > max(1, most):
         some = np.sort(np.random.default_rng(0).choice(some, max(1, most), replace=False))
-    frame = cells.frame.iloc[some].reset_index(drop=True)
-    people, came = reports.in_cells(cells, some)
+    frame = table.frame.iloc[some].reset_index(drop=True)
+    people, came = reports.in_cells(table, some)
     # 2. Compare them with what the fit expects.
     drawn = np.stack(list(_expected(analysis, outcome, some, sites)))
     columns = {name: np.tile(own, reports.parts) for name, own in _levels(frame, people).items()}
@@ -92,16 +90,15 @@ def checked(
     return Predictive(before, simulated(drawn), (groups @ came / whole).ravel(), tuple(against), names)
 
 
-def impossible(private: Private, cells: Cells, law: Values, sites: Mapping[str, Values]) -> Iterator[Finding]:
+def impossible(private: Private, table: Table, law: Values, sites: Mapping[str, Values]) -> Iterator[Finding]:
     """Yield a finding if a private column's reports differ from a fitted law (cells, answers) in any cell.
 
     sites: the means of the unknown weights of its channel.
     """
-    reports = _behind(private.choices, cells.reports[private.name])
-    some = np.arange(len(cells.frame))
-    people, came = reports.in_cells(cells, some)
+    reports = _behind(private)
+    people, came = reports.in_cells(table, np.arange(len(table.frame)))
     chances = (law @ reports.chances(sites)).reshape(came.shape)
-    columns = {name: np.tile(own, reports.parts) for name, own in _levels(cells.frame, people).items()}
+    columns = {name: np.tile(own, reports.parts) for name, own in _levels(table.frame, people).items()}
     yield from _misfits(f"reports of {private.name}", NOT_THE_NOISE, people, came, chances, columns)
 
 
@@ -139,7 +136,7 @@ def _single_chain(sites: Sites, axes: int) -> dict[str, Values]:
 def _middles(analysis: Assembled, sites: Sites) -> Values:
     """Return each cell's expected mean. Distances from it show the number's law despite public columns."""
     assert analysis.values is not None
-    expected = Predicted(analysis, sites).means(analysis.cells.frame)[:, 0]
+    expected = Predicted(analysis, sites).means(analysis.table.frame)[:, 0]
     # Clip to the observed range: extreme draws may expect anything.
     return np.clip(np.nan_to_num(expected), analysis.values.min(), analysis.values.max())
 
@@ -158,12 +155,12 @@ class _Reports(NamedTuple):
     shows: Values
     chances: Callable[[Mapping[str, Values]], Values]
 
-    def in_cells(self, cells: Cells, some: Codes) -> tuple[Values, Values]:
+    def in_cells(self, table: Table, some: Codes) -> tuple[Values, Values]:
         """Return people (parts × cells,) and their reports of each kind (parts × cells, kinds)."""
-        where = np.full(len(cells.frame), -1)
+        where = np.full(len(table.frame), -1)
         where[some] = np.arange(len(some))
-        used = self.said & (where[cells.cell] >= 0)
-        row, counts = (self.part * len(some) + where[cells.cell])[used], cells.counts[used].astype(np.float64)
+        used, counts = self.said & (where[table.cell] >= 0), table.counts.astype(np.float64)
+        row, counts = (self.part * len(some) + where[table.cell])[used], counts[used]
         rows = self.parts * len(some)
         came = [np.bincount(row, counts * kind, rows) for kind in self.shows[used].T]
         return np.bincount(row, counts, rows).astype(np.float64), np.stack(came, axis=1)
@@ -175,8 +172,9 @@ def _seen(kinds: Codes, count: int) -> _Reports:
     return _Reports(np.ones(len(kinds), bool), alone, 1, eye[kinds], lambda _sites: eye[None])
 
 
-def _behind(channel: Channel, codes: Codes) -> _Reports:
-    """Return a private column with these reports."""
+def _behind(private: Private) -> _Reports:
+    """Return a private column's reports."""
+    channel, codes = private.choices, private.codes
     kinds = channel.shows.shape[1] - channel.exact
 
     def chances(sites: Mapping[str, Values]) -> Values:
@@ -201,14 +199,14 @@ class _Outcome(NamedTuple):
 
 def _outcome(analysis: Assembled, middles: Values) -> _Outcome:
     """Return the outcome. middles: (cells,) that are subtracted from a public number."""
-    cells, response, values, law = analysis.cells, analysis.response, analysis.values, analysis.outcome.law
+    table, response, values, law = analysis.table, analysis.response, analysis.values, analysis.outcome.law
     if response is not None and response.number is None:
-        reports = _behind(response.choices, cells.reports[response.name])
+        reports = _behind(response)
         return _Outcome(reports, lambda predicted, eta, _cells: predicted.expected(eta))
     if response is not None and response.number is not None:
         channel = response.number
-        numbers = channel.reports[cells.reports[response.name]]
-        cuts = cuts_of(numbers, cells.counts)
+        numbers = channel.reports[response.codes]
+        cuts = cuts_of(numbers, table.counts)
         parts = jax.jit(lambda eta, own: channel.shares(law.at(eta[..., 0], own), cuts))
         reports = _seen(np.searchsorted(cuts, numbers), len(cuts) + 1)
         longer = LONGER[channel.noise]
@@ -217,8 +215,8 @@ def _outcome(analysis: Assembled, middles: Values) -> _Outcome:
     if analysis.outcome.answers:
         reports = _seen(values.astype(int), len(analysis.outcome.answers))
         return _Outcome(reports, lambda predicted, eta, _cells: predicted.expected(eta))
-    away = values - middles[cells.cell]
-    cuts = cuts_of(away, cells.counts)
+    away = values - middles[table.cell]
+    cuts = cuts_of(away, table.counts)
 
     def parts_of(predicted: Predicted, eta: Values, some: Codes) -> Values:
         below = predicted.below(eta, middles[some][:, None, None] + cuts)
@@ -235,7 +233,7 @@ def _expected(
 
     sites: {site: (1, draws, …)}.
     """
-    frame = analysis.cells.frame.iloc[some].reset_index(drop=True)
+    frame = analysis.table.frame.iloc[some].reset_index(drop=True)
     answers = max(len(analysis.outcome.answers), 1) * len(analysis.law.matrix.combinations) * outcome.held
     step = max(1, AT_ONCE // (len(frame) * answers))
     for start in range(0, SIMULATED, step):
@@ -252,21 +250,21 @@ def _against_predictors(
     analysis: Assembled, sites: Mapping[str, Values], middles: Values
 ) -> Iterator[Finding]:
     """Yield findings if a private predictor's reports are not as the fit expects given everything else."""
-    cells, response, outcome = analysis.cells, analysis.response, analysis.formula.outcome
+    table, response, outcome = analysis.table, analysis.response, analysis.formula.outcome
     if not analysis.predictors:
         return
     if response is None:
         assert analysis.values is not None
-        values: Any = analysis.values - middles[cells.cell]
+        values: Any = analysis.values - middles[table.cell]
     else:
-        codes, number = cells.reports[response.name], response.number
+        codes, number = response.codes, response.number
         values = number.reports[codes] if number is not None else list(map(str, codes))
     columns = _levels(
-        cells.frame.iloc[cells.cell].assign(**{outcome: values}), cells.counts.astype(np.float64)
+        table.frame.iloc[table.cell].assign(**{outcome: values}), table.counts.astype(np.float64)
     )
     for predictor in analysis.predictors:
-        reports = _behind(predictor.choices, cells.reports[predictor.name])
-        people = cells.counts[reports.said].astype(np.float64)
+        reports = _behind(predictor)
+        people = table.counts[reports.said].astype(np.float64)
         came, chances = people[:, None] * reports.shows, _chances(analysis, predictor, sites)
         levels = {name: own[reports.said] for name, own in columns.items()}
         why = f"it may use {outcome} as evidence on {predictor.name}, whose coefficient is then an artefact"
@@ -281,7 +279,7 @@ def _chances(analysis: Assembled, private: Private, sites: Mapping[str, Values])
     report.
     """
     channel, leaves = private.choices, f"leaves_{analysis.privates.index(private)}"
-    parts = channel.part[analysis.cells.reports[private.name]]
+    parts = channel.part[private.codes]
     with jax.enable_x64(True):
         data = {name: jnp.asarray(values) for name, values in analysis.data().items()}
         draws = {name: jnp.asarray(values[0]) for name, values in sites.items()}

@@ -14,7 +14,6 @@ import numpy as np
 import numpyro
 from jax import Array
 
-from inference.analyses.cells import Cells, cells_of
 from inference.analyses.checking import impossible
 from inference.analyses.formula import known_column
 from inference.analyses.joint_law import STATED, TINY, JointEffects, JointLaw
@@ -65,7 +64,7 @@ def cross_table(
     use_compile_cache()
     asked = " × ".join(names) + (f" by {by}" if by else "")
     if progress:
-        progress(f"crossing {asked}: {crossing.cells.form}")
+        progress(f"crossing {asked}: {crossing.table.form}")
     return fit_model(
         crossing.model(table.notes),
         asked,
@@ -82,7 +81,7 @@ def cross_table(
         study_digest=table.digest,
         prior={**STATED, **crossing.opened.priors},
         formula=asked,
-        form=crossing.cells.form,
+        form=crossing.table.form,
         axes={name: one.axis for name, one in crossing.entries.items() if one.axis.coordinates},
         noise=table.noise,
     )
@@ -101,8 +100,8 @@ def crossing_of(
         )
     if by is not None:
         known_column(by, list(map(str, table.public.columns)), "--by: ")
-    columns, cells = [choices[name] for name in names], cells_of(table, [by] if by else [], names)
-    found = Crossing(tuple(columns), cells, by, OpenShares(columns, Given(priors)))
+    table = table.only([by] if by else [], names)
+    found = Crossing(table, by, OpenShares([*table.private.values()], Given(priors)))
     many = len(found.levels[1]) * int(np.prod(found.law.sizes))
     if many > MOST_SHARES:
         raise InputError(
@@ -119,10 +118,14 @@ class Crossing:
     Shares have the axes (…, levels, combinations of answers), the last column's answers fastest.
     """
 
-    columns: tuple[Private, ...]
-    cells: Cells
+    table: Table
     by: str | None
     opened: OpenShares
+
+    @property
+    def columns(self) -> tuple[Private, ...]:
+        """Return the crossed columns."""
+        return tuple(self.table.private.values())
 
     @cached_property
     def law(self) -> JointLaw:
@@ -132,7 +135,7 @@ class Crossing:
     @cached_property
     def levels(self) -> tuple[Values, tuple[str, ...]]:
         """Return each cell's level, and the levels' names; without a public column there is one."""
-        codes, levels = levels_of(self.cells.frame[self.by]) if self.by else (np.zeros(1, np.int64), ("",))
+        codes, levels = levels_of(self.table.frame[self.by]) if self.by else (np.zeros(1, np.int64), ("",))
         return np.asarray(codes), levels
 
     @cached_property
@@ -145,10 +148,10 @@ class Crossing:
 
     def model(self, notes: Sequence[str] = ()) -> Model:
         """Return the model of the joint shares."""
-        cells, (codes, levels) = self.cells, self.levels
-        leaves = {one.name: one.choices.vectors[:, cells.reports[one.name]] for one in self.columns}
-        absent = {one.name: one.missing for one in self.columns if one.missing}
-        missing = [f"{count:,} rows have no report of {name}" for name, count in absent.items()]
+        table, (codes, levels) = self.table, self.levels
+        leaves = {one.name: one.choices.vectors[:, one.codes] for one in self.columns}
+        absent = {name: table.missing(name) for name in table.private}
+        missing = [f"{count:,} people have no report of {name}" for name, count in absent.items() if count]
 
         def program(level: Array, counts: Array, **leaves: Array) -> None:
             effects = numpyro.sample("effects", JointEffects(self.law, len(levels)))
@@ -159,10 +162,10 @@ class Crossing:
 
         return Model(
             program,
-            {"level": codes[cells.cell], "counts": cells.counts.astype(np.float64), **leaves},
+            {"level": codes[table.cell], "counts": table.counts.astype(np.float64), **leaves},
             {"effects": np.zeros((len(levels), self.law.basis.shape[1])), **self.opened.initial()},
             self.parameters,
-            (*notes, cells.form, NO_LAW, *missing),
+            (*notes, table.form, NO_LAW, *missing),
             (self.one_sided, self.impossible),
             lambda sites: {"quantities": tuple(self.quantities(sites).values())},
             # All quoted measures of dependence follow from the log odds ratios.
@@ -199,7 +202,7 @@ class Crossing:
         weights = {site: fit.sites[site].mean() for site in self.opened.laws}
         for place, one in enumerate(self.columns, 1):
             others = tuple(axis for axis in range(1, whole.ndim) if axis != place)
-            yield from impossible(one, self.cells, whole.sum(axis=others), weights)
+            yield from impossible(one, self.table, whole.sum(axis=others), weights)
 
     def pairs(self, shares: Values) -> Iterator[tuple[str, Private, Private, Values]]:
         """Yield each level and two columns: the level's suffix of names, both, and their shares (…, a, b)."""

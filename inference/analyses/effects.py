@@ -10,9 +10,9 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from inference.analyses.cells import level_text
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
+from inference.analyses.table import level_text
 from inference.models.base import Draws as Sites
 from inference.results.quantity import Draws, Quantity
 
@@ -29,7 +29,7 @@ def quantities_of(analysis: Assembled, sites: Sites, seed: int = 0) -> tuple[Qua
 
     To compare levels, the column is set to the level for all people, and everything else is unchanged.
     """
-    frame, sizes = analysis.cells.frame, analysis.cells.sizes.astype(np.float64)
+    frame, sizes = analysis.table.frame, analysis.table.sizes.astype(np.float64)
     predicted = Predicted(analysis, sites, len(frame), seed)
     found = shown(analysis, "", predicted.average(frame, sizes), "", " of all who reported")
     for column in frame.columns if sets_levels(analysis) else ():
@@ -40,7 +40,7 @@ def quantities_of(analysis: Assembled, sites: Sites, seed: int = 0) -> tuple[Qua
 def sets_levels(analysis: Assembled) -> bool:
     """Return True if there are few enough cells to set each of their columns to each of its levels."""
     each = len(analysis.law.matrix.combinations) * max(len(analysis.outcome.answers), 1)
-    return len(analysis.cells.frame) * each <= MOST_SET
+    return len(analysis.table.frame) * each <= MOST_SET
 
 
 def _odds_ratios(analysis: Assembled, sites: Sites) -> Iterator[Quantity]:

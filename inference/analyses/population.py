@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from inference.analyses.cells import distinct_rows, level_text, refuse_blanks
 from inference.analyses.effects import compared, shown
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import again
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.public_columns import COUNT, as_taken, positive
-from inference.analyses.table import WAVE, Table, Values
+from inference.analyses.table import WAVE, Table, Values, distinct_rows, level_text, refuse_blanks
 from inference.analyses.varying import levels_of
 from inference.models.base import Draws as Sites
 from inference.results.quantity import Draws, Quantity
@@ -107,16 +106,14 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
 
     Raises InputError if the formula cannot be evaluated over the census.
     """
-    needed, by = [str(name) for name in analysis.cells.frame.columns], population.by
+    needed, by = [str(name) for name in analysis.table.frame.columns], population.by
     if by is not None:
         _refuse_unnamed(analysis, by, needed)
-    if population.census is None:
-        cell, frame = distinct_rows(table.public[needed])
-        rows = table.counts.astype(np.float64)
-        if population.weights is not None:
-            rows *= table.public[population.weights].to_numpy(np.float64)
-        counts = np.asarray(np.bincount(cell, rows, len(frame)), np.float64)
-    else:
+    frame, counts = analysis.table.frame, analysis.table.sizes.astype(np.float64)
+    if population.weights is not None:
+        weights = table.counts * table.public[population.weights].to_numpy(np.float64)
+        counts = np.bincount(distinct_rows(table.public[needed])[0], weights).astype(np.float64)
+    if population.census is not None:
         frame, counts = _census(analysis, population.census, needed)
     if by is not None and frame[by].nunique() > MOST_LEVELS:
         raise InputError(
@@ -148,7 +145,7 @@ def _census(analysis: Assembled, census: Any, needed: list[str]) -> People:
         raise InputError("the census counts no people", code="census.counts_nobody")
     grouped = {group.column for group in analysis.every_group}
     columns = {
-        name: _matched(census[name], analysis.cells.frame[name], name, name in grouped) for name in needed
+        name: _matched(census[name], analysis.table.frame[name], name, name in grouped) for name in needed
     }
     frame = pd.DataFrame(columns).reset_index(drop=True)
     again(analysis.law.matrix, frame, analysis.predictors)
@@ -223,9 +220,9 @@ def left_out_of(analysis: Assembled, people: People, population: Population) -> 
     """
     if population.census is None:
         return ()
-    (census, counts), sizes, found = people, analysis.cells.sizes, []
+    (census, counts), sizes, found = people, analysis.table.sizes, []
     grouped = {group.column for group in analysis.every_group}
-    for name, column in analysis.cells.frame.items():
+    for name, column in analysis.table.frame.items():
         if _is_number(column) and name not in grouped:
             low, high = float(column.min()), float(column.max())
             beyond = float(counts[~census[name].between(low, high).to_numpy()].sum())

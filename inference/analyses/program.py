@@ -14,7 +14,6 @@ import numpyro
 from jax import Array
 from numpy.typing import DTypeLike
 
-from inference.analyses.cells import Cells
 from inference.analyses.families import Outcome, OwnParameters
 from inference.analyses.formula import Formula
 from inference.analyses.likelihood import Reported, joint
@@ -23,7 +22,7 @@ from inference.analyses.open_shares import OpenShares
 from inference.analyses.parameter_names import Parameter, Parameters
 from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
 from inference.analyses.stated_priors import is_flat
-from inference.analyses.table import Private, Values
+from inference.analyses.table import Private, Table, Values
 from inference.analyses.varying import Group
 from inference.models.base import Draws
 from inference.priors.laws import Stated
@@ -48,7 +47,7 @@ class Assembled:
     outcome: Outcome
     response: Private | None
     predictors: tuple[Private, ...]
-    cells: Cells
+    table: Table
     law: Linear
     groups: tuple[Group, ...]
     shares: Linear | None
@@ -84,33 +83,32 @@ class Assembled:
         """Return True if products of rows are faster: for many different reports of a choice."""
         of_choice = self.response is not None and self.outcome.name in ("logit", "softmax")
         varies = self.groups or self.predictors or self.opened.weights or self.counted
-        return of_choice and not varies and len(self.cells.counts) * len(self.outcome.answers) >= FROM_ROWS
+        return of_choice and not varies and len(self.table.counts) * len(self.outcome.answers) >= FROM_ROWS
 
     def data(self, dtype: DTypeLike = np.float64) -> dict[str, Any]:
         """Return the program's data. dtype: of rows, if rows are used."""
         if self.by_rows:
             return self._rows(dtype)
-        cells = self.cells
-        found: dict[str, Any] = {"cell": cells.cell, "counts": cells.counts.astype(np.float64)}
+        counts = self.table.counts.astype(np.float64)
+        found: dict[str, Any] = {"cell": self.table.cell, "counts": counts}
         for part in self._parts:
             found |= part.data()
         for place, one in enumerate(self.privates):
-            codes = cells.reports[one.name]
             if one.number is not None:
-                found["numbers"] = one.number.reports[codes]
+                found["numbers"] = one.number.reports[one.codes]
             else:
-                found[f"leaves_{place}"] = one.choices.vectors[:, codes]
+                found[f"leaves_{place}"] = one.choices.vectors[:, one.codes]
         if self.values is not None:
             found["values"] = self.values
         return found
 
     def _rows(self, dtype: DTypeLike) -> dict[str, Any]:
         assert self.response is not None
-        cells, columns = self.cells, self.law.standard[:, 0]
+        table, columns = self.table, self.law.standard[:, 0]
         if self.law.intercept:
             columns = np.concatenate([columns, np.ones((len(columns), 1))], axis=1)
-        vectors = self.response.choices.vectors[0, cells.reports[self.response.name]]
-        return rows_of(columns[cells.cell], vectors, cells.counts.astype(np.float64), dtype)
+        vectors = self.response.choices.vectors[0, self.response.codes]
+        return rows_of(columns[table.cell], vectors, table.counts.astype(np.float64), dtype)
 
     def initial(self) -> dict[str, object]:
         """Return the start."""
@@ -159,7 +157,7 @@ class Assembled:
         return jax.nn.log_softmax(logits, axis=1)
 
     def _of_patterns(self, values: Array, data: dict[str, Array]) -> Array:
-        same = len(self.cells.cell) == len(self.cells.frame)
+        same = len(self.table.cell) == len(self.table.frame)
         return values if same else values[data["cell"]]
 
     def each(
@@ -173,8 +171,8 @@ class Assembled:
         }
         first = len(self.privates) - len(self.predictors)
         own = [vectors[place] for place in range(first, len(self.privates))]
-        predictors = joint([jnp.ones((len(self.cells.cell), 1)), *own])
-        same = len(self.cells.cell) == len(self.cells.frame)
+        predictors = joint([jnp.ones((len(self.table.cell), 1)), *own])
+        same = len(self.table.cell) == len(self.table.frame)
         reported = Reported(data["cell"], predictors, same)
         if not self.outcome.answers:
             return reported.of_public(log_shares, log_law)

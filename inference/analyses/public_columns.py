@@ -9,8 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 
-from inference.analyses.cells import level_text
-from inference.analyses.table import Values
+from inference.analyses.table import Values, level_text
 from ldp_client.documents.errors import InputError
 from summaries.people.codebook import number_in
 

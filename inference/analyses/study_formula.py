@@ -11,7 +11,7 @@ from inference.analyses.analysing import analyse_table
 from inference.analyses.formula import known_column
 from inference.analyses.population import Population
 from inference.analyses.reports import columns_in, table_of_reports
-from inference.analyses.table import POOLED, WAVE, Table
+from inference.analyses.table import WAVE, Table
 from inference.analyses.waves import concat
 from inference.results.posterior import Posterior
 from inference.samplers import CHAINS
@@ -61,11 +61,8 @@ def analyse(
         SummaryError: the summary is of another study, or not kept by cell.
         InputError: the formula, a prior or a report cannot be fitted.
     """
-    study = study_of(study)
-    columns = columns_in([study], formula, population.columns() if population else ())
-    table = table_of_reports(study, evidence_of(study, reports), columns)
-    return analyse_table(
-        table,
+    return analyse_waves(
+        {"": (study_of(study), reports)},
         formula,
         family=family,
         priors=priors,
@@ -103,9 +100,12 @@ def analyse_waves(waves: Waves, formula: str, **options: Any) -> Posterior:
 def table_of_waves(waves: Waves, formula: str | None, also: Sequence[str] = ()) -> Table:
     """Count the reports of all waves by a formula's questions and public fields, by `also`, and by wave.
 
-    Raises InputError for fewer than two waves, for a name that a wave lacks, for choices that differ, and for
-    a report in two waves.
+    A single wave is called "". Raises InputError for another single wave, for a name that a wave lacks, for
+    choices that differ, and for a report in two waves.
     """
+    if list(waves) == [""]:
+        study, given = waves[""]
+        return table_of_reports(study, given, columns_in([study], formula, also))
     names = columns_in([study for study, _ in waves.values()], formula, also, WAVE)
     seen: dict[str, Seen] = {}
     tables: dict[str, Table] = {}
@@ -123,14 +123,12 @@ def table_of_waves(waves: Waves, formula: str | None, also: Sequence[str] = ()) 
         if isinstance(reports, ReadReports):
             reports.read_elsewhere = frozenset(other.digest for other, _ in waves.values())
         tables[name] = table_of_reports(study, reports, own, seen.setdefault(study.digest, Seen()))
-    table = concat(tables)
+    table = concat(tables, names)
     return replace(table, notes=(*table.notes, *_notes([study for study, _ in waves.values()], names)))
 
 
 def _notes(studies: Sequence[Study], names: Sequence[str]) -> Iterator[str]:
     """Yield notes on questions that differ between waves, and on waves that may share people."""
-    if WAVE not in names:
-        yield POOLED
     for name in (question.id for question in studies[0].questions if question.id in names):
         asked = [study.question(name) for study in studies]
         if len({(one.text, one.list_title) for one in asked}) > 1:

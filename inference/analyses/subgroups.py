@@ -9,8 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from inference.analyses.cells import CUTS, level_text
-from inference.analyses.table import Codes, Values
+from inference.analyses.table import Codes, Values, level_text
 
 Mask = NDArray[np.bool_]
 
@@ -18,6 +17,8 @@ Mask = NDArray[np.bool_]
 MOST_LEVELS, MOST_GROUPS = 8, 48
 # The least for each column, however many columns there are: fewer groups would hide a hump.
 FEWEST_LEVELS = 3
+# Where a number is cut: at its middle, and in the tails, which a wrong law misses.
+CUTS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
 # With few bands of a number, the first and last each hold a tenth of a normal law's people.
 TAIL = 1.28
 
@@ -63,3 +64,13 @@ def levels_or_bands(column: pd.Series, people: Values, most: int) -> Codes:
         return np.searchsorted(ends, (np.cumsum(sizes) - sizes / 2) / sizes.sum())[codes]
     ranks = np.argsort(np.argsort(-sizes, kind="stable"))
     return np.asarray(np.minimum(ranks, most - 1)[codes])
+
+
+def cuts_of(values: Values, counts: Codes) -> Values:
+    """Return cuts that divide numbers with these counts into parts, halfway between observed values."""
+    places, codes = np.unique(values, return_inverse=True)
+    shares = np.cumsum(np.bincount(codes.ravel(), counts)) / counts.sum()
+    middles = (places[1:] + places[:-1]) / 2
+    if not len(middles):
+        return places
+    return np.unique(middles[np.minimum(np.searchsorted(shares, CUTS), len(middles) - 1)])

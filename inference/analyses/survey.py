@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from inference.analyses.cells import level_text
 from inference.analyses.channel import stacked
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import columns_of
 from inference.analyses.public_columns import as_taken, notes_of
-from inference.analyses.table import POOLED, WAVE, Codes, Private, Table, table_of
+from inference.analyses.table import WAVE, Codes, Private, Table, level_text, table_of
 from inference.analyses.waves import concat
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import counted, rounded_up
@@ -71,11 +70,7 @@ def load_survey(
         whole = cells.set_axis(rows, axis=0).assign(**dict.fromkeys(added, name))
         digest = hashlib.sha256(text + b"\0" + _bytes_of(paths[name])).hexdigest()
         tables[name] = survey_of(whole, design, own, blanks, digest)
-    if not added:
-        return tables[""], design
-    table = concat(tables)
-    pooled = () if WAVE in used else (POOLED,)
-    return replace(table, notes=(*table.notes, *pooled), noise=next(iter(tables.values())).noise), design
+    return replace(concat(tables, used), noise=next(iter(tables.values())).noise), design
 
 
 def load_design(path: str) -> Design:

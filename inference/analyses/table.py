@@ -1,9 +1,10 @@
-"""The input of an analysis: public columns, and each report's likelihood of the private columns' answers."""
+"""The input of an analysis: distinct rows of public columns and reports, with counts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -22,7 +23,8 @@ Values = NDArray[np.float64]
 Codes = NDArray[np.int64]
 # The public column that separates waves in one analysis.
 WAVE = "wave"
-POOLED = "the waves are pooled as if nothing had changed: the formula does not name wave"
+# If distinct rows are nearly as many as reports, reports are taken one by one.
+AS_ROWS = 0.9
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,6 @@ class Private:
         """Return the channel of a number, None of a choice."""
         return None if self.answers else cast("NumberChannel", self.channel)
 
-    @property
-    def missing(self) -> int:
-        """Return the number of rows without a report."""
-        return int((self.codes < 0).sum())
-
 
 @dataclass(frozen=True)
 class Table:
@@ -63,7 +60,10 @@ class Table:
 
     counts: (rows,) reports in each row. notes: for readers of any result. digest: of the source documents.
     noise: how the design or the study describes it. doubts: findings if the reports cannot all come from
-    their mechanisms.
+    their mechanisms. outcome: a public column that is no predictor.
+
+    A cell is a distinct row of the predictors. frame: (cells, predictors). cell: (rows,) each row's cell.
+    sizes: (cells,) reports in each.
     """
 
     public: pd.DataFrame
@@ -73,6 +73,7 @@ class Table:
     digest: str = ""
     noise: tuple[str, ...] = ()
     doubts: tuple[Finding, ...] = ()
+    outcome: str | None = None
 
     def __post_init__(self) -> None:
         both = [name for name in self.private if name in self.public.columns]
@@ -94,6 +95,57 @@ class Table:
         """Return the private columns, then the public columns."""
         return [*self.private, *map(str, self.public.columns)]
 
+    @cached_property
+    def cells(self) -> tuple[Codes, pd.DataFrame]:
+        """Return each row's cell, and the cells."""
+        return distinct_rows(self.public.drop(columns=[self.outcome] if self.outcome else []))
+
+    @property
+    def cell(self) -> Codes:
+        """Return each row's cell (rows,)."""
+        return self.cells[0]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Return the cells."""
+        return self.cells[1]
+
+    @cached_property
+    def sizes(self) -> Codes:
+        """Return the reports in each cell (cells,)."""
+        return np.bincount(self.cell, self.counts, len(self.frame)).astype(np.int64)
+
+    @property
+    def form(self) -> str:
+        """Describe how reports are counted."""
+        how = f"counted as {len(self.counts):,} patterns: the cost is that of the patterns"
+        if len(self.counts) > AS_ROWS * self.n:
+            how = "taken one by one: nearly all differ, and the cost grows with them"
+        return f"{counted(self.n, 'report')} {how}"
+
+    def missing(self, private: str) -> int:
+        """Return the number of people without a report of a private column."""
+        return int(self.counts[self.private[private].codes < 0].sum())
+
+    def only(self, public: Sequence[str], private: Sequence[str], outcome: str | None = None) -> Table:
+        """Count the reports by these columns alone. outcome: a public column that is no predictor.
+
+        Raises InputError if a public column has blanks.
+        """
+        named = [*public, *([outcome] if outcome else [])]
+        for name in named:
+            refuse_blanks(self.public[name], name)
+        codes = {name: self.private[name].codes for name in private}
+        keys = self.public[list(public)].assign(**codes)
+        row, rows = distinct_rows(keys.assign(**{name: self.public[name] for name in named[len(public) :]}))
+        return replace(
+            self,
+            public=rows[named],
+            private={name: replace(self.private[name], codes=rows[name].to_numpy()) for name in private},
+            counts=np.bincount(row, self.counts, len(rows)).astype(np.int64),
+            outcome=outcome,
+        )
+
 
 def table_of(
     public: pd.DataFrame,
@@ -112,3 +164,30 @@ def table_of(
     frame = public.reset_index(drop=True)
     columns = {one.name: one for one in private}
     return Table(frame, columns, np.ones(len(frame), np.int64), notes, digest, noise)
+
+
+def distinct_rows(frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
+    """Return each row's index among the distinct rows, and these, sorted. Without columns there is one."""
+    if not len(frame.columns):
+        return np.zeros(len(frame), np.int64), pd.DataFrame(index=range(1))
+    groups = frame.groupby(list(frame.columns), sort=True, observed=True, dropna=False)
+    codes = groups.ngroup().to_numpy().astype(np.int64)
+    first = np.zeros(int(codes.max()) + 1, np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return codes, frame.iloc[first].reset_index(drop=True)
+
+
+def refuse_blanks(column: pd.Series, name: str) -> None:
+    """Raise InputError that names the first blank row."""
+    blank = np.flatnonzero(column.isna())
+    if len(blank):
+        raise InputError(
+            f"column {name} is blank in {counted(len(blank), 'row')} (the first is row {blank[0] + 1}): fill "
+            "them in, give them a separate level, or remove those rows from the file",
+            code="table.blank_cells",
+        )
+
+
+def level_text(level: object) -> str:
+    """Return a level as readable text: a whole number without a decimal point."""
+    return str(int(level)) if isinstance(level, float) and level.is_integer() else str(level)

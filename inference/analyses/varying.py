@@ -14,12 +14,11 @@ import numpyro.distributions as dist
 import pandas as pd
 from jax import Array
 
-from inference.analyses.cells import Cells, level_text
 from inference.analyses.formula import Varying
 from inference.analyses.matrices import Matrix, matrix_of, weights_of
 from inference.analyses.parameter_names import INTERCEPT, Parameter, named
 from inference.analyses.stated_priors import VARYING_SCALE, Given
-from inference.analyses.table import Codes, Private, Values
+from inference.analyses.table import Codes, Private, Table, Values, level_text
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law, state
 from ldp_client.documents.errors import InputError
@@ -105,7 +104,7 @@ def names_of(term: str, level: str, group: str, lead: str = "") -> tuple[str, st
 
 def groups_of(
     varying: Sequence[Varying],
-    cells: Cells,
+    table: Table,
     predictors: Sequence[Private],
     outputs: Sequence[str],
     given: Given,
@@ -120,14 +119,14 @@ def groups_of(
     """
     found = []
     for place, one in enumerate(varying):
-        codes, levels = levels_of(cells.frame[one.group])
+        codes, levels = levels_of(table.frame[one.group])
         if len(levels) < 2:
             raise InputError(
                 f"(… | {one.group}): there is only one {one.group}, so no effect can vary by it",
                 code="formula.one_group",
             )
-        matrix = matrix_of(one.expression, cells.frame, predictors, cells.sizes)
-        squares = np.einsum("ck,ckj->j", weights_of(matrix, cells.sizes), matrix.values**2)
+        matrix = matrix_of(one.expression, table.frame, predictors, table.sizes)
+        squares = np.einsum("ck,ckj->j", weights_of(matrix, table.sizes), matrix.values**2)
         if (squares == 0).any():
             raise InputError(
                 f"({one.expression} | {one.group}) has a column of zeros only",

@@ -175,12 +175,10 @@ def load_source(path: str) -> Any:
 
 def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
     """Read what the options name. also: columns besides the formula's. Raises InputError."""
-    from inference.analyses.reports import columns_in, table_of_reports
     from inference.analyses.study_formula import table_of_waves
     from inference.analyses.survey import REFUSE, load_survey
     from schemas.study import load_study
     from summaries.people.codebook import read_codebook
-    from summaries.reading import evidence_of
 
     formula, waves = given["formula"], waves_of(given["waves"])
     files = waves or {"": (given["document"], given["data"])}
@@ -200,13 +198,8 @@ def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
         raise UsageError(
             "--missing and --codebook are for tables: a study defines its reports", code="survey.of_tables"
         )
-    studies = {name: load_study(document) for name, (document, _) in files.items()}
-    if waves:
-        read = {name: (study, files[name][1]) for name, study in studies.items()}
-        return Source(table_of_waves(read, formula, also), next(iter(studies.values())).title)
-    reports: Any = evidence_of(studies[""], given["data"])
-    table = table_of_reports(studies[""], reports, columns_in([studies[""]], formula, also))
-    return Source(table, studies[""].title)
+    read = {name: (load_study(document), reports) for name, (document, reports) in files.items()}
+    return Source(table_of_waves(read, formula, also), next(iter(read.values()))[0].title)
 
 
 def waves_of(given: Sequence[str]) -> dict[str, tuple[str, str]]:

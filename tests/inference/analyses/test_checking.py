@@ -13,7 +13,6 @@ import pytest
 
 from inference.analyses.analysing import notes_of
 from inference.analyses.assembling import assemble
-from inference.analyses.cells import cells_of
 from inference.analyses.checking import FEW, checked, impossible
 from inference.analyses.subgroups import levels_or_bands
 from inference.analyses.table import table_of
@@ -178,7 +177,8 @@ def test_groups_of_the_check_are_named_and_share_simulated_reports():
     """The page shows the shares that were reported, and as many simulated reports."""
     random = np.random.default_rng(3)
     frame = {"a": random.integers(0, 3, 300).astype(str), "age": random.normal(size=300)}
-    analysis = assemble(forced(frame, random.integers(0, 2, 300)), "armed ~ a + age")
+    said = random.integers(0, 2, 300)
+    analysis = assemble(forced(frame, said), "armed ~ a + age")
     found = checked(analysis, None, any_draws(analysis, 60), 1)
     everybody, *bands = found.people.values()
     assert everybody == "all"
@@ -189,7 +189,6 @@ def test_groups_of_the_check_are_named_and_share_simulated_reports():
     places = [at for at, name in found.people.items() if name.startswith("a =")]
     sizes = [np.sum(frame["a"] == found.people[at][-1]) for at in places]
     assert found.posterior[:, places] @ sizes == pytest.approx(300 * found.posterior[:, 0], abs=1e-9)
-    said = analysis.response.codes
     for at in places:
         mine = frame["a"] == found.people[at][-1]
         assert found.observed[at] == pytest.approx(np.mean(said[mine] == 0))
@@ -205,8 +204,8 @@ def test_reports_that_no_answers_can_give_are_a_misfit(kinds):
     followed = random.choice(kinds, n, p=matrix[0])
     for reports, bad in ((followed, False), (np.where(place == 1, 0, followed), True)):
         column = known_channel("q", answers, reports, matrix)
-        cells = cells_of(table_of(pd.DataFrame({"place": place}), [column]), ["place"], ["q"])
-        found = list(impossible(column, cells, np.tile(np.eye(kinds)[0], (2, 1)), {}))
+        table = table_of(pd.DataFrame({"place": place}), [column]).only(["place"], ["q"])
+        found = list(impossible(table.private["q"], table, np.tile(np.eye(kinds)[0], (2, 1)), {}))
         assert [one.text for one in found] == bad * [
             "reports of q do not go with place as the fit expects: people did not follow the noise"
         ]
@@ -217,8 +216,8 @@ def test_sound_reports_are_rarely_called_impossible():
     random, matrix = np.random.default_rng(7), np.full((3, 3), 0.4 / 3) + 0.6 * np.eye(3)
     for answer in (0, 1, 2) * 20:
         column = known_channel("q", ("0", "1", "2"), random.choice(3, 60, p=matrix[answer]), matrix)
-        cells = cells_of(table_of(pd.DataFrame(index=range(60)), [column]), [], ["q"])
-        assert not list(impossible(column, cells, np.eye(3)[[answer]], {}))
+        table = table_of(pd.DataFrame(index=range(60)), [column]).only([], ["q"])
+        assert not list(impossible(table.private["q"], table, np.eye(3)[[answer]], {}))
 
 
 @pytest.mark.parametrize("most", [3, 8])

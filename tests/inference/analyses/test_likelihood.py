@@ -211,5 +211,5 @@ def test_equal_reports_are_counted_once():
     once = table()
     often = replace(once, counts=once.counts * 10)
     found, ten = assemble(once, "ever ~ region"), assemble(often, "ever ~ region")
-    assert len(found.cells.counts) == len(ten.cells.counts) <= 6
-    assert list(ten.cells.counts) == list(found.cells.counts * 10)
+    assert len(found.table.counts) == len(ten.table.counts) <= 6
+    assert list(ten.table.counts) == list(found.table.counts * 10)

@@ -60,10 +60,10 @@ def log_chances(analysis: Assembled, sites: Mapping[str, Any]) -> dict[tuple[str
         data = {name: jnp.asarray(one) for name, one in analysis.data().items()}
         with handlers.seed(rng_seed=0), handlers.substitute(data=sites):
             each = np.asarray(analysis.each(data, *analysis.drawn(data)))
-    cells = analysis.cells
-    rows = cells.frame.iloc[cells.cell]
+    table = analysis.table
+    rows = table.frame.iloc[table.cell]
     # Each arm with its own dice has its own codes of no and yes.
-    arm, report = np.divmod(cells.reports["q"], 2)
+    arm, report = np.divmod(table.private["q"].codes, 2)
     arms = rows["arm"] if "arm" in rows else np.asarray(["a", "b"])[arm]
     keys = zip(arms, np.asarray(["no", "yes"])[report], rows["x"], strict=True)
     return dict(zip(keys, map(float, each), strict=True))
@@ -314,7 +314,7 @@ def test_intervals_of_shares_have_their_level():
     sites = sample_prior(model, 0, DRAWS)
     with jax.enable_x64(True):
         each = np.asarray(jax.jit(jax.vmap(lambda one: model.pointwise(one)[0]))(sites))
-    arms, reports = np.divmod(analysis.cells.reports["q"], 2)
+    arms, reports = np.divmod(analysis.response.codes, 2)
     draws = model.parameters(sites)
     draws = {"p": special.expit(draws["Intercept"]), **{name: draws[name] for name in SITES}}
     held = dict.fromkeys(draws, 0)

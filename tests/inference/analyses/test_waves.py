@@ -233,9 +233,9 @@ def tables(tmp_path, monkeypatch):
 def test_waves_of_tables_may_have_their_own_dice():
     formula = "q ~ wave + age + (1 | region)"
     table, _ = load_survey({"a": "a.csv", "b": "b.csv"}, "d.json", formula, "drop", [])
-    cells = assemble(table, formula).cells
-    vectors = table.private["q"].choices.vectors[0, cells.reports["q"]]
-    wave = np.asarray(cells.frame["wave"])[cells.cell]
+    own = assemble(table, formula).table
+    vectors = of_rows(own.private["q"])
+    wave = own.public["wave"]
     for name, p in (("a", 0.9), ("b", 0.7)):
         assert set(np.round(vectors[wave == name].max(axis=1), 12)) == {p}
     assert any(note.startswith("each wave: 1 row of 41 had blank cells") for note in table.notes)
