@@ -73,7 +73,7 @@ def crossed(joint, n, both_more=0.0):
         for place, name in enumerate("ab")
     }
     table = Table(pd.DataFrame(index=range(4)), columns, np.rint(counts).astype(int))
-    found = cross_table(table, ["a", "b"], draws=300, chains=2)
+    found = cross_table(table, ["a", "b"], draws=1000, chains=2)
     return found, np.quantile(drawn(found, "odds ratio a and b"), [0.05, 0.95])
 
 
