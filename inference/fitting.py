@@ -33,7 +33,7 @@ from inference.sampling import KEPT
 from inference.seeds import seed_of
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
-from ldp_client.mechanisms.tables import TableMechanism
+from ldp_client.mechanisms.tables.base import TableMechanism
 from ldp_client.words.text import counted, nearest
 from schemas import Question, Study
 from summaries import QuestionSummary, Summary

@@ -19,11 +19,10 @@ from typing import Any
 
 from ldp_client.answering import quantise_answers
 from ldp_client.core.randomness import Source, read, urandom
-from ldp_client.documents.channel import NODE_ADDRESS, Node
+from ldp_client.documents.channel import MODULUS, NODE_ADDRESS, WORD_BYTES, Node
 from ldp_client.documents.errors import DocumentError, InputError, MissingExtraError, RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.documents.study import Study
-from ldp_client.mechanisms.summed_gaussian import MODULUS, WORD_BYTES
 
 SEED_BYTES = 32
 NONCE = bytes(16)

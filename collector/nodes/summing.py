@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from numpy.typing import NDArray
 
 from ldp_client import mechanisms_of
+from ldp_client.documents.channel import WORD_BYTES
 from ldp_client.documents.errors import ReportError
-from ldp_client.mechanisms.summed_gaussian import WORD_BYTES
 from ldp_client.secure_sum import (
     NONCE,
     OVERHEAD_BYTES,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from ldp_client.mechanisms.tables import TableMechanism
+from ldp_client.mechanisms.tables.base import TableMechanism
 from schemas import Report, Study
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS, sets_of

@@ -28,7 +28,7 @@ from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.question import Field
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
-from ldp_client.mechanisms.tables import TableMechanism
+from ldp_client.mechanisms.tables.base import TableMechanism
 from schemas import Question, Study
 from schemas.disk import read_bytes
 from summaries import summarize

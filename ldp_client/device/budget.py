@@ -19,10 +19,10 @@ from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, Refus
 from ldp_client.documents.question import Question
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism, Privacy, mechanisms_of
-from ldp_client.mechanisms.memoized import Remembering
 
 if TYPE_CHECKING:
     from ldp_client.device.policy import Policy
+    from ldp_client.mechanisms.memoized import Remembering
 
 # A device west of the study's author reaches the opening day later; an early device does no harm.
 EARLY_DAYS = 1
@@ -91,6 +91,10 @@ def recall(connection: sqlite3.Connection, terms: Terms) -> dict[str, Rememberin
 
     Raises AlreadyAnsweredError for a question that was withdrawn or whose noise changed.
     """
+    if not terms.memoized:
+        return {}
+    from ldp_client.mechanisms.memoized import Remembering
+
     query = "SELECT noise, answer FROM permanent WHERE study = ? AND question = ? AND is_own(origin)"
     remembering = {}
     for question in terms.memoized:

@@ -116,7 +116,10 @@ class Channel:
 
 KEY_BYTES = 32
 EXPANSIONS = ("chacha20", "shake_256")
-# Sums are modulo 2**64. With at most this many devices, even the largest statistic cannot wrap.
+# Sums are of 64-bit words, modulo 2**64.
+WORD_BYTES = 8
+MODULUS = 1 << 64
+# With at most this many devices, even the largest statistic cannot wrap.
 MOST_DEVICES = 1 << 24
 # The fewest devices that neither cheat nor drop out: one client, and two others whose noise protects it.
 FEWEST_NOISY = 3

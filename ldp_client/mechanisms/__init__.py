@@ -1,54 +1,28 @@
 """The mechanisms, by the names that studies use.
 
 To add a mechanism, add a line to ldp_client/documents/catalogue.py and a file of the mechanism's name here.
-Its class registers itself (docs/adding-a-mechanism.md).
+Its class registers itself (docs/adding-a-mechanism.md). A file is loaded when a study names its mechanism.
 """
 
-from ldp_client.documents import catalogue
+from importlib import import_module
+
 from ldp_client.documents.question import Question
 from ldp_client.documents.study import Study
-from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy, register
-from ldp_client.mechanisms.choice import RandomizedResponse
-from ldp_client.mechanisms.gaussian_record import GaussianRecord
-from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
-from ldp_client.mechanisms.hadamard import Hadamard
-from ldp_client.mechanisms.memoized import memoized
-from ldp_client.mechanisms.number import number_mechanism
-from ldp_client.mechanisms.olh import Olh
-from ldp_client.mechanisms.subset_selection import SubsetSelection
-from ldp_client.mechanisms.summed_gaussian import SummedMechanism, summed_gaussian
-from ldp_client.mechanisms.unary import Oue, Sue
-
-
-def _of_table(question: Question) -> Mechanism:
-    # Loaded only if a study asks a table: no device needs it.
-    from ldp_client.mechanisms.tables import table_mechanism
-
-    return table_mechanism(question)
-
-
-for _kind in (
-    RandomizedResponse,
-    Oue,
-    Sue,
-    SubsetSelection,
-    Olh,
-    Hadamard,
-    GaussianRecord,
-    GaussianStatistics,
-    SummedMechanism,
-):
-    register(_kind)
-MECHANISMS["laplace"] = MECHANISMS["gaussian"] = number_mechanism
-MECHANISMS["memoized"] = memoized
-for _name in ("table_statistics", "table_normal_equations", "table_statistics_laplace"):
-    MECHANISMS[_name] = _of_table
-for _name in catalogue.MECHANISMS:
-    if _name not in MECHANISMS:
-        __import__(f"{__name__}.{_name}")
+from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy
 
 __all__ = ["MECHANISMS", "Mechanism", "Privacy", "mechanism_for", "mechanisms_of"]
 
+# The modules of mechanisms that have no file of their name.
+HOMES = {
+    "laplace": "number",
+    "gaussian": "number",
+    "randomized_response": "choice",
+    "oue": "unary",
+    "sue": "unary",
+    "table_statistics": "tables.statistics",
+    "table_normal_equations": "tables.statistics",
+    "table_statistics_laplace": "tables.statistics",
+}
 # Most processes see few studies. A server that sees more rebuilds their mechanisms, in milliseconds.
 MOST_STUDIES = 64
 _built: dict[str, dict[str, Mechanism]] = {}
@@ -66,9 +40,10 @@ def mechanism_for(question: Question) -> Mechanism:
     Raises:
         StudyError: ε or δ is too small for the question.
     """
-    if question.protocol is not None:
-        return summed_gaussian(question)
-    return MECHANISMS[question.mechanism.name](question)
+    name = question.mechanism.name
+    if name not in MECHANISMS:
+        import_module(f"{__name__}.{HOMES.get(name, name)}")
+    return MECHANISMS[name](question)
 
 
 def mechanisms_of(study: Study) -> dict[str, Mechanism]:

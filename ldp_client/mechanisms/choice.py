@@ -11,9 +11,10 @@ from typing import Any
 from ldp_client.core.integers import bytes_below
 from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio
 from ldp_client.core.randomness import Source, truth_or_other
-from ldp_client.documents.errors import AnswerError, StudyError
+from ldp_client.documents.errors import AnswerError
 from ldp_client.documents.question import Question
-from ldp_client.mechanisms.base import Mechanism, Privacy
+from ldp_client.documents.rules import refuse_study
+from ldp_client.mechanisms.base import Mechanism, Privacy, register
 
 MOST_DIGITS = 7
 # A label has at most 200 characters.
@@ -123,16 +124,14 @@ class ChoiceMechanism(Mechanism):
 
     def _state_odds(self, often: int, seldom: int) -> None:
         """Set odds and privacy from the two weights of a report, x in S and x not in S."""
-        if seldom < 1 or often <= seldom:
-            raise StudyError(
-                f"{self.where}.epsilon",
-                f"is too small for {self.choices} choices",
-                code="study.epsilon_too_small_for_choices",
-            )
+        is_small = seldom < 1 or often <= seldom
+        problem = f"is too small for {self.choices} choices"
+        refuse_study(is_small, f"{self.where}.epsilon", problem, "study.epsilon_too_small_for_choices")
         self.odds = (often, seldom)
         self.privacy = Privacy(log_ratio(often, seldom))
 
 
+@register
 class RandomizedResponse(ChoiceMechanism):
     """Report the true choice with probability threshold / 2**bits, else a uniform other choice.
 

@@ -12,12 +12,13 @@ from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, log_ratio
 from ldp_client.core.quantise import clip_norm
 from ldp_client.core.randomness import Source, truth_or_other
 from ldp_client.core.strips import NOISE_REACH, normal
-from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Question
-from ldp_client.mechanisms.base import Privacy, pack_signed, unpack_signed
+from ldp_client.documents.rules import refuse_study
+from ldp_client.mechanisms.base import Privacy, pack_signed, register, unpack_signed
 from ldp_client.mechanisms.record import RecordMechanism
 
 
+@register
 class GaussianRecord(RecordMechanism):
     """Features clipped to the norm in integers, plus round(2**20 × N(0, 1)) on each; then the response.
 
@@ -37,18 +38,16 @@ class GaussianRecord(RecordMechanism):
         stated, count = question.mechanism, len(self.features)
         share = stated.response_share
         assert share is not None
+        path = f"{self.where}.response_share"
         if self.binary:
             of_response = stated.epsilon * share
             of_features = stated.epsilon - of_response
             self.distance = gaussian_radius(of_features, stated.delta, count)
             self._set_grid(question, self.distance)
             self.units = (self.grid, 1)
-            if not self._tell_truth(of_response, 2):
-                raise StudyError(
-                    f"{self.where}.response_share",
-                    "leaves too little epsilon for the response",
-                    code="study.response_share_too_large",
-                )
+            is_large = not self._tell_truth(of_response, 2)
+            problem = "leaves too little epsilon for the response"
+            refuse_study(is_large, path, problem, "study.response_share_too_large")
             self.payload_size = 4 * count + 1
             self.privacy = Privacy(of_features + log_ratio(*self.odds), stated.delta)
             return
@@ -57,10 +56,8 @@ class GaussianRecord(RecordMechanism):
         square_of_response = floor(square * share)
         self._set_grid(question, isqrt(square - square_of_response))
         self.response_grid = isqrt(square_of_response) // 2
-        if self.response_grid < 1:
-            raise StudyError(
-                f"{self.where}.response_share", "is too small", code="study.response_share_too_small"
-            )
+        is_small = self.response_grid < 1
+        refuse_study(is_small, path, "is too small", "study.response_share_too_small")
         self.units = (self.grid, self.response_grid)
         self.payload_size = 4 * (count + 1)
         self.privacy = Privacy(stated.epsilon, stated.delta)
@@ -70,12 +67,8 @@ class GaussianRecord(RecordMechanism):
         assert question.norm is not None
         self.radius = distance // 2
         self.grid = floor(self.radius / question.norm)
-        if self.grid < 1:
-            raise StudyError(
-                self.where,
-                "epsilon or delta is too small for a record of this size",
-                code="study.epsilon_too_small_for_record",
-            )
+        problem = "epsilon or delta is too small for a record of this size"
+        refuse_study(self.grid < 1, self.where, problem, "study.epsilon_too_small_for_record")
 
     @property
     def feature_noise_sd(self) -> float:

@@ -12,14 +12,15 @@ from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, outer_prod
 from ldp_client.core.quantise import UNIT, UNIT_BITS, clip_norm
 from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH, normal
-from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Question
-from ldp_client.mechanisms.base import Privacy, pack_signed, unpack_signed
+from ldp_client.documents.rules import refuse_study
+from ldp_client.mechanisms.base import Privacy, pack_signed, register, unpack_signed
 from ldp_client.mechanisms.record import RecordMechanism
 
 MULTIPLIER_BITS = 60
 
 
+@register
 class GaussianStatistics(RecordMechanism):
     """The upper triangle of vvᵀ in integers, plus round(2**20 × N(0, 1)) on each.
 
@@ -61,12 +62,8 @@ class GaussianStatistics(RecordMechanism):
         """
         room = self.distance - isqrt(len(self.coordinates) - 1) - 1
         diameter = outer_product_sensitivity(self.radius * self.radius + 2 * self.weight * self.weight)
-        if room < 1:
-            raise StudyError(
-                self.where,
-                "epsilon or delta is too small for a record of this size",
-                code="study.epsilon_too_small_for_statistics",
-            )
+        problem = "epsilon or delta is too small for a record of this size"
+        refuse_study(room < 1, self.where, problem, "study.epsilon_too_small_for_statistics")
         self.diagonal = (room << MULTIPLIER_BITS) // diameter
         self.off_diagonal = isqrt(2 * self.diagonal * self.diagonal)
         self._terms = [(i, j, self.diagonal if i == j else self.off_diagonal) for i, j in self.coordinates]

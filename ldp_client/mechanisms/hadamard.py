@@ -12,9 +12,11 @@ from ldp_client.core.integers import bytes_below
 from ldp_client.core.noise_levels import hadamard_blocks
 from ldp_client.core.randomness import Source, random_bits, truth_or_other
 from ldp_client.documents.question import Question
+from ldp_client.mechanisms.base import register
 from ldp_client.mechanisms.choice import ChoiceMechanism
 
 
+@register
 class Hadamard(ChoiceMechanism):
     """Report one of blocks × width columns, which supports the truth with probability threshold / 2**bits.
 

@@ -11,7 +11,7 @@ from typing import Any
 from ldp_client.core.noise_levels import memoized_flip, memoized_truth
 from ldp_client.core.randomness import Source, truth_or_other
 from ldp_client.documents.question import Question
-from ldp_client.mechanisms.base import Mechanism, Privacy
+from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism, RandomizedResponse
 from ldp_client.mechanisms.unary import Sue, biased_bits
 
@@ -132,3 +132,6 @@ def _instantaneous(question: Question) -> Fraction:
 def memoized(question: Question) -> Mechanism:
     """Build the memoized form of the mechanism that the study names in `of`. Raises StudyError."""
     return {kind.of: kind for kind in (MemoizedResponse, MemoizedSue)}[question.mechanism.of](question)
+
+
+MECHANISMS["memoized"] = memoized

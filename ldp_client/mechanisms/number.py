@@ -16,9 +16,9 @@ from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, laplace_le
 from ldp_client.core.quantise import grid_index
 from ldp_client.core.randomness import Source, truth_or_other
 from ldp_client.core.strips import NOISE_REACH, laplace, normal
-from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Question
-from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
+from ldp_client.documents.rules import refuse_study
+from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy, pack_signed, unpack_signed
 
 
 class NumberMechanism(Mechanism):
@@ -59,12 +59,8 @@ class Laplace(NumberMechanism):
 
     def __init__(self, question: Question) -> None:
         super().__init__(question)
-        if self.levels < 1:
-            raise StudyError(
-                f"{self.where}.epsilon",
-                f"is below 2**-{NOISE_BITS}, the least possible",
-                code="study.epsilon_too_small",
-            )
+        problem = f"is below 2**-{NOISE_BITS}, the least possible"
+        refuse_study(self.levels < 1, f"{self.where}.epsilon", problem, "study.epsilon_too_small")
         self.privacy = Privacy(Fraction(self.levels, self.scale))
 
     def levels_at(self, epsilon: Fraction, delta: Fraction) -> int:  # noqa: ARG002
@@ -90,12 +86,8 @@ class Gaussian(NumberMechanism):
     def __init__(self, question: Question) -> None:
         super().__init__(question)
         stated = question.mechanism
-        if self.levels < 1:
-            raise StudyError(
-                self.where,
-                "epsilon or delta is too small for a number",
-                code="study.epsilon_too_small_for_number",
-            )
+        problem = "epsilon or delta is too small for a number"
+        refuse_study(self.levels < 1, self.where, problem, "study.epsilon_too_small_for_number")
         self.privacy = Privacy(stated.epsilon, stated.delta)
 
     def levels_at(self, epsilon: Fraction, delta: Fraction) -> int:
@@ -126,27 +118,17 @@ class RefusableNumber(Mechanism):
         self.number = number
         self.bounds, self.levels, self.scale = number.bounds, number.levels, number.scale
         self.middle = number.levels // 2
-        self._set_coin(question)
         self.payload_size = number.payload_size + 1
-
-    def _set_coin(self, question: Question) -> None:
-        stated = question.mechanism
+        # Its coin.
         assert question.refusal_share is not None
-        of_coin = stated.epsilon * question.refusal_share
-        if not self._tell_truth(of_coin, 2):
-            raise StudyError(
-                f"{question.path}.refusal.share",
-                "leaves too little epsilon for the refusal",
-                code="study.refusal_share_too_large",
-            )
-        coin = log_ratio(*self.odds)
-        if Fraction(0) < stated.delta:
-            # The ε that the coin leaves hides half the bounds; the whole ε hides all of them.
-            self.privacy = self.number.privacy
-            return
-        far = coin + Fraction(self.levels - self.middle, self.scale)
-        number = self.number.privacy.epsilon
-        self.privacy = Privacy(far if number < far else number)
+        is_small = not self._tell_truth(question.mechanism.epsilon * question.refusal_share, 2)
+        problem = "leaves too little epsilon for the refusal"
+        refuse_study(is_small, f"{question.path}.refusal.share", problem, "study.refusal_share_too_large")
+        self.privacy = number.privacy
+        # With a δ, the ε that the coin leaves hides half the bounds, and the whole ε hides all of them.
+        if not self.privacy.delta:
+            far = log_ratio(*self.odds) + Fraction(self.levels - self.middle, self.scale)
+            self.privacy = Privacy(max(self.privacy.epsilon, far))
 
     def quantise(self, answer: Any) -> tuple[int, int]:
         """Return (the middle, 1) for None, else (grid point, 0), in the same steps. Raises AnswerError."""
@@ -174,3 +156,6 @@ def number_mechanism(question: Question) -> Mechanism:
     kinds = {kind.name: kind for kind in (Laplace, Gaussian)}
     mechanism = kinds[question.mechanism.name](question)
     return RefusableNumber(question, mechanism) if question.refusal else mechanism
+
+
+MECHANISMS["laplace"] = MECHANISMS["gaussian"] = number_mechanism

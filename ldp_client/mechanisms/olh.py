@@ -7,6 +7,7 @@ from ldp_client.core.integers import bytes_below
 from ldp_client.core.noise_levels import hash_range
 from ldp_client.core.randomness import Source, random_bits, truth_or_other
 from ldp_client.documents.question import Question
+from ldp_client.mechanisms.base import register
 from ldp_client.mechanisms.choice import ChoiceMechanism
 
 # A prime above every choice; all products stay below 2**53, which JavaScript's numbers hold exactly.
@@ -15,6 +16,7 @@ COEFFICIENTS = 3
 SEED_BYTES = 4 * COEFFICIENTS
 
 
+@register
 class Olh(ChoiceMechanism):
     """Send a seed a, b, c, and by randomized response the hash ((a·x² + b·x + c) mod PRIME) mod hashes of x.
 

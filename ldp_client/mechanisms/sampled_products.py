@@ -20,9 +20,8 @@ from ldp_client.core.integers import bytes_below
 from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio
 from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.randomness import Source, random_bits, read, uniform_below
-from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Field, Question
-from ldp_client.documents.rules import power_of_two
+from ldp_client.documents.rules import power_of_two, refuse_study
 from ldp_client.mechanisms.base import Privacy, register
 from ldp_client.mechanisms.record import RecordMechanism
 
@@ -64,12 +63,9 @@ class SampledProducts(RecordMechanism):
         self.owners.append(len(self.codes) + 1)
         self.coordinates = self._pairs()
         self.signs = question.mechanism.products
-        if self.signs > len(self.coordinates):
-            raise StudyError(
-                f"{self.where}.products",
-                f"is too large for {len(self.coordinates)} products",
-                code="study.products_too_large",
-            )
+        problem = f"is too large for {len(self.coordinates)} products"
+        is_large = self.signs > len(self.coordinates)
+        refuse_study(is_large, f"{self.where}.products", problem, "study.products_too_large")
         self.patterns = 1 << self.signs
         self.blocks, self.weights = self._blocks(self._weights(question.mechanism.weights))
         self.total, self.ends = 0, []
@@ -80,10 +76,9 @@ class SampledProducts(RecordMechanism):
         self._weight = self.weights[0] if min(self.weights) == max(self.weights) else 0
         self._reads = ">I" + "Q" * self.signs + "I"
         self._ceiling = (1 << 32) - (1 << 32) % self.total
-        if not self._tell_truth(question.mechanism.epsilon, self.patterns):
-            raise StudyError(
-                f"{self.where}.epsilon", "is too small for a sign", code="study.epsilon_too_small_for_sign"
-            )
+        is_small = not self._tell_truth(question.mechanism.epsilon, self.patterns)
+        problem = "is too small for a sign"
+        refuse_study(is_small, f"{self.where}.epsilon", problem, "study.epsilon_too_small_for_sign")
         self.gain = self.p - self.q
         self.privacy = Privacy(log_ratio(self.odds[0], self.odds[1]))
         self.payload_size = bytes_below(self.patterns * len(self.blocks))

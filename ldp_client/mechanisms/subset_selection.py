@@ -6,11 +6,13 @@ from fractions import Fraction
 from ldp_client.core.noise_levels import subset_size, truth_threshold_of_weights
 from ldp_client.core.randomness import Source, random_bits, read, uniform_below
 from ldp_client.documents.question import Question
+from ldp_client.mechanisms.base import register
 from ldp_client.mechanisms.unary import UnaryMechanism
 
 WORD = 1 << 32
 
 
+@register
 class SubsetSelection(UnaryMechanism):
     """Report `size` choices: the truth with probability threshold / 2**bits, and uniform other choices.
 

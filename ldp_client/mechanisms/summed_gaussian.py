@@ -21,15 +21,15 @@ from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
 from ldp_client.core.quantise import UNIT, grid_index, signed_units
 from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH, normal
-from ldp_client.documents.errors import RefusedError, StudyError
+from ldp_client.documents.channel import MODULUS, WORD_BYTES
+from ldp_client.documents.errors import RefusedError
 from ldp_client.documents.question import Question
-from ldp_client.mechanisms.base import Mechanism, Privacy
+from ldp_client.documents.rules import refuse_study
+from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.record import RecordMechanism
 
-WORD_BYTES = 8
-MODULUS = 1 << 64
 # The square of a number in [−1, 1] has weight 3/2: (x, 3/2 x²) still has L2 diameter 2, reached by x = ±1.
 SQUARE_TOP, SQUARE_BOTTOM = 3, 2
 
@@ -85,12 +85,8 @@ class SummedMechanism(SharesOnly):
 
     def _take_grid(self, grid: int, span: int) -> None:
         """Set the grid and the payload size. span: the largest coordinate of the statistic, in units."""
-        if grid < 1:
-            raise StudyError(
-                f"{self.field}.mechanism",
-                "epsilon or delta is too small",
-                code="study.epsilon_too_small_for_sum",
-            )
+        problem = "epsilon or delta is too small"
+        refuse_study(grid < 1, f"{self.field}.mechanism", problem, "study.epsilon_too_small_for_sum")
         self.grid = grid
         self.largest = span * grid + NOISE_REACH
         self.payload_size = WORD_BYTES * self.size
@@ -209,3 +205,6 @@ def summed_gaussian(question: Question) -> Mechanism:
     if question.ask == "number":
         return SummedMoments(question) if question.mechanism.cells is None else SummedHistogram(question)
     return SummedChoice(question)
+
+
+MECHANISMS["summed_gaussian"] = summed_gaussian

@@ -5,8 +5,9 @@ from fractions import Fraction
 
 from ldp_client.core.noise_levels import CHOICE_BITS, unary_threshold
 from ldp_client.core.randomness import Source, read
-from ldp_client.documents.errors import StudyError
 from ldp_client.documents.question import Question
+from ldp_client.documents.rules import refuse_study
+from ldp_client.mechanisms.base import register
 from ldp_client.mechanisms.choice import ChoiceMechanism
 
 # With more choices, reports would grow to many kilobytes for no gain: olh and hadamard need a few bytes.
@@ -25,13 +26,9 @@ class UnaryMechanism(ChoiceMechanism):
 
     def __init__(self, question: Question) -> None:
         super().__init__(question)
-        if self.choices > MOST_CHOICES:
-            raise StudyError(
-                f"{self.where}.name",
-                f"{self.name!r} sends a bit for each choice, for at most {MOST_CHOICES} choices; "
-                "'olh' or 'hadamard' would fit",
-                code="study.too_many_choices",
-            )
+        problem = f"{self.name!r} takes at most {MOST_CHOICES} choices; 'olh' or 'hadamard' would fit"
+        is_large = self.choices > MOST_CHOICES
+        refuse_study(is_large, f"{self.where}.name", problem, "study.too_many_choices")
         self.payload_size = (self.choices + 7) // 8
         self._all = (1 << self.choices) - 1
 
@@ -77,6 +74,7 @@ def bits_below(threshold: int, parts: tuple[bytes, ...]) -> int:
     return below
 
 
+@register
 class Oue(UnaryMechanism):
     """Bit j is 1 with probability ½ for the true choice and threshold / 2**bits for other choices."""
 
@@ -100,6 +98,7 @@ class Oue(UnaryMechanism):
         return bytes(noisy)
 
 
+@register
 class Sue(UnaryMechanism):
     """The true choice's bit is 1, all others 0; each bit is flipped with probability threshold / 2**bits.
 

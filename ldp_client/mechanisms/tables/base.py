@@ -15,8 +15,9 @@ from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, laplace_le
 from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH, laplace, normal
-from ldp_client.documents.errors import AnswerError, StudyError
+from ldp_client.documents.errors import AnswerError
 from ldp_client.documents.question import Question
+from ldp_client.documents.rules import refuse_study
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.tables.powers import Gram, PowerSums, products_of
 from ldp_client.mechanisms.tables.rows import records_of
@@ -78,12 +79,9 @@ class TableMechanism(Mechanism):
         if share is not None:
             self.count_step, spent = self._distance(part(budget, share), 1)
             budget = part(budget, ONE - share)
-            if self.count_step < 1:
-                raise StudyError(
-                    f"{self.where}.count_share",
-                    "leaves too little epsilon or delta for a count",
-                    code="study.count_share_too_large",
-                )
+            is_small = self.count_step < 1
+            problem = "leaves too little epsilon or delta for a count"
+            refuse_study(is_small, f"{self.where}.count_share", problem, "study.count_share_too_large")
         rest = self._set_noise_of_sums(budget)
         self.privacy = Privacy(spent.epsilon + rest.epsilon, spent.delta + rest.delta)
 
@@ -97,12 +95,8 @@ class TableMechanism(Mechanism):
         return spent
 
     def _room(self, distance: int, rounding: int) -> int:
-        if distance <= rounding:
-            raise StudyError(
-                self.where,
-                "epsilon or delta is too small for a table with so many columns",
-                code="study.epsilon_too_small_for_table",
-            )
+        problem = "epsilon or delta is too small for a table with so many columns"
+        refuse_study(distance <= rounding, self.where, problem, "study.epsilon_too_small_for_table")
         return distance - rounding
 
     def _released_pairs(self) -> list[tuple[int, int]]:

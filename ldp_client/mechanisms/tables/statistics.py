@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import isqrt
 
 from ldp_client.core.quantise import UNIT, UNIT_BITS
-from ldp_client.mechanisms.base import Privacy
+from ldp_client.mechanisms.base import Privacy, register
 from ldp_client.mechanisms.tables.base import MULTIPLIER_BITS, TableMechanism, part
 from ldp_client.mechanisms.tables.powers import power_distance
 from ldp_client.mechanisms.tables.sensitivities import Ball, box_distance, ddplr_sensitivity, svec_sensitivity
@@ -16,6 +16,7 @@ from ldp_client.mechanisms.tables.sensitivities import Ball, box_distance, ddplr
 HALF = Fraction(1, 2)
 
 
+@register
 class TableStatistics(TableMechanism):
     """The upper triangle of Σ vvᵀ, off-diagonal entries times √2, all with the same noise (METHODS 1.3).
 
@@ -43,6 +44,7 @@ class TableStatistics(TableMechanism):
         ]
 
 
+@register
 class TableStatisticsDdplr(TableMechanism):
     """The upper triangle of XᵀX and Xᵀy; X has a constant column where there is an intercept, without n.
 
@@ -60,6 +62,7 @@ class TableStatisticsDdplr(TableMechanism):
         return [(room << MULTIPLIER_BITS) // diameter] * len(self.coordinates)
 
 
+@register
 class TableStatisticsLaplace(TableMechanism):
     """The upper triangle of Σ (x, y)(x, y)ᵀ, and Σx, Σy with an intercept, plus round(2**20 × Laplace(1)).
 

@@ -14,7 +14,7 @@ from ldp_client.bulk.randomness import below, biased_bits
 from ldp_client.core import strips
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import AnswerError, InputError
-from ldp_client.mechanisms import MECHANISMS
+from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.words.text import say
 from schemas import Study
 from tests import studies
@@ -232,4 +232,4 @@ def test_every_mechanism_has_a_bulk_form():
     """A share of a secure sum's noise is a device's own affair, and a table a holder's: one form serves."""
     alone = {"summed_gaussian", "table_statistics", "table_normal_equations", "table_statistics_laplace"}
     alone.add("subset_selection")  # which shuffles a deck for each report
-    assert set(MECHANISMS) - set(perturbing.RANDOMISERS) == alone
+    assert set(CATALOGUE) - set(perturbing.RANDOMISERS) == alone

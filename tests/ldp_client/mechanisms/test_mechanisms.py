@@ -3,6 +3,7 @@
 import copy
 import itertools
 from collections import defaultdict
+from importlib import import_module
 
 import mpmath
 import numpy as np
@@ -14,7 +15,7 @@ from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.explain import in_words
-from ldp_client.mechanisms import MECHANISMS, MOST_STUDIES, _built
+from ldp_client.mechanisms import HOMES, MECHANISMS, MOST_STUDIES, _built
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from ldpkit.auditing.answers import answers_for
 from schemas import Rational, Study
@@ -280,11 +281,13 @@ def test_an_epsilon_too_small_to_hold_is_refused():
 
 
 def test_catalogue_and_mechanisms_agree():
-    assert set(MECHANISMS) == set(CATALOGUE)
     for question in studies.ALL + studies.NEWER:
         m = mechanism(question)
         assert m.name == question["mechanism"]["name"]
         assert in_words(m)
+    for name in CATALOGUE:
+        import_module(f"ldp_client.mechanisms.{HOMES.get(name, name)}")
+    assert set(MECHANISMS) == set(CATALOGUE)
 
 
 def test_a_studys_mechanisms_are_built_once_and_shared():

@@ -34,7 +34,7 @@ REFUSABLE = {**studies.with_epsilon(studies.NUMBER, "2"), "refusal": {"share": "
 def audit(question, kind=None, samples=FEW):
     holder = studies.HOLDER if question["ask"] == "table" else {}
     asked = Study(studies.document(question, **holder)).questions[0]
-    kind = kind or mechanisms.MECHANISMS[asked.mechanism.name]
+    kind = kind or mechanisms.mechanism_for
     return audit_mechanism(kind(asked), asked, samples)
 
 
