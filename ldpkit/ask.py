@@ -24,8 +24,8 @@ from ldpkit.stating import (
     decimal_of,
     mechanism_of,
     model_of,
-    question_of,
     roughly,
+    stated_part,
     study_of,
 )
 from schemas import Study
@@ -60,12 +60,9 @@ def yes_no(
     Raises:
         InputError: an argument has the wrong form, or the mechanism states it too.
     """
-    parts = {
-        "mechanism": mechanism_of(f"ask.yes_no({id!r})", mechanism, epsilon),
-        "model": model_of("bernoulli", prior),
-        **({"refusal": True} if refusal else {}),
-    }
-    return question_of(id, "yes_no", text, parts)
+    stated = mechanism_of(f"ask.yes_no({id!r})", mechanism, epsilon)
+    model = model_of("bernoulli", prior)
+    return stated_part(id, ask="yes_no", text=text, mechanism=stated, model=model, refusal=bool(refusal))
 
 
 def any_of(
@@ -160,10 +157,9 @@ def choice(
     stated = mechanism_of(f"ask.choice({id!r})", mechanism or "randomized_response", epsilon)
     if mechanism is None and count > 3 * exp(min(roughly(epsilon), 64)) + 2:
         stated["name"] = "subset_selection"
-    parts = {"choices": labels, "mechanism": stated, "model": model_of("multinomial", prior)}
-    parts |= {"refusal": True} if refusal else {}
-    parts |= {"ordered": True} if ordered else {}
-    return question_of(id, "choice", text, parts)
+    parts = {"mechanism": stated, "model": model_of("multinomial", prior)}
+    options = {"refusal": bool(refusal), "ordered": bool(ordered)}
+    return {**stated_part(id, ask="choice", text=text, **parts, **options), "choices": labels}
 
 
 def number(
@@ -201,15 +197,11 @@ def number(
     Raises:
         InputError: an argument has the wrong form, or the mechanism states it too.
     """
-    parts: dict[str, Any] = {"bounds": [decimal_of(low), decimal_of(high)]}
-    parts["mechanism"] = mechanism_of(f"ask.number({id!r})", mechanism, epsilon)
-    if model or prior:
-        parts["model"] = model_of(model or "nonparametric", prior)
-    if refusal is not None:
-        parts["refusal"] = {"share": decimal_of(refusal)}
-    if unit:
-        parts["unit"] = unit
-    return question_of(id, "number", text, parts)
+    bounds = [decimal_of(low), decimal_of(high)]
+    parts: dict[str, Any] = {"mechanism": mechanism_of(f"ask.number({id!r})", mechanism, epsilon)}
+    parts["model"] = model_of(model or "nonparametric", prior) if model or prior else None
+    parts["refusal"] = None if refusal is None else {"share": decimal_of(refusal)}
+    return stated_part(id, ask="number", text=text, unit=unit, bounds=bounds, **parts)
 
 
 def public(
@@ -243,12 +235,10 @@ def public(
         raise InputError(
             f"ask.public({id!r}): give choices, or low and high", code="builder.public_choices_or_bounds"
         )
-    document: dict[str, Any] = {"id": id}
-    if low is not None and high is not None:
-        document |= {"bounds": [decimal_of(low), decimal_of(high)], "step": decimal_of(step)}
-    else:
-        document["choices"] = list(choices or ())
-    return document | ({"text": text} if text else {}) | ({"source": "ticket"} if by_ticket else {})
+    field = stated_part(id, text=text, source="ticket" if by_ticket else "")
+    if choices is not None:
+        return {**field, "choices": list(choices)}
+    return {**field, "bounds": [decimal_of(low), decimal_of(high)], "step": decimal_of(step)}
 
 
 def study(

@@ -13,7 +13,7 @@ from ldpkit.stating import (
     decimal_of,
     mechanism_of,
     model_of,
-    question_of,
+    stated_part,
 )
 
 
@@ -51,11 +51,11 @@ def regression(
     """
     where = f"ask.regression({id!r})"
     law = "linear" if "bounds" in response else "logistic"
-    parts: dict[str, Any] = {"features": [dict(each) for each in features], "response": dict(response)}
-    parts |= {} if norm is None else {"norm": decimal_of(norm)}
-    parts |= {"mechanism": mechanism_of(where, mechanism, epsilon)}
-    parts |= {"model": model_of(f"{law}_regression", prior)}
-    return question_of(id, "record", text, parts)
+    parts: dict[str, Any] = {"norm": None if norm is None else decimal_of(norm)}
+    parts["mechanism"] = mechanism_of(where, mechanism, epsilon)
+    parts["model"] = model_of(f"{law}_regression", prior)
+    fields = {"features": [dict(each) for each in features], "response": dict(response)}
+    return {**stated_part(id, ask="record", text=text, **parts), **fields}
 
 
 def feature(
@@ -90,16 +90,14 @@ def feature(
             f"ask.feature({id!r}): unit is only for a number: give low and high",
             code="builder.unit_without_number",
         )
-    named = {"id": id, **({"text": text} if text else {})}
     if (low is None) != (high is None) or (low is not None and choices is not None):
         raise InputError(
             f"ask.feature({id!r}): a number has low and high; a choice has choices, and no bounds",
             code="builder.feature_choices_or_bounds",
         )
     if low is not None and high is not None:
-        bounds = named | {"bounds": [decimal_of(low), decimal_of(high)]}
-        bounds |= {"unit": unit} if unit else {}
-        return {**bounds, "cuts": [decimal_of(cut) for cut in cuts]} if cuts else bounds
+        bounds, limits = [decimal_of(low), decimal_of(high)], [decimal_of(cut) for cut in cuts]
+        return stated_part(id, text=text, unit=unit, bounds=bounds, cuts=limits)
     if choices is not None:
-        return {**named, "ask": "choice", "choices": list(choices)}
-    return {**named, "ask": "yes_no"}
+        return {**stated_part(id, text=text, ask="choice"), "choices": list(choices)}
+    return stated_part(id, text=text, ask="yes_no")

@@ -16,9 +16,9 @@ Mechanism = str | Mapping[str, Any]
 Spoken = str | Mapping[str, str]
 
 
-def question_of(id: str, ask: str, text: Spoken, parts: dict[str, Any]) -> dict[str, Any]:
-    """Return a question, which `study_of` checks with the others."""
-    return {"id": id, "ask": ask, **({"text": text} if text else {}), **parts}
+def stated_part(id: str, **parts: Any) -> dict[str, Any]:
+    """Return a question, or a field of one, with the parts that are given. `study_of` checks them all."""
+    return {"id": id, **{name: part for name, part in parts.items() if part}}
 
 
 def study_of(document: dict[str, Any]) -> Study:

@@ -216,7 +216,7 @@ def _new_file(path: str | os.PathLike[str], mode: int) -> tuple[int, str]:
     return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), name
 
 
-def write_new(path: str | os.PathLike[str], text: str, mode: int) -> None:
+def write_new(path: str | os.PathLike[str], text: str, mode: int = 0o666) -> None:
     """Write a durable new file, with `mode` from the start: other users cannot read it even for a moment.
 
     It gets its name when all of it is on the disk. Raises InputError if the name exists or the file cannot be

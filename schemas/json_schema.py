@@ -1,17 +1,14 @@
 """Generate the JSON Schema files from the shapes: `python -m schemas.json_schema` writes them."""
 
 import json
-import os
+from pathlib import Path
+from typing import Any
 
 from ldp_client.documents.report import REPORT
 from ldp_client.documents.signed import SIGNED_STUDY
 from schemas.study import STUDY
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-FOLDER = os.path.dirname(os.path.abspath(__file__))
+FOLDER = Path(__file__).parent
 SHAPES = {
     "study.schema.json": ("A study of ldpkit", STUDY),
     "report.schema.json": ("A report of ldpkit", REPORT),
@@ -19,7 +16,7 @@ SHAPES = {
 }
 
 
-def schema(name: str) -> "dict[str, Any]":
+def schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of one document kind, by file name."""
     title, shape = SHAPES[name]
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
@@ -34,8 +31,7 @@ def render(name: str) -> str:
 def write_all() -> None:
     """Write every schema file into this module's folder."""
     for name in SHAPES:
-        with open(os.path.join(FOLDER, name), "w", encoding="utf-8") as file:
-            file.write(render(name))
+        (FOLDER / name).write_text(render(name), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -103,17 +103,7 @@ def _text(value: Any, language: str, languages: list[str], path: str, error: Err
 
 # How to read each member of a document: a text, a list of texts, or a part that contains texts.
 READERS = {
-    "title": _text,
-    "purpose": _text,
-    "owner": _text,
-    "ethics": _text,
-    "consent": _text,
-    "text": _text,
-    "unit": _text,
+    **dict.fromkeys(("title", "purpose", "owner", "ethics", "consent", "text", "unit"), _text),
     "choices": _texts,
-    "questions": _part,
-    "features": _part,
-    "response": _part,
-    "public": _part,
-    "sections": _part,
+    **dict.fromkeys(("questions", "features", "response", "public", "sections"), _part),
 }

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import prod
 from typing import Any, Self
@@ -21,6 +21,8 @@ from ldp_client.documents.spoken import FIELD, LANGUAGES, Spoken, languages_of, 
 
 LONGEST_CONTACT = 200
 MOST_DAYS = 36500
+# Code points that end a line or change the writing direction.
+MARKS = (*range(0x2028, 0x202F), *range(0x2066, 0x206A))
 
 
 class Line(Spoken):
@@ -28,14 +30,10 @@ class Line(Spoken):
 
     def read(self, value: Any, path: str, error: Error) -> str:
         text = Spoken.read(self, value, path, error)
-        if any(_is_control(character) for character in text):
+        codes = [ord(character) for character in text]
+        if any(code < 0x20 or 0x7F <= code < 0xA0 or code in MARKS for code in codes):
             raise error(path, "must be one line, without control characters")
         return text
-
-
-def _is_control(character: str) -> bool:
-    code = ord(character)
-    return code < 0x20 or 0x7F <= code < 0xA0 or 0x2028 <= code <= 0x202E or 0x2066 <= code <= 0x2069
 
 
 # Without @ in a web address: the host after it would differ from the host that people see first.
@@ -266,14 +264,22 @@ class Study:
         only one question, so questions asked once cost their largest epsilon. Memoized questions count in
         full: each version draws again among them, and a device may eventually answer all.
         """
-        return self._together([question.mechanism.epsilon for question in self.questions])
+        return self.total_of([question.mechanism.epsilon for question in self.questions])
 
     @property
     def delta(self) -> Rational:
         """The delta, a probability, that these questions spend on a device: added up as epsilon is."""
-        return self._together([question.mechanism.delta for question in self.questions])
+        return self.total_of([question.mechanism.delta for question in self.questions])
 
-    def _together(self, costs: list[Rational]) -> Rational:
+    def total_of(self, costs: Sequence[Fraction]) -> Rational:
+        """Add up the costs of the questions, as `epsilon` does.
+
+        Args:
+            costs: of each question, in order.
+
+        Returns:
+            The cost of all.
+        """
         total = largest = Fraction(0)
         for question, cost in zip(self.questions, costs):
             if not self.sample_one_question or question.repeats:

@@ -22,6 +22,7 @@ from ldp_client.documents.errors import (
 )
 from ldp_client.words.text import visible
 from ldpkit.cli.commands import SETTINGS
+from ldpkit.cli.output import warn
 from ldpkit.lacking import lacking
 
 DISTRIBUTION = "ldpkit"
@@ -46,13 +47,13 @@ SECTIONS = {
         "try": "trying:try_",
         "sign": "making:sign",
         "keygen": "making:keygen",
-        "compile": "compiling:compile_",
+        "compile": "making:compile_",
     },
     "Collect": {
         "init": "places:init",
-        "token": "databases:token",
+        "token": "server_files:token",
         "serve": "serving:serve",
-        "migrate": "databases:migrate",
+        "migrate": "server_files:migrate",
         "publish": "studies:publish",
         "status": "studies:status",
         "close": "studies:close",
@@ -61,8 +62,8 @@ SECTIONS = {
         "invite": "tickets:invite",
         "keys": "keys:keys",
         "export": "exporting:export",
-        "backup": "databases:backup",
-        "restore": "databases:restore",
+        "backup": "server_files:backup",
+        "restore": "server_files:restore",
     },
     "Answer": {
         "answer": "answering:answer",
@@ -81,8 +82,8 @@ SECTIONS = {
     "More": {
         "node": "node:node",
         "tickets": "tickets:tickets",
-        "ohttp": "ohttp:ohttp",
-        "derive": "deriving:derive",
+        "ohttp": "server_files:ohttp",
+        "derive": "making:derive",
         "dossier": "making:dossier",
         "demo": "fitting:demo",
     },
@@ -147,21 +148,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return int(code or 0)
     except click.exceptions.NoArgsIsHelpError as error:
-        _tell(error.format_message())
+        warn(error.format_message())
         return EXIT_USAGE
     except click.ClickException as error:
         return _usage(error)
     except LdpkitError as error:
-        _tell(visible(f"ldpkit: {error}"))
+        warn(visible(f"ldpkit: {error}"))
         return error.exit_code
     except ModuleNotFoundError as error:
         missing = lacking(error)
         if missing is None:
             raise
-        _tell(f"ldpkit: {missing}")
+        warn(f"ldpkit: {missing}")
         return missing.exit_code
     except (KeyboardInterrupt, click.Abort):
-        _tell("ldpkit: interrupted")
+        warn("ldpkit: interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
@@ -185,7 +186,7 @@ def _usage(error: click.ClickException) -> int:
     """Print a wrong command line in one line, with the command whose help says more."""
     ctx = getattr(error, "ctx", None)
     more = f" (see {ctx.command_path} --help)" if ctx else ""
-    _tell(visible(f"ldpkit: {error.format_message()}{more}"))
+    warn(visible(f"ldpkit: {error.format_message()}{more}"))
     return EXIT_USAGE
 
 
@@ -193,12 +194,8 @@ def _full_output(error: OSError) -> int:
     """Report that standard output, or a file without a name, cannot be written. Raises any other error."""
     if error.filename is not None or error.errno not in FULL:
         raise error
-    _tell(f"ldpkit: cannot write the output: {error.strerror}")
+    warn(f"ldpkit: cannot write the output: {error.strerror}")
     with suppress(OSError):
         # Do not retry its buffered output.
         sys.stdout.close()
     return EXIT_OTHER
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr)

@@ -140,10 +140,7 @@ class Client:
         path: str,
         read: Callable[[Any], T],
         document: Any = None,
-        *,
-        again: bool = True,
-        most: int = MOST_BYTES,
-        seconds: float = SECONDS,
+        **limits: Any,
     ) -> T:
         """Return what `read` makes of a JSON answer. `read` may raise LookupError, TypeError or ValueError.
 
@@ -152,15 +149,13 @@ class Client:
             path: as in `send`.
             read: reads the answer's document.
             document: what to send, as JSON.
-            again: as in `send`.
-            most: as in `send`.
-            seconds: as in `send`.
+            **limits: `again`, `most` and `seconds`, as in `send`.
 
         Raises:
             TransferError: as `send`, or the answer is not a collector's.
         """
         body = None if document is None else json.dumps(document).encode()
-        answer = self.send(method, path, body, again=again, most=most, seconds=seconds)
+        answer = self.send(method, path, body, **limits)
         try:
             return read(json.loads(answer.body))
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):

@@ -14,10 +14,10 @@ from ldp_client.words.text import counted
 from ldpkit.cli.client import Attempts, Client, PassingError, study_path
 from ldpkit.cli.commands import collector_option, command, id_argument, out_option
 from ldpkit.cli.output import progress, show, warn
-from schemas.disk import replacing
+from schemas.disk import write_new
 
 if TYPE_CHECKING:
-    from ldpkit.cli.dated import DatedReport
+    from ldpkit.cli.report_files import DatedReport
     from schemas import Report, Study
 
     Read = TypeVar("Read", bound=Report)
@@ -44,8 +44,7 @@ def export(study: str, out: str, collector: Client) -> None:
     is_place = "://" in out or out.endswith("/") or os.path.isdir(out)
     if out.lower().endswith(".json") and not is_place:
         summary = fetch_summary(collector, study)
-        with replacing(out, is_new=True) as file:
-            file.write(json.dumps(summary) + "\n")
+        write_new(out, json.dumps(summary) + "\n")
         lines = [f"the summary of version {summary.get('version')} is in {out}; *.ndjson has the reports"]
         if summary.get("version") != 1:
             lines.append("it has no report of earlier versions, which an export of reports has")
@@ -134,7 +133,7 @@ def fetch_reports(client: Client, study_id: str, start: Start | None = None) -> 
 
 def fetch_dated(client: Client, study_id: str, start: Start) -> Iterator[DatedReport]:
     """Yield every report with the day on which it arrived, as `fetch_reports` does."""
-    from ldpkit.cli.dated import DatedReport
+    from ldpkit.cli.report_files import DatedReport
 
     return _fetch(client, study_id, "dated", DatedReport.from_line, start)
 
@@ -143,7 +142,7 @@ def _fetch(
     client: Client, study_id: str, form: str, parse: Callable[[bytes], Read], start: Start
 ) -> Iterator[Read]:
     from ldp_client.documents.report import MAX_BYTES
-    from ldpkit.cli.dated import MOST_AROUND
+    from ldpkit.cli.report_files import MOST_AROUND
 
     after, attempts = "", Attempts()
     while True:

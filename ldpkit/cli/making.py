@@ -1,16 +1,17 @@
-"""Commands for a study before it is published: check, sign, keygen and dossier."""
+"""Commands that make something of a study: check, sign, keygen, dossier, compile and derive."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
 from ldpkit.cli.commands import COUNT, command, json_option, out_option, study_argument
 from ldpkit.cli.output import show, warn
-from schemas.disk import STREAM, read_bytes, refuse_existing, replacing, write_new
+from schemas.disk import STREAM, read_bytes, refuse_existing, write_new
 
 if TYPE_CHECKING:
     from schemas import Study
@@ -100,8 +101,7 @@ def sign(study: Study, signing_key: str, out: str) -> None:
     from schemas.signing import sign_study
 
     signed = sign_study(study, read_bytes(signing_key))
-    with replacing(out, is_new=True) as file:
-        file.write(signed.to_json() + "\n")
+    write_new(out, signed.to_json() + "\n")
     show([f"signed {study.id}, version {study.version}, by key {signed.signatures[0].key}"])
 
 
@@ -112,6 +112,52 @@ def dossier(study: Study, out: str) -> None:
     """Write a dossier for an ethics board and a data protection impact assessment."""
     from ldpkit.dossier import dossier_of
 
-    with replacing(out, is_new=True) as file:
-        file.write(dossier_of(study))
+    write_new(out, dossier_of(study))
     show([f"{out}: fill in what is marked TO WRITE"])
+
+
+@command("compile", "compile study.json --to c --collector https://study.example.org --out app/study")
+@study_argument
+@click.option(
+    "--to", "language", type=click.Choice(["c", "kotlin", "swift"]), required=True, help="the app's language"
+)
+@click.option("--collector", metavar="URL", required=True, help="the collector that the app sends reports to")
+@click.option(
+    "--out", metavar="DIR", required=True, help="a folder: gets the source files, which must be new"
+)
+def compile_(study: Study, language: str, collector: str, out: str) -> None:
+    """Write a study's integers and words as source code for an app."""
+    from ldpkit.compiling import compile_study
+
+    files = compile_study(study, collector, language)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        write_new(folder / name, text)
+    show([str(folder / name) for name in files])
+
+
+@command("derive", "derive first.json first-posterior --out second.json")
+@study_argument
+@click.argument("results", metavar="POSTERIOR_DIR_OR_REPORTS")
+@out_option("the second study, a new file", "STUDY2.json")
+def derive(study: Study, results: str, out: str) -> int:
+    """Write the second study, from the results of the first.
+
+    STUDY.json is the first study, with its share of the budget. Its results are the output of `ldpkit fit` on
+    its marginals, or its data holders' reports.
+    """
+    from inference.projection.second_study import doubts_of, in_words, second_study
+
+    # 1. Search bounds and norm, and write the study.
+    new_id = f"{study.id}-2"
+    second, projected = second_study(study, Path(results), new_id, seed=0)
+    write_new(out, second.to_json() + "\n")
+    # 2. Tell what it costs, and what speaks against the first.
+    lines = [line for each in projected for line in in_words(each)]
+    lines.append(f"second study in {out}: look at its bounds, and set its days")
+    if second.channel is not None and second.channel.tickets is not None:
+        lines.append(f"put its own keys into channel.tickets.keys: `ldpkit tickets key {new_id}` makes them")
+    doubts = doubts_of(study, Path(results))
+    show([*lines, *(f"it rests on {doubt}" for doubt in doubts)])
+    return EXIT_NOT_TRUSTED if doubts else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -11,11 +12,10 @@ from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError
 from ldp_client.words.text import counted
 from ldpkit.cli.commands import codebook_option, command, out_option, study_argument
 from ldpkit.cli.output import progress, show, warn
-from schemas.disk import chosen_questions, count_lines, refuse_table, replacing, write_new
+from schemas.disk import chosen_questions, count_lines, refuse_table, write_new
 
 if TYPE_CHECKING:
     from schemas import Study
-    from summaries import Summary
 
 # Noisy reports of each answer that an audit compares.
 SAMPLES = 40_000
@@ -72,39 +72,25 @@ def summarize(study: Study, reports: tuple[str, ...], out: str) -> None:
 
     REPORTS are files (NDJSON or Parquet), or the folder or address of a dataset of very many reports.
     """
-    # 1. Read, and write.
-    refuse_table(out)
-    summary = _summary_of(study, reports)
-    with replacing(out, is_new=True) as file:
-        file.write(summary.to_json() + "\n")
-    # 2. Tell what it has.
-    lines = [_cells_in_words(study, summary)] if study.public else []
-    lines += [f"{name}: {counted(part.n, 'report')}" for name, part in summary.questions.items()]
-    show(lines)
-
-
-def _have_columns(reports: tuple[str, ...]) -> bool:
-    """Return True for Parquet files, and for folders and addresses that may hold a dataset."""
-    import os
-
-    return all(path.lower().endswith(".parquet") or "://" in path or os.path.isdir(path) for path in reports)
-
-
-def _summary_of(study: Study, reports: tuple[str, ...]) -> Summary:
-    """Read columns by processes, or reports one by one if there are no columns."""
     import summaries
     from summaries.progress import columns_of, reading_of
 
-    if _have_columns(reports):
-        return summaries.summarize_dataset(study, list(reports), told=columns_of(progress()))
-    return summaries.summarize(study, list(reports), told=reading_of(progress()))
-
-
-def _cells_in_words(study: Study, summary: Summary) -> str:
-    """Say whether analyses by public field can be made of the summary."""
-    if summary.cells is None:
-        return f"not kept by cell: {study.cells:,} are too many; analyses by public field need the reports"
-    return f"kept by cell: {len(summary.cells):,} of {study.cells:,} have reports"
+    # 1. Read columns by processes, or reports one by one if there are no columns; and write.
+    refuse_table(out)
+    tell = progress()
+    if all(path.lower().endswith(".parquet") or "://" in path or os.path.isdir(path) for path in reports):
+        summary = summaries.summarize_dataset(study, list(reports), told=columns_of(tell))
+    else:
+        summary = summaries.summarize(study, list(reports), told=reading_of(tell))
+    write_new(out, summary.to_json() + "\n")
+    # 2. Tell what it has.
+    lines, cells = [], f"{study.cells:,}"
+    if summary.cells is not None and study.public:
+        lines += [f"kept by cell: {len(summary.cells):,} of {cells} have reports"]
+    elif study.public:
+        lines += [f"not kept by cell: {cells} are too many; analyses by public field need the reports"]
+    lines += [f"{name}: {counted(part.n, 'report')}" for name, part in summary.questions.items()]
+    show(lines)
 
 
 @command("audit", "audit study.json --question ever")
@@ -129,7 +115,5 @@ def audit(study: Study, question: str | None, out: str | None) -> int:
     show([line for each in audits for line in each.lines()])
     if out:
         findings = [{"study_digest": study.digest, **each.to_dict()} for each in audits]
-        with replacing(out, is_new=True) as file:
-            json.dump(findings, file, indent=1, ensure_ascii=False)
-            file.write("\n")
+        write_new(out, json.dumps(findings, indent=1, ensure_ascii=False) + "\n")
     return 0 if all(each.passed for each in audits) else EXIT_NOT_TRUSTED

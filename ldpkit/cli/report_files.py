@@ -8,9 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
-from ldpkit.cli.dated import DatedReport
+from ldp_client.documents.canonical import parse_json
+from ldp_client.documents.errors import ReportError
+from ldp_client.documents.fields import Day
+from ldp_client.documents.report import MAX_BYTES
 from schemas import Report
 from schemas.disk import no_formula, replacing
 from schemas.export_end import end_line
@@ -21,6 +24,29 @@ ROWS_PER_GROUP = 10_000
 TABLES = (".csv", ".parquet")
 DAY = "day"
 Cells = dict[str, str | float | None]
+
+# Bytes that a line has around its report.
+MOST_AROUND = 64
+
+
+class DatedReport(Report):
+    """A report. day: its day of arrival, in UTC."""
+
+    day = ""
+
+    @classmethod
+    def from_line(cls, line: str | bytes) -> DatedReport:
+        """Read a line of a dated export. Raises ReportError."""
+        document: Any = parse_json(line, ReportError, MAX_BYTES + MOST_AROUND)
+        if not isinstance(document, dict) or set(document) != {"day", "report"}:
+            raise ReportError("", "must be in an object with day and report", code="report.not_dated")
+        report = cls.from_document(document["report"])
+        report.day = Day().read(document["day"], "day", ReportError)
+        return report
+
+    def to_line(self) -> str:
+        """Return the line of a dated export, without its line end."""
+        return f'{{"day":"{self.day}","report":{self.to_json()}}}'
 
 
 class Names(NamedTuple):

@@ -19,9 +19,8 @@ from ldpkit.cli.commands import (
     id_argument,
     out_option,
 )
-from ldpkit.cli.links import new_links
+from ldpkit.cli.invited import NAME, Person, new_links, public_document, public_option, read_people
 from ldpkit.cli.output import show, warn
-from ldpkit.cli.people import NAME, Person, public_document, public_option, read_people
 from schemas.disk import STREAM
 
 MOST, AT_ONCE, NAMES_AT_ONCE = 1_000_000, 10_000, 1000

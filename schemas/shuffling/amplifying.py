@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import log
+from math import floor, log
 
 from ldp_client.core.integers import exp_bounds
 from ldp_client.documents.errors import InputError
@@ -40,8 +40,7 @@ def delta_of(law: Law, people: int, epsilon: Fraction) -> Fraction:
     check_people(people)
     if not 0 <= epsilon <= MOST_EPSILON:
         raise InputError(f"the epsilon towards the set must be from 0 to {MOST_EPSILON}", code="set.towards")
-    scaled = epsilon * (1 << EXP_BITS)
-    return _delta_at(law, people, scaled.numerator // scaled.denominator)
+    return _delta_at(law, people, floor(epsilon * (1 << EXP_BITS)))
 
 
 def epsilon_of(law: Law, people: int, delta: Fraction) -> Fraction:

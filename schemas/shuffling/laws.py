@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import prod
+from math import ceil, floor, prod
 from typing import Any
 
-from ldp_client.core.integers import ceil_div, exp_bounds
+from ldp_client.core.integers import exp_bounds
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism, mechanisms_of
@@ -51,9 +51,9 @@ class Law:
         """Return the law of A − ratio · B, rounded up, without its zero (see `lattice.py`)."""
         atoms = []
         for one, other, mass in self.kinds:
-            value = _ceil((one - ratio * other) * (1 << VALUE_BITS))
+            value = ceil((one - ratio * other) * (1 << VALUE_BITS))
             scaled = mass * (1 << MASS_BITS)
-            weight = _ceil(scaled) if value > 0 else scaled.numerator // scaled.denominator
+            weight = ceil(scaled) if value > 0 else floor(scaled)
             if value and weight:
                 atoms.append((weight, value))
         return atoms
@@ -61,12 +61,8 @@ class Law:
     def alone(self, ratio: Fraction) -> Fraction:
         """Return the δ of a single report, rounded up. Other reports in the set cannot increase it."""
         terms = [mass * (one - ratio * other) for one, other, mass in self.kinds]
-        excess = sum(_ceil(term * (1 << ALONE_BITS)) for term in terms if term > 0)
+        excess = sum(ceil(term * (1 << ALONE_BITS)) for term in terms if term > 0)
         return min(Fraction(1), Fraction(excess, 1 << ALONE_BITS))
-
-
-def _ceil(number: Fraction) -> int:
-    return -(-number.numerator // number.denominator)
 
 
 def any_law(growth: Fraction) -> Law:
@@ -209,8 +205,7 @@ def exp_above(epsilon: Fraction) -> Fraction:
     Returns:
         A fraction over 2**128.
     """
-    scaled = ceil_div(epsilon.numerator << EXP_BITS, epsilon.denominator)
-    return Fraction(exp_bounds(scaled, EXP_BITS)[1], 1 << EXP_BITS)
+    return Fraction(exp_bounds(ceil(epsilon * (1 << EXP_BITS)), EXP_BITS)[1], 1 << EXP_BITS)
 
 
 def law_of_report(study: Study) -> Law:

@@ -71,14 +71,8 @@ def shuffled_privacy(study: Study, people: int, *, delta: str | float = DEFAULT_
 
 def device_epsilon(study: Study) -> float:
     """Return the ε of everything that a device sends by its own noise, from the integers, rounded up."""
-    built = mechanisms_of(study)
-    costs = {name: mechanism.privacy.epsilon for name, mechanism in built.items()}
-    once = [costs[question.id] for question in study.questions if not question.repeats]
-    always = [costs[question.id] for question in study.questions if question.repeats]
-    # Add up as `Study.epsilon` does for the stated ε.
-    return rounded_up(
-        sum(always, Fraction(0)) + (max(once, default=0) if study.sample_one_question else sum(once))
-    )
+    costs = [mechanism.privacy.epsilon for mechanism in mechanisms_of(study).values()]
+    return rounded_up(study.total_of(costs))
 
 
 def shuffled_epsilon(epsilon: str | float, people: int, delta: str | float = DEFAULT_DELTA) -> float:

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ldpkit.cli.dated import DatedReport
-from ldpkit.cli.report_files import write_table
+from ldpkit.cli.report_files import DatedReport, write_table
 from schemas import Report
 
 

@@ -13,9 +13,9 @@ import click
 import pytest
 
 from ldp_client.documents.errors import InputError, LdpkitError
-from ldpkit.cli import links, main, tickets
+from ldpkit.cli import invited, main, tickets
 from ldpkit.cli.client import RefusalError
-from ldpkit.cli.people import Person
+from ldpkit.cli.invited import Person
 from tests.kit.commands import exit_code
 from tests.kit.errors import raises
 from tests.kit.operators import URL, at, lines
@@ -111,9 +111,9 @@ def test_failed_qr_code_does_not_lose_links(tmp_path, monkeypatch):
     def draw(*_):
         raise InputError("cannot write it")
 
-    monkeypatch.setattr(links, "draw", draw)
+    monkeypatch.setattr(invited, "draw", draw)
     path, codes = str(tmp_path / "links.txt"), str(tmp_path / "codes")
-    with pytest.raises(InputError), links.new_links(path, codes, "https://x/", ["number"]) as write:
+    with pytest.raises(InputError), invited.new_links(path, codes, "https://x/", ["number"]) as write:
         write([Person("", {})] * 2, ["one", "two"])
     assert (tmp_path / "links.txt").read_text() == "https://x/one\nhttps://x/two\n"
 

@@ -10,8 +10,8 @@ import pytest
 from ldp_client.device import http
 from ldp_client.documents.errors import InputError, ReportError, TransferError
 from ldpkit.cli.client import Client
-from ldpkit.cli.dated import DatedReport
 from ldpkit.cli.exporting import fetch_reports
+from ldpkit.cli.report_files import DatedReport
 from schemas import Report
 from schemas.export_end import end_line
 from summaries import summarize

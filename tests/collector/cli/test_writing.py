@@ -6,8 +6,7 @@ import csv
 
 import pyarrow.parquet
 
-from ldpkit.cli.dated import DatedReport
-from ldpkit.cli.report_files import write_table
+from ldpkit.cli.report_files import DatedReport, write_table
 from schemas import Study
 from summaries.decoding import Decoding
 from tests import studies

@@ -16,8 +16,8 @@ from collector.reports import paging
 from collector.reports.formats import CutOffError, Format
 from ldp_client.documents.errors import TransferError
 from ldpkit.cli.client import PassingError
-from ldpkit.cli.dated import DatedReport
 from ldpkit.cli.exporting import whole_export
+from ldpkit.cli.report_files import DatedReport
 from schemas import Report
 from summaries.reading import evidence_of
 from tests.kit.collectors import build_report, build_study, device_report

@@ -15,7 +15,7 @@ from hypothesis.stateful import (
 )
 
 from collector.reports import paging as exporting
-from ldpkit.cli.dated import DatedReport
+from ldpkit.cli.report_files import DatedReport
 from summaries import Summary, summarize
 from tests.kit.answers import AwayError
 from tests.kit.collectors import TODAY, Harness, build_report, build_study

@@ -13,8 +13,8 @@ from ldp_client.bulk.quantising import quantise_many
 from ldp_client.bulk.randomness import below, biased_bits
 from ldp_client.core import strips
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
+from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.words.text import say
 from schemas import Study
 from tests import studies
