@@ -1,13 +1,13 @@
 """What a gradient of a likelihood that needs every report costs: CPU, memory and cores, by n and size.
 
-python -m benchmarks.chunked_likelihood [--kind oue records …] [--n 20000] [--size 64] [--at-once]
+python -m benchmarks.chunked_likelihood [--kind oue records …] [--n 20000] [--size 64]
 
 `oue`: exact, in each report's set of `size` choices, packed. `records`: a logistic regression of perturbed
 records of `size` features. Printed for each device that JAX has: CPU and wall seconds of one log density with
 its gradient, in float64, the best of three, once compiled; what the compiled program needs beside the reports
 (its temporaries); and the peak resident memory of a process that does only that, the compiler's included.
 How many times one's gradients a second it gives from as many threads as there are cores: a fit's chains go
-through the reports so. --at-once: also without chunks.
+through the reports so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import argparse
 import multiprocessing
 import os
 import resource
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from benchmarks.running import cost_of
 from inference.likelihoods import PackedSupportSets, perturbed_logistic_density
 from inference.likelihoods.choices.supports import pack_sets
 from inference.likelihoods.common import summed_in_chunks
@@ -37,16 +37,13 @@ AT_ONCE = 10_000
 Gradient = Callable[[Array], tuple[Array, Array]]
 
 
-def oue(n: int, size: int, at_once: bool) -> tuple[Gradient, Array]:
-    """Packed sets that nobody's answer is in more often; at once: unpacked, in one matrix."""
+def oue(n: int, size: int) -> tuple[Gradient, Array]:
+    """Packed sets that nobody's answer is in more often."""
     random = np.random.default_rng(0)
     # In parts, so that the reports' making does not decide the memory.
     parts = [random.random((min(AT_ONCE, n - at), size)) < Q for at in range(0, n, AT_ONCE)]
     rows = np.concatenate([np.packbits(part, axis=1, bitorder="little") for part in parts])
     excess = jnp.asarray(P * (1 - Q) / (Q * (1 - P)) - 1)
-    if at_once:
-        bits = jnp.asarray(np.unpackbits(rows, axis=1, bitorder="little", count=size), float)
-        return jax.value_and_grad(lambda shares: jnp.sum(jnp.log1p(excess * (bits @ shares)))), _shares(size)
     sets = pack_sets(rows)
     values, counts = jnp.asarray(sets.rows), jnp.asarray(sets.counts)
 
@@ -54,14 +51,10 @@ def oue(n: int, size: int, at_once: bool) -> tuple[Gradient, Array]:
         law = PackedSupportSets(shares, jnp.log1p(excess), counts, validate_args=False)
         return law.log_prob(values)
 
-    return jax.value_and_grad(density), _shares(size)
+    return jax.value_and_grad(density), jnp.full(size, 1 / size)
 
 
-def _shares(size: int) -> Array:
-    return jnp.full(size, 1 / size)
-
-
-def records(n: int, size: int, at_once: bool) -> tuple[Gradient, Array]:
+def records(n: int, size: int) -> tuple[Gradient, Array]:
     """Perturbed records with more noise than features."""
     random = np.random.default_rng(0)
     rows = jnp.asarray(np.column_stack([random.normal(0, 3, (n, size)), random.random(n) < 0.5]), float)
@@ -76,12 +69,12 @@ def records(n: int, size: int, at_once: bool) -> tuple[Gradient, Array]:
             p=0.6,
             q=0.4,
         )
-        return jnp.sum(each(rows)) if at_once else summed_in_chunks(each, rows)
+        return summed_in_chunks(each, rows)
 
     return jax.value_and_grad(density), jnp.full(size, 0.2)
 
 
-class Cost(NamedTuple):
+class GradientCost(NamedTuple):
     """Of one log density with its gradient: CPU and wall seconds, seconds a gradient from all cores, MB."""
 
     cpu: float
@@ -99,49 +92,31 @@ class Cost(NamedTuple):
         )
 
 
-def measured(kind: str, n: int, size: int, at_once: bool, platform: str) -> str:
-    """One row, in a process of its own: its peak is of nothing else."""
-    cost = cost_of(kind, n, size, at_once, platform)
-    how = "at once" if at_once else "chunks"
-    return f"{kind:8} n {n:>9,} size {size:>4} {platform:4} {how:7}: {cost}; peak {_peak():,.0f} MB"
+def measured(kind: str, n: int, size: int, platform: str) -> str:
+    """One row, in a process of its own: its peak, the largest resident memory, is of nothing else."""
+    cost = gradient_cost(kind, n, size, platform)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return f"{kind:8} n {n:>9,} size {size:>4} {platform:4}: {cost}; peak {peak:,.0f} MB"
 
 
-def cost_of(kind: str, n: int, size: int, at_once: bool, platform: str) -> Cost:
+def gradient_cost(kind: str, n: int, size: int, platform: str) -> GradientCost:
     """What a gradient costs, in a process in which JAX has not begun."""
-    begin_on(platform)
-    gradient, start = (oue if kind == "oue" else records)(n, size, at_once)
-    program: Any = jax.jit(gradient).lower(start).compile()
-    best = (np.inf, np.inf)
-    for _ in range(3):
-        began = time.process_time(), time.perf_counter()
-        value, slope = jax.block_until_ready(program(start))
-        best = min(best, (time.process_time() - began[0], time.perf_counter() - began[1]))
-    together = side_by_side(lambda: jax.block_until_ready(program(start))) / (os.cpu_count() or 1)
-    needs = program.memory_analysis().temp_size_in_bytes / 1e6
-    return Cost(*best, together, needs, float(value), float(jnp.linalg.norm(slope)))
-
-
-def begin_on(platform: str) -> None:
-    """Have JAX compute on this kind of device, here: how many reports go at once follows from it."""
     jax.config.update("jax_enable_x64", True)
+    # How many reports go at once follows from the kind of device.
     if platform == "cpu":
         jax.config.update("jax_platforms", platform)
+    gradient, start = (oue if kind == "oue" else records)(n, size)
+    program: Any = jax.jit(gradient).lower(start).compile()
+    value, slope = jax.block_until_ready(program(start))
 
+    def call(*_: object) -> None:
+        jax.block_until_ready(program(start))
 
-def side_by_side(program: Callable[[], object]) -> float:
-    """Seconds, the best of three, in which each core's thread calls it once."""
-    cores, best = os.cpu_count() or 1, np.inf
+    alone, cores = cost_of(call, 3), os.cpu_count() or 1
     with ThreadPoolExecutor(cores) as pool:
-        for _ in range(3):
-            began = time.perf_counter()
-            list(pool.map(lambda _: program(), range(cores)))
-            best = min(best, time.perf_counter() - began)
-    return float(best)
-
-
-def _peak() -> float:
-    """The largest resident memory so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        together = cost_of(lambda: list(pool.map(call, range(cores))), 3).wall / cores
+    needs = program.memory_analysis().temp_size_in_bytes / 1e6
+    return GradientCost(*alone, together, needs, float(value), float(jnp.linalg.norm(slope)))
 
 
 def accelerator() -> str | None:
@@ -161,14 +136,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--kind", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--n", type=int, default=20_000)
     parser.add_argument("--size", type=int, default=64, help="choices, or features")
-    parser.add_argument("--at-once", action="store_true")
     given = parser.parse_args(argv)
     print(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     other = accelerator()
     for kind in given.kind:
         for platform in ("cpu", *([other] if other else [])):
-            for at_once in (False, True) if given.at_once else (False,):
-                print(apart(measured, kind, given.n, given.size, at_once, platform), flush=True)
+            print(apart(measured, kind, given.n, given.size, platform), flush=True)
     if other is None:
         print("no accelerator here: JAX has the CPU alone, so that none can be held against it")
 

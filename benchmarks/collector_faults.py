@@ -12,8 +12,9 @@ import random
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import make_url
@@ -33,121 +34,118 @@ BATCH = 100
 CONNECTIONS = 16
 SHORTEST, LONGEST = 0.2, 0.8
 LONGEST_OUTAGE = 300.0
+Fault = Callable[[Server], object]
 
 
 class Trial:
-    """One database that goes through many faults. disk: None where the server is only killed."""
+    """One database, and the reports that a collector on it has acknowledged. start: starts the collector."""
 
-    def __init__(self, folder: Path, disk: FailingDisk | None, reports: int) -> None:
+    def __init__(self, start: Callable[[], Server], reports: int) -> None:
+        self.start = start
         self._reports = reports
-        self._folder = disk.root if disk else folder
-        self._disk = disk
-        self._command = [*collector_command(), "--database", f"sqlite:///{self._folder / 'x.sqlite3'}"]
         self._random = random.Random(SEED)
         self.acknowledged: set[str] = set()
 
-    def fault(self) -> None:
-        """Start, load, and kill at some moment."""
-        server = self._start()
-        reports = list(fresh_reports(STUDY, self._reports))
-        requests, members = _requests(reports)
+    def load_through(self, fault: Fault, is_final: bool) -> None:
+        """Send reports, and let a fault happen at some moment. is_final: the server does not come back."""
+        server = self.start()
+        requests, members = _requests(list(fresh_reports(STUDY, self._reports)))
         # Whatever else the machine does, something is acknowledged before the fault.
-        first = run_load(server.url, requests[:2], 1)
-        killer = threading.Timer(self._random.uniform(SHORTEST, LONGEST), server.kill)
-        killer.start()
-        load = run_load(server.url, requests, CONNECTIONS)
-        killer.join()
-        statuses = first.statuses + load.statuses
-        if any(status not in (200, 201) for status in statuses):
-            raise RuntimeError(f"unexpected answers: {dict(statuses)}")
-        for number in (*first.answered, *load.answered):
-            self.acknowledged.update(report.id for report in members[number])
-        if self._disk:
-            self._disk.lose_power()
+        loads = [run_load(server.url, requests[:2], 1)]
+        failing = threading.Timer(self._random.uniform(SHORTEST, LONGEST), fault, [server])
+        failing.start()
+        left, deadline = list(range(len(requests))), time.monotonic() + LONGEST_OUTAGE
+        # What was refused is sent again, as devices do.
+        while left or failing.is_alive():
+            load = run_load(server.url, [requests[number] for number in left], CONNECTIONS)
+            loads.append(load)
+            taken = {left[position] for position in load.answered}
+            for number in (*loads[0].answered, *taken):
+                self.acknowledged.update(report.id for report in members[number])
+            left = [number for number in left if number not in taken]
+            if is_final:
+                break
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{len(left)} requests were never taken")
+            time.sleep(0.1)
+        failing.join()
+        if not is_final:
+            server.kill()
+        statuses = {status for load in loads for status in load.statuses}
+        if statuses - {200, 201, *(() if is_final else (503,))}:
+            raise RuntimeError(f"unexpected answers: {statuses}")
 
     def check(self) -> tuple[int, int]:
         """How many reports are exported, and how many of the acknowledged ones are not."""
-        server = self._start()
+        server = self.start()
         exported = [report.id for report in fetch_reports(Client(server.url, TOKEN), STUDY_ID)]
         server.stop()
         if len(exported) != len(set(exported)):
             raise RuntimeError("a report was exported twice")
         return len(exported), len(self.acknowledged - set(exported))
 
-    def _start(self) -> Server:
-        return Server(self._folder, self._command, self._disk.environment if self._disk else {})
+
+def _requests(reports: Sequence[Report]) -> tuple[list[bytes], list[list[Report]]]:
+    """Half of the requests carry one report, half a batch; and the reports of each."""
+    members = [
+        part
+        for position in range(0, len(reports) - BATCH, BATCH)
+        for part in ([reports[position]], list(reports[position + 1 : position + BATCH]))
+    ]
+    return [put_request(part[0]) if len(part) == 1 else batch_request(part) for part in members], members
 
 
-class PostgresqlTrial:
-    """One collector of two workers on PostgreSQL, which goes through many faults and always comes back."""
+@contextmanager
+def on_sqlite(loses_power: bool, reports: int) -> Iterator[tuple[Trial, Callable[[], None]]]:
+    """A trial on SQLite, and what ends its server."""
+    with tempfile.TemporaryDirectory() as name:
+        disk = FailingDisk(Path(name)) if loses_power else None
+        folder, environment = (disk.root, disk.environment) if disk else (Path(name), {})
+        command = [*collector_command(), "--database", f"sqlite:///{folder / 'x.sqlite3'}"]
+        trial = Trial(lambda: Server(folder, command, environment), reports)
 
-    def __init__(self, folder: Path, stack: ExitStack, reports: int) -> None:
-        self._reports = reports
-        self._folder = folder
-        self._command = [*collector_command(), "--workers", "2"]
-        self._random = random.Random(SEED)
+        def fault() -> None:
+            trial.load_through(Server.kill, is_final=True)
+            if disk:
+                disk.lose_power()
+
+        yield trial, fault
+
+
+class Replicated:
+    """A PostgreSQL server with a database, which another one may take over from."""
+
+    def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
-        self._primary = self._made()
-        self._name = str(make_url(self._primary.new_database()).database)
-        self.acknowledged: set[str] = set()
+        self._servers = [self._made()]
+        self._name = str(make_url(self._servers[0].new_database()).database)
 
-    def restart(self, mode: str) -> None:
+    @property
+    def url(self) -> str:
+        """The address of whichever server takes writes."""
+        hosts = ",".join(str(server.folder) for server in self._servers)
+        return f"postgresql://postgres@/{self._name}?host={hosts}&target_session_attrs=read-write"
+
+    def restart(self, trial: Trial, mode: str) -> None:
         """Load, and restart PostgreSQL at some moment."""
-        self._load_through(self._primary, None, lambda: self._primary.restart(mode))
+        (server,) = self._servers
+        trial.load_through(lambda _collector: server.restart(mode), is_final=False)
 
-    def fail_over(self) -> None:
+    def fail_over(self, trial: Trial) -> None:
         """Load, and have a synchronous replica take over at some moment."""
-        primary, standby = self._primary, self._made(self._primary)
+        (primary,) = self._servers
+        standby = self._made(primary)
+        self._servers.append(standby)
         primary.set("synchronous_standby_names", STANDBY)
 
-        def cut() -> None:
+        def cut(_collector: Server) -> None:
             primary.kill()
             standby.promote()
 
-        self._load_through(primary, standby, cut)
+        trial.load_through(cut, is_final=False)
         # It has the settings of the server that it was copied from, and no replica of its own yet.
         standby.set("synchronous_standby_names", "")
-        self._primary = standby
-
-    def check(self) -> tuple[int, int]:
-        """As of Trial."""
-        server = self._start(self._primary, None)
-        exported = [report.id for report in fetch_reports(Client(server.url, TOKEN), STUDY_ID)]
-        server.stop()
-        if len(exported) != len(set(exported)):
-            raise RuntimeError("a report was exported twice")
-        return len(exported), len(self.acknowledged - set(exported))
-
-    def _load_through(
-        self, first: Postgresql, second: Postgresql | None, fault: Callable[[], object]
-    ) -> None:
-        server = self._start(first, second)
-        requests, members = _requests(list(fresh_reports(STUDY, self._reports)))
-        failing = threading.Timer(self._random.uniform(SHORTEST, LONGEST), fault)
-        failing.start()
-        statuses: set[int] = set()
-        left = list(range(len(requests)))
-        deadline = time.monotonic() + LONGEST_OUTAGE
-        # What was refused comes again, as devices send it.
-        while left or failing.is_alive():
-            load = run_load(server.url, [requests[number] for number in left], CONNECTIONS)
-            statuses |= set(load.statuses)
-            taken = {left[position] for position in load.answered}
-            for number in taken:
-                self.acknowledged.update(report.id for report in members[number])
-            left = [number for number in left if number not in taken]
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"{len(left)} requests were never taken: {statuses}")
-            time.sleep(0.1)
-        failing.join()
-        server.kill()
-        if statuses - {200, 201, 503}:
-            raise RuntimeError(f"unexpected answers: {statuses}")
-
-    def _start(self, first: Postgresql, second: Postgresql | None) -> Server:
-        hosts = ",".join(str(one.folder) for one in (first, second) if one is not None)
-        url = f"postgresql://postgres@/{self._name}?host={hosts}&target_session_attrs=read-write"
-        return Server(self._folder, [*self._command, "--database", url], {})
+        self._servers = [standby]
 
     def _made(self, primary: Postgresql | None = None) -> Postgresql:
         made = Postgresql(("fsync=on",), primary)
@@ -155,54 +153,18 @@ class PostgresqlTrial:
         return made
 
 
-def _requests(reports: Sequence[Report]) -> tuple[list[bytes], list[list[Report]]]:
-    """Half of the requests carry one report, half a batch."""
-    requests, members = [], []
-    position = 0
-    while position + BATCH < len(reports):
-        one, batch = reports[position], list(reports[position + 1 : position + BATCH])
-        requests += [put_request(one), batch_request(batch)]
-        members += [[one], batch]
-        position += BATCH
-    return requests, members
-
-
-def run_trials(name: str, faults: int, reports: int) -> int:
-    """So many kills, or losses of power; how many reports were lost."""
-    with tempfile.TemporaryDirectory() as folder:
-        disk = FailingDisk(Path(folder)) if name == "loss of power" else None
-        trial = Trial(Path(folder), disk, reports)
-        start = time.perf_counter()
-        for _ in range(faults):
-            trial.fault()
-        exported, missing = trial.check()
-    show(name, faults, trial.acknowledged, exported, missing, start)
-    return missing
-
-
-def run_on_postgresql(name: str, faults: int, reports: int) -> int:
-    """So many restarts or failovers of PostgreSQL; how many reports were lost."""
-    start = time.perf_counter()
+@contextmanager
+def on_postgresql(kind: str, reports: int) -> Iterator[tuple[Trial, Callable[[], None]]]:
+    """A trial with a collector of two workers on PostgreSQL, and what happens to PostgreSQL."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        trial = PostgresqlTrial(folder, stack, reports)
-        for _ in range(faults):
-            if name == "failover":
-                trial.fail_over()
-            else:
-                trial.restart(name.rpartition(" ")[2])
-        exported, missing = trial.check()
-    show(f"PostgreSQL, {name}", faults, trial.acknowledged, exported, missing, start)
-    return missing
-
-
-def show(name: str, faults: int, acknowledged: set[str], exported: int, missing: int, start: float) -> None:
-    """One line."""
-    print(
-        f"{name} × {faults}: {len(acknowledged)} acknowledged, {exported} exported, "
-        f"{missing} lost, {time.perf_counter() - start:.0f} s",
-        flush=True,
-    )
+        replicated = Replicated(stack)
+        command = [*collector_command(), "--workers", "2", "--database"]
+        trial = Trial(lambda: Server(folder, [*command, replicated.url], {}), reports)
+        if kind == "failover":
+            yield trial, partial(replicated.fail_over, trial)
+        else:
+            yield trial, partial(replicated.restart, trial, kind.rpartition(" ")[2])
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -215,13 +177,29 @@ def main(argv: Sequence[str] | None = None) -> None:
     text = "sent through each fault; more than a server takes until it is killed"
     parser.add_argument("--reports", type=int, default=20_000, help=text)
     parser.add_argument("--on-postgresql", type=int, default=6000, help="sent through each fault of it")
-    arguments = parser.parse_args(argv)
+    given = parser.parse_args(argv)
+    trials = {
+        "kill -9": (given.kills, partial(on_sqlite, False, given.reports)),
+        "loss of power": (given.powers, partial(on_sqlite, True, given.reports)),
+    }
+    for kind, faults in {
+        "restart -m immediate": given.restarts,
+        "restart -m fast": given.restarts,
+        "failover": given.failovers,
+    }.items():
+        trials[f"PostgreSQL, {kind}"] = (faults, partial(on_postgresql, kind, given.on_postgresql))
     lost = 0
-    for name, faults in {"kill -9": arguments.kills, "loss of power": arguments.powers}.items():
-        lost += run_trials(name, faults, arguments.reports) if faults else 0
-    of_postgresql = {"restart -m immediate": arguments.restarts, "restart -m fast": arguments.restarts}
-    for name, faults in {**of_postgresql, "failover": arguments.failovers}.items():
-        lost += run_on_postgresql(name, faults, arguments.on_postgresql) if faults else 0
+    for name, (faults, make) in trials.items():
+        if faults:
+            start = time.perf_counter()
+            with make() as (trial, fault):
+                for _ in range(faults):
+                    fault()
+                exported, missing = trial.check()
+            lost += missing
+            acknowledged, seconds = len(trial.acknowledged), time.perf_counter() - start
+            print(f"{name} × {faults}: {acknowledged} acknowledged, {exported} exported, ", end="")
+            print(f"{missing} lost, {seconds:.0f} s", flush=True)
     raise SystemExit(1 if lost else 0)
 
 

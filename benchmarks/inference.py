@@ -10,21 +10,18 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from benchmarks.inference_rows import accelerators, fits, fresh, gradients, literal, signs, summarising
-from benchmarks.inference_rows.row import Row
-from benchmarks.sizes import Size, add_sizes
+from benchmarks.inference_rows import accelerators, fits, fresh, literal, summarising
+from benchmarks.running import Row, Size, add_sizes
 
 ROWS: Mapping[str, Callable[[Size], Iterator[Row]]] = {
     "summarise": summarising.rates,
     "literal-normal": literal.normal_numbers,
     "literal-unary": literal.unary_choices,
-    "linear-gradient": gradients.linear_gradients,
     "accelerator": accelerators.accelerator,
     "fits": fits.whole_fits,
     "fresh": fresh.fresh_processes,
-    "signs": signs.signs,
+    "signs": fresh.signs,
     "large": fits.large_fits,
-    "size": fits.size_of_n,
 }
 
 

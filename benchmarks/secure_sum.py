@@ -5,9 +5,7 @@ arguments its smaller half, in a few minutes, with `--all` every cell. Shares ar
 the clock runs, one node's words and one node's seeds; the other seed nodes do the same work on shares of
 their own, so their time is taken from further runs over the stored ones. A node's time is everything from
 the request for the sum to the words: reading rows, opening, expanding, adding. The time of all nodes also
-has the start of their processes, which is most of it up to 1,000 clients. Rates move with the machine:
-compare the columns of one run. The stream cipher's limit leaves out what a new key costs in the library,
-which is all that vectors of 100 numbers or fewer cost.
+has the start of their processes, which is most of it up to 1,000 clients. Rates move with the machine.
 """
 
 from __future__ import annotations
@@ -28,21 +26,16 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
-
 from collector import store
 from collector.db import Database
 from collector.migrations import make
 from collector.nodes.keys import NodeKeys
 from collector.nodes.node import Node, at_once
 from collector.nodes.store import share_ids
-from collector.nodes.summing import Opener, add_seeds, add_shares
+from collector.nodes.summing import Opener, add_shares
 from collector.store import PackedReport
-from ldp_client import mechanism_for
 from ldp_client.documents.channel import MODULUS_BYTES, SPKI_HEAD, SPKI_TAIL
-from ldp_client.secure_sum import TrustedNodes, context, seal, sealed_shares
+from ldp_client.secure_sum import context, seal
 from schemas import Study
 
 NODES = 10
@@ -60,8 +53,6 @@ PAPER = {
 SMALLER = [10, 100, 1000], [100, 1000, 10_000]
 # More words than this are not stored: the first node's time is then scaled from fewer clients.
 MOST_STORED_BYTES = 1 << 30
-# What the rate of expanding is measured on.
-MOST_EXPANDED_BYTES, MOST_SEEDS, ROUNDS = 1 << 24, 5000, 9
 
 
 def build_study(measured: Sequence[NodeKeys], d: int, clients: int) -> Study:
@@ -155,43 +146,6 @@ def _sealed(opener: Opener, count: int) -> Iterator[PackedReport]:
         yield PackedReport(report_id, opener.study.version, seal(public, info, os.urandom(opener.share_size)))
 
 
-def bytes_sent(study: Study) -> int:
-    """What one device sends to all its nodes."""
-    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
-    trusted = TrustedNodes(study.document["protocol"]["nodes"])
-    shares = sealed_shares(study, mechanisms, dict.fromkeys(mechanisms, 0.5), trusted)[1]
-    return sum(len(share) for share in shares)
-
-
-def limit_seconds(d: int, count: int) -> float:
-    """CPU seconds of the stream cipher and one pass over memory."""
-    zeros, total = bytes(8 * d), np.zeros(d, dtype="<u8")
-    buffer = bytearray(8 * d)
-    words = np.frombuffer(buffer, dtype="<u8")
-    encryptor = Cipher(ChaCha20(bytes(32), bytes(16)), mode=None).encryptor()
-    start = time.process_time()
-    for _ in range(count):
-        encryptor.update_into(zeros, buffer)
-        total += words
-    return time.process_time() - start
-
-
-def expanding_seconds(d: int, count: int) -> float:
-    """CPU seconds of what a seed node does with opened shares: expand and add."""
-    seeds = [os.urandom(32) for _ in range(count)]
-    start = time.process_time()
-    add_seeds("chacha20", seeds, 8 * d)
-    return time.process_time() - start
-
-
-def of_limit(d: int) -> tuple[float, float]:
-    """Microseconds a share of expanding and adding, and of its limit: the least of rounds by turns."""
-    count = max(20, min(MOST_SEEDS, MOST_EXPANDED_BYTES // (8 * d)))
-    rounds = [(expanding_seconds(d, count), limit_seconds(d, count)) for _ in range(ROUNDS)]
-    expanding, limit = (1e6 * min(part) / count for part in zip(*rounds))
-    return expanding, limit
-
-
 def measure(d: int, clients: int, folder: Path) -> None:
     """One cell of the grid, printed."""
     words_keys, seed_keys = NodeKeys.generate(), NodeKeys.generate()
@@ -199,7 +153,6 @@ def measure(d: int, clients: int, folder: Path) -> None:
     stored_words = min(clients, max(100, MOST_STORED_BYTES // (8 * d)))
     words = store_shares(folder, words_keys, study, stored_words)
     seeds = store_shares(folder, seed_keys, study, clients)
-    most = 8 * d + 64 * (NODES - 1) + 200
     start = time.perf_counter()
     processors = len(os.sched_getaffinity(0))
     # Processes of their own from the start, whose memory is a node's alone.
@@ -209,13 +162,11 @@ def measure(d: int, clients: int, folder: Path) -> None:
         spent = [part.result() for part in others]
         words_spent = first.result() * clients / stored_words
     wall = time.perf_counter() - start + words_spent * (1 - stored_words / clients)
-    expanding, limit = of_limit(d)
     note = "" if stored_words == clients else f" (words scaled from {stored_words} clients)"
     print(
         f"d {d:>6}  N {clients:>7}  all {NODES} nodes {wall:8.2f} s (paper {PAPER[d][clients]:.2f}), "
-        f"{sum(spent) + words_spent:.2f} CPU s on {processors} processors; one seed node {min(spent):.2f}; "
-        f"expand and add {expanding:.2f} µs a share, cipher and memory {limit:.2f}: "
-        f"{100 * limit / expanding:.0f} %; sent {bytes_sent(study)} of {most}{note}",
+        f"{sum(spent) + words_spent:.2f} CPU s on {processors} processors; one seed node "
+        f"{min(spent):.2f}{note}",
         flush=True,
     )
     for stored in (words, seeds):

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 import urllib.request
 from collections.abc import Callable, Sequence
 
-from benchmarks.collector import CONNECTIONS, GRANIAN, serving
 from benchmarks.collector_load.bodies import fresh_reports, load_study, put_request
 from benchmarks.collector_load.generator import run_load
-from benchmarks.collector_load.servers import TICKS, TOKEN, Server
+from benchmarks.collector_load.servers import TICKS, TOKEN, Server, serving
+from benchmarks.running import cost_of
 from collector.issuer.signing import load_key, new_pair, sign
 from collector.reports.rules import Rules
 from ldp_client.core.tokens import Asking, challenge_of, draw, header_of
@@ -23,17 +22,9 @@ from ldp_client.documents.canonical import to_base64
 from schemas import Study
 
 ISSUER = "issuer.example"
-WARM_UP = 200
-# Where a verification takes microseconds, the other steps take milliseconds.
-SLOWER = 20
-
-
-def cpu_of(work: Callable[[], object], times: int) -> float:
-    """Microseconds of CPU that a call takes."""
-    start = time.process_time()
-    for _ in range(times):
-        work()
-    return (time.process_time() - start) / times * 1e6
+WARM_UP, CONNECTIONS = 200, 64
+# CPU seconds for which each step is repeated.
+ENOUGH = 0.1
 
 
 def tokened(spki: bytes) -> Study:
@@ -67,21 +58,20 @@ class Client:
         return header_of(token)
 
 
-def in_process(client: Client, times: int) -> None:
+def in_process(client: Client) -> None:
     """Print what each step takes."""
     check = Rules.of(client.study).blind
     assert check is not None
     header, asking = client.header(), client.ask()
     signed = sign(client.key, asking.body[3:])
-    fewer = max(1, times // SLOWER)
-    steps: dict[str, tuple[Callable[[], object], int]] = {
-        "collector: verify a token": (lambda: check.check(header), times),
-        "issuer: sign one (CRT, masked, checked)": (lambda: sign(client.key, asking.body[3:]), fewer),
-        "device: blind": (client.ask, fewer),
-        "device: unblind and verify": (lambda: asking.token(signed, os.urandom), fewer),
+    steps: dict[str, Callable[[], object]] = {
+        "collector: verify a token": lambda: check.check(header),
+        "issuer: sign one (CRT, masked, checked)": lambda: sign(client.key, asking.body[3:]),
+        "device: blind": client.ask,
+        "device: unblind and verify": lambda: asking.token(signed, os.urandom),
     }
-    for name, (work, often) in steps.items():
-        print(f"{name:42} {cpu_of(work, often):8.0f} µs CPU")
+    for name, step in steps.items():
+        print(f"{name:42} {cost_of(step, 1, ENOUGH).cpu * 1e6:8.0f} µs CPU")
 
 
 def with_header(request: bytes, header: str) -> bytes:
@@ -105,7 +95,7 @@ def over_http(client: Client, count: int) -> None:
     with_tokens = [with_header(request, client.header()) for request in bare]
     found = {}
     for name, requests in (("without", plain), ("with", with_tokens)):
-        with serving(GRANIAN) as server:
+        with serving() as server:
             publish(server, client.study)
             run_load(server.url, requests[:before], CONNECTIONS)
             start = server.cpu_seconds()
@@ -123,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--reports", type=int, default=2000)
     arguments = parser.parse_args(argv)
     client = Client()
-    in_process(client, arguments.reports)
+    in_process(client)
     over_http(client, arguments.reports)
 
 

@@ -136,7 +136,7 @@ class ReportRow(Base):
 
     EXPIRED is the day of a deleted report whose time was over and which was not withdrawn.
     No foreign key leads to its document, which is never deleted: the check cost as much as the rest of
-    storing a report (`python -m benchmarks.collector_layouts`). For PostgreSQL's partitions see store.py.
+    storing a report. For PostgreSQL's partitions see store.py.
     """
 
     __tablename__ = "reports"

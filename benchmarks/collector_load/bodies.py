@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Iterator
 
 from ldp_client import mechanism_for
-from ldp_client.documents.report import report_id_of
 from schemas import Report, Study
 
 CHOICES = 1024
@@ -34,21 +33,12 @@ def load_study() -> Study:
     return Study.from_json(json.dumps(DOCUMENT))
 
 
-def fresh_reports(study: Study, count: int, prefix: bytes = b"") -> Iterator[Report]:
-    """Reports with fair bits: possible under the mechanism, and quicker to make than true ones.
-
-    prefix: how their ids begin.
-    """
-    mechanism = mechanism_for(study.questions[0])
+def fresh_reports(study: Study, count: int) -> Iterator[Report]:
+    """Reports with fair bits: possible under the mechanism, and quicker to make than true ones."""
+    size = mechanism_for(study.questions[0]).payload_size
     for _ in range(count):
-        payload = os.urandom(mechanism.payload_size)
-        yield Report(
-            (prefix + os.urandom(16 - len(prefix))).hex(),
-            study.id,
-            study.version,
-            study.digest,
-            {"q": payload},
-        )
+        report_id, payloads = os.urandom(16).hex(), {"q": os.urandom(size)}
+        yield Report(report_id, study.id, study.version, study.digest, payloads)
 
 
 def put_request(report: Report) -> bytes:
@@ -60,12 +50,6 @@ def batch_request(reports: Iterable[Report]) -> bytes:
     """Many reports as one HTTP request."""
     members = ",".join(report.to_json() for report in reports)
     return _request(f"POST /v1/studies/{STUDY_ID}/reports", f'{{"reports":[{members}]}}'.encode())
-
-
-def delete_request(secret: bytes) -> bytes:
-    """The withdrawal of the report with this secret, as an HTTP request."""
-    line = f"DELETE /v1/studies/{STUDY_ID}/reports/{report_id_of(secret)}"
-    return f"{line} HTTP/1.1\r\nHost: x\r\nLDPKit-Withdrawal: {secret.hex()}\r\n\r\n".encode()
 
 
 def _request(line: str, body: bytes) -> bytes:

@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.collector_load.bodies import load_study
@@ -63,23 +65,8 @@ class Server:
 
     def cpu_seconds(self) -> float:
         """User and system time of every process of the group so far."""
-        ticks = 0
-        for fields in self._stats():
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / TICKS
-
-    def memory_mb(self) -> float:
-        """Resident memory of the largest process."""
-        pages = max(int(fields[21]) for fields in self._stats())
-        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-    def written_bytes(self) -> int:
-        """What the group has sent to the disk so far."""
-        total = 0
-        for pid in self._pids():
-            lines = Path(f"/proc/{pid}/io").read_text().splitlines()
-            total += int(next(line for line in lines if line.startswith("write_bytes")).split()[1])
-        return total
+        group = str(self.process.pid)
+        return sum(spent for fields, spent in processes() if fields[2] == group)
 
     def kill(self) -> None:
         """kill -9 of every process."""
@@ -107,23 +94,25 @@ class Server:
             time.sleep(0.02)
         return ready.read_text().strip()
 
-    def _pids(self) -> list[int]:
-        group = self.process.pid
-        return [int(fields[0]) for fields in _all_stats() if int(fields[3]) == group]
 
-    def _stats(self) -> list[list[str]]:
-        group = str(self.process.pid)
-        return [fields[1:] for fields in _all_stats() if fields[3] == group]
+@contextmanager
+def serving(*options: str, database: str | None = None) -> Iterator[Server]:
+    """A collector on a new SQLite file, or on a database by URL."""
+    with tempfile.TemporaryDirectory() as name:
+        url = database or f"sqlite:///{Path(name) / 'benchmark.sqlite3'}"
+        server = Server(Path(name), [*collector_command(), *options, "--database", url], {})
+        try:
+            yield server
+        finally:
+            server.kill()
 
 
-def _all_stats() -> list[list[str]]:
-    """For every process its id, then the fields of /proc/PID/stat behind the name."""
-    found = []
+def processes() -> Iterator[tuple[list[str], float]]:
+    """For every process the fields of /proc/PID/stat behind its name, and its CPU seconds so far."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                text = (entry / "stat").read_text()
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            found.append([entry.name, *text.rpartition(")")[2].split()])
-    return found
+            yield fields, (int(fields[11]) + int(fields[12])) / TICKS

@@ -15,8 +15,7 @@ from numpy.random import Generator
 from benchmarks.dca import experiment
 from benchmarks.dca.noise import ASSUMED, SHARE, Budget, Constants, Matrix
 from benchmarks.ldpbi.data import table
-from benchmarks.ldpbi.showing import headline, show_table, verdict
-from benchmarks.sizes import add_sizes
+from benchmarks.running import add_sizes, headline, show_table, verdict
 from inference.likelihoods.holders.statistics import HolderStatistics
 
 # Training and test rows, as in the paper.

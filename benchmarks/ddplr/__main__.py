@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.ddplr import accuracy, discrepancy, prediction, speed
 from benchmarks.ddplr.estimates import METHODS, PUBLISHED
 from benchmarks.ddplr.tables import FILES
-from benchmarks.sizes import add_sizes
+from benchmarks.running import add_sizes
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -12,8 +12,7 @@ from benchmarks.ddplr.estimates import draws_of, split_r_hat
 from benchmarks.ddplr.prediction import MOST_R_HAT
 from benchmarks.ddplr.releases import NUTS, Setting, paper_prior
 from benchmarks.ddplr.tables import simulated
-from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
-from benchmarks.sizes import Size
+from benchmarks.running import COLOURS, Size, headline, save, show_table, verdict
 
 Errors = dict[tuple[int, int, float, str], tuple[float, float]]
 

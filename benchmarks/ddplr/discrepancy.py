@@ -12,8 +12,7 @@ from benchmarks.ddplr.constants import Constants
 from benchmarks.ddplr.estimates import PUBLISHED, SAME_PRIOR, draws_of
 from benchmarks.ddplr.releases import NUTS, Setting, paper_prior
 from benchmarks.ddplr.tables import Simulated, simulated
-from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
-from benchmarks.sizes import Size
+from benchmarks.running import COLOURS, Size, headline, save, show_table, verdict
 from inference.published.conjugate import ConjugatePrior
 
 Matrix = NDArray[np.float64]

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.ddplr.ours import question_of
-from benchmarks.ldpbi.showing import headline, verdict
-from benchmarks.sizes import add_sizes
+from benchmarks.running import add_sizes, headline, verdict
 from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.models.holder_regression import holder_regression
 from inference.results.convergence import mixing

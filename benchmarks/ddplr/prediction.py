@@ -12,8 +12,7 @@ from benchmarks.ddplr.estimates import METHODS, OURS, PUBLISHED, draws_of, split
 from benchmarks.ddplr.published import INTERVALS, MEANS
 from benchmarks.ddplr.releases import Setting, paper_prior
 from benchmarks.ddplr.tables import FILES, real
-from benchmarks.ldpbi.showing import headline, show_table, verdict
-from benchmarks.sizes import Size
+from benchmarks.running import Size, headline, show_table, verdict
 
 HOLDERS = (1, 5, 10)
 # Chains whose halves disagree more than this had not converged.

@@ -16,9 +16,8 @@ from benchmarks.ddplr.constants import svec_noise
 from benchmarks.ddplr.estimates import KERNELS
 from benchmarks.ddplr.releases import Setting, paper_prior, releases
 from benchmarks.ddplr.tables import simulated
-from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
 from benchmarks.papers.marginal import conjugate_model
-from benchmarks.sizes import Size
+from benchmarks.running import COLOURS, Size, headline, save, show_table, verdict
 from inference.published.base import Run, run_kernel
 from inference.published.mcmc_fixeds import released
 from inference.sampling import Sampled, sample

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from benchmarks.dpblr import calibration, convergence, run_times, utility
 from benchmarks.dpblr.posteriors import METHODS, Lengths
-from benchmarks.ldpbi.showing import headline
-from benchmarks.sizes import add_sizes
+from benchmarks.running import add_sizes, headline
 
 FIGURES = {
     "4": ("Figure 4: squared MMD to the non-private posterior", "naive is the farthest"),

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from benchmarks.dpblr.posteriors import Lengths, draws_of, methods_for
 from benchmarks.dpblr.scores import PARAMETERS, ranks, uniformity
 from benchmarks.dpblr.worlds import Matrix, Noise, Release, World, draw_world, release
-from benchmarks.ldpbi.showing import COLOURS, save, show_table, verdict
+from benchmarks.running import COLOURS, save, show_table, verdict
 
 # What the issue calls calibrated.
 LIMIT = 0.01

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.dpblr.worlds import PRIOR, Matrix, Noise, draw_world, release
-from benchmarks.ldpbi.showing import show_table, verdict
+from benchmarks.running import show_table, verdict
 from inference.likelihoods.holders.statistics import HolderStatistics
 
 TABLES = 20

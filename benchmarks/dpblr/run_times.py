@@ -11,7 +11,7 @@ from numpyro.diagnostics import effective_sample_size
 from benchmarks.dpblr.calibration import worlds_and_releases
 from benchmarks.dpblr.posteriors import Lengths, draws_of, methods_for
 from benchmarks.dpblr.worlds import Noise
-from benchmarks.ldpbi.showing import show_table, verdict
+from benchmarks.running import show_table, verdict
 
 TABLES = 10
 

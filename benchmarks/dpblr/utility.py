@@ -10,7 +10,7 @@ from benchmarks.dpblr.calibration import worlds_and_releases
 from benchmarks.dpblr.posteriors import Drawn, Lengths, draws_of, methods_for
 from benchmarks.dpblr.scores import PARAMETERS, by_parameter, mmd_squared, published_mmd_squared
 from benchmarks.dpblr.worlds import Noise
-from benchmarks.ldpbi.showing import show_table, verdict
+from benchmarks.running import show_table, verdict
 
 # Draws of each posterior that are compared, as many as in the paper.
 DRAWS = 300

@@ -19,7 +19,7 @@ from benchmarks.ldpbi.surveys import (
     yes_no_study,
     yes_no_summary,
 )
-from benchmarks.sizes import Size
+from benchmarks.running import Size
 from schemas import Question, Study
 from summaries import QuestionSummary
 

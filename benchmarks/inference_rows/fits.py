@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from benchmarks.compiling import Timed, timed
 from benchmarks.inference_rows.cases import Case, cases_of, linear, multinomial
-from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.surveys import summary_of
-from benchmarks.sizes import Size
+from benchmarks.running import Row, Size
 from inference.fitting import fit
 from inference.results.posterior import Posterior
 
@@ -45,19 +44,8 @@ def whole_fits(size: Size) -> Iterator[Row]:
 
 
 def large_fits(size: Size) -> Iterator[Row]:
-    """The two largest that issue 5 names."""
+    """The two largest."""
     choices = size.of(1024, 1024, 2)
     yield _row(f"multinomial k = {choices} from counts", multinomial(choices), 20.0, _people(size))
-    # Of a tiny run the gradient's row has the linear model.
     for features in size.of((50,), (50,), ()):
         yield _row(f"linear d = {features}", linear(features), 90.0, _people(size))
-
-
-def size_of_n(size: Size) -> Iterator[Row]:
-    """The same fit from 10⁷ and from 10⁴ reports."""
-    powers = size.of((4, 7), (4, 7), (2, 3))
-    for name, case in cases_of(size):
-        few, many = (fitted(case, 10**power)[1].working for power in powers)
-        measured = f"{many:.1f} s / {few:.1f} s = {many / few:.2f}"
-        what = f"n = 10^{powers[1]} against n = 10^{powers[0]}: {name}"
-        yield Row(what, measured, "≤ 1.2 times", many <= 1.2 * few)

@@ -16,10 +16,9 @@ import numpy as np
 from numpyro.infer import MCMC, NUTS, init_to_value
 
 from benchmarks.compiling import timed
-from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.literal import normal_model, unary_model
 from benchmarks.ldpbi.surveys import choice_study, number_study
-from benchmarks.sizes import Size
+from benchmarks.running import Row, Size
 from inference.models import model_for
 from inference.models.base import TARGET_ACCEPTANCE, Model
 from inference.results.convergence import mixing

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.surveys import choice_study, number_study
-from benchmarks.sizes import Size
+from benchmarks.running import Row, Size, cost_of
 from ldp_client import mechanism_for
 from schemas import Study
 from summaries.reductions import REDUCTIONS
-
-TURNS = 5
 
 
 def _rate(study: Study, payloads: np.ndarray) -> float:
     """Payloads reduced per CPU second, the best of a few turns."""
     question = study.questions[0]
     mechanism, reduction = mechanism_for(question), REDUCTIONS[question.mechanism.name]
-    costs = []
-    for _ in range(TURNS):
-        start = time.process_time()
-        reduction.reduce(mechanism, payloads)
-        costs.append(time.process_time() - start)
-    return len(payloads) / min(costs)
+    return len(payloads) / cost_of(lambda: reduction.reduce(mechanism, payloads)).cpu
 
 
 def rates(size: Size) -> Iterator[Row]:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.sizes import add_sizes
+from benchmarks.ldpbi import calibration
+from benchmarks.running import add_sizes
 
 FIGURES = ("1", "2", "3", "4", "5", "10", "11")
 
@@ -26,7 +27,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         if name not in FIGURES:
             parser.error(f"there is no figure {name} here: {', '.join(FIGURES)}")
         start = time.perf_counter()
-        import_module(f"benchmarks.ldpbi.figure_{name}").run(arguments.out, arguments.size)
+        if name in calibration.EXPERIMENTS:
+            calibration.run(name, arguments.out, arguments.size)
+        else:
+            import_module(f"benchmarks.ldpbi.figure_{name}").run(arguments.out, arguments.size)
         print(f"  {time.perf_counter() - start:.0f} s", flush=True)
 
 

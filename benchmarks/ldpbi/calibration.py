@@ -1,9 +1,10 @@
-"""Posterior calibration against ε: how often intervals contain a truth drawn from the prior (LDPBI 4.4)."""
+"""Figures 1, 10 and 11: how often intervals contain a truth drawn from the prior, against ε (LDPBI 4.4)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.baselines.noise_naive import noise_naive_model_for
-from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
-from benchmarks.sizes import Size
+from benchmarks.ldpbi.surveys import choice_study, choice_summary, number_study, number_summary
+from benchmarks.running import COLOURS, Size, headline, save, show_table, verdict
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models import model_for
 from inference.models.base import Draws, Model
@@ -35,16 +36,45 @@ class Experiment:
     """One figure: studies by ε, and how a prior draw of the model's sites becomes a summary of reports."""
 
     title: str
-    file: str
-    claim: str
     study: Callable[[float], Study]
     collect: Callable[[Question, Draws, int, Generator], QuestionSummary]
     shown: Sequence[str]
 
 
-def run(experiment: Experiment, out: Path, size: Size) -> None:
+CHOICES = 3
+
+
+def _normal(question: Question, truth: Draws, people: int, random: Generator) -> QuestionSummary:
+    return number_summary(question, random.normal(truth["mean"], truth["sd"], people), random)
+
+
+def _histogram(question: Question, truth: Draws, people: int, random: Generator) -> QuestionSummary:
+    shares = truth["p"] / truth["p"].sum()
+    return choice_summary(question, random.multinomial(people, shares), random)
+
+
+def _exponential(question: Question, truth: Draws, people: int, random: Generator) -> QuestionSummary:
+    return number_summary(question, random.exponential(1 / truth["rate"], people), random)
+
+
+EXPERIMENTS = {
+    "1": Experiment("normal model, Laplace noise", partial(number_study, "normal"), _normal, ("mean", "sd")),
+    "10": Experiment(
+        f"histogram of {CHOICES} choices, unary encoding",
+        partial(choice_study, CHOICES),
+        _histogram,
+        [f"p[{choice}]" for choice in range(CHOICES)],
+    ),
+    "11": Experiment(
+        "exponential model, Laplace noise", partial(number_study, "exponential"), _exponential, ("rate",)
+    ),
+}
+
+
+def run(figure: str, out: Path, size: Size) -> None:
     """Print and draw the coverage of central intervals, ours and the noise-naive posterior's."""
-    headline(experiment.title, experiment.claim)
+    experiment, title = EXPERIMENTS[figure], f"Figure {figure}: calibration, {EXPERIMENTS[figure].title}"
+    headline(title, "well calibrated even for the most strict privacy constraints")
     epsilons = size.of((0.1, 0.3, 1.0, 3.0), (0.3, 1.0), (1.0,))
     repeats, people = size.of((500, 1000), (100, 500), (4, 100))
     found = {}
@@ -52,7 +82,9 @@ def run(experiment: Experiment, out: Path, size: Size) -> None:
         found[epsilon] = ranks(experiment, epsilon, repeats, people, model_for)
     naive = ranks(experiment, 1.0, repeats, people, noise_naive_model_for)
     _print(found, naive, repeats, people)
-    save(_draw(experiment, found, naive), out, experiment.file)
+    picture = _draw(experiment, found, naive)
+    picture.suptitle(title, fontsize=9)
+    save(picture, out, f"figure_{figure}")
 
 
 def ranks(
@@ -134,5 +166,4 @@ def _draw(
         axis.plot(LEVELS, coverage(naive[name]), "k:", label="ε = 1, noise-naive")
         axis.set(xlim=(0, 1), ylim=(0, 1), title=name, xlabel="interval", ylabel="contains the truth")
     axes[0].legend(fontsize=7, frameon=False)
-    figure.suptitle(experiment.title, fontsize=9)
     return figure

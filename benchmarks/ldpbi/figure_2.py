@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from benchmarks.baselines.simplex import norm_sub
 from benchmarks.ldpbi.data import kosarak
-from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
 from benchmarks.ldpbi.surveys import choice_study, choice_summary
-from benchmarks.sizes import Size
+from benchmarks.running import COLOURS, Size, headline, save, show_table, verdict
 from inference.models import model_for
 from inference.models.choice_forms import unbiased_shares
 from inference.priors import with_priors

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from benchmarks.baselines.simplex import norm, norm_mul, norm_sub
 from benchmarks.baselines.unbiased import unbiased_frequencies
-from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
 from benchmarks.ldpbi.surveys import choice_study, choice_summary
-from benchmarks.sizes import Size
+from benchmarks.running import COLOURS, Size, headline, save, show_table, verdict
 from inference.models.choice_forms import log_odds
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism

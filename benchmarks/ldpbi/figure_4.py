@@ -19,8 +19,7 @@ from benchmarks.ldpbi.regressions import (
     splits,
     with_constant,
 )
-from benchmarks.ldpbi.showing import headline, save, show_table, verdict
-from benchmarks.sizes import Size
+from benchmarks.running import Size, headline, save, show_table, verdict
 
 COMPONENTS = 4
 # The bounds 4 to 8 hold for all but 35 wines; reports count those as the nearest bound.

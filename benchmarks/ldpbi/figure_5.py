@@ -20,8 +20,7 @@ from benchmarks.ldpbi.regressions import (
     splits,
     with_constant,
 )
-from benchmarks.ldpbi.showing import headline, save, show_table, verdict
-from benchmarks.sizes import Size
+from benchmarks.running import Size, headline, save, show_table, verdict
 
 COMPONENTS = 6
 

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from benchmarks.baselines.ldp_sgd import Gradient, gradient_noise_sd, group_size, ldp_sgd
-from benchmarks.ldpbi.showing import COLOURS
 from benchmarks.ldpbi.surveys import DELTA, record_study, record_summary, signs_study, signs_summary
+from benchmarks.running import COLOURS
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models import model_for
 from ldp_client.documents.rational import Rational

@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from benchmarks.ddplr import constants, shrinkage
+from benchmarks.ddplr import constants
 from benchmarks.ddplr.constants import Bounds
 from benchmarks.ddplr.estimates import draws_of
 from benchmarks.ddplr.releases import Setting, paper_prior, releases
@@ -70,16 +70,3 @@ def test_estimates_come_near_least_squares_where_noise_is_small(setting, method)
     found = draws_of(method, quiet).mean(1)
     assert found.shape == (3, 2)
     assert found == pytest.approx(np.broadcast_to(np.linalg.lstsq(x, y)[0], (3, 2)), abs=0.1)
-
-
-@pytest.mark.parametrize(("variances", "slopes"), shrinkage.SETTINGS)
-def test_simulated_worlds_explain_stated_variance(variances, slopes):
-    made = shrinkage.world(variances, slopes, 2, RANDOM)
-    assert made.error(np.zeros((1, shrinkage.FEATURES))) == pytest.approx(shrinkage.EXPLAINED)
-    assert made.error(made.theta[None]) == 0
-    assert np.trace(made.covariance) == pytest.approx(shrinkage.SQUARES)
-    for one, released in ((made.own[0], True), (made.theirs[0], False)):
-        assert one.has_squares == released
-        cross = one.cross.sum(0) / shrinkage.RECORDS
-        sd = np.sqrt(2 * one.noise[0, -1] ** 2 + shrinkage.RECORDS * 0.1) / shrinkage.RECORDS
-        assert cross == pytest.approx(made.covariance @ made.theta, abs=6 * sd)

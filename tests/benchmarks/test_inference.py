@@ -9,7 +9,6 @@ import numpyro.distributions as dist
 import pytest
 
 from benchmarks.compiling import timed
-from benchmarks.inference_rows import gradients
 from benchmarks.inference_rows.cases import CASES
 from benchmarks.ldpbi.literal import normal_log_density, unary_log_density
 from inference.design.simulated_posteriors import posterior_draws
@@ -35,15 +34,6 @@ def test_literal_unary_density_matches_patterns():
     ones = np.where(np.eye(3, dtype=bool), 0.5, 0.2)
     given = np.where(bits[:, None] == 1, ones, 1 - ones).prod(axis=-1)
     assert np.asarray(literal) == pytest.approx(np.log(given @ shares), abs=1e-12)
-
-
-@pytest.mark.slow
-def test_the_dense_and_the_structured_log_density_agree():
-    with jax.enable_x64(True):
-        at, total = gradients._example(3)
-        ours, dense = (jax.jit(jax.grad(law))(at, total) for law in (gradients.structured, gradients.dense))
-    for name in at:
-        assert np.asarray(ours[name]) == pytest.approx(np.asarray(dense[name]), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", CASES)

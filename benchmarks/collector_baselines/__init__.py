@@ -1,1 +1,0 @@
-"""Collectors as they are ordinarily written, to compare with."""
