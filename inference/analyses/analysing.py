@@ -153,18 +153,10 @@ def _derived(
 
 def _learnt_alone(analysis: Assembled, peak: Peak | None, fit: Fit) -> tuple[Finding, ...]:
     """Return reasons if reports alone do not determine the coefficients."""
-    silent = model_of(analysis).improper
-    before = analysis.parameters(fit.prior_sites)
-    reasons = (
-        *without_bound(
-            analysis,
-            peak,
-            fit.parameters,
-            {name: draws for name, draws in before.items() if name not in silent},
-        ),
-        *overruled_by_priors(analysis),
-    )
-    return findings(INFORMATIVENESS, reasons, CARE)
+    before, silent = analysis.parameters(fit.prior_sites), analysis.without_prior()
+    before = {name: draws for name, draws in before.items() if name not in silent}
+    reasons = without_bound(analysis, peak, fit.parameters, before)
+    return findings(INFORMATIVENESS, (*reasons, *overruled_by_priors(analysis)), CARE)
 
 
 def _far_beyond(analysis: Assembled, fit: Fit) -> tuple[Finding, ...]:

@@ -17,7 +17,6 @@ from inference.analyses.families import (
 from inference.analyses.formula import Formula, Varying, parse
 from inference.analyses.linear import Linear, Scales, linear_of
 from inference.analyses.matrices import (
-    Matrix,
     combinations,
     matrix_of,
     variables,
@@ -62,18 +61,19 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
             "columns",
             code="fit.too_large_for_memory",
         )
-    own = OwnParameters(outcome, given)
-    law = _law(formula, matrix, table, outcome, given)
+    cutpoints, dimension = bool(outcome.cutpoints), f"{formula.outcome}_reduced_dim"
+    labels = (outcome.outputs, outcome.start, "", dimension)
+    law = linear_of("law", matrix, table.sizes, outcome.scales, given, *labels, cutpoints=cutpoints)
+    if not (law.intercept or len(law.columns) or cutpoints or formula.varying):
+        raise InputError("the right side of the formula is empty", code="formula.empty_right_side")
+    own = OwnParameters(outcome, given, law)
     unit = outcome.scales.coefficient / LOGIT_SCALE
-    groups = groups_of(
-        formula.varying, table, predictors, outcome.outputs, given, unit, dimension=_dimension(formula)
-    )
+    groups = groups_of(formula.varying, table, predictors, outcome.outputs, given, unit, dimension=dimension)
     shares, shares_groups = _shares_of(formula, table, predictors, given)
     opened = OpenShares([*([response] if response else []), *predictors], given)
     given.refuse_others()
-    laws = (law, groups, shares, shares_groups, own)
-    found = Assembled(formula, outcome, response, predictors, table, *laws, opened, values)
-    found.initial()
+    laws = (law, groups, shares, shares_groups, own, opened)
+    found = Assembled(formula, outcome, response, predictors, table, *laws, values)
     refuse_clashes(found.entries)
     return found
 
@@ -133,20 +133,6 @@ def _is_number(column: pd.Series, family: str | None) -> bool:
     return family not in ("logit", "probit", "softmax", "ordered")
 
 
-def _dimension(formula: Formula) -> str:
-    """Return the dimension of an outcome's choices, as in bambi."""
-    return f"{formula.outcome}_reduced_dim"
-
-
-def _law(formula: Formula, matrix: Matrix, table: Table, outcome: Outcome, given: Given) -> Linear:
-    cutpoints = bool(outcome.cutpoints)
-    labels = (outcome.outputs, "", _dimension(formula))
-    found = linear_of("law", matrix, table.sizes, outcome.scales, given, *labels, cutpoints=cutpoints)
-    if not (found.intercept or len(found.columns) or cutpoints or formula.varying):
-        raise InputError("the right side of the formula is empty", code="formula.empty_right_side")
-    return found
-
-
 def _shares_of(
     formula: Formula, table: Table, predictors: tuple[Private, ...], given: Given
 ) -> tuple[Linear | None, tuple[Group, ...]]:
@@ -157,6 +143,7 @@ def _shares_of(
     lead, outputs = ":".join(names) + "_", tuple(map(", ".join, combinations(predictors)))[1:]
     side = without(formula.fixed, [*map(str, table.frame.columns), *names], names)
     public, scales = matrix_of(side, table.frame, (), table.sizes), Scales(LOGIT_SCALE, LOGIT_SCALE)
-    shares = linear_of("shares", public, table.sizes, scales, given, outputs, lead, f"{lead}dim")
+    labels = (outputs, np.zeros(len(outputs)), lead, f"{lead}dim")
+    shares = linear_of("shares", public, table.sizes, scales, given, *labels)
     varying = [Varying(group, "1") for group in dict.fromkeys(one.group for one in formula.varying)]
     return shares, groups_of(varying, table, (), outputs, given, 1.0, lead, f"{lead}dim", "shares_")

@@ -53,11 +53,6 @@ class Weights:
             left = left * (1.0 - sites[site])
         return (*found, left)
 
-    def sites_at(self, weights: Sequence[float]) -> dict[str, Values]:
-        """Return the sampler's numbers at these weights of the branches; the last may be left out."""
-        left = 1 - np.cumsum([0.0, *weights])
-        return {site: np.asarray(weights[place] / left[place]) for place, site in enumerate(self.sites)}
-
 
 @dataclass(frozen=True)
 class Channel:

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
+from inference.analyses.parameter_names import INTERCEPT
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.table import level_text
@@ -47,14 +48,13 @@ def _odds_ratios(analysis: Assembled, sites: Sites) -> Iterator[Quantity]:
     """Yield exp of each coefficient."""
     if not analysis.outcome.odds:
         return
-    law, names = analysis.law, analysis.law.names()
-    draws, answers = np.exp(law.coefficients(sites)), analysis.outcome.answers
-    for place in law.columns:
-        for output, choice in enumerate(law.outputs):
-            against = f"= {choice or answers[1]} against {answers[0]}"
+    law, answers = analysis.law, analysis.outcome.answers
+    for one, draws in zip(law.entries, np.moveaxis(law.values(sites), -1, 0), strict=True):
+        if one.variable != INTERCEPT:
+            against = f"= {one.coordinates[law.dimension] or answers[1]} against {answers[0]}"
             of = "being higher" if analysis.outcome.name == "ordered" else against
-            words = f"odds ratio of {names[place][output]}, for {analysis.formula.outcome} {of}"
-            yield Quantity(f"odds ratio {names[place][output]}", words, draws[..., place, output])
+            words = f"odds ratio of {one.name}, for {analysis.formula.outcome} {of}"
+            yield Quantity(f"odds ratio {one.name}", words, np.exp(draws))
 
 
 def _by_levels(

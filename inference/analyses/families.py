@@ -11,7 +11,7 @@ import numpy as np
 import numpyro
 from jax import Array
 
-from inference.analyses.linear import Scales
+from inference.analyses.linear import Linear, Scales
 from inference.analyses.parameter_names import Parameter
 from inference.analyses.stated_priors import Given, RealPriors
 from inference.analyses.table import Values
@@ -140,10 +140,10 @@ def _number(name: str, mean: float, sd: float, wide: float) -> Outcome:
 
 
 class OwnParameters:
-    """The law's own parameters, in a program and as named draws."""
+    """The law's own parameters, in a program and as named draws. linear: the outcome's predictor."""
 
-    def __init__(self, outcome: Outcome, given: Given) -> None:
-        self.outcome = outcome
+    def __init__(self, outcome: Outcome, given: Given, linear: Linear) -> None:
+        self.outcome, self._linear = outcome, linear
         kind = "real" if outcome.cutpoints else "positive"
         self.priors = {name: given.of([name], prior, kind)[0] for name, (prior, _) in outcome.own.items()}
 
@@ -169,8 +169,9 @@ class OwnParameters:
         answers, prior = self.outcome.answers[:-1], self.priors["threshold"]
         return [Parameter("threshold", {"threshold_dim": one}, prior) for one in answers]
 
-    def values(self, draws: Draws, shift: Values) -> Values:
-        """Return draws of the entries, (…, entries). shift (…): what centring the columns removed from η."""
+    def values(self, draws: Draws) -> Values:
+        """Return draws of the entries, (…, entries); cutpoints, with what centring columns removed from η."""
         if self.outcome.cutpoints:
-            return np.asarray(draws["threshold"] + shift[..., None])
+            slopes = self._linear.coefficients(draws)[..., self._linear.columns, 0]
+            return np.asarray(draws["threshold"] + (slopes @ self._linear.middles)[..., None])
         return np.stack([draws[name] for name in self.outcome.own], axis=-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -48,6 +49,7 @@ class Linear:
     prefix of names. dimension: of the outputs. priors: of each coefficient and output. intercept_priors: of
     each output's intercept, at the middle unless stated. empty: columns that are zero everywhere. overruled:
     products and powers so nearly collinear with other columns that default priors decide their coefficients.
+    start: of each output's intercept.
     """
 
     site: str
@@ -63,19 +65,20 @@ class Linear:
     priors: tuple[tuple[Stated, ...], ...]
     intercept_priors: tuple[tuple[Stated, bool], ...]
     empty: tuple[str, ...]
-    overruled: tuple[str, ...] = ()
+    overruled: tuple[str, ...]
+    start: Values
 
     def data(self) -> dict[str, Values]:
         """Return the program's data."""
         return {f"{self.site}_columns": self.standard}
 
-    def initial(self, intercepts: Values) -> dict[str, object]:
+    def initial(self) -> dict[str, object]:
         """Return the start: no effects."""
         found: dict[str, object] = {}
         if len(self.columns):
             found[f"{self.site}_slopes"] = np.zeros((len(self.columns), len(self.outputs)))
         if self.intercept:
-            found[f"{self.site}_middle"] = intercepts
+            found[f"{self.site}_middle"] = self.start
         return found
 
     def draw(self, data: dict[str, Array]) -> Array:
@@ -114,18 +117,8 @@ class Linear:
         found = np.zeros((*lead, len(self.matrix.terms), len(self.outputs)))
         found[..., self.columns, :] = slopes
         if self.intercept:
-            middle = draws[f"{self.site}_middle"]
-            found[..., self.intercept_place, :] = middle - np.einsum("j,...jo->...o", self.middles, slopes)
-        return found
-
-    def sites(self, coefficients: Values) -> dict[str, Values]:
-        """Return the sites that give these coefficients (columns of the matrix, outputs)."""
-        slopes = coefficients[self.columns]
-        found: dict[str, Values] = {}
-        if len(self.columns):
-            found[f"{self.site}_slopes"] = slopes * self.spreads[:, None]
-        if self.intercept:
-            found[f"{self.site}_middle"] = coefficients[self.intercept_place] + self.middles @ slopes
+            away = np.einsum("j,...jo->...o", self.middles, slopes)
+            found[..., self.matrix.terms.index(INTERCEPT), :] = draws[f"{self.site}_middle"] - away
         return found
 
     def _lead_axes(self, draws: Draws) -> tuple[int, ...]:
@@ -135,31 +128,18 @@ class Linear:
         name = next(name for name in own if name in draws)
         return draws[name].shape[: -own[name]]
 
-    @property
-    def intercept_place(self) -> int:
-        """Return the intercept's index among the matrix's columns."""
-        return self.matrix.terms.index(INTERCEPT)
-
-    def names(self) -> list[list[str]]:
-        """Return the parameter name of each column and output."""
-        return [
-            [named(f"{self.lead}{term}", level, output) for output in self.outputs]
-            for term, level in zip(self.matrix.terms, self.matrix.levels, strict=True)
-        ]
-
     @cached_property
     def entries(self) -> list[Parameter]:
         """Return every coefficient, named as in bambi; cutpoints replace an intercept."""
-        found = []
-        for row, (term, level) in enumerate(zip(self.matrix.terms, self.matrix.levels, strict=True)):
-            whole, place = self.lead + term, np.flatnonzero(self.columns == row)
-            for at, output in enumerate(self.outputs):
-                labels = {f"{whole}_dim": level, self.dimension: output}
-                if len(place):
-                    spread = 1.0 if level else float(self.spreads[place[0]])
-                    found.append(Parameter(whole, labels, self.priors[place[0]][at], True, spread))
-                elif self.intercept:
-                    found.append(Parameter(whole, labels, *self.intercept_priors[at]))
+        found, slopes = [], iter(zip(self.priors, self.spreads, strict=True))
+        for term, level in zip(self.matrix.terms, self.matrix.levels, strict=True):
+            whole = self.lead + term
+            priors: Any = self.intercept_priors
+            if term != INTERCEPT:
+                own, spread = next(slopes)
+                priors = [(prior, True, 1.0 if level else float(spread)) for prior in own]
+            for output, prior in zip(self.outputs, priors, strict=False):
+                found.append(Parameter(whole, {f"{whole}_dim": level, self.dimension: output}, *prior))
         return found
 
     def values(self, draws: Draws) -> Values:
@@ -175,15 +155,16 @@ def linear_of(
     sizes: Codes,
     scales: Scales,
     given: Given,
-    outputs: Sequence[str] = ("",),
-    lead: str = "",
-    dimension: str = "",
+    outputs: Sequence[str],
+    start: Values,
+    lead: str,
+    dimension: str,
     cutpoints: bool = False,
 ) -> Linear:
     """Standardise a design matrix.
 
-    sizes: reports in each cell. cutpoints: True if the outcome has cutpoints instead of an intercept. Raises
-    InputError for columns that are redundant or constant.
+    sizes: reports in each cell. start: of each output's intercept. cutpoints: True if the outcome has
+    cutpoints instead of an intercept. Raises InputError for columns that are redundant or constant.
     """
     # 1. Centre and scale the columns with coefficients.
     intercept = INTERCEPT in matrix.terms and not cutpoints
@@ -250,6 +231,7 @@ def linear_of(
         tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs if intercept),
         tuple(names[place] for place in empty),
         tuple(names[place] for place in overruled if defaults[place]),
+        start,
     )
 
 

@@ -136,11 +136,6 @@ def matrix_of(
     if found.model_spec.transform_state:
         found = _over_reports(side, names, expanded, sizes, len(answers))
     values = np.asarray(found, np.float64)
-    if values.size > MOST_ENTRIES:
-        raise InputError(
-            f"the design matrix has {values.size:,} entries: at most {MOST_ENTRIES:,} fit",
-            code="formula.matrix_too_large",
-        )
     _refuse_infinite(values, found.columns, names)
     _refuse_dropped(found.model_spec, names)
     terms, levels = _labels(found.model_spec, names)

@@ -73,10 +73,14 @@ class Assembled:
         return (*self.groups, *self.shares_groups)
 
     @property
-    def _parts(self) -> tuple[Linear | Group, ...]:
+    def predictions(self) -> tuple[Linear | Group, ...]:
         """Return all parts of linear predictors, the outcome's first."""
-        others = self.every_group[len(self.groups) :]
-        return (self.law, *self.groups, *self.linears[1:], *others)
+        return (self.law, *self.groups, *self.linears[1:], *self.shares_groups)
+
+    @property
+    def parts(self) -> tuple[Linear | Group | OwnParameters | OpenShares, ...]:
+        """Return all parts that have parameters."""
+        return (self.law, self.own, *self.predictions[1:], self.opened)
 
     @property
     def by_rows(self) -> bool:
@@ -91,7 +95,7 @@ class Assembled:
             return self._rows(dtype)
         counts = self.table.counts.astype(np.float64)
         found: dict[str, Any] = {"cell": self.table.cell, "counts": counts}
-        for part in self._parts:
+        for part in self.predictions:
             found |= part.data()
         for place, one in enumerate(self.privates):
             if one.number is not None:
@@ -112,12 +116,7 @@ class Assembled:
 
     def initial(self) -> dict[str, object]:
         """Return the start."""
-        found = self.law.initial(self.outcome.start) | self.own.initial() | self.opened.initial()
-        for group in self.every_group:
-            found |= group.initial()
-        return (
-            found if self.shares is None else found | self.shares.initial(np.zeros(len(self.shares.outputs)))
-        )
+        return {name: value for part in self.parts for name, value in part.initial().items()}
 
     def program(self, **data: Array) -> None:
         """Run the NumPyro program of the analysis."""
@@ -186,18 +185,11 @@ class Assembled:
     @cached_property
     def entries(self) -> list[Parameter]:
         """Return all parameters, in the order of `parameters`."""
-        first, *others = self._parts
-        parts = (first, self.own, *others, self.opened)
-        return [one for part in parts for one in part.entries]
+        return [one for part in self.parts for one in part.entries]
 
     def parameters(self, draws: Draws) -> Parameters:
         """Return {parameter: draws}, named as in bambi, in the columns' own units."""
-        first, *others = self._parts
-        values = [first.values(draws)]
-        values += [self.own.values(draws, self._shift(draws))] if self.own.entries else []
-        values += [part.values(draws) for part in others]
-        values += [self.opened.values(draws)] if self.opened.entries else []
-        whole = np.concatenate(values, axis=-1)
+        whole = np.concatenate([part.values(draws) for part in self.parts if part.entries], axis=-1)
         return {one.name: whole[..., place] for place, one in enumerate(self.entries)}
 
     def axes(self) -> dict[str, Axis]:
@@ -219,10 +211,3 @@ class Assembled:
         if self.outcome.cutpoints and (found or is_flat(self.own.priors["threshold"])):
             found |= {one.name for one in self.own.entries}
         return found
-
-    def _shift(self, draws: Draws) -> Values:
-        """Return what centring the columns removed from η, if cutpoints replace an intercept."""
-        if not self.outcome.cutpoints or not len(self.law.columns):
-            return np.zeros(())
-        slopes = self.law.coefficients(draws)[..., self.law.columns, 0]
-        return np.asarray(slopes @ self.law.middles)

@@ -19,6 +19,7 @@ from inference.analyses.table import WAVE, Codes, Private, Table, level_text, ta
 from inference.analyses.waves import concat
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import counted, rounded_up
+from schemas.disk import read_bytes
 from summaries.people import YES_OR_NO
 from summaries.people.codebook import Codebook, Column, stated, typed
 from summaries.people.files import read_frame
@@ -42,7 +43,7 @@ def load_survey(
     "error" rows with blanks, or "drop" such rows, which are counted and noted. codebook: what public columns
     mean. Raises InputError.
     """
-    text = _bytes_of(design_path)
+    text = read_bytes(design_path)
     design, paths = read_design(text), {"": path} if isinstance(path, str) else path
     reports = {one.name: Column(levels=tuple(one.reports)) for one in design.columns}
     frames = {name: read_frame(file) for name, file in paths.items()}
@@ -68,14 +69,14 @@ def load_survey(
         cells = cells.assign(**{one: typed(cells[one], reports[one]) for one in reports})
         rows = [f"{row} of wave {name}" if added else str(row) for row in range(1, len(frame) + 1)]
         whole = cells.set_axis(rows, axis=0).assign(**dict.fromkeys(added, name))
-        digest = hashlib.sha256(text + b"\0" + _bytes_of(paths[name])).hexdigest()
+        digest = hashlib.sha256(text + b"\0" + read_bytes(paths[name])).hexdigest()
         tables[name] = survey_of(whole, design, own, blanks, digest)
     return replace(concat(tables, used), noise=next(iter(tables.values())).noise), design
 
 
 def load_design(path: str) -> Design:
     """Read a design's file. Raises InputError."""
-    return read_design(_bytes_of(path))
+    return read_design(read_bytes(path))
 
 
 def survey_of(
@@ -118,13 +119,6 @@ def _epsilons(columns: Sequence[ColumnDesign]) -> Iterator[str]:
         if len(known) == len(one.parts):
             epsilon = f"ε = {rounded_up(max(each), 6)}" if max(each) < np.inf else "no finite ε"
             yield f"{one.name}: these dice have {epsilon}"
-
-
-def _bytes_of(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
 
 
 def _without_blanks(

@@ -76,12 +76,24 @@ def rolled(random: np.random.Generator, truth: Any) -> np.ndarray:
     return said.astype(int)
 
 
+def sites_of(linear: Linear, coefficients: Sequence[float]) -> dict[str, np.ndarray]:
+    """The sites at which a linear predictor with one output has these coefficients."""
+    values, found = np.asarray(coefficients, float)[:, None], {}
+    slopes = values[linear.columns]
+    if len(slopes):
+        found[f"{linear.site}_slopes"] = slopes * linear.spreads[:, None]
+    if linear.intercept:
+        intercept = values[linear.matrix.terms.index("Intercept")]
+        found[f"{linear.site}_middle"] = intercept + linear.middles @ slopes
+    return found
+
+
 def sites_at(
     random: np.random.Generator, linear: Linear, places: Sequence[float], error: Sequence[float]
 ) -> dict[str, np.ndarray]:
     """Draws (4, 100, …) of a linear predictor's sites, near these coefficients."""
     near = np.asarray(places) + random.normal(size=(400, len(places))) * error
-    each = [linear.sites(one[:, None]) for one in near]
+    each = [sites_of(linear, one) for one in near]
     return {
         name: np.stack([one[name] for one in each]).reshape(4, 100, *value.shape)
         for name, value in each[0].items()

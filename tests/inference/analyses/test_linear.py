@@ -14,7 +14,7 @@ from inference.analyses.assembling import assemble
 from inference.analyses.table import table_of
 from inference.sampling import sample_prior
 from ldp_client.documents.errors import InputError
-from tests.inference.analyses.simulated import YES_NO, table
+from tests.inference.analyses.simulated import YES_NO, sites_of, table
 from tests.kit.channels import known_channel
 from tests.kit.errors import raises
 
@@ -23,7 +23,7 @@ FAR = "I(age + 2000)"
 
 
 def log_priors(law, *coefficients):
-    """Of each of these coefficients (columns of the matrix, outputs)."""
+    """Of each of these coefficients."""
 
     @jax.jit
     def density(sites):
@@ -32,7 +32,7 @@ def log_priors(law, *coefficients):
         return sum(one["fn"].log_prob(one["value"]).sum() for one in trace.values())
 
     with jax.enable_x64(True):
-        return [float(density(law.sites(one))) for one in coefficients]
+        return [float(density(sites_of(law, one))) for one in coefficients]
 
 
 def with_few(few: int, n: int = 5000):
@@ -122,7 +122,7 @@ def test_stated_prior_applies_to_coefficient_itself():
     given = {"region[north]": PRIOR, "region:age[north]": "flat", "Intercept": PRIOR}
     analysis = assemble(table(200), "ever ~ region * age", given)
     law = analysis.law
-    one = np.zeros((len(law.matrix.terms), 1))
+    one = np.zeros(len(law.matrix.terms))
     other = one.copy()
     other[law.matrix.names.index("region[north]")] = 0.5
     there, nowhere = log_priors(law, other, one)

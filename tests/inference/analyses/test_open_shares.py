@@ -26,6 +26,7 @@ from inference.analyses.table import Table
 from inference.design.formulas import plan_formula
 from inference.sampling import sample_prior
 from ldp_client.documents.errors import InputError
+from tests.inference.analyses.simulated import sites_of
 from tests.kit.errors import raises
 
 LABELS = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
@@ -114,7 +115,7 @@ def test_likelihood_of_behaviours_equals_enumeration_of_people(stated, open_ones
     analysis = assemble(table_of(stated, COUNTS), "q ~ arm + x")
     names = {f"q_{name}" for name in open_ones}
     assert names == {name for name in analysis.initial() if name.startswith("q_")}
-    drawn = analysis.law.sites(np.asarray([[-0.4], [0.5], [0.9]]))
+    drawn = sites_of(analysis.law, [-0.4, 0.5, 0.9])
     found = log_chances(analysis, {**drawn, **{name: SHARES[name] for name in names}})
     for (arm, report, x), value in found.items():
         behave = [
@@ -129,7 +130,7 @@ def test_groups_have_own_shares_and_one_that_is_common():
     """Equal names are one share; {"unknown": name} gives a group its own."""
     parts = [{"rows": {"arm": arm}, **FORCED, "denial": {"unknown": f"denial_{arm}"}} for arm in ("a", "b")]
     analysis = assemble(table_of({"matrices": parts, "random": "unknown"}, COUNTS), "q ~ x")
-    drawn = analysis.law.sites(np.asarray([[-0.4], [0.9]]))
+    drawn = sites_of(analysis.law, [-0.4, 0.9])
     own = {"a": 0.1, "b": 0.6}
     shares = {"q_denial_a": own["a"], "q_denial_b": own["b"], "q_random": 0.2}
     for (arm, report, x), value in log_chances(analysis, {**drawn, **shares}).items():
@@ -143,9 +144,9 @@ def test_weights_of_mixture_have_dirichlet_prior():
     table = table_of(KINDS, COUNTS)
     prior = {"distribution": "dirichlet", "concentration": [7, 2, 1]}
     analysis = assemble(table, "q ~ x", {"q_weights": prior})
-    (weights,) = analysis.opened.weights
-    sites = weights.sites_at([0.7, 0.2, 0.1])
-    drawn = analysis.law.sites(np.asarray([[-0.4], [0.9]]))
+    # Of what the first branch leaves, the second has two thirds.
+    sites = {"q_weights_rest_0": 0.7, "q_weights_rest_1": 2 / 3}
+    drawn = sites_of(analysis.law, [-0.4, 0.9])
     for (_, report, x), value in log_chances(analysis, {**drawn, **sites}).items():
         share = special.expit(-0.4 + 0.9 * x)
         yes = 0.7 * (1 / 6 + 2 / 3 * share) + 0.1 / 2
