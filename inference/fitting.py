@@ -163,7 +163,7 @@ def _fit_each(
     mechanisms = mechanisms_of(study)
     models = {
         question.id: model_for(
-            question, summary.questions[question.id], few.rows(question.id), mechanisms[question.id]
+            question, few.beside(question.id, summary.questions[question.id]), mechanisms[question.id]
         )
         for question in questions
         if question.ask != "table"

@@ -6,7 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from inference.models.base import Model
-from inference.models.family import MODELS, Family, Sets, family_of, priors_of, register
+from inference.models.family import MODELS, Family, family_of, priors_of, register
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.documents.errors import InputError
 from schemas import Question
@@ -19,19 +19,13 @@ for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}")
 
 
-def model_for(
-    question: Question,
-    summary: QuestionSummary,
-    rows: Sets | None = None,
-    mechanism: Mechanism | None = None,
-) -> Model:
+def model_for(question: Question, summary: QuestionSummary, mechanism: Mechanism | None = None) -> Model:
     """Condition the model that a study's question names on its summary.
 
     Args:
         question: A question about people; tables of data holders use `holder_regression`.
-        summary: Summary of the question's reports, or of a secure sum.
-        rows: The same reports as packed sets of choices, if they are few enough (`SmallSamples`). They
-            make the likelihood exact even if the summary would lose information.
+        summary: Summary of the question's reports, or of a secure sum. Reports of a choice in it
+            (`SmallSamples`) make the likelihood exact even if their counts would lose information.
         mechanism: The question's mechanism, if already built, for example by `mechanisms_of(study)`.
 
     Raises:
@@ -47,4 +41,4 @@ def model_for(
             f"{question.id}: {family.name!r} has no likelihood for {name!r}, only for {known}",
             code="fit.no_likelihood",
         )
-    return family.condition(question, mechanism, summary, rows)
+    return family.condition(question, mechanism, summary)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from inference.likelihoods.numbers.totals import noisy_counts
 from inference.models.base import Draws, Model, Sampling, Summaries, Truth
-from inference.models.choice_forms import form_of, rows_form, unbiased_shares
-from inference.models.family import Family, Sets, draw, register
+from inference.models.choice_forms import form_of, unbiased_shares
+from inference.models.family import Family, draw, register
 from inference.models.refusals import (
     of_all,
     of_answers,
@@ -59,10 +59,7 @@ class Bernoulli(Family):
     def mechanisms(self) -> tuple[str, ...]:
         return _for_choices("yes_no")
 
-    def condition(
-        self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
-    ) -> Model:
-        del sets
+    def condition(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         form = form_of(mechanism, summary)
 
         def program(**data: Array) -> None:
@@ -102,14 +99,12 @@ class Multinomial(Family):
     def mechanisms(self) -> tuple[str, ...]:
         return _for_choices("choice")
 
-    def condition(
-        self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
-    ) -> Model:
+    def condition(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         if len(question.choices) > MOST_SHARES:
             raise InputError(
                 f"{question.id}: {self.name!r} draws at most {MOST_SHARES} shares", code="fit.too_many_shares"
             )
-        form = form_of(mechanism, summary) if sets is None else rows_form(mechanism, sets)
+        form = form_of(mechanism, summary)
         answers = noiseless_answers(mechanism, summary.n)
         estimate = unbiased_shares(cast(ChoiceMechanism, mechanism), summary)
         shares = Shares(question, of_answers(question, estimate), answers)

@@ -55,7 +55,7 @@ def form_of(mechanism: Mechanism, summary: QuestionSummary) -> Form:
     choice = cast(ChoiceMechanism, mechanism)
     counted = REDUCTIONS[mechanism.name].counts(mechanism)
     if summary.reports is not None:
-        return rows_form(mechanism, sets_of(mechanism, summary.reports))
+        return _sets_form(choice, pack_sets(sets_of(mechanism, summary.reports)))
     if counted == "columns":
         return _hadamard(cast(Hadamard, mechanism), summary)
     if counted == "choices":
@@ -141,11 +141,6 @@ def _counts(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
     if summary.n * q * (1 - q) < FEWEST_VARIANCE:
         notes.append(TOO_FEW)
     return Form(law, _data(summary), tuple(notes))
-
-
-def rows_form(mechanism: Mechanism, rows: NDArray[np.uint8]) -> Form:
-    """Return the exact form of individual reports: packed sets (n, ceil(k / 8)), lowest bit first."""
-    return _sets_form(cast(ChoiceMechanism, mechanism), pack_sets(rows))
 
 
 def _sets_form(choice: ChoiceMechanism, sets: PackedSets) -> Form:

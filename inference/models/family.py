@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-import numpy as np
 import numpyro
 from jax import Array
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from inference.default_priors import DEFAULTS, with_stated
 from inference.models.base import Model, Truth
@@ -25,7 +23,6 @@ from summaries import QuestionSummary
 
 # {parameter: Stated}, and {parameter: {feature id: Stated}} for parameters that each feature has.
 Priors = Mapping[str, Any]
-Sets = NDArray[np.uint8]
 
 
 class Family:
@@ -47,17 +44,14 @@ class Family:
         """Return the default prior of each parameter in the catalogue, in the question's own units."""
         return DEFAULTS[self.name](question)
 
-    def condition(
-        self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
-    ) -> Model:
+    def condition(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         """Condition the model on a summary of reports.
 
         Args:
             question: A question that names this model.
             mechanism: The question's mechanism.
-            summary: The reports' summary.
-            sets: The same reports as packed sets of choices, if they are few enough for a likelihood that
-                takes them one by one.
+            summary: The reports' summary, with the reports of a choice themselves if they are few enough for
+                a likelihood that takes them one by one.
 
         Raises:
             InputError: There is no likelihood for the reports or the question's bounds.

@@ -6,11 +6,11 @@ The reports of a choice are kept while they are few, because their exact likelih
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from ldp_client import Mechanism, mechanisms_of
@@ -18,7 +18,7 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.tables.base import TableMechanism
 from schemas import Report, Study
 from summaries import QuestionSummary
-from summaries.reductions import REDUCTIONS, sets_of
+from summaries.reductions import REDUCTIONS
 from summaries.reductions.choice import keeps_patterns
 
 
@@ -99,16 +99,12 @@ class SmallSamples:
         if len(kept) * cast(ChoiceMechanism, self._mechanisms[name]).choices > MOST_BITS:
             del self._payloads[name]
 
-    def rows(self, name: str) -> NDArray[np.uint8] | None:
-        """Return the packed sets (n, ceil(k / 8)) of a question's reports.
-
-        None if the counts are sufficient, or if the reports are too many to keep.
-        """
+    def beside(self, name: str, summary: QuestionSummary) -> QuestionSummary:
+        """Return a summary with its reports, unless its counts are sufficient or the reports too many."""
         if not self._payloads.get(name):
-            return None
-        mechanism, payloads = self._mechanisms[name], b"".join(self._payloads[name])
-        rows = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, mechanism.payload_size)
-        return sets_of(mechanism, rows)
+            return summary
+        payloads = np.frombuffer(b"".join(self._payloads[name]), dtype=np.uint8)
+        return replace(summary, reports=payloads.reshape(-1, self._mechanisms[name].payload_size))
 
 
 def _loses(mechanism: Mechanism) -> bool:

@@ -5,17 +5,14 @@ Notes warn if the error of the normal approximation of a holder's sums can matte
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 from jax import Array
-from numpy.typing import NDArray
 
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from inference.likelihoods.regression.moments import linear_moments
-from inference.models.base import Draws, Model, Sampling
+from inference.models.base import Model, Sampling
 from inference.models.clipping import clipping_notes
 from inference.models.record_sums import (
     Rows,
@@ -91,7 +88,7 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
         program,
         {"n": n, **found.data},
         initial,
-        parameters_of(question, constant),
+        Scale(question).parameters,
         (
             ONE_SD,
             *clipped_records_notes(question, statistics, counted),
@@ -112,20 +109,3 @@ def _check(question: Question, statistics: HolderStatistics) -> None:
             f"{question.id}: a prior of feature_mean needs statistics with an intercept",
             code="prior.feature_mean_without_intercept",
         )
-
-
-def parameters_of(question: Question, constant: bool) -> Callable[[Draws], dict[str, NDArray[np.float64]]]:
-    """Return a function from draws in scaled units to intercept, coefficient[feature] and sd in own units.
-
-    Without a constant the line passes through the middle of all bounds, and there is no intercept.
-    """
-    scale = Scale(question)
-
-    def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
-        shape = np.asarray(draws["coefficients"]).shape[:-1]
-        named = scale.parameters({"intercept": np.zeros(shape), **draws})
-        if not constant:
-            del named["intercept"]
-        return named
-
-    return parameters

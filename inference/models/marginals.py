@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from inference.likelihoods import clipped
 from inference.likelihoods.numbers.totals import noisy_moments, signed_moments
 from inference.models.base import Draws, Model, Truth
-from inference.models.family import Family, Priors, Sets, priors_of, register
+from inference.models.family import Family, Priors, priors_of, register
 from inference.models.plain_means import of_two_sums, two_sums_notes
 from inference.models.totals import SQUARE_WEIGHT, total_of
 from inference.priors.laws import state, vector_law
@@ -43,10 +43,7 @@ class Marginals(Family):
             "sd": {name: state("gamma", shape=2.0, rate=2.0 / unit) for name, _, unit in spans},
         }
 
-    def condition(
-        self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
-    ) -> Model:
-        del sets
+    def condition(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         n, noise_sd, values = total_of(mechanism, summary)
         total = values.reshape(-1, 2)
 

@@ -19,7 +19,7 @@ from inference.likelihoods.common import CellCounts
 from inference.likelihoods.numbers.shares import cells_channel
 from inference.likelihoods.numbers.totals import noisy_counts, noisy_moments
 from inference.models.base import Draws, Model, Sampling, Truth
-from inference.models.family import Family, Priors, Sets, draw, register
+from inference.models.family import Family, Priors, draw, register
 from inference.models.number import cell_edges, middle_cells
 from inference.models.refusals import (
     refusal_draws,
@@ -61,11 +61,8 @@ class Free(Family):
         del question
         return {"roughness": state("log_normal", loc=1.5, scale=0.75)}
 
-    def condition(
-        self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
-    ) -> Model:
+    def condition(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         """Condition on multinomial counts of reports by cell: shares times the channel, exact for any n."""
-        del sets
         law = _law_of(question)
         told = told_by(mechanism, summary, partial(_grouped_middle, law.cells))
         starts, channel = grouped_channel(told.numbers, law.cells)

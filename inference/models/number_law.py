@@ -16,7 +16,7 @@ from numpyro.distributions import Distribution
 from inference.laws import NUMBER_LAWS, NumberLaw
 from inference.models import number
 from inference.models.base import Draws, Model, Truth
-from inference.models.family import MODELS, Family, Priors, Sets, draw
+from inference.models.family import MODELS, Family, Priors, draw
 from inference.models.refusals import with_refusals
 from inference.results.answer_law import Implied
 from inference.units import Units, number_units
@@ -86,10 +86,7 @@ class NumberModel(Family):
         places = jnp.arange(math.floor(value) + 1).reshape(-1, *(1 for _ in law.batch_shape))
         return jax.lax.map(lambda place: jnp.exp(law.log_prob(place)), places).sum(axis=0)
 
-    def condition(
-        self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
-    ) -> Model:
-        del sets
+    def condition(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         return number.of_reports(self, question, mechanism, summary)
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:

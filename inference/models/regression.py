@@ -25,10 +25,15 @@ class Scale(RecordUnits):
     """Converts a record's own units to features and response in [−1, 1], and back."""
 
     def parameters(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
-        """Return intercept, coefficient[feature] and, for a linear model, sd in own units."""
+        """Return intercept, coefficient[feature] and, for a linear model, sd in own units.
+
+        Without an intercept the line passes through the middle of all bounds.
+        """
         slopes = draws["coefficients"] * self.response.unit / self.unit
-        intercept = self.response.zero + self.response.unit * draws["intercept"] - slopes @ self.zero
-        named = {"intercept": intercept}
+        named: dict[str, NDArray[np.float64]] = {}
+        if "intercept" in draws:
+            middle = self.response.zero + self.response.unit * draws["intercept"]
+            named["intercept"] = middle - slopes @ self.zero
         named |= {f"coefficient[{name}]": slopes[..., i] for i, name in enumerate(self.names)}
         if "sd" in draws:
             named["sd"] = self.response.unit * draws["sd"]

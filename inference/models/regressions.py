@@ -21,7 +21,7 @@ from inference.likelihoods.regression.moments import Moments, linear_moments, lo
 from inference.models import replicates
 from inference.models.base import Model, Replicates, Summaries, Truth
 from inference.models.clipping import ClippedMoments, warnings
-from inference.models.family import Family, Priors, Sets, register
+from inference.models.family import Family, Priors, register
 from inference.models.leveled_cells import random_people
 from inference.models.record_sums import clipped_moments, observed, rows_of
 from inference.models.regression import Scale, draw_sites, first_values
@@ -150,10 +150,7 @@ class RecordRegression(Family):
     def priors(self, question: Question) -> Priors:
         return regression_priors(question)
 
-    def condition(
-        self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
-    ) -> Model:
-        del sets
+    def condition(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         return BUILDS.get(mechanism.name, _from_sums)(question, mechanism, summary)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from inference.models.base import Draws, Fit
 from inference.models.family import priors_of
 from inference.priors.laws import law
-from inference.priors.shares import OrderedDirichlet, ShareSticks, breaking_order, coordinates_of, shares_of
+from inference.priors.shares import ShareSticks, breaking_order, coordinates_of, shares_of
 from inference.results.convergence import is_fixed
 from inference.results.intervals import AT_MOST, PLACE
 from inference.results.verdict import CARE, INFORMATIVENESS, Finding, listed
@@ -91,7 +91,7 @@ def prior_note(question: Question, answers: float) -> tuple[str, ...]:
 
 
 Values = NDArray[np.float64]
-# Below this concentration shares are unusable as coordinates: their logarithms spread over hundreds.
+# Below this concentration a share may be nothing, and chains must redraw it from its prior.
 SMALL = 0.1
 STICKS = "p_sticks"
 
@@ -109,17 +109,14 @@ class Shares:
         start = np.maximum(estimate, 0.1 / len(estimate))
         start = np.asarray(start / start.sum())
         self.order = breaking_order(start)
-        self.initial: dict[str, object] = {"p": start}
-        if self._in_sticks:
-            self.initial = {STICKS: _sticks(start[self.order[0]])}
+        with jax.enable_x64(True):
+            sticks = np.asarray(coordinates_of(jnp.log(start[self.order[0]])))
+        self.initial: dict[str, object] = {STICKS: sticks}
         if self._unknown:
             self.initial["concentration"] = likely_concentration(estimate, answers)
 
     def draw(self, order: Array) -> Array:
         """Draw shares (k,) from the prior, inside a NumPyro program."""
-        if not self._in_sticks:
-            concentration = jnp.broadcast_to(jnp.asarray(self._stated, float), (len(self._question.choices),))
-            return numpyro.sample("p", OrderedDirichlet(concentration, order))
         one: Any = numpyro.sample("concentration", law(self._stated)) if self._unknown else self._stated
         concentration = jnp.broadcast_to(jnp.asarray(one, float), (len(self._question.choices),))
         sticks = numpyro.sample(STICKS, ShareSticks(concentration[order[0]]))
@@ -133,15 +130,11 @@ class Shares:
     @property
     def redrawn(self) -> str | None:
         """Return the site whose entries chains must redraw: sticks that may each be near 0, 1/2 or 1."""
-        return STICKS if self._in_sticks else None
+        return STICKS if self._unknown or float(np.min(self._stated)) < SMALL else None
 
     @property
     def _unknown(self) -> bool:
         return isinstance(self._stated, Mapping)
-
-    @property
-    def _in_sticks(self) -> bool:
-        return self._unknown or float(np.min(self._stated)) < SMALL
 
 
 def likely_concentration(estimate: Values, answers: float) -> float:
@@ -150,11 +143,6 @@ def likely_concentration(estimate: Values, answers: float) -> float:
     noise = (1 - 1 / k) / max(answers, 1e-9)
     together = float(np.clip(np.sum(estimate**2) - noise, 1.1 / k, 0.9))
     return float(np.clip((1 - together) / (k * together - 1), 0.1 / k, 10.0))
-
-
-def _sticks(shares: Values) -> Values:
-    with jax.enable_x64(True):
-        return np.asarray(coordinates_of(jnp.log(shares)))
 
 
 # In the posterior's own sds.

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from inference.fit_model import fields_of, posterior_of
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.models.holder_regression import ONE_SD, clipped_records_notes, parameters_of
+from inference.models.holder_regression import ONE_SD, clipped_records_notes
 from inference.models.record_sums import rows_of
+from inference.models.regression import Scale
 from inference.published import method_named
 from inference.published.base import Method, Run
 from inference.published.conjugate import ConjugatePrior, default_prior
@@ -85,7 +86,7 @@ def _named(
     sites = {"coefficients": theta[..., first:], "sd": np.sqrt(variance)}
     if first:
         sites["intercept"] = theta[..., 0]
-    return parameters_of(question, statistics.intercept)(sites)
+    return Scale(question).parameters(sites)
 
 
 def prior_draws(method: Method, prior: ConjugatePrior, seed: int) -> tuple[Values, Values]:

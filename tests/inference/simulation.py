@@ -85,7 +85,12 @@ def box(points: int, **ends: tuple[float, float]) -> dict[str, np.ndarray]:
 
 
 def triangle(points: int) -> dict[str, np.ndarray]:
-    """An even grid inside the simplex of three shares, {"p": (all points, 3)}."""
+    """An even grid inside the simplex of three shares, {"p": (all points, 3)}, under a uniform prior."""
     first, second = (part.ravel() for part in np.meshgrid(*[(np.arange(points) + 0.5) / points] * 2))
     inside = first + second < 1 - 0.25 / points
-    return {"p": np.stack([first, second, 1 - first - second], axis=1)[inside]}
+    return at_shares(np.stack([first, second, 1 - first - second], axis=1)[inside])
+
+
+def at_shares(shares: np.ndarray) -> dict[str, np.ndarray]:
+    """Sites that put shares (…, k) into a model's likelihood, at one value of their prior."""
+    return {"p": shares, "p_sticks": np.zeros((*shares.shape[:-1], shares.shape[-1] - 1))}

@@ -21,7 +21,8 @@ from schemas import Report, Study
 from summaries.reductions import REDUCTIONS, SUPPORTS
 from tests import studies
 from tests.inference.projective import Projective
-from tests.inference.simulation import seeded
+from tests.inference.simulation import at_shares
+from tests.statistics import seeded
 
 SHARES = {7: [0.4, 0.25, 0.15, 0.1, 0.05, 0.05, 0.0], 13: [0.4, 0.3, *[0.3 / 11] * 11], 2: [0.3, 0.7]}
 
@@ -70,6 +71,6 @@ def test_likelihood_of_added_mechanism_matches_its_law():
     gaps = []
     with jax.enable_x64(True):
         for shares in np.random.default_rng(0).dirichlet(np.ones(7), 4):
-            joint = log_density(model.program, (), dict(model.data), {"p": jnp.asarray(shares)})[0]
+            joint = log_density(model.program, (), dict(model.data), at_shares(jnp.asarray(shares)))[0]
             gaps.append(float(joint) - counts @ np.log(channel @ shares))
     assert np.ptp(gaps) < 1e-8

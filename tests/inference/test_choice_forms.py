@@ -17,7 +17,8 @@ from schemas import Report, Study
 from summaries import QuestionSummary, summarize
 from summaries.reductions import REDUCTIONS
 from tests import studies
-from tests.inference.simulation import seeded
+from tests.inference.simulation import at_shares
+from tests.statistics import seeded
 
 
 def study_of(name: str, choices: int, epsilon: str = "4") -> Study:
@@ -42,7 +43,7 @@ def reports_of(study: Study, answers):
 
 def joint(model, shares) -> float:
     with jax.enable_x64(True):
-        return float(log_density(model.program, (), dict(model.data), {"p": jnp.asarray(shares)})[0])
+        return float(log_density(model.program, (), dict(model.data), at_shares(jnp.asarray(shares)))[0])
 
 
 def test_normal_form_has_a_note() -> None:
@@ -50,8 +51,8 @@ def test_normal_form_has_a_note() -> None:
         study = study_of(name, choices)
         mechanism = mechanism_for(study.questions[0])
         size = REDUCTIONS[name].size(mechanism)
-        summary = QuestionSummary(0, np.zeros(size, dtype=np.int64))
-        return " ".join(model_for(study.questions[0], summary, rows).notes)
+        summary = QuestionSummary(0, np.zeros(size, dtype=np.int64), rows)
+        return " ".join(model_for(study.questions[0], summary).notes)
 
     assert "likelihood" not in notes("hadamard", 40)
     assert "likelihood" not in notes("oue", 12)
@@ -70,7 +71,7 @@ def test_rows_and_patterns_give_the_same_posterior(name: str, monkeypatch) -> No
     list(few.watch(reports))
     summary = summarize(study, reports).questions["occupation"]
     exact, patterns = (
-        model_for(study.questions[0], summary, rows) for rows in (few.rows("occupation"), None)
+        model_for(study.questions[0], part) for part in (few.beside("occupation", summary), summary)
     )
     shares = np.random.default_rng(0).dirichlet(np.ones(9), 4)
     gaps = [joint(exact, p) - joint(patterns, p) for p in shares]

@@ -1,4 +1,4 @@
-"""Shares of small or unknown concentration: the same law as a Dirichlet, in coordinates that stay finite."""
+"""Shares in the coordinates that samplers use: the law of a Dirichlet of any concentration, finite."""
 
 from __future__ import annotations
 
@@ -6,20 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numpyro.distributions import Dirichlet, biject_to
-from numpyro.distributions.transforms import StickBreakingTransform
+from numpyro.distributions import Dirichlet
 from scipy import stats
 from scipy.special import betaln
 
 from inference.models import model_for
-from inference.priors.shares import (
-    OrderedDirichlet,
-    ShareSticks,
-    break_sticks,
-    breaking_order,
-    coordinates_of,
-    shares_of,
-)
+from inference.priors.shares import ShareSticks, coordinates_of, shares_of
 from inference.results.convergence import mixing
 from inference.sampling import sample
 from ldp_client import mechanism_for
@@ -95,39 +87,3 @@ def test_posterior_of_two_choices_matches_exact_moments(counts):
         assert ess > 400
         assert own.mean() == pytest.approx(mean, abs=5 * sd / np.sqrt(ess))
         assert own.std() == pytest.approx(sd, rel=0.1)
-
-
-SHARES = np.array([0.1, 0.4, 0.05, 0.3, 0.15])
-
-
-@pytest.mark.slow
-def test_sticks_and_derivatives_match_numpyro():
-    plain = StickBreakingTransform()
-
-    def ours(x):
-        shares, log_determinant = break_sticks(x)
-        return jnp.sum(jnp.sin(3 * shares)) + log_determinant
-
-    def theirs(x):
-        shares = plain(x)
-        return jnp.sum(jnp.sin(3 * shares)) + plain.log_abs_det_jacobian(x, shares)
-
-    with jax.enable_x64(True):
-        for x in np.random.default_rng(0).normal(0, [[1], [3]], (2, 4)):
-            np.testing.assert_allclose(break_sticks(x)[0], plain(x), rtol=1e-9)
-            assert float(ours(x)) == pytest.approx(float(theirs(x)), rel=1e-9)
-            np.testing.assert_allclose(jax.grad(ours)(x), jax.grad(theirs)(x), rtol=1e-7, atol=1e-9)
-            np.testing.assert_allclose(jax.hessian(ours)(x), jax.hessian(theirs)(x), rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.slow
-def test_coordinates_invert_to_the_shares():
-    with jax.enable_x64(True):
-        law = OrderedDirichlet(jnp.ones(5), jnp.asarray(breaking_order(SHARES)))
-        to_shares = biject_to(law.support)
-        x = to_shares.inv(jnp.asarray(SHARES))
-        np.testing.assert_allclose(to_shares(x), SHARES, rtol=1e-9)
-        _, log_determinant = to_shares.call_with_intermediates(x)
-        dense = jax.jacobian(to_shares)(x)[:-1]
-        assert float(log_determinant) == pytest.approx(float(jnp.linalg.slogdet(dense)[1]))
-        assert law.log_prob(SHARES) == Dirichlet(jnp.ones(5)).log_prob(SHARES)
