@@ -32,8 +32,8 @@ from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import QuestionSummary, summarize_dataset
 from summaries.engines.dataset import find_dataset
-from summaries.engines.rows import once
 from summaries.engines.running import Worker
+from summaries.rows import once
 
 BUCKETS = 64
 PER_FILE = 1 << 17

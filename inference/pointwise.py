@@ -9,13 +9,12 @@ import jax
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
-from numpyro import handlers
 
 from inference.compiling import Program
 from inference.likelihoods import PackedSupportSets
 from inference.likelihoods.common import CellCounts
 from inference.models.base import Draws, Model
-from inference.sampling.space import as_arrays
+from inference.sampling.space import as_arrays, reports_site
 
 Values = NDArray[np.float64]
 # Reports × draws that a result holds, 800 MB. Larger fits have no log-likelihoods by report.
@@ -52,8 +51,7 @@ def _each(model: Model, first: Draws) -> Callable[[Mapping[str, Any]], tuple[Arr
     """Return a function from one draw to (log-likelihoods of each kind of report, their counts)."""
 
     def law_at(sites: Mapping[str, Any]) -> tuple[Any, Any]:
-        placed = handlers.substitute(handlers.seed(model.program, 0), dict(sites))
-        site = handlers.trace(placed).get_trace(**as_arrays(model.data))["reports"]
+        site = reports_site(model, sites, as_arrays(model.data))
         return site["fn"], site["value"]
 
     def each(sites: Mapping[str, Any]) -> tuple[Array, Array]:

@@ -24,7 +24,6 @@ import numpy as np
 from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
-from numpyro import handlers
 from scipy.special import gammaincc, ndtri
 
 from inference.compiling import Program, raw_key
@@ -32,7 +31,7 @@ from inference.likelihoods.common import CellCounts
 from inference.likelihoods.regression.sums import RecordSums
 from inference.models.base import Draws, Fit, Model
 from inference.results.verdict import FALSE_ALARM, FIT, NOT_USABLE, NOTE, Finding
-from inference.sampling.space import Arrays, as_arrays
+from inference.sampling.space import Arrays, as_arrays, reports_site
 from inference.tail_probabilities import binomial_at_least, binomial_at_most, squares_beyond
 
 Vector = NDArray[np.float64]
@@ -188,8 +187,7 @@ def some_draws(sites: Draws, axes: int) -> dict[str, NDArray[np.float64]]:
 
 def _law(model: Model, key: Array, sites: Arrays, data: Arrays) -> dict[str, Array]:
     """Return the observed summary, with its cells' probabilities if it counts reports, else with a sample."""
-    placed = handlers.substitute(handlers.seed(model.program, key), dict(sites))
-    site = handlers.trace(placed).get_trace(**data)["reports"]
+    site = reports_site(model, sites, data, key)
     law = site["fn"]
     if isinstance(law, RecordSums):
         return {"observed": law.observed_total, "sample": law.draw_total(key)}

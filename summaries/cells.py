@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ldp_client import mechanisms_of
 from schemas import Study
 from summaries import noise_tails
@@ -28,11 +26,6 @@ def cell_size(study: Study) -> int:
         1 + REDUCTIONS[one.name].size(one) + (noise_tails.SIZE if noise_tails.has_tails(one) else 0)
         for one in mechanisms_of(study).values()
     )
-
-
-def cell_of(study: Study, public: Mapping[str, str]) -> Cell:
-    """Find the cell that a report's public values put it in."""
-    return tuple([public[field.id] for field in study.public])
 
 
 def cell_at(study: Study, number: int) -> Cell:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import islice
 from os import PathLike
 from typing import cast
 
-import numpy as np
-
-from ldp_client import Mechanism, mechanisms_of
+from ldp_client import Mechanism
 from ldp_client.documents.errors import InputError, ReportError
 from schemas import Report, Study
 from schemas.study import load_study
-from summaries.cells import Cell, cell_of, keeps_cells
-from summaries.summary import QuestionSummary, Summary
+from summaries.rows import Reducer
+from summaries.summary import Summary
 
 CHUNK = 8192
 # Pages of the table of ids that stay in memory; a report whose page is not there costs 10 µs more.
@@ -28,21 +25,10 @@ def reduce_reports(study: Study, reports: Iterable[Report], by_cell: bool | None
 
     by_cell: whether it has a part for each cell; by default if the study has few (summaries.cells).
     """
-    mechanisms = mechanisms_of(study)
-    summary = Summary.empty(study)
-    if by_cell is None:
-        by_cell = keeps_cells(study)
-    summary = replace(summary, cells={} if by_cell else None)
-    rest = iter(reports)
+    reducer, rest = Reducer(study, by_cell), iter(reports)
     while chunk := list(islice(rest, CHUNK)):
-        cells = None
-        if by_cell:
-            in_cells: dict[Cell, list[Report]] = {}
-            for report in chunk:
-                in_cells.setdefault(cell_of(study, report.public), []).append(report)
-            cells = {cell: _reduced(mechanisms, some) for cell, some in in_cells.items()}
-        summary = summary.merge(replace(summary, questions=_reduced(mechanisms, chunk), cells=cells))
-    return summary
+        reducer.add(reducer.layout.rows_of(enumerate(chunk)))
+    return reducer.summary()
 
 
 class Seen:
@@ -140,13 +126,3 @@ def check_report(study: Study, mechanisms: Mapping[str, Mechanism], report: Repo
         raise ReportError(f"public.{wrong[0]}", wrong[1], code="report.public_invalid")
     for name, payload in report.payloads.items():
         mechanisms[name].check(payload)
-
-
-def _reduced(mechanisms: Mapping[str, Mechanism], reports: list[Report]) -> dict[str, QuestionSummary]:
-    """Reduce good reports to a summary of each question."""
-    questions = {}
-    for name, mechanism in mechanisms.items():
-        found = [report.payloads[name] for report in reports if name in report.payloads]
-        payloads = np.frombuffer(b"".join(found), dtype=np.uint8)
-        questions[name] = QuestionSummary.of(mechanism, payloads.reshape(len(found), mechanism.payload_size))
-    return questions

@@ -175,6 +175,13 @@ def sample_prior(model: Model, seed: int, draws: int = PRIOR_DRAWS) -> Draws:
     return PriorDraws(model, seed, draws).sites()
 
 
+def reports_site(model: Model, sites: Mapping[str, Any], data: Arrays, key: Any = 0) -> dict[str, Any]:
+    """Return the program's observed site at these values of the others: its law is `fn`."""
+    placed = handlers.substitute(handlers.seed(model.program, key), dict(sites))
+    site: dict[str, Any] = handlers.trace(placed).get_trace(**data)["reports"]
+    return site
+
+
 def prior_sites(model: Model, key: Array, data: Arrays) -> dict[str, Array]:
     """Draw every site once from the prior, with all values that follow from them."""
     trace: dict[str, Any] = handlers.trace(handlers.seed(model.program, key)).get_trace(**data)

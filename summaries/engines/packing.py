@@ -21,7 +21,9 @@ from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.report import ID_BYTES
 from schemas import Study
 from summaries.engines.possible import Mask, possible
-from summaries.engines.rows import (
+from summaries.findings import Findings
+from summaries.reducing import check_report
+from summaries.rows import (
     CONTENT,
     PLACE_BYTES,
     PUBLIC_BYTES,
@@ -30,8 +32,6 @@ from summaries.engines.rows import (
     Rows,
     put_bytes,
 )
-from summaries.findings import Findings
-from summaries.reducing import check_report
 from summaries.tables import refuse_repeated, report_of_row
 
 COLUMNS = ("report_id", "study", "version", "digest", "public", "payloads")
@@ -154,8 +154,8 @@ class Packer:
             except ReportError as error:
                 self.found.refuse(f"{name}: {error}", place)
                 continue
-            found.append(self.layout.row_of(report, place))
-        return self.layout.joined(found)
+            found.append((place, report))
+        return self.layout.rows_of(found)
 
 
 def refuse_columns(given: Iterable[str]) -> None:

@@ -52,74 +52,46 @@ def _within(values: NDArray[Any], low: int, high: int) -> Mask:
     return np.asarray(((values >= low) & (values <= high)).all(axis=1))
 
 
-def _laplace(_mechanism: Any, payloads: Payloads) -> Mask:
-    return _within(signed(payloads), -LARGEST_SIGNED, LARGEST_SIGNED)
-
-
-def _gaussian(mechanism: Any, payloads: Payloads) -> Mask:
-    return _within(signed(payloads), -NOISE_REACH, mechanism.levels + NOISE_REACH)
-
-
-def _refusable(mechanism: Any, payloads: Payloads) -> Mask:
-    return possible(mechanism.number, payloads[:, :-1]) & (payloads[:, -1] <= 1)
-
-
-def _choice(mechanism: Any, payloads: Payloads) -> Mask:
-    return np.asarray(big_endian(payloads) < mechanism.choices)
+def _below(values: NDArray[Any], limit: int) -> Mask:
+    return np.asarray(values < limit)
 
 
 def _bits(mechanism: Any, payloads: Payloads) -> Mask:
     used = mechanism.choices - 8 * (mechanism.payload_size - 1)
-    return np.asarray(payloads[:, -1] >> used == 0) if used < 8 else np.ones(len(payloads), np.bool_)
-
-
-def _subset(mechanism: Any, payloads: Payloads) -> Mask:
-    return np.asarray(np.bitwise_count(payloads).sum(axis=1, dtype=np.int64) == mechanism.size)
+    return _below(payloads[:, -1] >> used, 1) if used < 8 else np.ones(len(payloads), np.bool_)
 
 
 def _olh(mechanism: Any, payloads: Payloads) -> Mask:
     seeds = np.ascontiguousarray(payloads[:, :SEED_BYTES]).view(">u4")
-    return np.asarray((seeds < PRIME).all(axis=1) & (big_endian(payloads[:, SEED_BYTES:]) < mechanism.hashes))
-
-
-def _hadamard(mechanism: Any, payloads: Payloads) -> Mask:
-    return np.asarray(big_endian(payloads) < mechanism.columns)
-
-
-def _memoized(mechanism: Any, payloads: Payloads) -> Mask:
-    return possible(mechanism.first, payloads)
-
-
-def _statistics(mechanism: Any, payloads: Payloads) -> Mask:
-    return _within(signed(payloads), -mechanism.largest, mechanism.largest)
+    return _within(seeds, 0, PRIME - 1) & _below(big_endian(payloads[:, SEED_BYTES:]), mechanism.hashes)
 
 
 def _record(mechanism: Any, payloads: Payloads) -> Mask:
     reach = mechanism.radius + NOISE_REACH
     if mechanism.binary:
-        return _within(signed(payloads[:, :-1]), -reach, reach) & (payloads[:, -1] <= 1)
+        return _within(signed(payloads[:, :-1]), -reach, reach) & _below(payloads[:, -1], 2)
     of_response = mechanism.response_grid + NOISE_REACH
     features, response = signed(payloads[:, :-4]), signed(payloads[:, -4:])
     return _within(features, -reach, reach) & _within(response, -of_response, of_response)
 
 
-def _products(mechanism: Any, payloads: Payloads) -> Mask:
-    return np.asarray(big_endian(payloads) < mechanism.patterns * len(mechanism.blocks))
+def _refusable(mechanism: Any, payloads: Payloads) -> Mask:
+    return possible(mechanism.number, payloads[:, :-1]) & _below(payloads[:, -1], 2)
 
 
 _POSSIBLE: dict[str, Possible] = {
-    "laplace": _laplace,
-    "gaussian": _gaussian,
+    "laplace": lambda _, rows: _within(signed(rows), -LARGEST_SIGNED, LARGEST_SIGNED),
+    "gaussian": lambda one, rows: _within(signed(rows), -NOISE_REACH, one.levels + NOISE_REACH),
     "refusable_laplace": _refusable,
     "refusable_gaussian": _refusable,
-    "randomized_response": _choice,
+    "randomized_response": lambda one, rows: _below(big_endian(rows), one.choices),
     "oue": _bits,
     "sue": _bits,
-    "subset_selection": _subset,
+    "subset_selection": lambda one, rows: np.bitwise_count(rows).sum(axis=1, dtype=np.int64) == one.size,
     "olh": _olh,
-    "hadamard": _hadamard,
-    "memoized": _memoized,
-    "gaussian_statistics": _statistics,
+    "hadamard": lambda one, rows: _below(big_endian(rows), one.columns),
+    "memoized": lambda one, rows: possible(one.first, rows),
+    "gaussian_statistics": lambda one, rows: _within(signed(rows), -one.largest, one.largest),
     "gaussian_record": _record,
-    "sampled_products": _products,
+    "sampled_products": lambda one, rows: _below(big_endian(rows), one.patterns * len(one.blocks)),
 }

@@ -29,11 +29,11 @@ from ldp_client.documents.errors import InputError, SummaryError, UsageError
 from schemas import Study
 from summaries.engines.dataset import Dataset, ReportFile, find_dataset
 from summaries.engines.packing import Packer
-from summaries.engines.rows import ROW_BITS, Reducer, RowLayout, Rows, once, parts_of
 from summaries.engines.stores import line_of
 from summaries.findings import Findings
 from summaries.reducing import study_of
 from summaries.reductions import REDUCTIONS
+from summaries.rows import ROW_BITS, Reducer, RowLayout, Rows, once, parts_of
 from summaries.summary import NEEDS_REPORTS, Summary
 
 # Rows of a part, in bytes; while they are counted and reduced a worker holds about five times as much.

@@ -8,13 +8,12 @@ import arviz_stats
 import jax
 import numpy as np
 import pytest
-from numpyro import handlers
 
 from inference import fit, summarize
 from inference.models import model_for
 from inference.models.base import Model
 from inference.pointwise import log_likelihood
-from inference.sampling.space import as_arrays
+from inference.sampling.space import as_arrays, reports_site
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
@@ -34,8 +33,7 @@ def model_of(document: dict[str, Any], answers: list[Any]) -> Model:
 def log_density(model: Model, draw: dict[str, Any]) -> float:
     """Return the log-likelihood of all reports at one draw, with its combinatorial constant."""
     with jax.enable_x64(True):
-        placed = handlers.substitute(handlers.seed(model.program, 0), draw)
-        site = handlers.trace(placed).get_trace(**as_arrays(model.data))["reports"]
+        site = reports_site(model, draw, as_arrays(model.data))
         return float(site["fn"].log_prob(site["value"]))
 
 

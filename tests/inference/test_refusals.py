@@ -5,10 +5,9 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from numpyro import handlers
 
 from inference.models import model_for
-from inference.sampling.space import as_arrays
+from inference.sampling.space import as_arrays, reports_site
 from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
@@ -39,8 +38,7 @@ def test_reports_of_numbers_follow_the_fitted_law(mechanism):
         sites = {"rate": 12 / 2.5}
 
         def cells(refused):
-            placed = handlers.substitute(handlers.seed(fitted.program, 0), {**sites, "refused": refused})
-            site = handlers.trace(placed).get_trace(**as_arrays(fitted.data))["reports"]
+            site = reports_site(fitted, {**sites, "refused": refused}, as_arrays(fitted.data))
             return np.asarray(site["value"]), np.asarray(site["fn"].cell_probs)
 
         assert follows(*cells(0.3))

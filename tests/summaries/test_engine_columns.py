@@ -14,8 +14,8 @@ from schemas import Study
 from summaries import summarize, summarize_dataset
 from summaries.engines.packing import Packer
 from summaries.engines.possible import possible
-from summaries.engines.rows import CONTENT, Reducer, once
 from summaries.findings import Findings
+from summaries.rows import CONTENT, Reducer, once
 from tests import studies
 from tests.kit.errors import raises
 from tests.summaries.engines_data import FEW, REPORTS, STUDY, changed, made, table

@@ -80,7 +80,7 @@ def test_fit_of_record_sums_notes_untested_normal_distribution():
     (question,) = study.questions
     random = np.random.default_rng(1)
     answers = {"a": drinks(random, 4000), "b": random.normal(25, 5, 4000)}
-    model = model_for(question, summed(question, answers, random), None, mechanism_for(question))
+    model = model_for(question, summed(question, answers, random))
     (note,) = model.notes
     assert "a: mean 6." in note
     assert "b: mean 24." in note

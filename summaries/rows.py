@@ -8,7 +8,7 @@ the id.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ldp_client import mechanisms_of
 from ldp_client.documents.report import ID_BYTES
 from schemas import Report, Study
-from summaries.cells import Cell, cell_at, keeps_cells
+from summaries.cells import Cell, keeps_cells
 from summaries.summary import Parts, QuestionSummary, Summary
 
 Rows = NDArray[np.uint8]
@@ -79,32 +79,22 @@ class RowLayout:
         """Return which question each row answers, of a study that asks one."""
         return column(rows, self.payloads_at, np.dtype("<u2"))
 
-    def public_places(self, rows: Rows) -> list[NDArray[np.int64]]:
-        """Return for each public field the places of the rows' values."""
-        begins = range(CONTENT, self.payloads_at, PUBLIC_BYTES)
-        return [column(rows, begin, np.dtype("<u4")).astype(np.int64) for begin in begins]
-
-    def cells(self, rows: Rows) -> NDArray[np.int64]:
-        """Return the number of each row's cell, as summaries.cells.cell_at counts them."""
-        numbers = np.zeros(len(rows), dtype=np.int64)
-        for field, places in zip(self._fields, self.public_places(rows)):
-            numbers = numbers * field.size + places
-        return numbers
-
-    def row_of(self, report: Report, place: int) -> Rows:
-        """Return the one row, (1, width), of a report that was checked."""
-        head = place.to_bytes(PLACE_BYTES, "little") + bytes.fromhex(report.id)
-        for field in self._fields:
-            head += (field.place(report.public[field.id]) or 0).to_bytes(PUBLIC_BYTES, "little")
-        row = self.empty(1)
-        row[0, : len(head)] = np.frombuffer(head, np.uint8)
-        for name, payload in report.payloads.items():
+    def rows_of(self, reports: Iterable[tuple[int, Report]]) -> Rows:
+        """Return the rows of checked reports, each with its place."""
+        rows = []
+        for place, report in reports:
+            row = place.to_bytes(PLACE_BYTES, "little") + bytes.fromhex(report.id)
+            for field in self._fields:
+                row += (field.place(report.public[field.id]) or 0).to_bytes(PUBLIC_BYTES, "little")
             if self._sample_one:
-                self.set_question(row, name)
-            row[0, self.places[name]] = np.frombuffer(payload, np.uint8)
-        return row
+                ((name, payload),) = report.payloads.items()
+                row += self.numbers[name].to_bytes(NUMBER_BYTES, "little") + payload
+            else:
+                row += b"".join([report.payloads[name] for name in self.numbers])
+            rows.append(row.ljust(self.width, b"\0"))
+        return np.frombuffer(b"".join(rows), np.uint8).reshape(-1, self.width)
 
-    def set_question(self, rows: Rows, name: str, which: NDArray[np.int64] | slice = slice(None)) -> None:
+    def set_question(self, rows: Rows, name: str, which: NDArray[np.int64]) -> None:
         """Write the number of the question that these rows answer."""
         number = np.frombuffer(self.numbers[name].to_bytes(NUMBER_BYTES, "little"), np.uint8)
         rows[which, self.payloads_at : self.payloads_at + NUMBER_BYTES] = number
@@ -203,16 +193,17 @@ def _shared(values: Places) -> NDArray[np.int64]:
 
 
 class Reducer:
-    """Reduces rows to a summary in bounded memory, by cell where the study's summaries are.
+    """Reduces rows to a summary in bounded memory.
 
     Args:
         study: the document that the reports answer.
+        by_cell: whether the summary has a part for each cell; by default if the study has few.
     """
 
-    def __init__(self, study: Study) -> None:
-        self._study, self._layout = study, RowLayout(study)
+    def __init__(self, study: Study, by_cell: bool | None = None) -> None:
+        self._study, self.layout = study, RowLayout(study)
         self._mechanisms = mechanisms_of(study)
-        self._by_cell = keeps_cells(study)
+        self._by_cell = keeps_cells(study) if by_cell is None else by_cell
         self._cells: dict[Cell, Parts] = {}
         self._whole: Parts = Summary.empty(study).questions
         self._waiting: list[Rows] = []
@@ -239,16 +230,17 @@ class Reducer:
         return Summary(study.id, study.version, study.digest, whole, cells)
 
     def _flush(self) -> None:
-        rows = self._layout.joined(self._waiting)
+        rows = self.layout.joined(self._waiting)
         self._waiting, self._bytes = [], 0
         if not len(rows):
             return
-        numbers = self._layout.cells(rows)
-        order = np.argsort(numbers, kind="stable")
-        found, begins = np.unique(numbers[order], return_index=True)
-        rows = rows[order]
-        for number, begin, end in zip(found.tolist(), begins.tolist(), [*begins[1:].tolist(), len(rows)]):
-            cell, parts = cell_at(self._study, number), self._reduced(rows[begin:end])
+        places = bytes_in(rows, slice(CONTENT, self.layout.payloads_at))
+        found, which = np.unique(places, axis=0, return_inverse=True)
+        order = np.argsort(which.ravel(), kind="stable")
+        ends = np.cumsum(np.bincount(which.ravel()))[:-1]
+        for values, some in zip(found.view("<u4").tolist(), np.split(rows[order], ends)):
+            cell = tuple(field.value(place) for field, place in zip(self._study.public, values))
+            parts = self._reduced(some)
             self._cells[cell] = _added(self._cells[cell], parts) if cell in self._cells else parts
 
     def _reduced(self, rows: Rows) -> Parts:
@@ -256,7 +248,7 @@ class Reducer:
         for begin in range(0, len(rows), ROWS_AT_ONCE):
             some = rows[begin : begin + ROWS_AT_ONCE]
             one = {
-                name: QuestionSummary.of(mechanism, self._layout.answered(some, name))
+                name: QuestionSummary.of(mechanism, self.layout.answered(some, name))
                 for name, mechanism in self._mechanisms.items()
             }
             parts = _added(parts, one) if parts else one
