@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 from collector import audit_log, store, studies
 from collector.audit_log import Act
 from collector.clock import doubt_of
-from collector.models import StudyRow
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
 from collector.reports.sums import FindRules, take_back_reports
@@ -40,7 +39,7 @@ def delete_chosen(
 
     def delete_page(session: Session, after: bytes) -> list[PackedReport]:
         # The lock keeps uploads out: an upload that found a report here must not lose it before it commits.
-        row = _locked(session, study_id)
+        row = store.locked_study(session, study_id)
         keep_ids = not row.final and not is_past
         deleted = store.remove_reports(session, chosen, after, at_once, keep_ids)
         if deleted and not row.deleted:
@@ -69,11 +68,11 @@ def delete_reports(
 ) -> int:
     """Delete the reports from before a day (UTC), or all, as `delete_chosen` does; return how many.
 
-    by: the name of a key. Raises InputError for an unknown study.
+    by: the name of a key. Raises ProblemError for an unknown study.
     """
 
     def begin(session: Session) -> int:
-        number = _locked(session, study_id).number
+        number = store.locked_study(session, study_id).number
         line = f"reports from before {before}"
         # One command may send several requests until all reports are deleted.
         if before is not None and not audit_log.is_recorded_today(session, by, "expire", study_id, line):
@@ -91,7 +90,7 @@ def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | 
     """
 
     def end(session: Session) -> None:
-        row = _locked(session, study_id)
+        row = store.locked_study(session, study_id)
         if not row.deleted:
             audit_log.record(session, by, "delete study", study_id)
         studies.close(session, study_id, deleted=True)
@@ -101,14 +100,6 @@ def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | 
 
     act(end)
     return delete_reports(act, find, study_id, None, by, most)
-
-
-def _locked(session: Session, study_id: str) -> StudyRow:
-    """Return a study's row, which keeps uploads out until the transaction ends. Raises InputError."""
-    row = store.locked_study(session, study_id)
-    if row is None:
-        raise InputError(f"there is no study {study_id[:64]!r}", code="study.unknown")
-    return row
 
 
 class Kept(NamedTuple):
@@ -187,7 +178,7 @@ def _begin_overdue(session: Session, kept: Kept, today: date) -> bool:
     """Write the line of the audit log; return True if there are reports or ids to delete."""
     if doubt := doubt_of(session, today):
         raise InputError(f"{doubt}: nothing was deleted", code="admin.retention_clock_in_doubt")
-    _locked(session, kept.study)
+    store.locked_study(session, kept.study)
     number = store.count_reports(session, kept.chosen)
     if not number:
         # Once a version's last day is over, the ids of its expired reports go too.

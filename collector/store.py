@@ -44,6 +44,7 @@ from collector.models import (
     SumsRow,
     UpkeepRow,
 )
+from collector.problems import unknown_study
 from ldp_client.documents.signed import MOST_SIGNATURES, Signature
 
 SIGNATURES = cast(Table, SignatureRow.__table__)
@@ -153,9 +154,23 @@ def study_state(session: Session, study_id: str, keep: bool = False) -> StudySta
     return StudyState(*state)
 
 
-def locked_study(session: Session, study_id: str) -> StudyRow | None:
-    """Return a study's row, locked until the transaction ends (SELECT … FOR UPDATE)."""
-    return session.scalar(select(StudyRow).where(StudyRow.id == study_id).with_for_update())
+def require_study(session: Session, study_id: str, keep: bool = False) -> StudyState:
+    """Return a study's state, as study_state does. Raises ProblemError for an unknown study."""
+    study = study_state(session, study_id, keep)
+    if study is None:
+        raise unknown_study(study_id)
+    return study
+
+
+def locked_study(session: Session, study_id: str) -> StudyRow:
+    """Return a study's row, locked until the transaction ends (SELECT … FOR UPDATE).
+
+    Raises ProblemError for an unknown study.
+    """
+    row = session.scalar(select(StudyRow).where(StudyRow.id == study_id).with_for_update())
+    if row is None:
+        raise unknown_study(study_id)
+    return row
 
 
 def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
@@ -164,7 +179,7 @@ def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
     new = insert_new(session, STUDIES, ["id"]).values(**values).returning(STUDIES.c.number)
     for number in session.execute(new).scalars().all():
         make_partition(session.connection(), number)
-    return session.scalars(select(StudyRow).where(StudyRow.id == study_id).with_for_update()).one()
+    return locked_study(session, study_id)
 
 
 def add_document(

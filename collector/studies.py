@@ -83,6 +83,13 @@ class CurrentStudies:
                 self._kept = {study_id: self._kept[study_id]}
         return published
 
+    def require(self, study_id: str) -> Published:
+        """Return the study as `find` does. Raises ProblemError if it is not published."""
+        published = self.find(study_id)
+        if published is None:
+            raise unknown_study(study_id)
+        return published
+
     def knows(self, study_id: str) -> bool:
         """Return True if an earlier call found the study."""
         return study_id in self._kept
@@ -151,7 +158,7 @@ def close(session: Session, study_id: str, deleted: bool = False, final: bool = 
     deleted: also delete its reports. final: never allow reopening, as for a deleted study.
     Raises ProblemError if it is unknown.
     """
-    row = _locked(session, study_id)
+    row = store.locked_study(session, study_id)
     row.closed = True
     store.ask_upkeep(session)
     row.deleted = row.deleted or deleted
@@ -161,18 +168,11 @@ def close(session: Session, study_id: str, deleted: bool = False, final: bool = 
 
 def reopen(session: Session, study_id: str) -> int:
     """Reopen a closed study and return its version. Raises ProblemError if it cannot be reopened."""
-    row = _locked(session, study_id)
+    row = store.locked_study(session, study_id)
     if row.deleted:
         raise deleted_study(study_id)
     row.closed = False
     return row.version
-
-
-def _locked(session: Session, study_id: str) -> StudyRow:
-    row = store.locked_study(session, study_id)
-    if row is None:
-        raise unknown_study(study_id)
-    return row
 
 
 def publish_signed(

@@ -92,7 +92,7 @@ def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
     if not secret:
         raise ProblemError(STATEMENT_INVALID, codes.NO_KEY)
 
-    study = collector.rules.find(study_id, _require_study(study_id)).study
+    study = collector.rules.find(study_id, collector.current.require(study_id).version).study
 
     def act(session: Session) -> list[str]:
         late = timedelta(collector.settings.grace_days)
@@ -118,7 +118,7 @@ def disable_tickets(study_id: str) -> Response:
 
 def _change_tickets(study_id: str, act: Callable[[Session], T]) -> T:
     collector = current_collector()
-    _require_study(study_id)
+    collector.current.require(study_id)
     with _without_hurry(collector) as database:
         done = database.act(act)
     collector.has_changed(study_id)
@@ -173,35 +173,31 @@ def _without_hurry(collector: Collector) -> Iterator[Database]:
 @operator.operation("post", "/v1/studies/{study_id}/expire", "Deleted", role=Role.OPERATE, takes=EXPIRY)
 def expire_reports(study_id: str, body: dict[str, Any]) -> Response:
     """Delete the reports of a study from before a day; another request goes on where not all were deleted."""
-    _require_study(study_id)
     collector, before = current_collector(), date.fromisoformat(body["before"])
+    collector.current.require(study_id)
     today = collector.today()
     if before > today:
         raise ProblemError(STATEMENT_INVALID, "is still to come: today's reports would go too", "before")
     if doubt := collector.writer.act(lambda session: doubt_of(session, today)):
         raise ProblemError(STATEMENT_INVALID, f"{doubt}: nothing was deleted")
-    return _deleted(study_id, _delete(study_id, partial(retention.delete_reports, before=before)))
+    return _delete(study_id, partial(retention.delete_reports, before=before))
 
 
 @operator.operation("delete", "/v1/studies/{study_id}", "Deleted", role=Role.OPERATE)
 def delete_study(study_id: str) -> Response:
     """Close a study permanently and delete all its reports; another request goes on where not all were."""
-    _require_study(study_id)
-    return _deleted(study_id, _delete(study_id, retention.delete_study))
+    current_collector().current.require(study_id)
+    return _delete(study_id, retention.delete_study)
 
 
-def _delete(study_id: str, delete: Callable[..., int]) -> int:
-    """Delete reports, at most about MOST_AT_ONCE; return how many."""
+def _delete(study_id: str, delete: Callable[..., int]) -> Response:
+    """Delete reports, at most about MOST_AT_ONCE."""
     collector = current_collector()
     find = partial(collector.rules.find, reserved=True)
     deleted = delete(collector.writer.act, find, study_id, by=acting_key().name, most=MOST_AT_ONCE)
     collector.metrics.count_deletion("operator", deleted)
     collector.has_changed(study_id)
-    return deleted
-
-
-def _deleted(study_id: str, count: int) -> Response:
-    return jsonify(id=study_id, deleted=count, complete=count < MOST_AT_ONCE)
+    return jsonify(id=study_id, deleted=deleted, complete=deleted < MOST_AT_ONCE)
 
 
 @operator.operation("get", "/v1/keys", "Keys", role=Role.OPERATE)
@@ -269,11 +265,3 @@ def require_token(key: Key) -> None:
     """
     if key != TOKEN_KEY:
         raise ProblemError(FORBIDDEN, "keys are made and removed with the operator's token")
-
-
-def _require_study(study_id: str) -> int:
-    """Return a study's current version. Raises ProblemError if there is no such study."""
-    study = current_collector().current.find(study_id)
-    if study is None:
-        raise unknown_study(study_id)
-    return study.version

@@ -164,9 +164,7 @@ def _find_served(study_id: str, version: int | None) -> Published:
 
     A deleted study is served if its version is named, for devices that withdraw their report.
     """
-    current = current_collector().current.find(study_id)
-    if current is None:
-        raise unknown_study(study_id)
+    current = current_collector().current.require(study_id)
     if version is None and current.state.deleted:
         raise deleted_study(study_id)
     return current

@@ -136,18 +136,6 @@ def add_key(session: Session, study_id: str, public: Mapping[str, str], by: str)
     session.flush()
 
 
-def _locked(session: Session, study_id: str) -> int:
-    """Return a study's number, and hold its row, so that other changes to its tickets wait."""
-    require_original(session)
-    study = store.locked_study(session, study_id)
-    if study is None:
-        raise InputError(
-            f"study {study_id[:64]} has no key: make one with `ldpkit tickets key`",
-            code="issuer.study_without_key",
-        )
-    return study.number
-
-
 def invite(
     session: Session,
     study_id: str,
@@ -172,8 +160,15 @@ def invite(
     Raises:
         InputError: a stratum has no key, or a person would get a second token.
     """
-    number = _locked(session, study_id)
+    require_original(session)
     strata = {row.public for row in keys_of(session, study_id)}
+    if not strata:
+        raise InputError(
+            f"study {study_id[:64]} has no key: make one with `ldpkit tickets key`",
+            code="issuer.study_without_key",
+        )
+    # Other changes to its tickets wait.
+    number = store.locked_study(session, study_id).number
     carried = [canonical_json(dict(person.public)) for person in people]
     for person, public in zip(people, carried):
         if public not in strata:

@@ -153,11 +153,9 @@ class Node:
         Open studies are counted too, so that the aggregator can check before it closes. Raises ProblemError.
         """
         with self.database.read() as session:
-            study = store.study_state(session, study_id)
-            if study is None:
-                raise unknown_study(study_id)
-            part = node_store.find_part(session, study.number)
-            return node_store.share_count(session, study.number), part and part.drawing
+            number = store.require_study(session, study_id).number
+            part = node_store.find_part(session, number)
+            return node_store.share_count(session, number), part and part.drawing
 
     def commit(self, study_id: str, act: Act) -> tuple[Statement, list[bytes]]:
         """Commit to the node's set and to a nonce, permanently; return the set too.
@@ -257,9 +255,7 @@ def at_once(opener: Opener) -> int:
 
 def _closed_study(session: Session, study_id: str) -> int:
     """Return the study's number. Raises ProblemError unless it is published and closed."""
-    study = store.study_state(session, study_id)
-    if study is None:
-        raise unknown_study(study_id)
+    study = store.require_study(session, study_id)
     if not study.closed:
         raise ProblemError(STUDY_OPEN, "shares still come in")
     return study.number

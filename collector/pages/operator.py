@@ -19,7 +19,7 @@ from collector.api.studies import read_publishable
 from collector.context import Collector, current_collector
 from collector.keys import CHALLENGE, TOKEN_KEY, Key, Role
 from collector.pages.participant import address_of, draft_page
-from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError, unknown_study
+from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.status import state_of
 from collector.store import StudyOverview
 from ldp_client.device.arguments import LOOPBACK
@@ -67,9 +67,7 @@ def share(study_id: str) -> Response:
     """Show a study's link, its QR code, and the element that shows the study in other pages."""
 
     def contents(_key: Key) -> dict[str, Any]:
-        study = current_collector().current.find(study_id)
-        if study is None:
-            raise unknown_study(study_id)
+        current_collector().current.require(study_id)
         link = address_of("participant.page", study_id=study_id)
         # On white, because a dark page would hide it.
         code = segno.make_qr(link, error="m").svg_inline(omitsize=True, light="white")

@@ -68,8 +68,7 @@ def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
         rules = collector.rules.find(study_id, report.version)
     except UnknownVersionError:
         with collector.database.read() as session:
-            if store.study_state(session, study_id) is None:
-                raise unknown_study(study_id) from None
+            store.require_study(session, study_id)
         detail = f"the study has no version {report.version}"
         raise ProblemError(VERSION_UNKNOWN, detail, "version") from None
     with naming(rules.study.digest):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector import store
-from collector.problems import broken_off, deleted_study, unknown_study
+from collector.problems import broken_off, deleted_study
 from collector.reports.rules import Rules, require_same
 
 if TYPE_CHECKING:
@@ -56,10 +56,8 @@ def open_export(
     """
     database = collector.database
     with database.read() as session:
-        study = store.study_state(session, study_id)
-        digests = {} if study is None else store.document_digests(session, study.number)
-    if study is None:
-        raise unknown_study(study_id)
+        study = store.require_study(session, study_id)
+        digests = store.document_digests(session, study.number)
     if deletions not in (None, study.deletions):
         raise broken_off(study_id)
     number, deletions = study.number, study.deletions
@@ -72,8 +70,7 @@ def open_export(
             with database.read() as session:
                 page = store.report_page(session, number, max(rules), last, limit, dated)
                 # Read after the page: PostgreSQL shows each statement all earlier commits.
-                state = store.study_state(session, study_id)
-                assert state is not None
+                state = store.require_study(session, study_id)
             if state.deleted:
                 raise deleted_study(study_id)
             if state.deletions != deletions:

@@ -48,13 +48,11 @@ def summary_text(collector: Collector, study_id: str, version: int | None) -> st
     Raises ProblemError also if no summary is kept.
     """
     with collector.database.read() as session:
-        document, state = (
-            store.find_document(session, study_id, version),
-            store.study_state(session, study_id),
-        )
-    if document is None or state is None:
+        is_deleted = store.require_study(session, study_id).deleted
+        document = store.find_document(session, study_id, version)
+    if document is None:
         raise unknown_study(study_id)
-    if state.deleted:
+    if is_deleted:
         raise deleted_study(study_id)
     rules = collector.rules.find(study_id, document.version)
     require_same({document.version: document.digest}, [rules])

@@ -16,7 +16,6 @@ from collector.problems import (
     REPORT_UNKNOWN,
     TOO_MANY_DELETIONS,
     ProblemError,
-    unknown_study,
 )
 from collector.reports.sums import take_back_reports
 from collector.store import insert_withdrawn, was_withdrawn, withdraw_report
@@ -47,9 +46,7 @@ def withdraw(
     find = partial(collector.rules.find, reserved=True)
 
     def act(session: Session) -> None:
-        study = store.study_state(session, study_id, keep=True)
-        if study is None:
-            raise unknown_study(study_id)
+        study = store.require_study(session, study_id, keep=True)
         refuse(session, study)
         day = settled_day(session, collector.today())
         report = withdraw_report(session, study.number, day, report_id)
@@ -72,9 +69,7 @@ def _is_done(collector: Collector, study_id: str, report_id: bytes) -> bool:
     ids use up no other. Raises ProblemError for an unknown study, and above the limits.
     """
     with collector.database.read() as session:
-        study = store.study_state(session, study_id)
-        if study is None:
-            raise unknown_study(study_id)
+        study = store.require_study(session, study_id)
         is_withdrawn = was_withdrawn(session, study.number, report_id)
     if not is_withdrawn:
         collector.deletions.take(is_withdrawn is not None)

@@ -125,12 +125,11 @@ def make_tickets(
 def _locked(session: Session, study_id: str) -> tuple[StudyRow, Study]:
     """Return a study's row, locked, and its current version.
 
-    Raises InputError if the study is unknown, or has blind tickets: direct ones would link people with
-    reports.
+    Raises ProblemError if the study is unknown, and InputError if it has blind tickets: direct ones would
+    link people with reports.
     """
     row, document = store.locked_study(session, study_id), store.find_document(session, study_id)
-    if row is None or document is None:
-        raise InputError(f"there is no study {study_id[:64]!r}", code="study.unknown")
+    assert document is not None
     study = Study.from_json(document.canonical)
     if study.channel is not None and study.channel.tickets is not None:
         raise InputError(
@@ -178,7 +177,7 @@ def disable(session: Session, study_id: str, by: str) -> None:
     """
     row, study = _locked(session, study_id)
     # Tickets of earlier versions count too, and recently used ones.
-    if study.carried or _exists(session, row.number, TICKETS.c.public.is_not(None)):
+    if study.carried or has_tickets(session, row.number, TICKETS.c.public.is_not(None)):
         raise InputError(
             f"tickets to {study_id} carry public values, which reports need: nothing was changed. Publish a "
             "version without such fields, then use --revoke-all and --disable",
@@ -213,12 +212,8 @@ def _delete_all(session: Session, number: int) -> None:
         session.connection().execute(delete(table).where(table.c.study == number))
 
 
-def has_tickets(session: Session, number: int) -> bool:
-    """Return True if direct tickets to a study exist, used or unused."""
-    return _exists(session, number)
-
-
-def _exists(session: Session, number: int, *conditions: Any) -> bool:
+def has_tickets(session: Session, number: int, *conditions: Any) -> bool:
+    """Return True if direct tickets to a study exist that meet the conditions, used or unused."""
     return bool(session.scalar(select(exists().where(TICKETS.c.study == number, *conditions))))
 
 
