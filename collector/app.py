@@ -25,10 +25,11 @@ from collector.clock import utc_today
 from collector.context import EXTENSION, Collector
 from collector.daily import Upkeep
 from collector.db import Database
-from collector.keys import KeyChecks, find_key, hash_key, was_removed
+from collector.keys import KeyChecks, find_key, hash_key
 from collector.limiter import CostBoundCache, Limiter
 from collector.metrics import Metrics
 from collector.migrations import check
+from collector.models import RemovedKeyRow
 from collector.oblivious import Gateway, GatewayKeys
 from collector.pages.operator import page
 from collector.pages.participant import LOGO, participant, read_logo
@@ -207,8 +208,9 @@ def _check_token(token: str | None, database: Database) -> None:
     if token is None:
         return
     with database.read() as session:
-        key, is_removed = find_key(session, hash_key(token)), was_removed(session, token)
-    if key is not None or is_removed:
+        hashed = hash_key(token)
+        key, removed = find_key(session, hashed), session.get(RemovedKeyRow, hashed)
+    if key is not None or removed is not None:
         what = "that was removed" if key is None else f"for {key.role.value}"
         raise InputError(
             f"setting token: is a key {what}, and would be for everything: "

@@ -25,8 +25,7 @@ from collector.limiter import CostBoundCache, TokenBucket, log_throttled
 from collector.models import KeyRow, RemovedKeyRow, SessionRow
 from collector.problems import TOO_MANY_KEYS, UNAUTHORIZED, ProblemError
 from ldp_client.documents.canonical import canonical_json
-from ldp_client.documents.errors import DocumentError, InputError
-from ldp_client.documents.fields import Identifier
+from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:
     from collector.db import Database
@@ -89,11 +88,6 @@ class Key(NamedTuple):
 TOKEN_KEY = Key(audit_log.BY_TOKEN, Role.OPERATE)
 
 
-def new_key() -> str:
-    """Return a new key that cannot be guessed."""
-    return new_word(KEY_BYTES)
-
-
 def new_word(size: int) -> str:
     """Return random bytes as text that can follow a command-line option: it never begins with a dash."""
     while (word := secrets.token_urlsafe(size)).startswith("-"):
@@ -116,18 +110,11 @@ def add_key(
 ) -> str:
     """Make a key and return it, for the only time. by: the name of the key that makes it.
 
-    studies: the key's studies, published or not; None for all. Raises InputError for a bad name or a name in
-    use.
+    name, studies: identifiers. studies: published or not; None for all. Raises InputError for a name in use.
     """
-    _require_id(name, f"key {name[:64]!r}")
-    scope = None if studies is None else sorted(set(studies))
-    for study in scope or ():
-        _require_id(study, f"study {study[:64]!r}")
-    if scope == []:
-        raise InputError("a key needs at least one study", code="keys.no_study")
     if session.get(KeyRow, name):
         raise InputError(f"there is a key {name!r}; remove it first", code="keys.duplicate_name")
-    key = new_key()
+    scope, key = None if studies is None else sorted(set(studies)), new_word(KEY_BYTES)
     kept = None if scope is None else canonical_json(scope)
     session.add(KeyRow(name=name, role=role.value, hash=hash_key(key), studies=kept, expires=expires))
     of = "all studies" if scope is None else ", ".join(scope)
@@ -145,13 +132,6 @@ def unpublished(session: Session, studies: Iterable[str] | None) -> list[str]:
     ]
 
 
-def _require_id(text: str, what: str) -> None:
-    try:
-        Identifier().read(text, "name", DocumentError)
-    except DocumentError as error:
-        raise InputError(f"{what}: {error.problem}", code="keys.identifier_invalid") from None
-
-
 def remove_key(session: Session, name: str, by: str = audit_log.BY_TOKEN) -> None:
     """Make a key useless from now on. by: as for `add_key`. Raises InputError if no key has that name."""
     row = session.get(KeyRow, name)
@@ -160,11 +140,6 @@ def remove_key(session: Session, name: str, by: str = audit_log.BY_TOKEN) -> Non
     session.add(RemovedKeyRow(hash=row.hash))
     session.delete(row)
     audit_log.record(session, by, "remove key", detail=name)
-
-
-def was_removed(session: Session, key: str) -> bool:
-    """Return True if a key existed and was removed."""
-    return session.get(RemovedKeyRow, hash_key(key)) is not None
 
 
 def list_keys(session: Session) -> list[Key]:
@@ -227,7 +202,7 @@ class KeyChecks:
 
     def begin_session(self, key: str) -> str:
         """Sign a browser in with a valid key; return the word for its cookie, which is not stored."""
-        word, hashed, today = new_key(), hash_key(key), self._today()
+        word, hashed, today = new_word(KEY_BYTES), hash_key(key), self._today()
 
         def begin(session: Session) -> None:
             session.execute(delete(SessionRow).where(SessionRow.until < today))
