@@ -70,9 +70,9 @@ def create_app(
     Raises:
         InputError: a setting is wrong, or the database cannot be used.
     """
-    settings = settings_of(config)
     app = Flask("collector", static_folder=None, template_folder="pages/templates")
-    collector = open_collector(settings, today)
+    collector = open_collector(config, today)
+    settings = collector.settings
     _check_studies(collector)
     app.extensions[EXTENSION] = collector
     handling.install(app)
@@ -93,26 +93,24 @@ def create_app(
     return app
 
 
-def settings_of(config: Settings | Mapping[str, object] | None) -> Settings:
-    """Return the settings that `create_app` is given."""
-    if config is None:
-        return server_settings()
-    return config if isinstance(config, Settings) else Settings.from_mapping(config)
-
-
-def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
-    """Open the database, and join the parts of a collector or a node.
+def open_collector(config: Settings | Mapping[str, object] | None, today: Callable[[], date]) -> Collector:
+    """Open the database, and join the parts of a collector, a node or an issuer.
 
     Args:
-        settings: the settings.
+        config: as `create_app` takes it.
         today: the clock.
 
     Returns:
         The collector.
 
     Raises:
-        InputError: the database does not exist with this release's tables, or the token is also a key.
+        InputError: a setting is wrong, the database does not exist with this release's tables, or the token
+            is also a key.
     """
+    if config is None:
+        settings = server_settings()
+    else:
+        settings = config if isinstance(config, Settings) else Settings.from_mapping(config)
     database = Database(settings.database, settings.lock_timeout, settings.patience)
     check(database)
     _check_token(settings.token, database)

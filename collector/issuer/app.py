@@ -22,7 +22,7 @@ from collector.api.health import health
 from collector.api.openapi import TEXT, Api, openapi_document
 from collector.api.operator import MOST_TICKETS, PUBLIC, operator
 from collector.api.parameters import TICKET_HEADER
-from collector.app import open_collector, settings_of
+from collector.app import open_collector
 from collector.clock import utc_today
 from collector.context import EXTENSION, current_collector
 from collector.issuer import issue
@@ -270,7 +270,7 @@ def create_issuer_app(
         InputError: a setting is wrong, or the database is a collector's, or a restored copy.
     """
     app = Flask("collector.issuer", static_folder=None)
-    collector = open_collector(settings_of(config), today)
+    collector = open_collector(config, today)
     with collector.database.read() as session:
         issue.refuse_reports(session)
         issue.require_original(session)

@@ -17,7 +17,7 @@ from collector.api.health import health
 from collector.api.openapi import Api, openapi_document
 from collector.api.operator import operator
 from collector.api.studies import studies
-from collector.app import open_collector, settings_of, unfinished_studies
+from collector.app import open_collector, unfinished_studies
 from collector.clock import utc_today
 from collector.context import EXTENSION
 from collector.nodes import api
@@ -77,10 +77,9 @@ def create_node_app(
     Raises:
         InputError: a setting or the keys are wrong, or the database cannot be used.
     """
-    settings = settings_of(config)
     app = Flask("collector.nodes", static_folder=None)
-    collector = open_collector(settings, today)
-    node = Node(NodeKeys.load(key_file), collector.database, settings.body_limit)
+    collector = open_collector(config, today)
+    node = Node(NodeKeys.load(key_file), collector.database, collector.settings.body_limit)
     _check_studies(node)
     app.extensions[EXTENSION] = collector
     app.extensions[api.EXTENSION] = node
