@@ -11,7 +11,7 @@ from collector import metrics
 from collector.api.auth import authorize
 from collector.api.exports import exports
 from collector.api.gateway import gateway
-from collector.api.openapi import Api, openapi_document
+from collector.api.openapi import Api, Operation, serve_document
 from collector.api.operator import operator
 from collector.api.reports import reports
 from collector.api.studies import studies
@@ -67,13 +67,8 @@ def read_metrics() -> Response:
     return Response(text, content_type=metrics.MEDIA_TYPE)
 
 
-@health.operation("get", "/openapi.json", {"type": "object"})
-def read_api() -> Response:
-    """Return the OpenAPI document of this kind of server."""
-    return jsonify(openapi_document(OPERATIONS))
-
-
-OPERATIONS = (
+serve_document(health, lambda: OPERATIONS)
+OPERATIONS: tuple[Operation, ...] = (
     *studies.operations,
     *operator.operations,
     *reports.operations,

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flask import Blueprint
+from flask import Blueprint, Response, jsonify
 
 from collector import problems
 from collector.api.auth import authorize
@@ -166,6 +166,15 @@ class Api(Blueprint):
         self.operations.append(operation)
         rule = operation.path.replace("{", "<").replace("}", ">")
         self.add_url_rule(rule, view_func=operation.view, methods=[operation.method])
+
+
+def serve_document(api: Api, operations: Callable[[], Sequence[Operation]]) -> None:
+    """Serve the OpenAPI document of all operations of a server."""
+
+    @api.operation("get", "/openapi.json", {"type": "object"})
+    def read_api() -> Response:
+        """Return the OpenAPI document of this kind of server."""
+        return jsonify(openapi_document(operations()))
 
 
 def openapi_document(operations: Sequence[Operation]) -> Document:

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from collector.api import handling
 from collector.api.auth import acting_key
 from collector.api.health import health
-from collector.api.openapi import TEXT, Api, openapi_document
+from collector.api.openapi import TEXT, Api, Operation, serve_document
 from collector.api.operator import MOST_TICKETS, PUBLIC, operator
 from collector.api.parameters import TICKET_HEADER
 from collector.app import open_collector
@@ -240,16 +240,11 @@ def _status(study_id: str) -> dict[str, Any]:
     return {"id": study_id, "keys": keys, "people": [person._asdict() for person in people]}
 
 
-@routes.operation("get", "/openapi.json", {"type": "object"})
-def read_api() -> Response:
-    """Return the OpenAPI document of this kind of server."""
-    return jsonify(openapi_document(OPERATIONS))
-
-
+serve_document(routes, lambda: OPERATIONS)
 for _operation in (*operator.operations, *health.operations):
     if _operation.name in SHARED:
         routes.add(_operation)
-OPERATIONS = (*routes.operations, *signing.operations)
+OPERATIONS: tuple[Operation, ...] = (*routes.operations, *signing.operations)
 
 
 def create_issuer_app(

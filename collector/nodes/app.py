@@ -10,11 +10,11 @@ import os
 from collections.abc import Callable, Mapping
 from datetime import date
 
-from flask import Flask, Response, jsonify
+from flask import Flask, Response
 
 from collector.api import handling
 from collector.api.health import health
-from collector.api.openapi import Api, openapi_document
+from collector.api.openapi import Api, Operation, serve_document
 from collector.api.operator import operator
 from collector.api.studies import studies
 from collector.app import open_collector, unfinished_studies
@@ -35,27 +35,16 @@ WITH_TOKEN = ("expireReports", "deleteStudy")
 OWN_VIEWS: dict[str, Callable[..., Response]] = {"publishStudy": api.publish, "closeStudy": api.close}
 
 
-def _routes() -> Api:
-    """Return all routes of a node."""
-    routes = Api("operator", __name__)
-    for operation in (*studies.operations, *operator.operations, *health.operations):
-        if operation.name in SHARED:
-            routes.add(operation)
-        elif operation.name in WITH_TOKEN:
-            routes.add(operation._replace(view=api.with_token(operation.view)))
-        elif operation.name in OWN_VIEWS:
-            routes.add(operation._replace(view=OWN_VIEWS[operation.name]))
-
-    @routes.operation("get", "/openapi.json", {"type": "object"})
-    def read_api() -> Response:
-        """Return the OpenAPI document of this kind of server."""
-        return jsonify(openapi_document(OPERATIONS))
-
-    return routes
-
-
-ROUTES = _routes()
-OPERATIONS = (*ROUTES.operations, *api.api.operations)
+ROUTES = Api("operator", __name__)
+for _operation in (*studies.operations, *operator.operations, *health.operations):
+    if _operation.name in SHARED:
+        ROUTES.add(_operation)
+    elif _operation.name in WITH_TOKEN:
+        ROUTES.add(_operation._replace(view=api.with_token(_operation.view)))
+    elif _operation.name in OWN_VIEWS:
+        ROUTES.add(_operation._replace(view=OWN_VIEWS[_operation.name]))
+serve_document(ROUTES, lambda: OPERATIONS)
+OPERATIONS: tuple[Operation, ...] = (*ROUTES.operations, *api.api.operations)
 
 
 def create_node_app(
