@@ -11,16 +11,11 @@ from collector.problems import BODY_TOO_LARGE, ProblemError
 from collector.reports.uploads import IDENTITY, decoded, parse_body, require_json
 
 
-def json_body(limit: int | None = None) -> Any:
-    """Return the parsed JSON body. Raises ProblemError when it is not JSON within the limit in bytes.
-
-    limit: lower than the collector's own.
-    """
-    return json_and_bytes(limit)[0]
-
-
 def json_and_bytes(limit: int | None = None) -> tuple[Any, bytes]:
-    """Return the parsed JSON body, and the body. Raises ProblemError as json_body does."""
+    """Return the parsed JSON body, and the body. Raises ProblemError if it is not JSON within the limits.
+
+    limit: in bytes, lower than the collector's own.
+    """
     require_json(request.mimetype)
     collector = current_collector()
     most = collector.settings.body_limit
@@ -38,15 +33,6 @@ def body_bytes() -> bytes:
     sent = sent_bytes(limit)
     with decoded(collector, sent, request.headers.get("Content-Encoding", IDENTITY), limit) as body:
         return body
-
-
-def operators_json(limit: int) -> Any:
-    """Return the parsed JSON body of an operator's request, which may be larger than a device's.
-
-    limit: in bytes, whatever the setting. Raises ProblemError.
-    """
-    require_json(request.mimetype)
-    return parse_body(sent_bytes(limit))
 
 
 def sent_bytes(limit: int) -> bytes:

@@ -16,7 +16,7 @@ from flask import Blueprint, Response, jsonify
 
 from collector import problems
 from collector.api.auth import authorize
-from collector.api.bodies import json_body
+from collector.api.bodies import json_and_bytes
 from collector.api.parameters import IN_PATH, Parameter
 from collector.keys import Role
 from ldp_client.documents.errors import StatementError
@@ -138,7 +138,7 @@ class Api(Blueprint):
                 for parameter in query:
                     values[parameter.name] = parameter.from_query()
                 if takes is not None:
-                    values["body"] = takes.read(json_body(), "", StatementError)
+                    values["body"] = takes.read(json_and_bytes()[0], "", StatementError)
                 return view(**values)
 
             head, *tail = view.__name__.split("_")

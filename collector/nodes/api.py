@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from collector import store
 from collector.api.auth import authorize, withdrawing_key
-from collector.api.bodies import body_bytes, operators_json
+from collector.api.bodies import body_bytes, sent_bytes
 from collector.api.handling import refuse_upload
 from collector.api.openapi import JSON, TEXT, Api
 from collector.api.parameters import ENCODING, MOST_CHARACTERS, WITHDRAWAL_HEADER, Parameter
@@ -30,6 +30,7 @@ from collector.problems import (
     ProblemError,
 )
 from collector.reports import intake
+from collector.reports.uploads import parse_body, require_json
 from collector.reports.withdraw import WITHDRAWN, withdraw
 from collector.studies import close as close_study
 from ldp_client.documents.canonical import to_base64
@@ -186,6 +187,8 @@ def sum_shares(study_id: str) -> Response:
     node that holds it. The sum is 64-bit words, little-endian, in base64.
     """
     node = current_node()
-    drawing = Drawing.from_document(operators_json(node.drawing_limit))
+    require_json(request.mimetype)
+    # It may be larger than a device's body.
+    drawing = Drawing.from_document(parse_body(sent_bytes(node.drawing_limit)))
     statement, total = node.total(study_id, drawing, current_collector().writer.act)
     return jsonify(NodeSum(statement, total).to_document())
