@@ -34,9 +34,9 @@ from collector.oblivious import Gateway, GatewayKeys
 from collector.pages.operator import page
 from collector.pages.participant import LOGO, participant, read_logo
 from collector.problems import OVERLOADED, ProblemError
-from collector.reports import withdraw
+from collector.reports import limits
 from collector.reports.intake import Intake
-from collector.reports.limits import UploadLimits
+from collector.reports.limits import Deletions, UploadLimits
 from collector.reports.rules import RuleBook, Rules
 from collector.reports.writer import Change, Work, Writer
 from collector.settings import TOKEN_VARIABLE, Settings, server_settings
@@ -153,7 +153,7 @@ def open_collector(config: Settings | Mapping[str, object] | None, today: Callab
         current=CurrentStudies(database),
         writer=writer,
         limits=UploadLimits(settings.upload_rate),
-        deletions=withdraw.Deletions(withdraw.DELETION_RATE),
+        deletions=Deletions(limits.DELETION_RATE),
         studies=CostBoundCache(overviews),
         parsing=room(BODIES_IN_PARSING * settings.body_limit, PARSING_PATIENCE, "too much is being read"),
         exports=room(MOST_EXPORTS, 0.0, f"{MOST_EXPORTS} exports are being read"),

@@ -14,9 +14,8 @@ from collector.keys import KeyChecks
 from collector.limiter import CostBoundCache, Limiter
 from collector.metrics import Metrics
 from collector.problems import ProblemError
-from collector.reports.limits import UploadLimits
+from collector.reports.limits import Deletions, UploadLimits
 from collector.reports.rules import RuleBook
-from collector.reports.withdraw import Deletions
 from collector.reports.writer import Writer
 from collector.settings import Settings
 from collector.store import StudyOverview

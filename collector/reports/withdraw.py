@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,10 +10,8 @@ from sqlalchemy.orm import Session
 
 from collector import store
 from collector.clock import settled_day
-from collector.limiter import TokenBucket
 from collector.problems import (
     REPORT_UNKNOWN,
-    TOO_MANY_DELETIONS,
     ProblemError,
 )
 from collector.reports.sums import take_back_reports
@@ -24,8 +21,6 @@ if TYPE_CHECKING:
     from collector.context import Collector
 
 WITHDRAWN = "withdrawn"
-# Deletions a second that one process makes for devices.
-DELETION_RATE = 100.0
 
 
 def withdraw(
@@ -74,26 +69,3 @@ def _is_done(collector: Collector, study_id: str, report_id: bytes) -> bool:
     if not is_withdrawn:
         collector.deletions.take(is_withdrawn is not None)
     return bool(is_withdrawn)
-
-
-class Deletions:
-    """The deletions that devices may make in one process.
-
-    rate: a second. Deletions of reports that are not stored get UNKNOWN_SHARE of it: an
-    attacker can draw secrets, and each deletion leaves a row.
-    """
-
-    UNKNOWN_SHARE = 0.1
-
-    def __init__(self, rate: float) -> None:
-        self._known = TokenBucket(rate)
-        self._unknown = TokenBucket(self.UNKNOWN_SHARE * rate)
-
-    def take(self, is_known: bool) -> None:
-        """Admit one more deletion. Raises ProblemError above the limit. is_known: the report is stored."""
-        bucket = self._known if is_known else self._unknown
-        if seconds := bucket.let_in(1):
-            retry = {"Retry-After": str(math.ceil(seconds))}
-            detail = "more deletions arrived than are made a second"
-            raise ProblemError(TOO_MANY_DELETIONS, detail, headers=retry)
-        bucket.take()

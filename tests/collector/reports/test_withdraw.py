@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from collector.limiter import TokenBucket
-from collector.reports import rules, withdraw
+from collector.reports import limits, rules
 from ldp_client.documents.report import report_id_of
 from tests.kit.answers import problem
 from tests.kit.collectors import Harness, build_report, build_study
@@ -84,8 +84,8 @@ def test_only_its_own_secret_deletes_a_report(filled):
 @pytest.fixture
 def harness(tmp_path, monkeypatch):
     # Nothing is gained back while the requests are made.
-    monkeypatch.setattr(withdraw, "TokenBucket", lambda rate: TokenBucket(rate, lambda: 0.0))
-    monkeypatch.setattr(withdraw, "DELETION_RATE", 4.0)
+    monkeypatch.setattr(limits, "TokenBucket", lambda rate: TokenBucket(rate, lambda: 0.0))
+    monkeypatch.setattr(limits, "DELETION_RATE", 4.0)
     made = Harness(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
     made.publish(build_study())
     yield made
