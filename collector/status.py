@@ -114,13 +114,26 @@ def _attention(
     status: Mapping[str, Any], study: StudyOverview, kept: Sequence[Kept], today: date
 ) -> list[str]:
     """Return warnings for the operator, in sentences; none for a healthy study."""
-    warnings = [_refusals(status)]
+    warnings, refused = [], sum(status["refused"].values())
+    if refused > REFUSED_SHARE * (refused + status["reports"]):
+        reason = max(status["refused"], key=lambda name: (status["refused"][name], name))
+        uploads = counted(refused, "upload")
+        warnings.append(f"{uploads} refused since the collector started, most of them as {reason}")
     if status["state"] == "open":
-        warnings += [_silence(status["by_day"], today), _ending(status["days_left"])]
+        days, left = [count["day"] for count in status["by_day"]], status["days_left"]
+        silent = (today - date.fromisoformat(days[-1])).days if days else 0
+        if not days:
+            # A report may have arrived and been withdrawn or deleted.
+            warnings.append("it has no report")
+        elif silent > QUIET_DAYS:
+            warnings.append(f"no report came for {silent} days")
+        if left == 1:
+            warnings.append("today is its last day")
+        elif left is not None and left <= SOON_DAYS:
+            warnings.append(f"it ends in {counted(left - 1, 'day')}")
         if status["tickets_left"] == 0:
             warnings.append("no ticket is left: no other person can take part")
-    warnings += [_keeping(version, study, today) for version in kept]
-    return [line for line in warnings if line]
+    return warnings + [line for version in kept if (line := _keeping(version, study, today))]
 
 
 def _keeping(kept: Kept, study: StudyOverview, today: date) -> str:
@@ -141,28 +154,6 @@ def _keeping(kept: Kept, study: StudyOverview, today: date) -> str:
         return ""
     reports_of = f"{counted(reports, 'report')} of version {kept.version}{which}"
     return f"{reports_of} are kept until {today + timedelta(left)} and no longer, {summary}: export them"
-
-
-def _refusals(status: Mapping[str, Any]) -> str:
-    refused = sum(status["refused"].values())
-    if refused <= REFUSED_SHARE * (refused + status["reports"]):
-        return ""
-    reason = max(status["refused"], key=lambda name: (status["refused"][name], name))
-    return f"{counted(refused, 'upload')} refused since the collector started, most of them as {reason}"
-
-
-def _silence(by_day: Sequence[Mapping[str, Any]], today: date) -> str:
-    if not by_day:
-        # A report may have arrived and been withdrawn or deleted.
-        return "it has no report"
-    silent = (today - date.fromisoformat(by_day[-1]["day"])).days
-    return f"no report came for {silent} days" if silent > QUIET_DAYS else ""
-
-
-def _ending(days_left: int | None) -> str:
-    if days_left is None or days_left > SOON_DAYS:
-        return ""
-    return "today is its last day" if days_left == 1 else f"it ends in {counted(days_left - 1, 'day')}"
 
 
 def measures_of(collector: Collector) -> list[Metric]:
