@@ -62,9 +62,20 @@ def serve_collector(
     announce: Callable[[str], None],
     create: Callable[[Settings], Flask] | None = None,
 ) -> None:
-    """Serve a collector as `serve` does. create: makes another application than `create_app` does."""
+    """Serve a collector until SIGTERM or SIGINT, then finish the current requests.
+
+    Args:
+        settings: the collector's.
+        endpoint: where to listen.
+        announce: called once with the base URL when connections are accepted.
+        create: makes another application than `create_app` does.
+
+    Raises:
+        InputError: the address or the certificate cannot be used, or the application cannot be made.
+    """
 
     def load(in_worker: bool) -> Flask:
+        """Make the application: in a worker, or before to check that workers can make it."""
         # Import here: prometheus_client looks for the processes' shared folder when it is imported.
         from collector.app import create_app
         from collector.daily import Days
@@ -79,20 +90,6 @@ def serve_collector(
             collector.close()
         return app
 
-    serve(load, endpoint, announce)
-
-
-def serve(load: Callable[[bool], Flask], endpoint: Endpoint, announce: Callable[[str], None]) -> None:
-    """Serve an application until SIGTERM or SIGINT, then finish the current requests.
-
-    Args:
-        load: makes the application in each worker; before, with False, it checks that they can make it.
-        endpoint: where to listen.
-        announce: called once with the base URL when connections are accepted.
-
-    Raises:
-        InputError: the address or the certificate cannot be used, or `load` cannot make the application.
-    """
     check_certificate(endpoint.certificate, endpoint.key)
     # Granian warns of more threads than processors: they wait for the disk, not for Python.
     logging.getLogger("_granian").addFilter(lambda record: "Configuration allows" not in record.getMessage())
