@@ -95,7 +95,7 @@ def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | 
             audit_log.record(session, by, "delete study", study_id)
         studies.close(session, study_id, deleted=True)
         # Its summary goes at once, so that a damaged one does not keep the reports.
-        store.forget_sums(session, [row.number])
+        store.forget_sums(session, row.number)
         codes.forget(session, row.number)
 
     act(end)

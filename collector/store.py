@@ -499,10 +499,9 @@ def _read(held: bytes, size: int) -> Sums:
     return np.frombuffer(held, dtype=ON_DISK)
 
 
-def forget_sums(session: Session, studies: Iterable[int]) -> None:
-    """Delete the sums of studies, by their numbers."""
-    for study in studies:
-        session.connection().execute(delete(SUMS).where(SUMS.c.study == study))
+def forget_sums(session: Session, study: int) -> None:
+    """Delete the sums of a study, by its number."""
+    session.connection().execute(delete(SUMS).where(SUMS.c.study == study))
 
 
 def _slot(connection: Connection) -> int:

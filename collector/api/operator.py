@@ -52,6 +52,11 @@ NEW_KEY = Record(
 EXPIRY = Record({"before": Day()})
 
 
+def values_of(public: list[dict[str, str]] | None) -> dict[str, str]:
+    """Return what PUBLIC read: public values by field."""
+    return {value["field"]: value["value"] for value in public or ()}
+
+
 @operator.operation("get", "/v1/studies", "Studies", role=Role.READ, of_some=True)
 def list_studies() -> Response:
     """Return every study that the key covers."""
@@ -87,7 +92,7 @@ def _document(study: StudyOverview) -> Study:
 def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
     """Make tickets, and let only invited reports in from now on."""
     collector, by = current_collector(), acting_key().name
-    public = {value["field"]: value["value"] for value in body["public"] or ()}
+    public = values_of(body["public"])
     secret = collector.settings.ticket_secret
     if not secret:
         raise ProblemError(STATEMENT_INVALID, codes.NO_KEY)

@@ -20,7 +20,7 @@ from collector.api import handling
 from collector.api.auth import acting_key
 from collector.api.health import health
 from collector.api.openapi import TEXT, Api, Operation, serve_document
-from collector.api.operator import MOST_TICKETS, PUBLIC, operator
+from collector.api.operator import MOST_TICKETS, PUBLIC, operator, values_of
 from collector.api.parameters import TICKET_HEADER
 from collector.app import open_collector
 from collector.clock import utc_today
@@ -202,10 +202,10 @@ routes = Api("operator", __name__)
 @routes.operation("post", "/v1/studies/{study_id}/tickets", "Tickets", role=Role.OPERATE, takes=TICKETS)
 def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
     """Make tickets for named people, or for a number of people of one stratum."""
-    people = [Person(one["name"], _public(one["public"])) for one in body["people"] or ()]
+    people = [Person(one["name"], values_of(one["public"])) for one in body["people"] or ()]
     if bool(people) == bool(body["count"]):
         raise ProblemError(STATEMENT_INVALID, "give either count or people", "count")
-    people = people or [Person("", _public(body["public"]))] * body["count"]
+    people = people or [Person("", values_of(body["public"]))] * body["count"]
     by, is_again, is_second = acting_key().name, bool(body["again"]), bool(body["second"])
 
     def act(session: Session) -> tuple[list[str], list[str]]:
@@ -224,13 +224,9 @@ def read_tickets(study_id: str) -> Response:
 @routes.operation("post", "/v1/studies/{study_id}/tickets/keys", "TicketKeys", role=Role.OPERATE, takes=KEY)
 def make_ticket_key(study_id: str, body: dict[str, Any]) -> Response:
     """Make a key for a study or a stratum unless there is one."""
-    public, by = _public(body["public"]), acting_key().name
+    public, by = values_of(body["public"]), acting_key().name
     current_collector().writer.act(lambda session: issue.add_key(session, study_id, public, by))
     return jsonify(**_status(study_id))
-
-
-def _public(values: list[dict[str, str]] | None) -> dict[str, str]:
-    return {value["field"]: value["value"] for value in values or ()}
 
 
 def _status(study_id: str) -> dict[str, Any]:

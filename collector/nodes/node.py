@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 from os import urandom
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from collector import store, studies
+from collector.audit_log import Act
 from collector.db import Database
 from collector.nodes import store as node_store
 from collector.nodes.drawing import (
@@ -49,13 +49,13 @@ GONE = (
     "shares of its set were deleted at this node before they were summed: this study has no sum any more "
     "(`ldpkit status --log` there says why)"
 )
-# Runs a function in the single writer's transaction, which all uploads wait for: keep slow work outside.
-Act = Callable[[Callable[[Session], Any]], Any]
 
 
 @dataclass(frozen=True)
 class Node:
     """A node.
+
+    All uploads wait for the writer's transactions, `act`: slow work stays outside.
 
     Attributes:
         keys: the node's keys.

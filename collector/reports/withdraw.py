@@ -10,10 +10,7 @@ from sqlalchemy.orm import Session
 
 from collector import store
 from collector.clock import settled_day
-from collector.problems import (
-    REPORT_UNKNOWN,
-    ProblemError,
-)
+from collector.problems import REPORT_UNKNOWN, ProblemError
 from collector.reports.sums import take_back_reports
 from collector.store import insert_withdrawn, was_withdrawn, withdraw_report
 
