@@ -99,8 +99,8 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def either(make_harness: Callable[..., Harness], database_url: str, study: Study) -> Harness:
-    """A collector on a database of each kind, with the study `habits`."""
-    harness = make_harness(database=database_url, lock_timeout=10)
+    """A collector on a database of each kind, with the study `habits` and a ticket key."""
+    harness = make_harness(database=database_url, lock_timeout=10, ticket_key=TICKET_KEY)
     assert harness.publish(study).status_code == 201
     return harness
 

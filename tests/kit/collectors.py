@@ -19,14 +19,11 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Table, func, select
-from sqlalchemy.orm import Session
 from werkzeug.test import TestResponse
 
 from collector import create_app
 from collector.db import Database
 from collector.migrations import make
-from collector.tickets.codes import SPENT, TICKETS
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
@@ -330,16 +327,6 @@ def wait_for(condition: Callable[[], object], seconds: float = START_SECONDS) ->
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def count_tickets(session: Session, study: int) -> int:
-    """How many tickets of a study were not used yet."""
-
-    def rows(table: Table) -> int:
-        counted = select(func.count()).select_from(table).where(table.c.study == study)
-        return session.connection().execute(counted).scalar_one()
-
-    return rows(TICKETS) - rows(SPENT)
 
 
 def damage_reports(file: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 from collector.reports import paging as exporting
 from ldpkit.cli.report_files import DatedReport
 from summaries import Summary, summarize
-from tests.kit.answers import AwayError
+from tests.kit.answers import fail_next_commit
 from tests.kit.collectors import TODAY, Harness, build_report, build_study
 from tests.kit.deleting import delete_reports
 
@@ -73,18 +73,6 @@ class Histories(RuleBasedStateMachine):
         payloads = {**report.payloads, "ever": bytes([1 - report.payloads["ever"][0]])}
         return build_report(VERSIONS[report.version], id=report.id, payloads=payloads)
 
-    def failing(self, commits):
-        """The next commit fails, before or after it took place."""
-        writer, genuine = self.harness.collector.writer, self.harness.collector.writer._store
-
-        def store(uploads):
-            writer._store = genuine
-            if commits:
-                genuine(uploads)
-            raise AwayError
-
-        writer._store = store
-
     @rule(version=st.integers(1, 3), change=st.booleans())
     def publish(self, version, change):
         is_later = version > self.published[-1]
@@ -129,7 +117,7 @@ class Histories(RuleBasedStateMachine):
     def upload_into_a_failure(self, pick, commits):
         """Without the commit nothing is there; with it, only the acknowledgement was lost."""
         report = self.fresh(pick)
-        self.failing(commits)
+        fail_next_commit(self.harness, commits)
         assert self.harness.put(report).status_code == 503
         if commits:
             self.remember(report)

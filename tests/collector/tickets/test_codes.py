@@ -17,15 +17,22 @@ from sqlalchemy import inspect, select, text
 from collector.daily import Upkeep
 from collector.keys import hash_key
 from collector.reports.writer import Upload
-from collector.tickets.codes import TICKETS, delete_used_tickets, disable, make_tickets, revoke
+from collector.tickets.codes import (
+    TICKETS,
+    count_unused,
+    delete_used_tickets,
+    disable,
+    make_tickets,
+    revoke,
+)
 from ldp_client import Device
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import client
 from ldpkit.cli.client import RefusalError
 from schemas import Study
 from tests import studies
-from tests.kit.answers import AwayError, problem
-from tests.kit.collectors import ANSWERS, Harness, build_report, build_study, count_tickets, device_report
+from tests.kit.answers import fail_next_commit, problem
+from tests.kit.collectors import ANSWERS, Harness, build_report, build_study, device_report
 from tests.kit.collectors import TICKET_KEY as KEY
 from tests.kit.commands import run
 from tests.kit.errors import raises
@@ -38,14 +45,6 @@ SPENT_BEFORE = (409, "ticket-spent")
 FRAME_HEADER, WAL_HEADER = 24, 32
 
 
-@pytest.fixture
-def either(make_harness, database_url, study):
-    harness = make_harness(database=database_url, lock_timeout=10, ticket_key=KEY)
-    harness.url = database_url
-    harness.publish(study)
-    return harness
-
-
 def made(harness, count, **public):
     with harness.collector.database.write() as session:
         words = make_tickets(session, "habits", count, KEY.encode(), public)
@@ -55,7 +54,7 @@ def made(harness, count, **public):
 
 def left(harness):
     with harness.collector.database.read() as session:
-        return count_tickets(session, 1)
+        return count_unused(session, 1)
 
 
 def test_ticket_admits_one_report_and_resending_uses_none(either, study):
@@ -80,16 +79,8 @@ def test_ticket_admits_one_report_and_resending_uses_none(either, study):
 def test_failed_commit_uses_no_ticket(either, study, commits):
     """If only the acknowledgement was lost, the report is stored once."""
     (ticket,) = made(either, 1)
-    writer, report = either.collector.writer, build_report(study)
-    genuine = writer._store
-
-    def store(uploads):
-        writer._store = genuine
-        if commits:
-            genuine(uploads)
-        raise AwayError
-
-    writer._store = store
+    report = build_report(study)
+    fail_next_commit(either, commits)
     assert either.put(report, ticket).status_code == 503
     assert left(either) == (0 if commits else 1)
     assert either.put(report, ticket).status_code == (200 if commits else 201)
@@ -297,7 +288,7 @@ def test_another_ticket_key_admits_no_report_twice(make_harness, either, study):
     """A second machine without the settings file, or a file that was lost."""
     ((_, word), *_) = answered(either, study, 12)
     (fresh,) = made(either, 1)
-    other = make_harness(database=either.url, ticket_key="another ticket key")
+    other = make_harness(database=either.collector.settings.database, ticket_key="another ticket key")
     for given in (word, fresh):
         answer = other.put(build_report(study), given)
         assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
