@@ -1,4 +1,4 @@
-"""The statements of docs/operate.md are true."""
+"""The statements of docs/operate.md are true, and so is what problems advise."""
 
 import os
 import re
@@ -14,6 +14,7 @@ from collector import problems
 from collector.nodes.node import MOST_DRAWING_BYTES
 from collector.problems import Kind
 from collector.settings import Settings
+from ldp_client.device.requests import FINAL
 from tests.kit.commands import parsed
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "operate.md").read_text(encoding="utf-8")
@@ -150,3 +151,10 @@ def test_documented_retry_statuses_match_the_problems():
     waiting = {str(kind.status) for kind in kinds if kind.retry_after is not None}
     for status in waiting - {"425"}:
         assert re.search(rf"\| {status}, `Retry-After` \|", TEXT), status
+
+
+def test_problem_advice_matches_device_behaviour():
+    kinds = [kind for kind in vars(problems).values() if isinstance(kind, problems.Kind)]
+    final = [kind for kind in kinds if "drop" in kind.advice.lower()]
+    assert {kind.name for kind in final} == set(FINAL)
+    assert all("if `digest` is" in kind.advice for kind in final)

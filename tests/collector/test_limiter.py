@@ -1,4 +1,4 @@
-"""What limits work at once, values that are costly to compute, and lines in the log."""
+"""What limits work at once, rates of uploads, values that are costly to compute, and lines in the log."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +7,20 @@ from types import SimpleNamespace
 import pytest
 
 from collector import limiter
-from collector.limiter import QUIET_SECONDS, REST, CostBoundCache, Limiter, ThrottledLog
+from collector.limiter import (
+    BURST_SECONDS,
+    DEBT_SECONDS,
+    QUIET_SECONDS,
+    REST,
+    CostBoundCache,
+    Limiter,
+    ThrottledLog,
+    TokenBucket,
+)
+from collector.problems import ProblemError
+from collector.reports.limits import UploadLimits
+from tests.kit.answers import problem
+from tests.kit.errors import raises
 
 
 def test_bodies_wait_for_memory_and_are_refused_after_timeout():
@@ -74,3 +87,54 @@ def test_cached_value_is_kept_in_proportion_to_its_cost(monkeypatch):
     assert [recent.get(), recent.get()] == [1, 1]
     now[0] += 2.0 * REST
     assert recent.get() == 2
+
+
+def stored(bucket, reports):
+    """0 once they are let in and stored; else the seconds to wait."""
+    seconds = bucket.let_in(reports)
+    if not seconds:
+        bucket.take(reports)
+    return seconds
+
+
+def test_a_bucket_holds_a_burst_and_refills():
+    now = [0.0]
+    bucket = TokenBucket(2.0, lambda: now[0])
+    burst = int(2 * BURST_SECONDS)
+    assert [stored(bucket, 1) for _ in range(burst)] == [0.0] * burst
+    assert stored(bucket, 1) == 0.5
+    now[0] = 0.5
+    assert stored(bucket, 1) == 0.0
+    now[0] = 1e6
+    assert [stored(bucket, 1) for _ in range(burst + 1)] == [0.0] * burst + [0.5]
+
+
+def test_batch_above_the_burst_passes_and_leaves_a_debt():
+    bucket = TokenBucket(5.0, lambda: 0.0)
+    # Uploads that are not stored use nothing up.
+    assert [bucket.let_in(70_000) for _ in range(3)] == [0.0] * 3
+    assert stored(bucket, 70_000) == 0.0
+    assert stored(bucket, 1) == DEBT_SECONDS + 0.2
+    assert stored(bucket, 70_000) == DEBT_SECONDS + BURST_SECONDS
+
+
+def test_one_study_cannot_use_up_anothers_rate():
+    limits = UploadLimits(1.0, lambda: 0.0)
+    limits.let_in("a", 10)
+    limits.take("a", 10)
+    with raises(ProblemError, "too-many-reports") as caught:
+        limits.let_in("a")
+    assert caught.value.answer()[1]["Retry-After"] == "1"
+    limits.let_in("b", 10)
+
+
+def test_an_upload_above_the_rate_is_429(make_harness, study, make_report):
+    harness = make_harness(upload_rate=0.001)
+    harness.publish(study)
+    reports = [make_report(study) for _ in range(2)]
+    assert harness.put(reports[0]).status_code == 201
+    response = harness.put(reports[1])
+    assert problem(response) == (429, "too-many-reports")
+    assert int(response.headers["Retry-After"]) > 0
+    # Without a look at it.
+    assert harness.post([]).status_code == 429

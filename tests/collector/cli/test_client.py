@@ -1,30 +1,38 @@
-"""A command sends no key in clear, and none without a key."""
+"""An operator's commands send no key in clear, and withstand servers that stall or are no collector."""
 
 from __future__ import annotations
 
+import json
 import socket
+from email.message import Message
 
 import pytest
 
-from ldp_client.documents.errors import InputError
+from ldp_client.device import http
+from ldp_client.device.http import Answer
+from ldp_client.documents import report
+from ldp_client.documents.errors import InputError, TransferError
+from ldpkit.cli import aggregator as nodes
+from ldpkit.cli import client, exporting, main
 from ldpkit.cli.client import Client, check_address
+from ldpkit.cli.exporting import fetch_reports, fetch_summary
+from tests.kit.errors import raises
+from tests.kit.operators import URL
+from tests.kit.stalling import STALLS, raw_server, stalling_server
+from tests.ldp_client.devices import STUDY, Server
 
-TOKEN = "operators-token-0123456789"
+KEY = "operators-token-0123456789"
+SUMMARY = b'{"format":"ldpkit.summary/1"}'
+FETCH = {
+    "export": lambda url: list(fetch_reports(Client(url, "key"), "survey")),
+    "summary": lambda url: fetch_summary(Client(url, "key"), "survey"),
+    "node": lambda url: nodes.NodeClient(url, "key", "survey").get(""),
+}
 
 
-@pytest.fixture
-def asked(monkeypatch):
-    """The hosts that were looked up or connected to."""
-    seen = []
-
-    def refuse(host, *_arguments, **_options):
-        seen.append(host)
-        raise OSError("no network here")
-
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    monkeypatch.setattr(socket, "create_connection", refuse)
-    monkeypatch.setattr("ldpkit.cli.client.ATTEMPTS", 1)
-    return seen
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("LDPKIT_TOKEN", KEY)
 
 
 @pytest.mark.attack(14)
@@ -38,13 +46,186 @@ def asked(monkeypatch):
         "ftp://localhost",
     ],
 )
-def test_clients_refuse_to_send_keys_over_http(asked, url):
+def test_clients_refuse_to_send_keys_over_http(monkeypatch, url):
     """Read an operator's key in transit, because a command was given http: no host is even looked up."""
+    for name in ("getaddrinfo", "create_connection"):
+        monkeypatch.setattr(socket, name, lambda *_asked, **_more: pytest.fail("a host is looked up"))
     with pytest.raises(InputError):
-        Client(url, TOKEN)
-    assert not asked
+        Client(url, KEY)
 
 
 @pytest.mark.parametrize("url", ["https://survey.example", "http://localhost:8000", "http://[::1]:80"])
 def test_https_and_local_addresses_are_allowed(url):
     check_address(url)
+
+
+@pytest.mark.attack(15)
+@pytest.mark.parametrize(
+    ("command", "stall"), [("export", "silent"), ("summary", "dripping body"), ("node", "silent")]
+)
+def test_stalling_server_does_not_hold_operator_command(monkeypatch, command, stall):
+    """A server is silent or sends a byte now and then, to hold up an operator's command."""
+    for module, name in (
+        (client, "SILENCE_SECONDS"),
+        (exporting, "SUMMARY_SECONDS"),
+        (nodes, "DEADLINE_SECONDS"),
+    ):
+        monkeypatch.setattr(module, name, 0.3)
+    monkeypatch.setattr(http, "FIRST_DELAY_SECONDS", 0.01)
+    code = "server.unavailable" if command == "export" else "server.no_whole_answer"
+    with stalling_server(*STALLS[stall]) as url, raises(TransferError, code):
+        FETCH[command](url)
+
+
+@pytest.mark.attack(15)
+def test_endless_line_is_not_kept_in_memory(monkeypatch):
+    """A server sends one line without end, to fill the memory of the machine that exports."""
+    monkeypatch.setattr(report, "MAX_BYTES", 1 << 20)
+    sent = []
+
+    def endless(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _ in range(1000):
+            connection.sendall(b"x" * (1 << 16))
+            sent.append(1 << 16)
+
+    with raw_server(endless) as url, raises(TransferError, "server.line_too_long"):
+        FETCH["export"](url)
+    assert sum(sent) < 16 << 20
+
+
+@pytest.fixture
+def server():
+    with Server(SUMMARY) as started:
+        yield started
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>Sign in</html>", b'{"format":1}', b"\xff"])
+def test_invalid_summary_is_rejected(server, body):
+    server.content = body
+    with raises(TransferError, "server.answer_not_json"):
+        FETCH["summary"](server.url)
+
+
+def test_operator_key_for_local_server_bypasses_proxy(server, monkeypatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert FETCH["summary"](server.url) == json.loads(SUMMARY)
+
+
+@pytest.mark.attack(14)
+@pytest.mark.parametrize("keys", [f"{KEY} {KEY[::-1]}", f"{KEY}\r\nX-Odd: 1", "clé" * 9])
+def test_list_of_keys_is_not_sent_to_one_server(server, keys, tmp_path, monkeypatch):
+    """LDPKIT_TOKEN has the keys of all nodes for `ldpkit node close`; others would send them to one."""
+    monkeypatch.setenv("LDPKIT_TOKEN", keys)
+    path = tmp_path / "study.json"
+    path.write_bytes(STUDY.canonical())
+    for command in (
+        ("status",),
+        ("invite", "habits", "--count", "2"),
+        ("publish", str(path)),
+        ("export", "habits", "--out", str(tmp_path / "out.ndjson")),
+    ):
+        assert main([*command, "--collector", server.url]) == 2
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("address", ["ask.example.org", "javascript:alert(1)", "https://a?b=1", "https://[a"])
+@pytest.mark.parametrize("option", ["--address", "--collector"])
+def test_invite_rejects_wrong_addresses_before_any_request(server, address, option, capsys):
+    places = {"--collector": server.url, option: address}
+    options = [part for place in places.items() for part in place]
+    assert main(["invite", "habits", "--count", "2", *options]) == 2
+    assert capsys.readouterr().out == ""
+    assert server.requests == []
+
+
+COMMANDS = (
+    ("status",),
+    ("status", "habits"),
+    ("invite", "habits", "--count", "2"),
+    ("keys", "ann", "--role", "read"),
+    ("keys",),
+    ("status", "--log"),
+    ("delete", "habits", "--yes"),
+)
+CLEAR = "\x1b[2J\x1b[1;1H\u202e\r\n"
+STATUS = {
+    **{"id": "habits", "version": 1, "title": "Habits", "state": "open", "reports": 0, "summed": False},
+    **dict.fromkeys(("opens", "closes", "days_left", "tickets_left", "posterior")),
+    **{"by_day": [], "versions": [], "refused": {}, "attention": []},
+}
+WRONG = (
+    b"[" * 50_000,
+    [1],
+    {"studies": [[]], "keys": ["ann"], "entries": [7], "attention": [], "key": CLEAR, "version": CLEAR},
+    {**STATUS, "studies": [STATUS, {"id": "other"}], "reports": 10**400, "key": ["a"], "version": "1"},
+    {
+        **STATUS,
+        "by_day": [{"day": 3}],
+        "keys": [{"name": CLEAR}],
+        "entries": [{"at": None}],
+        "tickets": [],
+    },
+)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs a command that gets this answer: its exit code, and what it prints."""
+
+    def run(command, said):
+        headers, body = Message(), said if isinstance(said, bytes) else json.dumps(said).encode()
+        headers["Content-Type"] = "application/json"
+        monkeypatch.setattr(client, "exchange", lambda *_asked: Answer(200, headers, body))
+        code = main([*command, "--collector", URL])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: "-".join(command[:2]))
+def test_invalid_answer_is_reported_in_one_line(command, run):
+    for body in WRONG:
+        code, out, err = run(command, body)
+        assert (code, out) == (5, "")
+        assert "is no answer of a collector" in err
+        assert "\x1b" not in err
+
+
+def test_malformed_or_missing_tickets_are_rejected(run):
+    """An empty list would make the command ask again and again."""
+    word = "VdDBQb7pkMJ9AC4qonb8Bg"
+    for given in ([], [word], [word, CLEAR + word], [word, "#" + word], [word] * 3):
+        said = {**STATUS, "tickets": given, "warnings": []}
+        assert run(("invite", "habits", "--count", "2"), said)[:2] == (5, "")
+
+
+def test_endless_deletion_is_aborted(run, monkeypatch):
+    """The server answers each time that it deleted none or some reports, but not all."""
+    monkeypatch.setattr("ldpkit.cli.studies.MOST_REQUESTS", 100)
+    for deleted, said in ((0, "is no answer of a collector"), (1, "without end")):
+        answer = {**STATUS, "deleted": deleted, "complete": False}
+        code, out, err = run(("delete", "habits", "--yes"), answer)
+        assert (code, out, said in err) == (5, "", True)
+
+
+@pytest.mark.attack(16)
+def test_publish_rejects_confirmation_of_another_study(run, tmp_path):
+    """A server confirms the publication of another study: the command must not print it as published."""
+    path = tmp_path / "study.json"
+    path.write_bytes(STUDY.canonical())
+    said = {"id": STUDY.id, "version": STUDY.version, "digest": STUDY.digest}
+    for change in ({"digest": "0" * 64}, {"id": CLEAR}, {"version": 2}):
+        assert run(("publish", str(path)), {**said, **change})[:2] == (5, "")
+    code, out, _ = run(("publish", str(path)), said)
+    assert (code, STUDY.digest in out) == (0, True)
+
+
+def test_wrong_url_is_distinguished_from_unknown_study(server, capsys):
+    """The URL given as --collector may be a node of secure sums or a page of the collector."""
+    for kind, said in (("not-found", "is the URL the collector's"), ("study-unknown", "no x")):
+        problem = {"type": f"urn:ldpkit:problem:{kind}", "detail": "no x"}
+        server.statuses, server.refusals = [404], {404: ("application/problem+json", json.dumps(problem))}
+        assert main(["status", "habits", "--collector", server.url]) == 3
+        assert said in capsys.readouterr().err

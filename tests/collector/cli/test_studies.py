@@ -1,19 +1,32 @@
-"""The operator's commands on studies: publish, status, close, open."""
+"""The operator's commands on studies, tickets and keys."""
 
 from __future__ import annotations
 
+import csv
+import errno
+import io
 import json
-from datetime import timedelta
+import os
+import stat
+from datetime import date, timedelta
 
+import click
 import pytest
-from sqlalchemy import text
 
+from collector import retention
+from collector.api import operator
+from collector.audit_log import entries
 from ldp_client.documents.errors import InputError, LdpkitError
+from ldpkit.cli import invited, main, tickets
 from ldpkit.cli.client import RefusalError
+from ldpkit.cli.invited import Person
+from tests.kit.answers import publish_retained, reports_by_study, send_reports
 from tests.kit.commands import exit_code, parsed
 from tests.kit.errors import raises
 from tests.kit.operators import URL, at, lines
 from tests.ldp_client.issuers import channel_of
+
+A_DAY = timedelta(1)
 
 
 def test_publish_prints_the_studys_links(asked, empty, study, tmp_path, capsys, monkeypatch):
@@ -33,13 +46,18 @@ def test_publish_prints_the_studys_links(asked, empty, study, tmp_path, capsys, 
     assert "was published before" in capsys.readouterr().out
 
 
-def test_list_and_status_print_the_state_of_studies(asked, inviting, study, make_study, make_report, capsys):
-    asked(inviting)
-    inviting.publish(make_study(id="other", title="Sleep", closes=(inviting.day + timedelta(2)).isoformat()))
-    inviting.post([make_report(study).to_document() for _ in range(5)])
-    inviting.day += timedelta(1)
-    inviting.put(make_report(study))
-    inviting.put(make_report(study, digest="0" * 64))
+@pytest.fixture
+def served(asked, inviting):
+    """A collector that answers the commands."""
+    return asked(inviting)
+
+
+def test_list_and_status_print_the_state_of_studies(served, study, make_study, make_report, capsys):
+    served.publish(make_study(id="other", title="Sleep", closes=(served.day + timedelta(2)).isoformat()))
+    served.post([make_report(study).to_document() for _ in range(5)])
+    served.day += A_DAY
+    served.put(make_report(study))
+    served.put(make_report(study, digest="0" * 64))
     at("status")
     assert [line.split("\t")[0] for line in lines(capsys)] == ["habits", "other"]
     at("status", "--json")
@@ -67,29 +85,242 @@ def test_export_takes_no_abbreviated_option(capsys):
     assert "--to" in capsys.readouterr().err
 
 
-def test_close_warns_about_reports_waiting_on_devices(asked, inviting, make_study, capsys):
+def test_close_warns_about_reports_waiting_on_devices(served, make_study, capsys):
     """Reports of the last two windows wait on devices: a study closed on its last evening lost them all."""
-    asked(inviting)
-    inviting.publish(make_study(id="hidden", channel=channel_of("https://issuer.example", hours=24)))
-    with raises(InputError, "options.needs_yes"):
-        at("close", "hidden")
-    assert "up to 48 hours after they were made" in capsys.readouterr().err
-    with raises(InputError, "options.needs_yes"):
-        at("close", "habits")
-    assert "under way" not in capsys.readouterr().err
+    served.publish(make_study(id="hidden", channel=channel_of("https://issuer.example", hours=24)))
+    for study_id, is_warned in (("hidden", True), ("habits", False)):
+        with raises(InputError, "options.needs_yes"):
+            at("close", study_id)
+        assert ("up to 48 hours after they were made" in capsys.readouterr().err) == is_warned
 
 
-def test_closed_study_takes_no_version_and_deleted_study_stays_closed(asked, inviting, make_study, tmp_path):
-    asked(inviting)
+@pytest.mark.usefixtures("served")
+def test_closed_study_takes_no_version_and_deleted_study_stays_closed(make_study, tmp_path):
     second = tmp_path / "second.json"
     second.write_bytes(make_study(2).canonical())
     at("close", "habits", "--yes")
     with pytest.raises(LdpkitError, match="takes no new version; open it first"):
         at("publish", str(second))
-    with inviting.collector.database.write() as session:
-        session.execute(text("UPDATE studies SET deleted = true, final = true"))
-    inviting.collector.has_changed("habits")
+    at("delete", "habits", "--yes")
     with pytest.raises(LdpkitError, match=r"stays closed|was deleted"):
         at("open", "habits")
     with pytest.raises(LdpkitError, match="was deleted by its operator"):
         at("publish", str(second))
+
+
+@pytest.fixture
+def strata(served, make_study):
+    """The version of the study that has strata, which tickets carry."""
+    stratum = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
+    study = make_study(2, public=[stratum])
+    assert served.publish(study).status_code == 201
+    return study
+
+
+def test_tickets_are_links_and_pictures_for_their_owner_alone(
+    served, study, make_report, tmp_path, capsys, monkeypatch
+):
+    # In several requests, as a large count goes.
+    monkeypatch.setattr(tickets, "AT_ONCE", 2)
+    table, pictures = tmp_path / "links.csv", tmp_path / "codes"
+    invite = ("invite", "habits", "--count", "3")
+    at(*invite, "--out", str(table), "--qr", str(pictures), "--address", "https://ask.example.org/s/habits/")
+    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    words = [row["ticket"] for row in rows]
+    assert len(set(words)) == 3
+    links = [f"https://ask.example.org/s/habits#ticket={word}" for word in words]
+    assert [row["link"] for row in rows] == links
+    files = [table, *sorted(pictures.iterdir())]
+    assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 4
+    assert stat.S_IMODE(pictures.stat().st_mode) == 0o700
+    assert files[1].read_text().startswith("<?xml")
+    report = make_report(study)
+    assert [served.put(report).status_code, served.put(report, words[0]).status_code] == [401, 201]
+    capsys.readouterr()
+    at("status", "habits")
+    assert "2 tickets left" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ([], "carry the public fields stratum"),
+        (["--public", "stratum=village"], "stratum: must be one of its choices"),
+        (["--public", "stratum=town", "--public", "age=20"], "carry the public fields stratum"),
+        (["--public", "stratum"], "must be FIELD=VALUE"),
+        (["--public", "stratum=town", "--public", "stratum=town"], "must be FIELD=VALUE"),
+        (["--public", "stratum=town", "--out", "taken.csv"], r"taken\.csv"),
+    ],
+)
+@pytest.mark.usefixtures("strata")
+def test_wrong_tickets_are_refused_before_any_is_made(served, tmp_path, monkeypatch, options, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken.csv").write_text("")
+    with pytest.raises((LdpkitError, click.UsageError), match=says):
+        at("invite", "habits", "--count", "2", *options)
+    found = served.client.get("/v1/studies/habits/status", headers=served.operator).get_json()
+    assert found["tickets_left"] == 0
+
+
+def test_invite_creates_tickets_for_a_value(served, strata, make_report, capsys):
+    at("invite", "habits", "--count", "2", "--public", "stratum=town")
+    for link in lines(capsys):
+        assert served.put(make_report(strata), link.partition("=")[2]).status_code == 201
+    assert [report.public["stratum"] for report in served.exported()] == ["town"] * 2
+    served.close()
+    with pytest.raises(LdpkitError, match="was closed"):
+        at("invite", "habits", "--count", "2", "--public", "stratum=town")
+
+
+def test_failed_invite_leaves_no_file(served, tmp_path, capsys):
+    links, taken = tmp_path / "links.txt", tmp_path / "codes"
+    taken.mkdir()
+    invite = ("invite", "habits", "--count", "2", "--out")
+    with raises(InputError, "files.cannot_write", str(taken)):
+        at(*invite, str(links), "--qr", str(taken))
+    served.close()
+    with pytest.raises(RefusalError, match="was closed"):
+        at(*invite, str(links), "--qr", str(tmp_path / "new"))
+    assert list(tmp_path.glob("*.txt")) + list(tmp_path.glob("new")) == []
+    at("open", "habits")
+    capsys.readouterr()
+    at(*invite, "-")
+    assert len(lines(capsys)) == 2
+
+
+def test_failed_qr_code_does_not_lose_links(tmp_path, monkeypatch):
+    def draw(*_):
+        raise InputError("cannot write it")
+
+    monkeypatch.setattr(invited, "draw", draw)
+    path, codes = str(tmp_path / "links.txt"), str(tmp_path / "codes")
+    with pytest.raises(InputError), invited.new_links(path, codes, "https://x/", ["number"]) as write:
+        write([Person("", {})] * 2, ["one", "two"])
+    assert (tmp_path / "links.txt").read_text() == "https://x/one\nhttps://x/two\n"
+
+
+class FullDisk(io.StringIO):
+    """A standard output that goes to a full disk."""
+
+    def write(self, _text):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.usefixtures("served")
+def test_invite_with_unwritable_output_names_the_undo_command(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout", FullDisk())
+    assert main(["invite", "habits", "--count", "5", "--collector", URL]) == 3
+    assert "`ldpkit invite habits --disable` admits all reports again" in capsys.readouterr().err
+
+
+def test_keys_are_bound_to_studies_and_expire(served, make_study, capsys):
+    served.publish(make_study(id="other"))
+    last = date(2099, 1, 1)
+    at("keys", "ann", "--role", "read", "--study", "habits", "--expires", last.isoformat())
+    headers = {"Authorization": f"Bearer {lines(capsys)[0]}"}
+    assert served.client.get("/v1/studies/habits/export", headers=headers).status_code == 200
+    at("keys")
+    assert lines(capsys) == [f"ann\tread\thabits\tuntil {last}\tused on {served.day}"]
+    served.day = last + timedelta(1)
+    expired = served.client.get("/v1/studies/habits/export", headers=headers)
+    assert expired.status_code == 401
+    assert f"good until {last}" in expired.get_json()["detail"]
+    at("keys", "eve", "--role", "read", "--study", "habbits", "--study", "other")
+    assert "study habbits is not published here" in capsys.readouterr().err
+    for wrong, fact in (
+        (("eve", "--role", "read"), "'eve'"),
+        (("Some One", "--role", "read"), "64"),
+        (("nobody", "--revoke", "--yes"), "'nobody'"),
+    ):
+        with raises(RefusalError, "server.refused", fact):
+            at("keys", *wrong)
+    with raises(InputError, "options.needs_yes", "revoking the key ann"):
+        at("keys", "ann", "--revoke")
+    for name in ("ann", "eve"):
+        at("keys", name, "--revoke", "--yes")
+    capsys.readouterr()
+    at("keys")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["keys", "eve"], "NAME with --role, NAME with --revoke"),
+        (["keys", "eve", "--role", "read", "--revoke"], "NAME with --role, NAME with --revoke"),
+        (["keys", "--study", "habits"], "go with --role"),
+        (
+            ["keys", "eve", "--role", "read", "--expires", "2099-02-30"],
+            "'2099-02-30' does not match the format",
+        ),
+        (["delete", "habits", "--before", "June", "--yes"], "'June' does not match the format"),
+    ],
+)
+def test_value_of_another_kind_is_refused(capsys, monkeypatch, command, says):
+    monkeypatch.setenv("LDPKIT_TOKEN", "key")
+    assert exit_code(command) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.fixture
+def kept(served, make_study):
+    """A collector with two studies whose reports are kept 20 days."""
+    return publish_retained(served, make_study, 20)
+
+
+def test_operator_sees_overdue_reports(kept, make_report, capsys):
+    send_reports(kept, make_report, "closing", 3)
+    last = kept.day + timedelta(22)
+    kept.day = last
+    at("status", "closing")
+    assert f"3 reports of version 1 are kept until {last} and no longer" in capsys.readouterr().out
+    kept.day += A_DAY
+    at("status", "closing")
+    assert f"retention\tversion 1\t20 days, until {last}\t3 kept\t3 overdue" in lines(capsys)
+
+
+def test_reports_from_before_a_day_are_deleted(kept, study, make_report, capsys, monkeypatch):
+    monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 4)
+    monkeypatch.setattr(operator, "MOST_AT_ONCE", 6)
+    send_reports(kept, make_report, "habits", 10)
+    kept.day += A_DAY
+    last = make_report(study)
+    kept.put(last)
+    delete = ["delete", "habits", "--before", kept.day.isoformat()]
+    with raises(InputError, "options.needs_yes", "10", "habits"):
+        at(*delete)
+    at(*delete, "--yes")
+    assert lines(capsys) == ["10 reports of habits deleted"]
+    assert kept.exported() == [last]
+    with kept.collector.database.read() as session:
+        found = [entry for entry in entries(session, 100) if entry.action == "expire"]
+    assert [(entry.key, entry.study) for entry in found] == [("(token)", "habits")]
+
+
+def test_delete_refuses_a_day_to_come_or_an_unknown_study(kept, make_report):
+    send_reports(kept, make_report, "habits")
+    tomorrow = kept.day + A_DAY
+    for study_id, day, fact in (("habits", tomorrow, "still to come"), ("nosuch", "2026-06-01", "'nosuch'")):
+        with raises(LdpkitError, "server.refused", fact):
+            at("delete", study_id, "--before", str(day), "--yes")
+    assert reports_by_study(kept)["habits"] == 1
+
+
+def test_delete_command_deletes_a_study_permanently(
+    kept, study, make_study, make_report, capsys, monkeypatch
+):
+    monkeypatch.setattr(operator, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
+    send_reports(kept, make_report, "habits", 5)
+    with raises(InputError, "options.needs_yes", "5", "habits"):
+        at("delete", "habits")
+    # Twice, as the message says of a deletion that broke off.
+    for count in (5, 0):
+        at("delete", "habits", "--yes")
+        assert lines(capsys) == [f"{count} reports of habits deleted, and the study closed permanently"]
+    assert kept.exported() == []
+    assert kept.put(make_report(study)).status_code == 410
+    assert kept.client.get("/v1/studies/habits?version=1").data == study.canonical()
+    assert kept.publish(make_study(version=2)).status_code == 410
+    at("status", "habits", "--json")
+    assert json.loads(capsys.readouterr().out)["state"] == "deleted"

@@ -1,4 +1,4 @@
-"""Payloads and public values are packed by their places."""
+"""Reports are held against their study, and packed by their places."""
 
 import gc
 import json
@@ -11,17 +11,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from collector.reports import rules as rules_module
 from collector.reports.packing import MOST_REMEMBERED_BYTES, OneQuestionLayout, PublicPlaces
 from collector.reports.rules import Rules
-from ldp_client.documents.errors import DocumentError
+from ldp_client.documents.errors import ReportError
 from schemas import Report
-from tests.kit.collectors import build_study, device_report
+from tests.kit.answers import refusal
+from tests.kit.collectors import build_report, build_study, device_report
+from tests.kit.errors import raises
 
-PUBLIC = [
-    {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]},
-    {"id": "age", "bounds": ["18", "99"], "step": "0.5"},
-    {"id": "stratum", "choices": ["town", "country"], "source": "ticket"},
-]
+REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
+AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}
+STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
+ASKING = build_study(public=[REGION, AGE])
+PATH = "/v1/studies/habits/reports"
 
 
 def numbers(*places):
@@ -29,7 +32,7 @@ def numbers(*places):
 
 
 def test_public_values_are_packed_by_place():
-    places = PublicPlaces(build_study(public=PUBLIC).public)
+    places = PublicPlaces(build_study(public=[REGION, AGE, STRATUM]).public)
     packed = places.pack({"region": "west", "age": "99"})
     assert (packed, places.size) == (numbers(3, 163, 0), 12)
     assert places.unpack(packed) == {"region": "west", "age": "99"}
@@ -59,25 +62,11 @@ def test_packed_reports_of_one_question_have_one_size():
 
 
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
-AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}
 SENDS, BYTES = 20, 200_000
-
-
-@pytest.fixture
-def rules(study):
-    return Rules.of(study)
 
 
 def batch(reports):
     return b'{"reports":[' + b",".join(report.to_json().encode() for report in reports) + b"]}"
-
-
-def parsed(rules, body):
-    try:
-        return rules.pack(Report.from_json(body))
-    except DocumentError:
-        return None
 
 
 @pytest.mark.parametrize("public", [[], [REGION, AGE]])
@@ -96,7 +85,8 @@ def test_reports_of_any_study_are_read_without_a_parser(sample_one_question, pub
         assert rules.form.read(body.replace(b'"payloads"', b'"payl0ads"')) is None
 
 
-def test_other_spellings_and_impossible_reports_fall_back_to_the_parser(rules, study, make_report):
+def test_other_spellings_and_impossible_reports_fall_back_to_the_parser(study, make_report):
+    rules = Rules.of(study)
     report = make_report(study, id="ab" * 16)
     body = report.to_json()
     spellings = [body.replace("ab" * 16, "AB" * 16), body.replace('"ever"', '"even"')]
@@ -119,7 +109,7 @@ def test_other_spellings_and_impossible_reports_fall_back_to_the_parser(rules, s
     public=st.booleans(),
 )
 def test_damaged_bodies_read_as_the_parser_reads_them(place, noise, removed, many, public):
-    study = build_study(public=[REGION, AGE]) if public else build_study()
+    study = ASKING if public else build_study()
     rules = Rules.of(study)
     answers = {"region": REGION["choices"][1], "age": 42.5} if public else {}
     reports = [device_report(study, **answers) for _ in range(3)]
@@ -127,13 +117,12 @@ def test_damaged_bodies_read_as_the_parser_reads_them(place, noise, removed, man
     place %= len(body)
     body[place : place + removed] = noise
     read = (rules.form.read_batch if many else rules.form.read)(bytes(body))
-    if read is None:
-        return
-    if many:
-        members = json.loads(bytes(body))["reports"]
-        assert read == [rules.pack(Report.from_document(member)) for member in members]
-    else:
-        assert read == parsed(rules, bytes(body))
+    if read is not None:
+        document = json.loads(bytes(body))
+        members = [
+            rules.pack(Report.from_document(one)) for one in (document["reports"] if many else [document])
+        ]
+        assert read == (members if many else members[0])
 
 
 @contextmanager
@@ -189,3 +178,55 @@ def test_cache_of_listed_values_stays_within_limit():
                 head = f'"{field["id"]}":"'
                 other = other.replace(head + field["choices"][0], head + field["choices"][number >> bit & 1])
             assert rules.form.read(other.encode()) is not None
+
+
+@pytest.mark.parametrize(
+    ("public", "field"),
+    [
+        ({"region": "east", "age": "42"}, "public.region"),
+        ({"region": "north", "age": "42.0"}, "public.age"),
+        ({"region": "north", "age": "17"}, "public.age"),
+        ({"region": "north"}, "public.age"),
+        ({}, "public.region"),
+        ({"region": "north", "age": "42", "ever": "yes"}, "public.ever"),
+        ({"region": "north", "age": 42}, "public.age"),
+    ],
+)
+@pytest.mark.attack(8)
+def test_bad_value_is_422_with_its_field_and_not_stored(empty, public, field):
+    """Send values in clear that the study does not declare public: none is stored."""
+    empty.publish(ASKING)
+    document = device_report(ASKING, region="north", age=42.5).to_document()
+    document.pop("public")
+    document.update({"public": public} if public else {})
+    refused = empty.client.put(f"{PATH}/{document['id']}", json=document)
+    assert refusal(refused) == ("report-invalid", field)
+    assert [one["field"] for one in empty.post([document]).json["failed"]] == [f"reports[0].{field}"]
+    assert empty.exported() == []
+
+
+def test_study_without_public_fields_rejects_values(habits, study, make_report):
+    report = make_report(study)
+    report.public = {"region": "north"}
+    assert refusal(habits.put(report)) == ("report-invalid", "public.region")
+
+
+@pytest.mark.parametrize(
+    "payloads", [{"ever": b"\7"}, {"fruit": b"\xff"}, {"hours": b"\x80\0\0\0"}, {"ever": b"\0\0"}]
+)
+def test_impossible_payloads_are_rejected_by_the_parser(payloads):
+    study = build_study(sample_one_question=True)
+    rules = Rules.of(study)
+    report = Report("ab" * 16, study.id, 1, study.digest, payloads)
+    assert rules.form.read(report.to_json().encode()) is None
+    with raises(ReportError, "report.payload_impossible", field=f"payloads.{next(iter(payloads))}"):
+        rules.pack(report)
+    with pytest.raises(ReportError, match="exactly one"):
+        rules.pack(build_report(study))
+
+
+def test_kept_summaries_are_limited_by_bytes(habits, monkeypatch):
+    kept = habits.collector.rules.find("habits", 1).tally
+    assert kept.is_kept
+    monkeypatch.setattr(rules_module, "MOST_KEPT_BYTES", 8 * kept.size - 1)
+    assert not kept.is_kept
