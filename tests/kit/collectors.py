@@ -17,7 +17,7 @@ from datetime import date
 from functools import cache
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from werkzeug.test import TestResponse
 
@@ -208,7 +208,7 @@ class Harness:
 
 
 class Server:
-    """`ldpkit serve` in a process group of its own, on a free port of loopback."""
+    """`ldpkit serve` in a process group of its own, on a free port of loopback; its block ends it."""
 
     def __init__(
         self,
@@ -241,6 +241,12 @@ class Server:
                 start_new_session=True,
             )
             self.url = self._wait_for(ready)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
     def _wait_for(self, ready: Path) -> str:
         deadline = time.monotonic() + START_SECONDS

@@ -75,3 +75,8 @@ def run(browser: webdriver.Chrome, script: str, *arguments: Any, module: str = M
 def set_offline(browser: webdriver.Chrome, offline: bool) -> None:
     conditions = {"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
     browser.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
+
+
+def forget(browser: webdriver.Chrome, origin: str) -> None:
+    """Delete all that the browser keeps of an origin."""
+    browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})

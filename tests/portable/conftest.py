@@ -11,14 +11,14 @@ from selenium import webdriver
 
 from schemas import Study
 from tests.kit.collectors import Server
-from tests.portable import chromium
+from tests.portable.chromium import forget, set_offline, start
 from tests.portable.participant import SMALL, Participant
 from tests.portable.site import Site
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    started = chromium.start(tmp_path_factory.mktemp("profile"))
+    started = start(tmp_path_factory.mktemp("profile"))
     yield started
     started.quit()
 
@@ -39,9 +39,8 @@ def page(browser: webdriver.Chrome, site: Site) -> webdriver.Chrome:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("collector"))
-    yield started
-    started.kill()
+    with Server(tmp_path_factory.mktemp("collector")) as started:
+        yield started
 
 
 @pytest.fixture
@@ -51,12 +50,13 @@ def meet(
     """Publish a study for this test, and open its page in a browser that has forgotten everything."""
 
     def meet(document: Mapping[str, Any] = SMALL, ticket: str = "") -> Participant:
-        name = re.sub("[^a-z0-9]+", "-", request.node.name).strip("-")
+        name = re.sub("[^a-z0-9]+", "-", request.node.name)
         study = Study({**document, "id": name[-64:].strip("-")})
         server.request("POST", "/v1/studies", study.document)
-        browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": server.url, "storageTypes": "all"})
-        browser.get_log("performance")
+        forget(browser, server.url)
+        for log in ("browser", "performance"):
+            browser.get_log(log)
         return Participant(browser, server, study, ticket)
 
     yield meet
-    chromium.set_offline(browser, False)
+    set_offline(browser, False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from selenium import webdriver
@@ -61,53 +63,31 @@ class Participant:
         browser.get(f"{server.url}/s/{study.id}{fragment}")
         self.until("ask")
 
-    def duplicate(self) -> str:
-        """Another tab of the same page, at its questions; the first one stays in front."""
+    @contextmanager
+    def another_tab(self) -> Iterator[Participant]:
+        """The same page in another tab, which is in front until it is closed."""
         first = self.browser.current_window_handle
         self.browser.switch_to.new_window("tab")
-        self.browser.get(f"{self.server.url}/s/{self.study.id}")
-        self.until("ask")
-        other = self.browser.current_window_handle
-        self.browser.switch_to.window(first)
-        return other
-
-    def enter(self, tab: str) -> None:
-        """Go on in that tab."""
-        self._first = self.browser.current_window_handle
-        self.browser.switch_to.window(tab)
-
-    def leave(self) -> None:
-        """Close the tab that was entered and come back."""
+        yield Participant(self.browser, self.server, self.study)
         self.browser.close()
-        self.browser.switch_to.window(self._first)
+        self.browser.switch_to.window(first)
 
     def until(self, *headings: str) -> None:
         """Wait until one of these headings shows."""
-        self._until(lambda: any(self.find(f"#{heading}").is_displayed() for heading in headings))
+        self.wait_until(lambda: any(self.find(f"#{heading}").is_displayed() for heading in headings))
 
     def until_says(self, words: str) -> None:
         """Wait until the page says this."""
-        self._until(lambda: words in self.text)
+        self.wait_until(lambda: words in self.text)
 
-    def until_shown(self, version: int) -> None:
-        """Wait until the report that shows answers this version."""
-        self._until(lambda: f'"version":{version}' in self.body)
-
-    def address(self, report_id: str) -> str:
-        """The report's address at the collector."""
-        return f"{self.server.url}/v1/studies/{self.study.id}/reports/{report_id}"
-
-    def _until(self, condition: Any) -> None:
+    def wait_until(self, condition: Callable[[], Any]) -> None:
+        """Wait until it holds."""
         # After a click on a link, what was found may be of the page before.
         wait = WebDriverWait(self.browser, WAIT_SECONDS, 0.02, [StaleElementReferenceException])
         try:
             wait.until(lambda _: condition())
         except TimeoutException as error:
             raise TimeoutException(self.text) from error
-
-    def hold_on(self) -> None:
-        """Have the page wait as long as it may between what it tries to send: chance is never small."""
-        self.browser.execute_script("Math.random = () => 0.99")
 
     def find(self, selector: str) -> Any:
         return self.browser.find_element(By.CSS_SELECTOR, selector)
@@ -133,7 +113,7 @@ class Participant:
     def ask_for_report(self) -> None:
         """Look at what was filled in, and have noise added."""
         self.click("#answers button[type=submit]")
-        self._until(lambda: self.find("#problem").is_displayed() or not self.find("#ask").is_displayed())
+        self.wait_until(lambda: self.find("#problem").is_displayed() or not self.find("#ask").is_displayed())
         if self.find("#confirm").is_displayed():
             self.click("#confirm button")
 

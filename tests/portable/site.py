@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import threading
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
+from tests.kit.serving import LocalServer
 from tests.portable.npm import FOLDER
 from tests.portable.platforms import JAVASCRIPT
 
-POLL_SECONDS = 0.02
 
-
-class Site:
+class Site(LocalServer):
     """url: where it listens. requests: (method, path) of uploads and deletions, in order; none is taken."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self.requests: list[tuple[str, str]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self, folder))
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=[POLL_SECONDS])
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(_handler(self.requests, folder))
+        self.url = f"http://{self.address}"
 
 
-def _handler(site: Site, root: Path) -> type[SimpleHTTPRequestHandler]:
+def _handler(requests: list[tuple[str, str]], root: Path) -> type[SimpleHTTPRequestHandler]:
     class Handler(SimpleHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         extensions_map: ClassVar = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript"}
@@ -51,7 +39,7 @@ def _handler(site: Site, root: Path) -> type[SimpleHTTPRequestHandler]:
             super().end_headers()
 
         def refuse(self) -> None:
-            site.requests.append((self.command, self.path))
+            requests.append((self.command, self.path))
             self.send_error(404)
 
         do_PUT = do_DELETE = refuse  # noqa: N815

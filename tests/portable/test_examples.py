@@ -6,19 +6,19 @@ import importlib.util
 import json
 import shutil
 import subprocess
-from threading import Thread
 
 import pytest
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from schemas import Report, Study
 from tests import studies
 from tests.kit.collectors import Server
+from tests.kit.serving import served
 from tests.portable import npm
+from tests.portable.chromium import forget
 from tests.portable.participant import Participant
 from tests.portable.platforms import JAVASCRIPT, REPOSITORY
 from tests.portable.site import Site
@@ -27,11 +27,6 @@ pytestmark = pytest.mark.slow
 EVER = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}))
 SECOND = Study(studies.document({**studies.YES_NO, "id": "still", "text": "Do you still?"}, version=2))
 AWAY = "window.tried = 0; window.fetch = async () => { tried += 1; throw new TypeError('away'); };"
-
-
-class Quiet(WSGIRequestHandler):
-    def log(self, *_):
-        """Say nothing."""
 
 
 class Visitor(Participant):
@@ -63,12 +58,10 @@ def test_flask_site_shows_a_study_and_sees_no_answer(browser, tmp_path):
         asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("QUERY_STRING")))
         return apps[0](environ, start_response)
 
-    site = make_server("127.0.0.1", 0, noting, request_handler=Quiet)
-    thread = Thread(target=site.serve_forever, args=[0.02])
-    thread.start()
-    address = f"http://127.0.0.1:{site.server_port}"
-    collector = Server(tmp_path, environment={"LDPKIT_FRAME_ANCESTORS": address})
-    try:
+    with (
+        served(noting) as address,
+        Server(tmp_path, environment={"LDPKIT_FRAME_ANCESTORS": address}) as collector,
+    ):
         collector.request("POST", "/v1/studies", EVER.document)
         apps.append(module.create_app(collector.url, EVER.id))
         browser.get(address)
@@ -86,11 +79,6 @@ def test_flask_site_shows_a_study_and_sees_no_answer(browser, tmp_path):
         until(browser, lambda: browser.execute_script(state) == "done")
         assert len(person.stored()) == 1
         assert set(asked) == {("GET", "/", "")}
-    finally:
-        site.shutdown()
-        thread.join()
-        site.server_close()
-        collector.kill()
 
 
 EXAMPLE = REPOSITORY / "examples" / "react"
@@ -117,34 +105,41 @@ return [seen.size, found.sort()];
 """
 
 
-@pytest.fixture
-def react(browser, tmp_path):
-    """A function that opens the example for a study. It returns the collector."""
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The example as a site, and its collector."""
     npm.install()
-    folder = tmp_path / "app"
+    folder = tmp_path_factory.mktemp("react") / "app"
     shutil.copytree(EXAMPLE, folder)
     (folder / "node_modules").mkdir()
-    shutil.copytree(JAVASCRIPT, folder / "node_modules" / "ldpkit")
     for name in ("react", "react-dom", "scheduler"):
         (folder / "node_modules" / name).symlink_to(npm.PACKAGES / name)
+    (folder / "node_modules" / "ldpkit").symlink_to(JAVASCRIPT)
     options = (folder / "main.jsx").read_text().splitlines()[0].split("npx esbuild main.jsx ")[1].split()
-    production = ["--log-level=error", "--define:process.env.NODE_ENV='production'"]
-    with Site(folder) as site:
-        server = Server(tmp_path, environment={"LDPKIT_CORS_ORIGINS": site.url})
-        for study in (EVER, HOURS, BITS):
-            server.request("POST", "/v1/studies", study.document)
+    more = ["--log-level=error", "--define:process.env.NODE_ENV='production'", "--preserve-symlinks"]
+    subprocess.run([npm.ESBUILD, "main.jsx", *options, *more], cwd=folder, check=True)
+    with (
+        Site(folder) as site,
+        Server(folder.parent, environment={"LDPKIT_CORS_ORIGINS": site.url}) as server,
+    ):
+        yield site, server, folder / "index.html"
 
-        subprocess.run([npm.ESBUILD, "main.jsx", *options, *production], cwd=folder, check=True)
 
-        def opened(study):
-            page = (EXAMPLE / "index.html").read_text().replace("http://127.0.0.1:8000", server.url)
-            page = page.replace('"affairs"', f'"{study.id}"').replace('max-epsilon="1"', 'max-epsilon="4"')
-            (folder / "index.html").write_text(page)
-            browser.get(f"{site.url}/index.html")
-            return server
+@pytest.fixture
+def react(browser, built):
+    """A function that publishes a study and opens the example for it. It returns the collector."""
+    site, server, page = built
 
-        yield opened
-        server.kill()
+    def opened(study):
+        server.request("POST", "/v1/studies", study.document)
+        text = (EXAMPLE / "index.html").read_text().replace("http://127.0.0.1:8000", server.url)
+        text = text.replace('"affairs"', f'"{study.id}"').replace('max-epsilon="1"', 'max-epsilon="4"')
+        page.write_text(text)
+        forget(browser, site.url)
+        browser.get(f"{site.url}/index.html")
+        return server
+
+    return opened
 
 
 def shows(browser, selector, words=""):
@@ -230,9 +225,10 @@ def test_report_that_the_person_saw_is_sent_after_two_tabs_and_a_lost_network(re
 
 
 def test_study_that_was_closed_meanwhile_draws_no_noise(react, browser):
-    server = react(EVER)
+    study = Study({**EVER.document, "id": "closed-meanwhile"})
+    server = react(study)
     until(browser, lambda: shows(browser, "fieldset"))
-    server.request("POST", f"/v1/studies/{EVER.id}/close")
+    server.request("POST", f"/v1/studies/{study.id}/close")
     find(browser, "input[value=yes]").click()
     find(browser, "#app button").click()
     until(browser, lambda: shows(browser, "[role=alert]", "takes no reports"))

@@ -16,11 +16,10 @@ from ldp_client.explain import in_words, odds
 from schemas import Report
 from tests import studies
 from tests.portable import chromium
-from tests.portable.participant import ANSWERS, EVERY_KIND, TEXT, Participant
+from tests.portable.participant import ANSWERS, EVERY_KIND, Participant
 
 pytestmark = pytest.mark.slow
 HABIT = {**studies.MEMOIZED, "text": "Did you ride a bicycle this week?"}
-FORGET = "Storage.clearDataForOrigin"
 
 
 def reported(person, **answers):
@@ -35,13 +34,32 @@ def sent(person):
     person.until_says("This was sent")
 
 
+TWICE = "const [form] = arguments; form.requestSubmit(); form.requestSubmit();"
+# What stands in the form's fields.
+ENTERED = """
+return [...document.querySelectorAll("#answers :checked, #answers [type=text]")]
+  .map(({ type, value }) => (type === "text" ? value : "ticked")).filter(Boolean);
+"""
+
+
 @pytest.mark.attack(8)
 def test_report_is_shown_before_it_leaves_and_sent_as_shown(meet):
     """A report that its person did not see or agree to leaves the browser, or a true answer stays in it."""
     person = meet()
-    shown = reported(person, hours="11.987654", ever="yes")
-    _, (kept,) = person.ledger()
+    # A study's texts are shown as text.
+    assert "Hours & <b>habits</b>" in person.text
+    assert person.browser.find_elements(By.CSS_SELECTOR, "h1 b, main i") == []
+    person.fill(hours="11.987654", ever="yes")
+    # A double tap answers once.
+    for form, heading in (("#answers", "check"), ("#confirm", "report")):
+        person.browser.execute_script(TWICE, person.find(form))
+        person.until(heading)
+    shown = person.body
+    # A second answer would wait for the ledger before these do.
+    (_, (kept,)), *others = [person.ledger() for _ in range(5)]
     assert (kept["state"], kept["body"]) == ("held", shown)
+    assert others == [(["ever", "hours"], [kept])] * 4
+    assert not person.find("#problem").is_displayed()
     assert person.find("#in-words .on-scale .answer").is_displayed()
     # A withdrawal is confirmed.
     assert not person.find("#withdraw").is_displayed()
@@ -59,28 +77,17 @@ def test_report_is_shown_before_it_leaves_and_sent_as_shown(meet):
     requests = person.requests()
     assert {method for method, _ in requests} == {"GET"}
     assert not [url for _, url in requests if "11.98" in url]
-    sent(person)
-    assert person.stored() == [Report.from_json(shown)]
-    assert ("PUT", person.address(kept["id"])) in person.requests()
-    person.click("#so-far summary")
-    assert "Hours & <b>habits</b>" in person.find("#so-far-list").text
-
-
-def test_report_waits_offline_and_is_sent_online(meet):
-    person = meet()
-    shown = reported(person)
+    # It waits offline and is sent online.
     chromium.set_offline(person.browser, True)
     person.send()
     person.until_says("It will leave when the collector can be reached")
     chromium.set_offline(person.browser, False)
     person.until_says("This was sent")
     assert person.stored() == [Report.from_json(shown)]
-
-
-ENTERED = """
-return [...document.querySelectorAll("#answers :checked, #answers [type=text]")]
-  .map(({ type, value }) => (type === "text" ? value : "ticked")).filter(Boolean);
-"""
+    address = f"{person.server.url}/v1/studies/{person.study.id}/reports/{kept['id']}"
+    assert ("PUT", address) in person.requests()
+    person.click("#so-far summary")
+    assert "Hours & <b>habits</b>" in person.find("#so-far-list").text
 
 
 @pytest.mark.attack(4)
@@ -89,12 +96,8 @@ def test_another_tab_gets_no_second_answer_and_shows_none(meet):
     person = meet()
     # As of a tab that hears nothing of being looked at again.
     person.browser.execute_script("Object.defineProperty(document, 'visibilityState', { value: 'hidden' })")
-    first = person.browser.current_window_handle
-    person.browser.switch_to.new_window("tab")
-    other = Participant(person.browser, person.server, person.study)
-    shown = reported(other)
-    other.browser.close()
-    other.browser.switch_to.window(first)
+    with person.another_tab() as other:
+        shown = reported(other)
     person.answer(hours="9", ever="no")
     person.until_says("This browser has answered already")
     assert person.body == shown
@@ -103,54 +106,44 @@ def test_another_tab_gets_no_second_answer_and_shows_none(meet):
     assert (sorted(spent), len(reports)) == (["ever", "hours"], 1)
 
 
-@pytest.mark.parametrize("way", ["from the cache", "reload"])
-def test_page_that_was_left_shows_no_entries(meet, way):
-    """The next person at a shared browser finds an empty form."""
+def test_page_that_was_left_shows_no_entries(meet):
+    """The next person at a shared browser finds an empty form, from the browser's cache or loaded again."""
     person = meet()
-    person.fill(**ANSWERS)
-    person.click("#answers button[type=submit]")
-    person.until("check")
-    if way == "reload":
-        person.browser.refresh()
-    else:
-        person.browser.execute_script("document.querySelector('a[hreflang=de]').click()")
-        person.until_says("Ihre")
-        person.browser.back()
-    person.until("ask")
-    assert person.browser.execute_script(ENTERED) == []
-    assert person.find("#entered").get_property("textContent") == ""
-    assert person.ledger() == ([], [])
-
-
-def test_double_tap_answers_once_without_an_error(meet):
-    person = meet()
-    person.fill(hours="3.5", ever="no")
-    twice = "const [form] = arguments; form.requestSubmit(); form.requestSubmit();"
-    person.browser.execute_script(twice, person.find("#answers"))
-    person.until("check")
-    person.browser.execute_script(twice, person.find("#confirm"))
-    person.until("report")
-    # A second answer would wait for the ledger before these do.
-    kept = [person.ledger() for _ in range(5)]
-    assert not person.find("#problem").is_displayed()
-    assert all(found == kept[0] and len(found[1]) == 1 for found in kept)
+    for is_from_cache in (True, False):
+        person.fill(**ANSWERS)
+        person.click("#answers button[type=submit]")
+        person.until("check")
+        if is_from_cache:
+            person.browser.execute_script("document.querySelector('a[hreflang=de]').click()")
+            person.until_says("Ihre")
+            person.browser.back()
+        else:
+            person.browser.refresh()
+        person.until("ask")
+        assert person.browser.execute_script(ENTERED) == []
+        assert person.find("#entered").get_property("textContent") == ""
+        assert person.ledger() == ([], [])
 
 
 def test_closed_study_draws_no_noise_and_keeps_a_report_until_it_is_withdrawn(meet):
     person = meet()
+
+    def set_open(act):
+        person.server.request("POST", f"/v1/studies/{person.study.id}/{act}")
+
     person.fill(**ANSWERS)
-    person.server.request("POST", f"/v1/studies/{person.study.id}/close")
+    set_open("close")
     person.ask_for_report()
     person.until_says("This study is not open today. Nothing was sent.")
     assert person.ledger() == ([], [])
     person.browser.refresh()
     person.until_says("This study is over")
     assert not any(field.is_displayed() for field in person.browser.find_elements(By.TAG_NAME, "input"))
-    person.server.request("POST", f"/v1/studies/{person.study.id}/open")
+    set_open("open")
     person.browser.refresh()
     person.until("ask")
     shown = reported(person)
-    person.server.request("POST", f"/v1/studies/{person.study.id}/close")
+    set_open("close")
     person.browser.refresh()
     person.until("report")
     assert person.body == shown
@@ -165,6 +158,11 @@ def test_closed_study_draws_no_noise_and_keeps_a_report_until_it_is_withdrawn(me
     assert person.ledger() == (["ever", "hours"], [])
 
 
+HEIGHTS = """
+return [...document.querySelectorAll("button, select, input, summary, label.choice")]
+  .filter((part) => part.offsetParent && part.type !== "radio" && part.type !== "checkbox")
+  .map((part) => part.getBoundingClientRect().height);
+"""
 NEWER_LEDGER = """
 const done = arguments[0];
 indexedDB.deleteDatabase("ldpkit").onsuccess = () => {
@@ -186,10 +184,16 @@ def test_page_without_a_ledger_or_budget_answers_nothing(meet):
 
 
 def test_every_kind_of_question_is_explained_tried_and_answered(meet):
+    """On a page that loads its own files alone, and whose controls can be touched."""
     person = meet(EVERY_KIND)
+    urls = {url for _, url in person.requests() if url.startswith("http")}
+    files = sorted(url.removeprefix(person.server.url).partition("?")[0] for url in urls)
+    assert files == ["/assets/page.js", "/assets/participant.css", f"/s/{person.study.id}"]
+    heights = person.browser.execute_script(HEIGHTS)
+    assert len(heights) > 20
+    assert min(heights) >= 44
     for details in person.browser.find_elements(By.CSS_SELECTOR, "#answers summary"):
         details.click()
-    person.requests()
     tries = person.browser.find_elements(By.CSS_SELECTOR, ".try")
     assert len(tries) == len(person.study.questions)
     for button in tries:
@@ -210,6 +214,7 @@ def test_every_kind_of_question_is_explained_tried_and_answered(meet):
     (report,) = person.stored()
     for question in person.study.questions:
         mechanism_for(question).check(report.payloads[question.id])
+    assert person.browser.get_log("browser") == []
 
 
 def test_kept_answer_is_repeated_and_consent_is_to_the_report_that_is_shown(meet):
@@ -217,14 +222,13 @@ def test_kept_answer_is_repeated_and_consent_is_to_the_report_that_is_shown(meet
     person = meet(studies.document(HABIT))
     shown = reported(person, habit="yes")
     person.server.request("POST", "/v1/studies", {**person.study.document, "version": 2})
-    person.enter(person.duplicate())
-    person.answer(habit="no")
-    person.until_shown(version=2)
-    later = person.body
-    person.leave()
+    with person.another_tab() as other:
+        other.answer(habit="no")
+        other.wait_until(lambda: '"version":2' in other.body)
+        later = other.body
     assert person.body == shown != later
     person.send()
-    person._until(lambda: person.body == later)
+    person.wait_until(lambda: person.body == later)
     assert person.stored() == []
     sent(person)
     assert person.stored() == [Report.from_json(later)]
@@ -266,7 +270,7 @@ def test_ticket_is_taken_from_the_address_or_typed(meet):
     person.send()
     assert not [url for _, url in person.requests() if first in url]
     person.until_says("This was sent")
-    person.browser.execute_cdp_cmd(FORGET, {"origin": person.server.url, "storageTypes": "all"})
+    chromium.forget(person.browser, person.server.url)
     person = Participant(person.browser, person.server, person.study, first)
     shown = reported(person)
     person.send()
@@ -345,14 +349,14 @@ def test_changed_entries_need_a_second_confirmation(meet):
     person.click("#answers button[type=submit]")
     person.until("check")
     person.click("#confirm button")
-    person._until(lambda: person.browser.execute_script("return window.isAsked"))
+    person.wait_until(lambda: person.browser.execute_script("return window.isAsked"))
     person.click("#change")
     person.until("ask")
     person.fill(hours="9")
     person.click("#answers button[type=submit]")
     person.until("check")
     person.browser.execute_script("answerNow()")
-    person._until(lambda: person.browser.execute_script("return window.isAnswered"))
+    person.wait_until(lambda: person.browser.execute_script("return window.isAnswered"))
     assert person.ledger() == ([], [])
     assert person.find("#entered").text.splitlines()[1] == "3.59"
     person.click("#confirm button")
@@ -403,7 +407,7 @@ def test_page_translators_read_no_answer(meet):
     assert not {"yes", "no", shown} & {*texts}
     assert not [text for text in texts if "3.5" in text or "98765" in text]
     person.send()
-    person._until(lambda: len(person.stored()) == 1)
+    person.wait_until(lambda: len(person.stored()) == 1)
 
 
 def test_translated_study_is_read_and_answered_in_a_language(meet):
@@ -419,7 +423,7 @@ def test_translated_study_is_read_and_answered_in_a_language(meet):
     german = person.find(".languages a[hreflang=de]")
     assert german.get_attribute("href").endswith("?lang=de#ticket=abc")
     german.click()
-    person._until(lambda: person.find("h1").text == "Gewohnheiten")
+    person.wait_until(lambda: person.find("h1").text == "Gewohnheiten")
     person.until("ask")
     answers = {"region": "Norden", "occupation": "Arbeiter", "ever": "yes", "hours": "7,5", "age": "42"}
     report = json.loads(reported(person, **answers))
@@ -453,32 +457,11 @@ def test_page_works_with_the_keyboard_only(meet):
     assert keys.active_element.get_attribute("id") == "report"
 
 
-def test_page_loads_only_its_own_files_and_its_controls_can_be_touched(meet):
-    person = meet(EVERY_KIND)
-    person.browser.get_log("browser")
-    person.browser.refresh()
-    person.until("ask")
-    urls = {url for _, url in person.requests() if not url.startswith("data:")}
-    files = sorted(url.removeprefix(person.server.url).partition("?")[0] for url in urls)
-    assert files == ["/assets/page.js", "/assets/participant.css", f"/s/{person.study.id}"]
-    assert person.browser.get_log("browser") == []
-    heights = person.browser.execute_script("""
-    return [...document.querySelectorAll("button, select, input, summary, label.choice")]
-      .filter((part) => part.offsetParent && part.type !== "radio" && part.type !== "checkbox")
-      .map((part) => part.getBoundingClientRect().height);
-    """)
-    assert len(heights) > 20
-    assert min(heights) >= 44
-
-
-def test_study_texts_are_escaped_and_http_asks_for_https(meet):
+def test_page_asks_for_https(meet):
     person = meet()
-    assert "Hours & <b>habits</b>" in person.text
-    assert person.browser.find_elements(By.CSS_SELECTOR, "h1 b, main i") == []
-    assert TEXT["text"] in person.text
     # A name of this machine, which to a browser is another one.
     elsewhere = person.server.url.replace("127.0.0.1", chromium.ELSEWHERE)
     person.browser.get(f"{elsewhere}/s/{person.study.id}")
     person.until_says("this page has to be opened over https")
-    shown = [one for one in person.browser.find_elements(By.TAG_NAME, "input") if one.is_displayed()]
+    shown = [field for field in person.browser.find_elements(By.TAG_NAME, "input") if field.is_displayed()]
     assert (person.browser.execute_script("return isSecureContext"), shown) == (False, [])
