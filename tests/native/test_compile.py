@@ -14,6 +14,7 @@ from ldp_client.mechanisms.memoized import Remembering
 from ldpkit.cli import main
 from ldpkit.compiling import compile_study
 from tests import studies
+from tests.kit.errors import raises
 from tests.kit.programs import need
 from tests.ldp_client.issuers import channel_of
 from tests.native.compiled import AGE_GROUP, COLLECTOR, REFUSABLE, REGION, library_of
@@ -96,81 +97,70 @@ def test_report_is_the_same_as_in_python(core, name):
         assert native_report(core, name, study, seed) == python_report(study, seed)
 
 
+TINY = {**studies.with_epsilon(studies.RECORD, "20"), "norm": "0.0011"}
 MANY = {"id": "income", "bounds": ["0", "1000"], "step": "0.5"}
 UNSUPPORTED = {
-    "secure sums": load("summed_gaussian")["studies"]["moments"]["study"],
-    "blind tickets": studies.document(channel=channel_of("https://issuer.example")),
-    "batches": studies.document(channel={"batches": {"hours": 24}}),
-    "samples one question": studies.document(studies.MEMOIZED, studies.NUMBER, sample_one_question=True),
-    "more than 1000 values": studies.document(public=[MANY]),
+    "secure sums": (load("summed_gaussian")["studies"]["moments"]["study"], "unsupported"),
+    "blind tickets": (studies.document(channel=channel_of("https://issuer.example")), "unsupported"),
+    "batches": (studies.document(channel={"batches": {"hours": 24}}), "unsupported"),
+    "samples one question": (
+        studies.document(studies.MEMOIZED, studies.NUMBER, sample_one_question=True),
+        "unsupported",
+    ),
+    "more than 1000 values": (studies.document(public=[MANY]), "unsupported"),
+    # Squares of more than 64 bits.
+    "wage": (studies.document(TINY), "norm_unfit"),
 }
 
 
 @pytest.mark.parametrize("what", UNSUPPORTED)
 def test_study_beyond_the_core_is_refused(what):
-    with pytest.raises(InputError, match=what):
-        compile_study(Study(UNSUPPORTED[what]), COLLECTOR, "c")
+    document, code = UNSUPPORTED[what]
+    with raises(InputError, f"compile.{code}", what):
+        compile_study(Study(document), COLLECTOR, "c")
 
 
-def test_command_says_in_one_line_that_blind_tickets_are_refused(tmp_path, capsys):
-    study = tmp_path / "study.json"
-    study.write_text(Study(UNSUPPORTED["blind tickets"]).to_json())
-    command = ["compile", str(study), "--to", "c", "--collector", COLLECTOR, "--out", str(tmp_path / "app")]
-    assert main(command) == 3
+PLACE = {**REGION, "id": "place", "ask": "choice", "choices": ["north", '\\b \\u0041 \f \n "$x😀']}
+# The word in each language, and its files beside those that all languages have.
+WRITTEN = {
+    "kotlin": (r'"\\b \\u0041 \u000c \n \"\$x\ud83d\ude00"', {"StudySurvey.kt", "study_survey_jni.c"}),
+    "swift": (r'"\u{5c}b \u{5c}u0041 \u{c} \u{a} \u{22}$x😀"', {"StudySurvey.swift"}),
+}
+
+
+@pytest.mark.parametrize("language", WRITTEN)
+def test_words_are_escaped_as_the_apps_language_asks(language):
+    escaped, names = WRITTEN[language]
+    study = Study(studies.document({**studies.CHOICE, **PLACE}, purpose=ODD))
+    files = compile_study(study, COLLECTOR, language)
+    in_c = compile_study(study, COLLECTOR, "c")
+    assert files.keys() - in_c.keys() == names
+    assert files["study_survey.h"] == in_c["study_survey.h"]
+    (words,) = [files[name] for name in names if name.startswith("Study")]
+    assert escaped in words
+    assert "https://study.example.org/base/v1/studies/survey/reports/" in words
+    assert "north" in words
+
+
+def test_command_writes_new_files_or_says_in_one_line_why_not(tmp_path, capsys):
+    def command(document):
+        (tmp_path / "study.json").write_text(Study(document).to_json())
+        words = [
+            tmp_path / "study.json",
+            "--to",
+            "swift",
+            "--collector",
+            COLLECTOR,
+            "--out",
+            tmp_path / "app",
+        ]
+        return main(["compile", *map(str, words)])
+
+    assert command(UNSUPPORTED["blind tickets"][0]) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert "use direct tickets" in line
     assert not (tmp_path / "app").exists()
-
-
-def test_norm_that_needs_more_than_64_bits_is_refused():
-    tiny = {**studies.with_epsilon(studies.RECORD, "20"), "norm": "0.0011"}
-    with pytest.raises(InputError, match="norm is too small"):
-        compile_study(Study(studies.document(tiny)), COLLECTOR, "c")
-
-
-@pytest.mark.parametrize(("language", "suffix"), [("kotlin", "kt"), ("swift", "swift")])
-def test_words_are_written_for_the_app(language, suffix):
-    files = compile_study(Study(STUDIES["public"]), COLLECTOR, language)
-    words = files[f"StudySurvey.{suffix}"]
-    assert ("study_survey_jni.c" in files) == (language == "kotlin")
-    assert "https://study.example.org/base/v1/studies/survey/reports/" in words
-    assert "student" in words
-    assert ("\\$x" in words) == (language == "kotlin")
-    assert (
-        files["study_survey.h"] == compile_study(Study(STUDIES["public"]), COLLECTOR, "c")["study_survey.h"]
-    )
-
-
-@pytest.mark.parametrize(
-    ("language", "suffix", "written"),
-    [
-        ("kotlin", "kt", r"\\b \\u0041 \u000c \n \"\$x\ud83d\ude00"),
-        ("swift", "swift", r"\u{5c}b \u{5c}u0041 \u{c} \u{a} \u{22}$x😀"),
-    ],
-)
-def test_words_are_escaped_as_the_language_asks(language, suffix, written):
-    region = {**REGION, "id": "place", "ask": "choice", "choices": ["north", '\\b \\u0041 \f \n "$x😀']}
-    files = compile_study(Study(studies.document({**studies.CHOICE, **region})), COLLECTOR, language)
-    assert f'"{written}"' in files[f"StudySurvey.{suffix}"]
-
-
-def test_command_writes_new_files(tmp_path, capsys):
-    study = tmp_path / "study.json"
-    study.write_text(Study(studies.document(studies.NUMBER)).to_json())
-    command = [
-        "compile",
-        str(study),
-        "--to",
-        "swift",
-        "--collector",
-        COLLECTOR,
-        "--out",
-        str(tmp_path / "app"),
-    ]
-    assert main(command) == 0
-    assert sorted(path.name for path in (tmp_path / "app").iterdir()) == [
-        "StudySurvey.swift",
-        "study_survey.h",
-    ]
-    assert main(command) == 3
+    assert command(studies.document(studies.NUMBER)) == 0
+    assert {path.name for path in (tmp_path / "app").iterdir()} == {"StudySurvey.swift", "study_survey.h"}
+    assert command(studies.document(studies.NUMBER)) == 3
     assert "is there already" in capsys.readouterr().err

@@ -7,6 +7,7 @@ import re
 import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 from functools import partial
 from urllib.error import HTTPError
 
@@ -19,34 +20,25 @@ from tests.kit.programs import need
 from tests.native.example import EXAMPLE, sent
 
 NOTHING = 1
-
-
 STUDY = json.loads((EXAMPLE / "study.json").read_text())
 ARM = {"id": "arm", "choices": ["control", "treated"], "source": "ticket"}
+# Standard error names each call. The sync of number FAILING_SYNC fails: only the cache has what was written.
 CALLS = """
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/types.h>
 ssize_t __real_write(int file, const void *bytes, size_t size);
 ssize_t __wrap_write(int file, const void *bytes, size_t size);
 int __real_fsync(int file);
 int __wrap_fsync(int file);
 ssize_t __wrap_write(int file, const void *bytes, size_t size) {
-    fputs("w\\n", stderr);
+    fputs("w", stderr);
     return __real_write(file, bytes, size);
 }
 int __wrap_fsync(int file) {
-    fputs("s\\n", stderr);
-    return __real_fsync(file);
-}
-"""
-# The sync of this number fails, and the cache keeps what was written.
-FAILING_SYNC = """
-#include <stdlib.h>
-int __real_fsync(int file);
-int __wrap_fsync(int file);
-int __wrap_fsync(int file) {
     static int count;
     const char *failing = getenv("FAILING_SYNC");
+    fputs("s", stderr);
     return failing && ++count == atoi(failing) ? -1 : __real_fsync(file);
 }
 """
@@ -68,13 +60,17 @@ def compiled_example(folder, study, *more):
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    return compiled_example(tmp_path_factory.mktemp("sleep"), STUDY)
+    """The example, whose calls of the system are watched."""
+    folder = tmp_path_factory.mktemp("sleep")
+    (folder / "calls.c").write_text(CALLS)
+    return compiled_example(folder, STUDY, "-Wl,--wrap=write,--wrap=fsync", folder / "calls.c")
 
 
-def ran(program, folder, *words, **options):
-    """Run the example in a folder. Return its status and what it prints."""
+def ran(program, folder, *words, calls=None, **options):
+    """Run the example in a folder. Return its status and what it prints. calls: what it must make."""
     command = [program, "journal", *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **options)
+    assert calls in (None, done.stderr)
     return done.returncode, done.stdout
 
 
@@ -82,6 +78,17 @@ def ran(program, folder, *words, **options):
 def call(program, tmp_path):
     """Run the example in an empty folder."""
     return partial(ran, program, tmp_path)
+
+
+@contextmanager
+def collecting(folder, study):
+    """A collector that has the study."""
+    collector = Server(folder)
+    try:
+        assert collector.request("POST", "/v1/studies", study) == 201
+        yield collector
+    finally:
+        collector.kill()
 
 
 @pytest.mark.attack(4)
@@ -97,61 +104,42 @@ def test_second_process_cannot_use_the_journal(call, tmp_path):
 
 @pytest.mark.attack(4)
 @pytest.mark.slow
-def test_full_disk_leaves_a_usable_journal(program, tmp_path):
+def test_full_disk_leaves_a_usable_journal(call, tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
 
-    run = partial(ran, program, tmp_path)
-    assert run("answer", "7.5", "yes", preexec_fn=limit, restore_signals=False)[0] == 2
+    assert call("answer", "7.5", "yes", preexec_fn=limit, restore_signals=False)[0] == 2
     assert (tmp_path / "journal").stat().st_size == 200
-    assert run("next") == (NOTHING, "")
-    assert run("answer", "7.5", "yes")[0] == 0
-    assert run("next")[1].startswith("PUT ")
+    assert call("next") == (NOTHING, "")
+    assert call("answer", "7.5", "yes")[0] == 0
+    assert call("next")[1].startswith("PUT ")
 
 
 @pytest.mark.attack(4)
 @pytest.mark.slow
-def test_journal_is_durable_before_a_report_is_sent(tmp_path):
-    """The program writes its calls: a sync comes after each record, and before a journal is read."""
-    (tmp_path / "calls.c").write_text(CALLS)
-    wrapped = ("-Wl,--wrap=write,--wrap=fsync", str(tmp_path / "calls.c"))
-    program = compiled_example(tmp_path, STUDY, *wrapped)
-    calls = []
-    for words in (("answer", "7.5", "yes"), ("next",)):
-        command = [program, "journal", *words]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        calls.append("".join(done.stderr.split()))
-    # The folder of the file, the journal, its budget and its answer; the folder and the journal again.
-    assert calls == ["sswsws", "ss"]
-
-
-@pytest.mark.attack(4)
-@pytest.mark.slow
-def test_report_that_a_failed_sync_lost_is_never_sent(tmp_path):
-    """The next sync succeeds, as on Linux, though the disk has no report."""
-    (tmp_path / "sync.c").write_text(FAILING_SYNC)
-    run = partial(
-        ran, compiled_example(tmp_path, STUDY, "-Wl,--wrap=fsync", str(tmp_path / "sync.c")), tmp_path
-    )
+def test_report_is_durable_before_it_is_sent_or_never_sent(call, tmp_path):
+    """A sync comes after each record, and before a journal is read. After a failed one the next succeeds."""
     answer, journal = ("answer", "7.5", "yes"), tmp_path / "journal"
     for number in range(1, 5):
         journal.unlink(missing_ok=True)
-        assert run(*answer, env={"FAILING_SYNC": str(number)})[0] == 2
-        assert run("next") == (NOTHING, "")
-        assert run(*answer)[0] == 0
+        assert call(*answer, env={"FAILING_SYNC": str(number)})[0] == 2
+        assert call("next") == (NOTHING, "")
+        assert call(*answer)[0] == 0
     # What was durable stays.
     kept = journal.read_bytes()
     for number, words in ((1, answer), (2, answer), (3, ("done",)), (3, ("withdraw",))):
-        assert run(*words, env={"FAILING_SYNC": str(number)})[0] != 0
+        assert call(*words, env={"FAILING_SYNC": str(number)})[0] != 0
         assert journal.read_bytes() == kept
-    assert run("next")[1].startswith("PUT ")
+    assert call("next")[1].startswith("PUT ")
+    # The folder of the file, the journal, its budget and its answer; the folder and the journal again.
+    journal.unlink()
+    assert call(*answer, calls="sswsws")[0] == 0
+    assert call("next", calls="ss")[1].startswith("PUT ")
 
 
 @pytest.mark.slow
 def test_collector_accepts_and_deletes_a_report_of_the_example(call, tmp_path):
-    collector = Server(tmp_path)
-    try:
-        assert collector.request("POST", "/v1/studies", STUDY) == 201
+    with collecting(tmp_path, STUDY) as collector:
         assert call("next") == (NOTHING, "")
         assert call("answer", "7.5", "yes")[0] == 0
         assert call("answer", "7.5", "yes")[0] == 2
@@ -169,20 +157,17 @@ def test_collector_accepts_and_deletes_a_report_of_the_example(call, tmp_path):
         assert call("done") == (0, "")
         assert call("next") == (NOTHING, "")
         assert json.loads(body)["id"] not in collector.read("/v1/studies/sleep/export")
-    finally:
-        collector.kill()
 
 
 @pytest.mark.slow
 def test_collector_accepts_a_report_with_a_direct_ticket(tmp_path):
     """A field that the ticket carries is not in the report: the collector adds it."""
     study = {**STUDY, "public": [ARM]}
-    program, collector = compiled_example(tmp_path, study), Server(tmp_path)
-    try:
-        assert collector.request("POST", "/v1/studies", study) == 201
+    run = partial(ran, compiled_example(tmp_path, study), tmp_path)
+    with collecting(tmp_path, study) as collector:
         ticket, _ = collector.tickets("sleep", 2, arm="treated")
-        assert ran(program, tmp_path, "answer", "7.5", "yes")[0] == 0
-        words, body = ran(program, tmp_path, "next")[1].split("\n")
+        assert run("answer", "7.5", "yes")[0] == 0
+        words, body = run("next")[1].split("\n")
         assert "arm" not in body
         with pytest.raises(HTTPError, match="401"):
             sent(collector.url, words, body)
@@ -190,13 +175,10 @@ def test_collector_accepts_a_report_with_a_direct_ticket(tmp_path):
         stored = collector.read("/v1/studies/sleep/export").splitlines()
         (line,) = [line for line in stored if json.loads(body)["id"] in line]
         assert '"arm":"treated"' in line
-    finally:
-        collector.kill()
 
 
 @pytest.mark.slow
-@pytest.mark.needs("gcc")
-@pytest.mark.needs("curl")
+@pytest.mark.needs("gcc", "curl")
 def test_documented_commands_end_in_a_stored_report(tmp_path):
     """The commands in C of docs/native.md, in a folder that looks like a clone."""
     for name in ("c", "examples"):
@@ -207,16 +189,11 @@ def test_documented_commands_end_in_a_stored_report(tmp_path):
     program.chmod(0o755)
     page = (CORE.parent / "docs" / "native.md").read_text()
     commands = re.search(r"### C\n\n```\n(.*?)```", page, re.DOTALL)[1]
-    collector = Server(tmp_path)
-    try:
-        assert collector.request("POST", "/v1/studies", STUDY) == 201
-        path = f"{tmp_path}:{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path, "COLLECTOR": collector.url}
-        command = ["sh", "-ec", f"{commands}app/sleep app/journal next || test $? -eq 1"]
+    command = ["sh", "-ec", f"{commands}app/sleep app/journal next || test $? -eq 1"]
+    with collecting(tmp_path, STUDY) as collector:
+        environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "COLLECTOR": collector.url}
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.endswith('"result":"stored"}\n')
-    finally:
-        collector.kill()

@@ -13,7 +13,13 @@ from conformance.native import CORE, Port
 from conformance.run import cases
 from tests.kit.programs import need
 
-FAULTS = tomllib.loads(Path(__file__).with_name("faults.toml").read_text())["fault"]
+# (file, name of the vectors, behaviour, before, after)
+FAULTS = [
+    (file, name, behaviour, *texts)
+    for file, by_name in tomllib.loads(Path(__file__).with_name("faults.toml").read_text()).items()
+    for name, faults in by_name.items()
+    for behaviour, texts in faults.items()
+]
 # A fault may loop or crash.
 SECONDS = 20
 
@@ -65,7 +71,7 @@ def fails(library, pairs, tables):
 def tables(library, asked):
     """Tables of all questions, made once."""
     port = Port(library)
-    for name in {fault["cases"] for fault in FAULTS}:
+    for name in {name for _, name, *_ in FAULTS}:
         assert not fails(library, asked[name], port.tables)
         for case, _ in asked[name]:
             port.answer(case)
@@ -73,17 +79,19 @@ def tables(library, asked):
 
 
 def test_there_are_enough_faults():
-    assert len(FAULTS) >= 40
+    assert len(FAULTS) >= 60
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault["behaviour"])
-def test_faulty_core_fails_a_vector(fault, objects, asked, tables, tmp_path):
-    text = (CORE / fault["file"]).read_text()
-    assert text.count(fault["before"]) == 1
-    source = tmp_path / fault["file"]
-    source.write_text(text.replace(fault["before"], fault["after"]))
+@pytest.mark.parametrize(
+    ("file", "name", "behaviour", "before", "after"), FAULTS, ids=[fault[2] for fault in FAULTS]
+)
+def test_faulty_core_fails_a_vector(file, name, behaviour, before, after, objects, asked, tables, tmp_path):
+    text = (CORE / file).read_text()
+    assert text.count(before) == 1, behaviour
+    source = tmp_path / file
+    source.write_text(text.replace(before, after))
     shutil.copytree(objects, tmp_path / "objects")
     build(source, tmp_path / "objects" / f"{source.stem}.o")
     library = linked(tmp_path / "objects", tmp_path / "faulty.so")
-    assert fails(library, asked[fault["cases"]], tables)
+    assert fails(library, asked[name], tables), behaviour
