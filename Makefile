@@ -73,7 +73,7 @@ machines: $(VENV)/dev.installed
 
 # As root, with a Debian mirror in reach: `make test` on a Debian that has Python and make and nothing else.
 bare: $(VENV)/test.installed
-	$(BIN)/python -m tests.deploy.bare
+	$(BIN)/python -m tests.deploy.check --bare
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import re
@@ -14,9 +13,10 @@ from tests.deploy.roots import PATH, Inside, call, copy
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONTAINERFILE = REPOSITORY / "deploy" / "Containerfile"
-KNOWN = frozenset(
-    "ARG COPY CMD ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK RUN USER VOLUME WORKDIR".split()  # noqa: SIM905
-)
+# What a stage does, and what an engine notes for later.
+KNOWN = {"FROM", "ARG", "ENV", "RUN", "COPY"} | {
+    *("CMD", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "USER", "VOLUME", "WORKDIR")
+}
 
 
 @dataclass(frozen=True)
@@ -30,41 +30,40 @@ class Step:
     @property
     def words(self) -> list[str]:
         """The text as a list: of a JSON array its entries."""
-        return [str(one) for one in json.loads(self.text)] if self.text.startswith("[") else self.text.split()
+        return [*map(str, json.loads(self.text))] if self.text.startswith("[") else self.text.split()
 
 
-@dataclass
+@dataclass(frozen=True)
 class Stage:
-    """What one FROM begins. base: an image's or an earlier stage's name."""
+    """What one FROM begins."""
 
-    base: str
     name: str
     steps: list[Step] = field(default_factory=list)
 
     def last(self, word: str) -> Step:
-        """The last such step, which is the one that holds. Raises LookupError."""
-        found = [step for step in self.steps if step.word == word]
-        if not found:
-            raise LookupError(f"stage {self.name!r} has no {word}")
-        return found[-1]
+        """The last such step, which is the one that holds. Raises IndexError."""
+        return [step for step in self.steps if step.word == word][-1]
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What ENV says."""
+        return pairs([words for step in self.steps if step.word == "ENV" for words in step.words])
 
 
-def read(file: Path = CONTAINERFILE) -> list[Stage]:
-    """The stages of a Containerfile. Raises ValueError for what is not understood."""
-    defaults: dict[str, str] = {}
+def read() -> list[Stage]:
+    """The stages of the Containerfile. Raises ValueError for an instruction that is not understood."""
+    text = re.sub(r"^\s*#.*\n", "", CONTAINERFILE.read_text(encoding="utf-8"), flags=re.M)
     stages: list[Stage] = []
-    for step in _steps(file.read_text(encoding="utf-8")):
-        if step.word == "FROM":
-            base, _, name = re.sub(r"\$\{(\w+)\}", lambda found: defaults[found[1]], step.text).partition(
-                " AS "
-            )
-            stages.append(Stage(base, name))
+    for line in filter(None, map(str.strip, text.replace("\\\n", "").splitlines())):
+        word, _, rest = line.partition(" ")
+        if word not in KNOWN:
+            raise ValueError(f"not understood: {line[:80]}")
+        if word == "FROM":
+            stages.append(Stage(rest.partition(" AS ")[2]))
+        # Before the first stage stands the image that all begin with.
         elif stages:
-            stages[-1].steps.append(step)
-        elif step.word == "ARG":
-            defaults.update(pairs([step.text]))
-        else:
-            raise ValueError(f"{step.word} before the first FROM")
+            options, step = re.fullmatch(r"((?:--[\w-]+=\S+\s+)*)(.*)", rest).groups()
+            stages[-1].steps.append(Step(word, pairs(options.replace("--", "").split()), step))
     return stages
 
 
@@ -73,79 +72,42 @@ def pairs(words: list[str]) -> dict[str, str]:
     return {name: value for name, _, value in (word.partition("=") for word in words)}
 
 
-def _steps(text: str) -> list[Step]:
-    kept = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
-    steps = []
-    for line in filter(None, map(str.strip, kept.replace("\\\n", "").splitlines())):
-        word, _, rest = line.partition(" ")
-        if word not in KNOWN:
-            raise ValueError(f"not understood: {line[:80]}")
-        options = {}
-        while found := re.match(r"--([\w-]+)=(\S+)\s+", rest):
-            options[found[1]] = found[2]
-            rest = rest[found.end() :]
-        steps.append(Step(word, options, rest.strip()))
-    return steps
+def build(folder: Path, base: Path, context: Path, pip: Inside) -> Path:
+    """Run every step of the Containerfile. Return the last stage's root.
 
-
-class Build:
-    """The stages of the Containerfile, each in a root of its own.
-
-    base: a Debian root, which stands for the image that every stage begins with. context: the folder that
-    COPY reads. arguments: build arguments. pip: how pip reaches packages.
-    Raises ValueError for a COPY of nothing.
+    Args:
+        folder: gets a root for each stage.
+        base: a Debian root, which stands for the image that every stage begins with.
+        context: the folder that COPY reads.
+        pip: how pip reaches packages.
     """
-
-    def __init__(
-        self, folder: Path, base: Path, context: Path, arguments: dict[str, str], pip: Inside
-    ) -> None:
-        self._folder = folder
-        self._base = base
-        self._context = context
-        self._arguments = arguments
-        self._pip = pip
-        self._roots: dict[str, Path] = {}
-
-    def make(self) -> Path:
-        """Run every step; the last stage's root."""
-        root = self._base
-        for number, stage in enumerate(read()):
-            root = copy(self._base, self._folder / (stage.name or f"stage-{number}"))
-            self._roots[stage.name] = root
-            self._make_stage(root, stage)
-        return root
-
-    def _make_stage(self, root: Path, stage: Stage) -> None:
+    roots: dict[str, Path] = {}
+    for stage in read():
+        root = roots[stage.name] = copy(base, folder / (stage.name or "image"))
         variables = {"PATH": PATH}
         for step in stage.steps:
-            if step.word == "ARG":
-                name, _, default = step.text.partition("=")
-                variables[name] = self._arguments.get(name, default)
-            elif step.word == "ENV":
-                variables.update(pairs(step.words))
+            if step.word in ("ARG", "ENV"):
+                variables |= pairs(step.words)
             elif step.word == "RUN":
-                told = {**self._pip.environment, **variables}
-                call(root, ["/bin/sh", "-c", step.text], Inside(told, self._pip.binds))
+                inside = Inside({**pip.environment, **variables}, pip.binds)
+                call(root, ["/bin/sh", "-c", step.text], inside)
             elif step.word == "COPY":
-                self._copy(root, step)
-
-    def _copy(self, root: Path, step: Step) -> None:
-        *sources, target = step.words
-        folder = self._roots[step.options["from"]] if "from" in step.options else self._context
-        found = [Path(one) for name in sources for one in sorted(glob.glob(str(folder / name.lstrip("/"))))]
-        if not found:
-            raise ValueError(f"COPY {step.text}: there is no such file; `make release` makes dist/")
-        into = root / target.lstrip("/")
-        (into if target.endswith("/") else into.parent).mkdir(parents=True, exist_ok=True)
-        for one in found:
-            there = into / one.name if target.endswith("/") else into
-            if one.is_dir():
-                shutil.copytree(one, there, symlinks=True, dirs_exist_ok=True)
-            else:
-                shutil.copy(one, there)
-                os.chmod(there, int(step.options.get("chmod", "0644"), 8))
+                copy_files(step, roots.get(step.options.get("from", "-"), context), root)
+    return root
 
 
-def image_variables(stage: Stage) -> dict[str, str]:
-    """What ENV says in a stage."""
-    return pairs([one for step in stage.steps if step.word == "ENV" for one in step.words])
+def copy_files(step: Step, source: Path, root: Path) -> None:
+    """Do what COPY does. Raises ValueError for a file that is not there."""
+    *names, target = step.words
+    into = root / target.lstrip("/")
+    found = [path for name in names for path in sorted(source.glob(name.lstrip("/")))]
+    if not found:
+        raise ValueError(f"COPY {step.text}: there is no such file; `make release` makes dist/")
+    for path in found:
+        copied = into / path.name if target.endswith("/") else into
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            shutil.copytree(path, copied, symlinks=True, dirs_exist_ok=True)
+        else:
+            shutil.copy(path, copied)
+            os.chmod(copied, int(step.options.get("chmod", "0644"), 8))

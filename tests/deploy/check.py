@@ -20,22 +20,24 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import release
-from tests.deploy.building import REPOSITORY, Build, read
-from tests.deploy.composed import Machine, services, stand_in
+from tests.deploy.building import REPOSITORY, build, read
+from tests.deploy.composed import SERVICES, Machine
 from tests.deploy.installing import try_installing
-from tests.deploy.roots import copy, debian, missing_programs, pip_settings
+from tests.deploy.roots import copy, debian, install, missing_programs, pip_settings, whole
 from tests.deploy.trying import try_nodes, try_proxy, try_summary, try_watching
 
 
 def main() -> int:
-    """Do all of it."""
+    """Do all of it, or with --bare run `make test` on a Debian that has Python and make; an exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--folder", type=Path, help="keep all in this new folder; default one that is deleted"
     )
+    parser.add_argument("--bare", action="store_true", help="`make test` where only Python and make are")
     arguments = parser.parse_args()
     refuse_unready(arguments.folder)
     # So that the folder of roots goes, as it does after Ctrl-C.
@@ -43,12 +45,24 @@ def main() -> int:
     with working_folder(arguments.folder) as folder:
         with told("a Debian root"):
             base = debian(folder / "debian")
+        if arguments.bare:
+            with told("make test"):
+                return test_in(install(base, "python3", "python3-venv", "make"))
         with told("the wheels"):
             wheels = wheels_into(folder / "context")
         check_compose(folder, base)
         with told("the install script"):
             try_installing(copy(base, folder / "installed"), wheels)
     return 0
+
+
+def test_in(root: Path) -> int:
+    """Run `make test` of the commit at hand in a root. Tests that need an absent program skip themselves."""
+    place = root / "srv/ldpkit"
+    place.mkdir(parents=True)
+    release.committed(place)
+    inside = replace(pip_settings(), folder="/srv/ldpkit")
+    return subprocess.run(whole(root, ["make", "test"], inside), check=False).returncode
 
 
 def refuse_unready(folder: Path | None) -> None:
@@ -104,25 +118,26 @@ def check_compose(folder: Path, base: Path) -> None:
         machine = images(folder, base)
     certificate = make_certificate(machine.tls)
     machine.name_everybody()
+    steps = {
+        "a summary": try_summary,
+        "the proxy": try_proxy,
+        "both nodes": try_nodes,
+        "Prometheus": try_watching,
+    }
     with machine.up_in_order():
-        with told("a summary"):
-            try_summary(machine, certificate, folder / "summary")
-        with told("the proxy"):
-            try_proxy(machine, certificate)
-        with told("both nodes"):
-            try_nodes(machine, certificate)
-        with told("Prometheus"):
-            try_watching(machine)
+        for name, step in steps.items():
+            with told(name):
+                step(machine, certificate)
 
 
 def images(folder: Path, base: Path) -> Machine:
     """Our image by the Containerfile's steps; one root of Debian's packages stands for all others."""
-    names = {service["image"] for service in services().values()}
-    build = Build(folder, base, folder / "context", {}, pip_settings())
+    names = {service["image"] for service in SERVICES.values()}
     with ThreadPoolExecutor(1) as beside:
-        waiting = beside.submit(stand_in, copy(base, folder / "stand-in"))
-        own = build.make()
-        other = waiting.result()
+        other = copy(base, folder / "stand-in")
+        waiting = beside.submit(install, other, "postgresql", "nginx-light", "prometheus")
+        own = build(folder, base, folder / "context", pip_settings())
+        waiting.result()
     state, tls = folder / "state", folder / "tls"
     state.mkdir()
     tls.mkdir()

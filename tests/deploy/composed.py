@@ -12,25 +12,15 @@ from typing import Any
 
 import yaml
 
-from tests.deploy.building import Stage, image_variables
-from tests.deploy.roots import Inside, call, install, run, running
+from tests.deploy.building import Stage
+from tests.deploy.roots import Inside, call, run, running
 
 FILE = Path(__file__).resolve().parents[2] / "deploy" / "compose.yaml"
 NOWHERE = "0.0.0.0"
 START_SECONDS = 60
 # What others' images start with.
 ENTRIES = {"prometheus": ["prometheus"]}
-
-
-def services(file: Path = FILE) -> dict[str, dict[str, Any]]:
-    """What compose.yaml says of each service."""
-    found: dict[str, dict[str, Any]] = yaml.safe_load(file.read_text(encoding="utf-8"))["services"]
-    return found
-
-
-def addresses(names: list[str]) -> dict[str, str]:
-    """A loopback address for each service, so that all may listen on the ports that they are known by."""
-    return {name: f"127.0.19.{number}" for number, name in enumerate(names, 1)}
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))["services"]
 
 
 @dataclass(frozen=True)
@@ -48,72 +38,63 @@ class Machine:
 
     def name_everybody(self) -> None:
         """Write /etc/hosts of every root, as an engine's name service would answer."""
-        hosts = [f"{self.address(name)} {name}" for name in services()]
+        hosts = [f"{self.address(name)} {name}" for name in SERVICES]
         hosts += [f"{self.address('proxy')} {name}.example.org" for name in ("collector", "node-a", "node-b")]
         for root in self.roots.values():
             (root / "etc/hosts").write_text("\n".join(["127.0.0.1 localhost", *hosts]) + "\n")
 
     def address(self, name: str) -> str:
-        """Where a service listens."""
-        return addresses([*services()])[name]
+        """Where a service listens, of loopback: all may have the ports that they are known by."""
+        return f"127.0.19.{1 + [*SERVICES].index(name)}"
 
     def call(self, name: str, *command: str) -> str:
         """What a service prints that makes something and ends; or another command in its place."""
-        service = services()[name]
-        whole = [*command] or self.command(name, service)
-        return call(self.roots[service["image"]], whole, self.inside(service))
+        root = self.roots[SERVICES[name]["image"]]
+        return call(root, [*command] or self.command(name), self.inside(name))
 
     @contextmanager
     def up_in_order(self) -> Iterator[None]:
         """Have the services running, each once those that it waits for have ended or listen."""
         with ExitStack() as stack:
             self.call("secrets")
-            self._start(stack, "database", 5432, start_postgresql(self))
+            stack.enter_context(self.up("database", 5432, start_postgresql(self)))
             for name in ("collector", "node-a", "node-b"):
                 self.call(f"{name}-first")
-                self._start(stack, name, 8000)
-            self._start(stack, "proxy", 8443)
+                stack.enter_context(self.up(name, 8000))
+            stack.enter_context(self.up("proxy", 8443))
             yield
 
     @contextmanager
-    def up(self, name: str, port: int) -> Iterator[None]:
+    def up(self, name: str, port: int, command: list[str] | None = None) -> Iterator[None]:
         """Have one more service running."""
-        with ExitStack() as stack:
-            self._start(stack, name, port)
+        root = self.roots[SERVICES[name]["image"]]
+        with running(root, command or self.command(name), self.inside(name), self.log(name)):
+            wait_for(self.address(name), port, self.log(name))
             yield
-
-    def _start(self, stack: ExitStack, name: str, port: int, command: list[str] | None = None) -> None:
-        service = services()[name]
-        root = self.roots[service["image"]]
-        whole = command or self.command(name, service)
-        stack.enter_context(running(root, whole, self.inside(service), self.log(name)))
-        wait_for(self.address(name), port, self.log(name))
 
     def log(self, name: str) -> Path:
         """What a service has said."""
         return self.state / f"{name}.log"
 
-    def command(self, name: str, service: dict[str, Any]) -> list[str]:
+    def command(self, name: str) -> list[str]:
         """Its entry point and its command; it listens on its own address alone, and not on all."""
+        service, own = SERVICES[name], self.address(name)
         usual = self.last.last("ENTRYPOINT").words if _ours(service) else ENTRIES.get(name, [])
-        entry = service.get("entrypoint", usual)
-        whole = [str(one) for one in [*entry, *service.get("command", [])]]
-        own = self.address(name)
-        whole += [f"--web.listen-address={own}:9090"] if name == "prometheus" else []
-        return [own if one == NOWHERE else one for one in whole]
+        command = [*map(str, [*service.get("entrypoint", usual), *service.get("command", [])])]
+        command += [f"--web.listen-address={own}:9090"] if name == "prometheus" else []
+        return [own if word == NOWHERE else word for word in command]
 
-    def inside(self, service: dict[str, Any]) -> Inside:
+    def inside(self, name: str) -> Inside:
         """How it runs: as compose.yaml says, and nothing more."""
-        variables = image_variables(self.last) if _ours(service) else {}
-        variables.update({name: str(value) for name, value in service.get("environment", {}).items()})
-        binds = dict(self._bind(volume) for volume in service.get("volumes", []))
-        folder = self.last.last("WORKDIR").text if _ours(service) else "/"
+        service = SERVICES[name]
+        variables = self.last.variables if _ours(service) else {}
         return Inside(
-            environment=variables,
-            binds=binds,
+            environment=variables
+            | {key: str(value) for key, value in service.get("environment", {}).items()},
+            binds=dict(map(self._bind, service.get("volumes", []))),
             tmpfs=service.get("tmpfs", ()),
             user=service["user"],
-            folder=folder,
+            folder=self.last.last("WORKDIR").text if _ours(service) else "/",
             sealed=service["read_only"],
         )
 
@@ -162,9 +143,8 @@ def wait_for(address: str, port: int, log: Path) -> None:
 
 def start_postgresql(machine: Machine) -> list[str]:
     """The database's command, by Debian's PostgreSQL; its cluster is made as the image would make it."""
-    service = services()["database"]
-    root = machine.roots[service["image"]]
-    inside = machine.inside(service)
+    service = SERVICES["database"]
+    root, inside = machine.roots[service["image"]], machine.inside("database")
     told = inside.environment
     programs = str(sorted((root / "usr/lib/postgresql").glob("*/bin"))[-1]).removeprefix(str(root))
     call(root, ["groupadd", "--gid", "10001", "ldpkit"])
@@ -179,11 +159,6 @@ def start_postgresql(machine: Machine) -> list[str]:
     rules = machine.state / "volumes/postgresql/data/pg_hba.conf"
     rules.write_text(rules.read_text() + "host all all all scram-sha-256\n")
     return [f"{programs}/{service['command'][0]}", "-D", told["PGDATA"], "-h", own, *service["command"][1:]]
-
-
-def stand_in(root: Path) -> Path:
-    """Have Debian's programs in the root that stands for other projects' images."""
-    return install(root, "postgresql", "nginx-light", "prometheus")
 
 
 def _ours(service: dict[str, Any]) -> bool:

@@ -20,7 +20,7 @@ from tests.kit.errors import raises
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-SERVICES = composed.services()
+SERVICES = composed.SERVICES
 OURS = {name: one for name, one in SERVICES.items() if one["image"] == "ldpkit"}
 LAST = building.read()[-1]
 UNITS = sorted((DEPLOY / "systemd").iterdir())

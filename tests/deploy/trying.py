@@ -12,27 +12,16 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.deploy.composed import Machine, services
+from schemas import Study
+from tests import studies
+from tests.deploy.composed import SERVICES, Machine
 from tests.deploy.roots import Inside, call
+from tests.kit.collectors import device_report
 from tests.ldp_client.issuers import channel_of
 
 PORT = 8443
 PEOPLE = 20
-STUDY = {
-    "format": "ldpkit.study/1",
-    "id": "habits",
-    "version": 1,
-    "title": "Habits",
-    "questions": [
-        {
-            "id": "ever",
-            "ask": "yes_no",
-            "text": "Have you ever?",
-            "mechanism": {"name": "randomized_response", "epsilon": "2"},
-            "model": {"name": "bernoulli"},
-        }
-    ],
-}
+STUDY = studies.document({**studies.YES_NO, "text": "Have you ever?"}, id="habits")
 DEVICES = """
 import sys
 from ldp_client import Device
@@ -62,63 +51,52 @@ for node, share in zip(study.protocol.nodes, shares):
 """
 
 
-def here(certificate: Path, folder: Path, token: str) -> Inside:
-    """A folder for commands of our image that ask the proxy, with a key."""
-    folder.mkdir(exist_ok=True)
+def asking(machine: Machine, certificate: Path, name: str, document: dict[str, Any]) -> tuple[str, Inside]:
+    """A service's address, and how a command of our image asks it: beside a study.json, and with its key."""
+    folder = machine.state / f"asking-{name}"
+    folder.mkdir()
+    (folder / "study.json").write_text(json.dumps(document))
     environment = {
         "PATH": "/opt/ldpkit/bin:/usr/bin:/bin",
         "SSL_CERT_FILE": "/etc/tls.pem",
-        "LDPKIT_TOKEN": token,
+        "LDPKIT_TOKEN": machine.call(name, "ldpkit", "token").strip(),
     }
     binds = {"/etc/tls.pem:ro": certificate, "/mnt": folder}
-    return Inside(environment=environment, binds=binds, tmpfs=["/tmp"], folder="/mnt")
+    return f"https://{name}.example.org:{PORT}", Inside(environment, binds, tmpfs=["/tmp"], folder="/mnt")
 
 
-def try_summary(machine: Machine, certificate: Path, out: Path) -> None:
+def try_summary(machine: Machine, certificate: Path) -> None:
     """Publish a study through the proxy, answer as devices, and download the summary of what came."""
-    url, root = f"https://collector.example.org:{PORT}", machine.roots["ldpkit"]
-    inside = here(certificate, out, machine.call("collector", "ldpkit", "token").strip())
-    (out / "study.json").write_text(json.dumps(STUDY))
+    root = machine.roots["ldpkit"]
+    url, inside = asking(machine, certificate, "collector", STUDY)
     call(root, ["ldpkit", "publish", "study.json", "--collector", url], inside)
     call(root, ["python", "-c", DEVICES, url, str(PEOPLE)], inside)
-    export = ["ldpkit", "export", "habits", "--collector", url, "--out", "summary.json"]
-    call(root, export, inside)
-    counted = json.loads((out / "summary.json").read_text())["questions"]["ever"]["n"]
+    call(root, ["ldpkit", "export", "habits", "--collector", url, "--out", "summary.json"], inside)
+    counted = json.loads((inside.binds["/mnt"] / "summary.json").read_text())["questions"]["ever"]["n"]
     if counted != PEOPLE:
         raise SystemExit(f"the summary has {counted} reports, and not {PEOPLE}")
 
 
 def try_nodes(machine: Machine, certificate: Path) -> None:
     """Publish a secure sum at both nodes and send them a share. Raises SystemExit where a step fails."""
-    folder, root, names = certificate.parent.parent / "sum", machine.roots["ldpkit"], ("node-a", "node-b")
-    nodes = []
-    for name in names:
-        keys = machine.call(name, "cat", "node.address").strip().partition("#")[2]
-        nodes.append(f"https://{name}.example.org:{PORT}#{keys}")
-    insides = [here(certificate, folder, machine.call(name, "ldpkit", "token").strip()) for name in names]
-    (folder / "study.json").write_text(json.dumps(summed_study(nodes)))
-    for node, inside in zip(nodes, insides, strict=True):
-        url = node.partition("#")[0]
+    root, names = machine.roots["ldpkit"], ("node-a", "node-b")
+    keys = [machine.call(name, "cat", "node.address").strip().partition("#")[2] for name in names]
+    nodes = [f"https://{name}.example.org:{PORT}#{key}" for name, key in zip(names, keys, strict=True)]
+    asked = [asking(machine, certificate, name, summed_study(nodes)) for name in names]
+    for url, inside in asked:
         call(root, ["ldpkit", "publish", "study.json", "--collector", url], inside)
-    call(root, ["python", "-c", SHARE, *nodes], insides[0])
-    for node, inside in zip(nodes, insides, strict=True):
-        call(root, ["ldpkit", "status", "commute", "--collector", node.partition("#")[0]], inside)
+    call(root, ["python", "-c", SHARE, *nodes], asked[0][1])
+    for url, inside in asked:
+        call(root, ["ldpkit", "status", "commute", "--collector", url], inside)
 
 
-def summed_study(nodes: list[str]) -> dict[str, object]:
+def summed_study(nodes: list[str]) -> dict[str, Any]:
     """A secure sum of as many devices as there are people."""
-    question = {
-        "id": "minutes",
-        "ask": "number",
-        "bounds": ["0", "180"],
-        "text": "Minutes?",
-        "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"},
-        "model": {"name": "normal"},
-    }
+    noise = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
+    question = {**studies.AGE, "id": "minutes", "bounds": ["0", "180"], "mechanism": noise}
     protocol = {"name": "secure_sum", "devices": PEOPLE, "max_faulty": 1, "nodes": nodes}
     channel = channel_of("https://issuer.example.org")
-    head = {**STUDY, "id": "commute", "title": "Commuting"}
-    return {**head, "protocol": protocol, "channel": channel, "questions": [question]}
+    return studies.document(question, id="commute", protocol=protocol, channel=channel)
 
 
 def try_proxy(machine: Machine, certificate: Path) -> None:
@@ -126,8 +104,12 @@ def try_proxy(machine: Machine, certificate: Path) -> None:
     context = ssl.create_default_context(cafile=str(certificate))
     for name in ("collector", "node-a", "node-b"):
         machine.call(name, *healthcheck(machine, name))
-    one = Client(machine.address("proxy"), "collector.example.org", context)
-    report = a_report(machine)
+
+    def client(name: str = "collector") -> Client:
+        return Client(machine.address("proxy"), f"{name}.example.org", context)
+
+    one = client()
+    report = device_report(Study(STUDY)).to_document()
     path = f"/v1/studies/habits/reports/{report['id']}"
     body = json.dumps(report).encode()
     expect(one.ask("PUT", path, body), 201, "application/json")
@@ -137,22 +119,21 @@ def try_proxy(machine: Machine, certificate: Path) -> None:
     expect(one.ask("GET", "/metrics"), 401, "application/problem+json")
     if one.connections != 1:
         raise SystemExit(f"the proxy keeps no connection open: {one.connections} for five requests")
-    expect(Client.of(one).ask("PUT", path, b"x" * ((1 << 20) + 1)), 413, "text/html")
-    node = Client(machine.address("proxy"), "node-a.example.org", context)
+    expect(client().ask("PUT", path, b"x" * ((1 << 20) + 1)), 413, "text/html")
+    node = client("node-a")
     expect(node.ask("GET", "/healthz"), 200, "application/json")
     large = json.dumps({"x": "y" * (2 << 20)}).encode()
     # With its key, as a node that refuses a stranger does not read the rest.
     key = machine.call("node-a", "ldpkit", "token").strip()
     asked_to_sum = node.ask("POST", "/v1/studies/habits/sum", large, Authorization=f"Bearer {key}")
     expect(asked_to_sum, None, "application/problem+json")
-    stranger = Client(machine.address("proxy"), "collector.example.org", context)
-    expect(stranger.ask("GET", "/healthz", Host="other.example.org"), 421, "text/html")
+    expect(client().ask("GET", "/healthz", Host="other.example.org"), 421, "text/html")
     nothing_is_kept(machine, [report["id"], "habits", "127.0.0.", "PUT "])
 
 
 def healthcheck(machine: Machine, name: str) -> list[str]:
     """How the engine would ask whether a service lives, at the address that it has here."""
-    _kind, *words = services()[name]["healthcheck"]["test"]
+    _kind, *words = SERVICES[name]["healthcheck"]["test"]
     return [str(word).replace("127.0.0.1", machine.address(name)) for word in words]
 
 
@@ -170,14 +151,9 @@ class Client:
 
     def __init__(self, address: str, name: str, context: ssl.SSLContext) -> None:
         self.connections = 0
-        self._way = (address, name, context)
+        self._address = address
         self._connection = http.client.HTTPSConnection(name, PORT, context=context, timeout=30)
         self._connection._create_connection = self._connect  # type: ignore[attr-defined]
-
-    @classmethod
-    def of(cls, other: Client) -> Client:
-        """Another connection of the same kind."""
-        return cls(*other._way)
 
     def ask(self, method: str, path: str, body: bytes | None = None, **named: str) -> tuple[int, str]:
         """The answer's status and media type."""
@@ -189,7 +165,7 @@ class Client:
 
     def _connect(self, _address: Any, *arguments: Any) -> Any:
         self.connections += 1
-        return socket.create_connection((self._way[0], PORT), *arguments)
+        return socket.create_connection((self._address, PORT), *arguments)
 
 
 def expect(found: tuple[int, str], status: int | None, kind: str) -> None:
@@ -199,26 +175,7 @@ def expect(found: tuple[int, str], status: int | None, kind: str) -> None:
         raise SystemExit(f"the proxy answers {found}, and not {status or 'a refusal'} with {kind}")
 
 
-def a_report(machine: Machine) -> dict[str, Any]:
-    """A report of the study that a device might send."""
-    program = """
-import json, sys
-from ldp_client import Device
-from schemas import Study
-study = Study(json.loads(sys.argv[1]))
-device = Device("/tmp/device", max_epsilon="2")
-device.consent(study)
-device.answer(study, {"ever": True})
-(queued,) = device.ledger.queued()
-print(queued.body)
-"""
-    inside = Inside({"PATH": "/opt/ldpkit/bin:/usr/bin:/bin"}, tmpfs=["/tmp"])
-    text = call(machine.roots["ldpkit"], ["python", "-c", program, json.dumps(STUDY)], inside)
-    found: dict[str, Any] = json.loads(text)
-    return found
-
-
-def try_watching(machine: Machine) -> None:
+def try_watching(machine: Machine, _certificate: Path) -> None:
     """That Prometheus takes its settings and rules, and reaches the collector with the key it was given."""
     machine.call("prometheus", "promtool", "check", "config", "/etc/prometheus/prometheus.yml")
     with machine.up("prometheus", 9090):
