@@ -19,14 +19,10 @@ from ldp_client.documents.report import report_id_of
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import mechanism_for, mechanisms_of
 from ldp_client.secure_sum import split
-from tests.portable import npm
-from tests.portable.platforms import JAVASCRIPT
 
 FOLDER = Path(__file__).parents[1] / "golden" / "vectors"
 # Addresses, which tests/ldp_client/device and tests/js read.
 FILES = sorted({path.stem for path in FOLDER.iterdir()} - {"origins"})
-# Shares are sealed with what browsers do not offer: JavaScript refuses `protocol` by name.
-NOT_IN_JAVASCRIPT = {"summed_gaussian", "pieces"}
 OUTCOMES = ("payload", "pieces", "bytes", "refused", "report", "canonical", "digest", "id")
 Entry = dict[str, Any]
 
@@ -128,15 +124,10 @@ def renewed(vectors: Entry) -> Entry:
     return made
 
 
-def load(name: str, folder: Path = FOLDER) -> Entry:
+def load(name: str) -> Entry:
     """A file's document."""
-    document: Entry = json.loads((folder / f"{name}.json").read_text("utf-8"))
+    document: Entry = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
     return document
-
-
-def failures(folder: Path) -> dict[str, list[str]]:
-    """{file: entries that the library makes otherwise} of a folder of vectors."""
-    return {name: differences(load(name, folder)) for name in FILES}
 
 
 def differences(vectors: Entry) -> list[str]:
@@ -146,12 +137,6 @@ def differences(vectors: Entry) -> list[str]:
         entries = list(made[key].items()) if isinstance(made[key], dict) else list(enumerate(made[key]))
         wrong += [f"{key} {place}: {entry}" for place, entry in entries if entry != vectors[key][place]]
     return wrong
-
-
-def javascript(folder: Path) -> dict[str, list[str]]:
-    """The same of the library in JavaScript."""
-    names = [name for name in FILES if name not in NOT_IN_JAVASCRIPT]
-    return json.loads(npm.node("run_vectors.mjs", JAVASCRIPT / "index.js", folder, *names))
 
 
 def render(document: Entry) -> str:
