@@ -21,17 +21,6 @@ const PROBLEMS = {
   ledger: sentence("This browser cannot store the report safely, so nothing was answered. Is this a private window?"),
   answered: sentence("This browser has answered already, perhaps in another tab. Its report is shown."),
 };
-// What is wrong with an answer, by the problem that the library names.
-const ANSWERS = {
-  object: sentence("is no object"),
-  missing: sentence("is missing"),
-  unasked: sentence("is not asked"),
-  choice: sentence("must be one of its choices"),
-  whole: sentence("must be a whole number within its bounds"),
-  yes_no: sentence("must be yes or no"),
-  grid: sentence("must be a number within its bounds, on its steps"),
-  number: sentence("must be a number"),
-};
 // Why a report was not settled.
 const REASONS = {
   unreachable: sentence("cannot reach the collector"),
@@ -54,8 +43,8 @@ async function step(work) {
     await work();
   } catch (error) {
     console.error(error.code ?? error);
-    const message = error.code === "answer" ? wrong(error) : error.message;
-    warn(Object.hasOwn(PROBLEMS, error.code) ? say(PROBLEMS[error.code]) : say("This did not work: {message}", { message }));
+    const { code, message } = error;
+    warn(Object.hasOwn(PROBLEMS, code) ? say(PROBLEMS[code]) : say("This did not work: {message}", { message }));
   }
 }
 
@@ -115,9 +104,6 @@ function listOf(entries) {
   }
   return list;
 }
-
-/** What is wrong with an answer, and with which. */
-const wrong = ({ field, problem }) => `${field}: ${say(ANSWERS[problem])}`;
 
 /** Why a report was not settled, of a reason as index.d.ts has it. */
 function why(reason, channel) {
