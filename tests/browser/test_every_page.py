@@ -50,11 +50,10 @@ SIGHTS = [("chrome", "dark", 390), ("firefox", "light", 1280)]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("collector"))
-    for study in (ASKED, KINDS, HOLDER):
-        assert started.request("POST", "/v1/studies", study.document) == 201
-    yield started
-    started.kill()
+    with Server(tmp_path_factory.mktemp("collector")) as started:
+        for study in (ASKED, KINDS, HOLDER):
+            assert started.request("POST", "/v1/studies", study.document) == 201
+        yield started
 
 
 def _posterior_of(question: str, prior_sd: float) -> Posterior:
@@ -166,24 +165,34 @@ def assert_it_is_heard(looks):
     assert "DisclosureTriangle: Withdraw and delete it" in looks["sent"]["heard"]
 
 
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    started = chromium.start(tmp_path_factory.mktemp("profile"))
+    yield started
+    started.quit()
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory):
+    """A collector with one study."""
+    with Server(tmp_path_factory.mktemp("desk")) as started:
+        assert started.request("POST", "/v1/studies", HABITS.document) == 201
+        yield started
+
+
 @pytest.fixture
-def desk(tmp_path):
-    """A collector with one study, and a browser that saves files in tmp_path."""
-    started = Server(tmp_path)
-    browser = chromium.start(tmp_path / "profile")
-    saving = {"behavior": "allow", "downloadPath": str(tmp_path)}
-    browser.execute_cdp_cmd("Browser.setDownloadBehavior", saving)
-    assert started.request("POST", "/v1/studies", HABITS.document) == 201
-    yield started, browser
-    browser.quit()
-    started.kill()
+def desk(collector, browser):
+    """The operator's page, signed in, and how tests wait for it: it replaces its parts as it refreshes."""
+    chromium.forget(browser, collector.url)
+    browser.get(collector.url)
+    browser.find_element(By.ID, "key").send_keys(TOKEN, Keys.ENTER)
+    return WebDriverWait(browser, 20, 0.02, [StaleElementReferenceException])
 
 
-def acted(browser, act, file=None):
+def acted(browser, wait, act, file=None):
     """Press an action's button, and the dialog's; what the page says of it then."""
-    # The page replaces its buttons as it refreshes itself.
-    wait = WebDriverWait(browser, 20, 0.02, [StaleElementReferenceException])
-    wait.until(lambda _: browser.find_element(By.CSS_SELECTOR, f"[data-act={act}]").click() or True)
+    button = f"[data-act={act}]" if file else f"[data-act={act}][data-study=habits]"
+    wait.until(lambda _: browser.find_element(By.CSS_SELECTOR, button).click() or True)
     if file:
         wait.until(lambda _: browser.find_elements(By.NAME, "file"))[0].send_keys(str(file))
     browser.find_element(By.ID, "do").click()
@@ -196,27 +205,26 @@ TITLES = "return [...document.querySelectorAll('#live h2')].map((title) => title
 
 
 @pytest.mark.slow
-def test_operator_closes_opens_exports_and_publishes_by_the_page(desk, tmp_path):
+def test_operator_closes_opens_exports_and_publishes_by_the_page(collector, browser, desk, tmp_path):
     """The title of what is published is shown as text, whatever it holds."""
-    collector, browser = desk
     first, second = build_report(HABITS), build_report(HABITS)
-    browser.get(collector.url)
-    browser.find_element(By.ID, "key").send_keys(TOKEN, Keys.ENTER)
+    saving = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", saving)
     assert collector.put(first) == 201
-    assert acted(browser, "close") == "Version 1 is closed."
+    assert acted(browser, desk, "close") == "Version 1 is closed."
     with pytest.raises(HTTPError) as refused:
         collector.put(second)
     assert refused.value.code == 410
-    assert acted(browser, "open") == "Version 1 takes reports on its days."
+    assert acted(browser, desk, "open") == "Version 1 takes reports on its days."
     assert collector.put(second) == 201
-    assert acted(browser, "export") == "The reports are saved."
+    assert acted(browser, desk, "export") == "The reports are saved."
     saved = tmp_path / "habits.ndjson"
     wait_for(saved.exists)
     *lines, _end = saved.read_text().splitlines()
     assert {Report.from_json(line).id for line in lines} == {first.id, second.id}
     study = tmp_path / "study.json"
     study.write_text(ASKED.to_json())
-    assert acted(browser, "publish", study).startswith("Version 1 of small is published.")
+    assert acted(browser, desk, "publish", study).startswith("Version 1 of small is published.")
     assert collector.request("GET", "/v1/studies/small") == 200
     wait_for(lambda: HOSTILE in browser.execute_script(TITLES))
     assert browser.find_elements(By.CSS_SELECTOR, "img, main script") == []
@@ -255,18 +263,14 @@ for (const [name, values] of Object.entries(arguments[0])) {
 
 
 @pytest.mark.slow
-def test_operator_builds_a_study_by_the_page(desk):
+def test_operator_builds_a_study_by_the_page(collector, browser, desk):
     """The document is the one that `ldpkit.ask` makes, and the preview shows it before it is published."""
-    collector, browser = desk
-    wait = WebDriverWait(browser, 20, 0.05, [StaleElementReferenceException])
 
     def text_of(selector):
         return browser.find_element(By.CSS_SELECTOR, selector).text
 
-    browser.get(collector.url)
-    browser.find_element(By.ID, "key").send_keys(TOKEN, Keys.ENTER)
-    wait.until(lambda _: browser.find_elements(By.LINK_TEXT, "New study"))[0].click()
-    add = wait.until(lambda _: browser.find_element(By.CSS_SELECTOR, "body:has(.question) #add"))
+    desk.until(lambda _: browser.find_elements(By.LINK_TEXT, "New study"))[0].click()
+    add = desk.until(lambda _: browser.find_element(By.CSS_SELECTOR, "body:has(.question) #add"))
     add.click()
     add.click()
     # Each text has a field for each language; the first id is the study's.
@@ -279,16 +283,16 @@ def test_operator_builds_a_study_by_the_page(desk):
     ]
     for fields in filled:
         browser.execute_script(FILL, fields)
-    wait.until(lambda _: text_of("#state") == "The study can be published.")
+    desk.until(lambda _: text_of("#state") == "The study can be published.")
     Select(browser.find_element(By.ID, "language")).select_by_value("de")
     frame = browser.find_element(By.ID, "preview")
-    wait.until(lambda _: "<h1>Arbeit</h1>" in frame.get_attribute("srcdoc"))
+    desk.until(lambda _: "<h1>Arbeit</h1>" in frame.get_attribute("srcdoc"))
     browser.switch_to.frame(frame)
-    assert wait.until(lambda _: text_of("h1")) == "Arbeit"
+    assert desk.until(lambda _: text_of("h1")) == "Arbeit"
     assert text_of("#answers [for='q:2']") == "Welche?"
     browser.switch_to.default_content()
     browser.find_element(By.CSS_SELECTOR, "[form=draft]").click()
-    wait.until(lambda _: browser.find_elements(By.CSS_SELECTOR, ".qr svg"))
+    desk.until(lambda _: browser.find_elements(By.CSS_SELECTOR, ".qr svg"))
     assert text_of("main a") == f"{collector.url}/s/work-b"
     assert f'<ldp-study src="{collector.url}/s/work-b">' in text_of("pre")
     with urlopen(f"{collector.url}/v1/studies/work-b") as published:
@@ -300,10 +304,10 @@ def fits(browser, width):
 
 
 @pytest.mark.slow
-def test_report_page_fits_its_width_and_loads_nothing(desk, tmp_path):
+def test_report_page_fits_its_width_and_loads_nothing(browser, tmp_path):
     """Medians, intervals and verdicts are in sight on a phone, and details open on a click."""
-    _, browser = desk
     width, _ = chromium.PHONE
+    browser.get_log("browser")
     browser.get(report_page(tmp_path))
     assert fits(browser, width)
     cells = browser.find_elements("css selector", "section > .scroll td:last-child")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from base64 import b64encode
 
 import pytest
@@ -53,7 +52,7 @@ def test_report_with_its_token_is_stored_once_and_withdrawn(server, tmp_path):
 
 
 @pytest.fixture
-def relayed(tmp_path, monkeypatch):
+def relayed(tmp_path, monkeypatch, make_relay):
     """A collector behind a relay alone, the options for the relay, and the sizes of what passes it."""
     keys, sizes, plain = GatewayKeys.generate(), [], relaying.forwarded
 
@@ -65,16 +64,10 @@ def relayed(tmp_path, monkeypatch):
     monkeypatch.setattr(relaying, "forwarded", forwarded)
     keys.save(tmp_path / "ohttp.keys")
     environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_REQUIRE_OHTTP": "true"}
-    collector = Server(tmp_path, environment=environment)
-    relay = relaying.Relay(f"{collector.url}/ohttp", "127.0.0.1", 0)
-    thread = threading.Thread(target=relay.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    options = {"relay": f"{relay.url}/ldpkit", "keys": b64encode(keys.keys[0].configuration).decode()}
-    yield collector, options, sizes
-    relay.shutdown()
-    thread.join()
-    relay.server_close()
-    collector.kill()
+    with Server(tmp_path, environment=environment) as collector:
+        relay = make_relay(f"{collector.url}/ohttp")
+        options = {"relay": f"{relay}/ldpkit", "keys": b64encode(keys.keys[0].configuration).decode()}
+        yield collector, options, sizes
 
 
 def test_every_request_goes_through_the_relay(relayed, tmp_path):
