@@ -13,9 +13,11 @@ import numpy as np
 import pandas as pd
 from numpyro import handlers
 
+from inference.analyses.design_file import read_design
 from inference.analyses.linear import Linear
 from inference.analyses.private_numbers import private_number_of
 from inference.analyses.program import Assembled
+from inference.analyses.survey import survey_of
 from inference.analyses.table import Private, Table, table_of
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.answering import perturb_answers
@@ -117,6 +119,13 @@ def design(**columns: Any) -> str:
         for name, one in columns.items()
     }
     return json.dumps({"format": "ldpkit.design/1", "columns": whole})
+
+
+def with_design(stated: Mapping[str, Any], counts: Mapping[tuple[str, str, int], int]) -> Table:
+    """A table of {(arm, report, x): people} under a design of q, whose answers and reports are no and yes."""
+    rows = [key for key, count in counts.items() for _ in range(count)]
+    whole = {"answers": ["no", "yes"], "reports": ["no", "yes"], **stated}
+    return survey_of(pd.DataFrame(rows, columns=["arm", "q", "x"]), read_design(design(q=whole)))
 
 
 def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

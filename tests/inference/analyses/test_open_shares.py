@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from itertools import product
 from math import log
@@ -19,14 +18,11 @@ from scipy import special, stats
 from inference.analyses.analysing import analyse_table, model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.design_file import read_design
-from inference.analyses.peaks import peak_of
 from inference.analyses.program import Assembled
-from inference.analyses.survey import survey_of
-from inference.analyses.table import Table
 from inference.design.formulas import plan_formula
 from inference.sampling import sample_prior
 from ldp_client.documents.errors import InputError
-from tests.inference.analyses.simulated import sites_of
+from tests.inference.analyses.simulated import design, sites_of, with_design
 from tests.kit.errors import raises
 
 LABELS = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
@@ -42,17 +38,6 @@ PRIORS = {
     "q_random": {"distribution": "beta", "a": 2, "b": 8},
     "q_denial": {"distribution": "beta", "a": 1, "b": 9},
 }
-
-
-def table_of(stated: Mapping[str, Any], counts: Mapping[tuple[str, str, int], int]) -> Table:
-    """A table of {(arm, report, x): people} under a design of q."""
-    rows = [key for key, count in counts.items() for _ in range(count)]
-    frame = pd.DataFrame(rows, columns=["arm", "q", "x"])
-    return survey_of(frame, read_design(document({**LABELS, **stated})))
-
-
-def document(column: Mapping[str, Any]) -> str:
-    return json.dumps({"format": "ldpkit.design/1", "columns": {"q": column}})
 
 
 def log_chances(analysis: Assembled, sites: Mapping[str, Any]) -> dict[tuple[str, str, int], float]:
@@ -112,7 +97,7 @@ SHARES = {"q_denial": 0.3, "q_random": 0.2, "q_no_saying": 0.1}
     ],
 )
 def test_likelihood_of_behaviours_equals_enumeration_of_people(stated, open_ones):
-    analysis = assemble(table_of(stated, COUNTS), "q ~ arm + x")
+    analysis = assemble(with_design(stated, COUNTS), "q ~ arm + x")
     names = {f"q_{name}" for name in open_ones}
     assert names == {name for name in analysis.initial() if name.startswith("q_")}
     drawn = sites_of(analysis.law, [-0.4, 0.5, 0.9])
@@ -129,7 +114,7 @@ def test_likelihood_of_behaviours_equals_enumeration_of_people(stated, open_ones
 def test_groups_have_own_shares_and_one_that_is_common():
     """Equal names are one share; {"unknown": name} gives a group its own."""
     parts = [{"rows": {"arm": arm}, **FORCED, "denial": {"unknown": f"denial_{arm}"}} for arm in ("a", "b")]
-    analysis = assemble(table_of({"matrices": parts, "random": "unknown"}, COUNTS), "q ~ x")
+    analysis = assemble(with_design({"matrices": parts, "random": "unknown"}, COUNTS), "q ~ x")
     drawn = sites_of(analysis.law, [-0.4, 0.9])
     own = {"a": 0.1, "b": 0.6}
     shares = {"q_denial_a": own["a"], "q_denial_b": own["b"], "q_random": 0.2}
@@ -141,7 +126,7 @@ def test_groups_have_own_shares_and_one_that_is_common():
 @pytest.mark.attack(17)
 def test_weights_of_mixture_have_dirichlet_prior():
     """The likelihood and the prior's moments are those of three weights that add up to 1."""
-    table = table_of(KINDS, COUNTS)
+    table = with_design(KINDS, COUNTS)
     prior = {"distribution": "dirichlet", "concentration": [7, 2, 1]}
     analysis = assemble(table, "q ~ x", {"q_weights": prior})
     # Of what the first branch leaves, the second has two thirds.
@@ -167,9 +152,9 @@ def test_weights_of_mixture_have_dirichlet_prior():
 
 
 def test_plan_rejects_unknown_shares():
-    design = read_design(document({**LABELS, **KINDS}))
+    planned = read_design(design(q={**LABELS, **KINDS}))
     with raises(InputError, "plan.unknown_share_of_people", "q: a plan needs a number"):
-        plan_formula(design, "q ~ x", pd.DataFrame({"x": [0, 1]}))
+        plan_formula(planned, "q ~ x", pd.DataFrame({"x": [0, 1]}))
 
 
 @pytest.mark.attack(18)
@@ -179,88 +164,7 @@ def test_flat_prior_that_reports_cannot_bound_is_rejected_before_sampling():
     counts = {("a", "no", 0): 60, ("a", "yes", 0): 40}
     for stated in (BOTH, {**FORCED, "denial": "unknown"}, {**FORCED, "no_saying": "unknown"}):
         with raises(InputError, "prior.flat_not_identified", "Intercept"):
-            analyse_table(table_of(stated, counts), "q ~ 1", priors="flat")
-
-
-TWO_DICE = [
-    {"rows": {"arm": arm}, "design": "stochastic_lie_detector", "p": p}
-    for arm, p in (("1", "0.8"), ("2", "0.1"))
-]
-# Of 1,000 people in each arm at each x, those who say yes.
-LIARS = {("1", 0): 352, ("1", 1): 415, ("1", 2): 506, ("2", 0): 832, ("2", 1): 847, ("2", 2): 804}
-# Of 1,000 people in each arm, as honest people say yes: π of all, and p of β; γ cheat.
-CHEATERS = {("1", "0.75"): 640, ("2", "0.25"): 390}
-# Of 400 people under each design of GLMMRR at each x.
-PLAGIARISM = {
-    "warner": ({"design": "warner", "p": "0.8"}, (133, 182, 222)),
-    "forced": ({"design": "forced", "yes": "0.125", "no": "0.125"}, (122, 190, 223)),
-    "unrelated": ({"design": "unrelated", "p": "0.7", "prevalence": "0.3"}, (92, 143, 200)),
-    "crosswise": ({"design": "crosswise", "p": "0.18"}, (242, 208, 192)),
-}
-
-
-def peak(stated: Mapping[str, Any], counts: Mapping[tuple[str, str, int], int]) -> Any:
-    """The peak of the likelihood of q ~ x."""
-    analysis = assemble(table_of(stated, counts), "q ~ x", "flat")
-    return peak_of(analysis, model_of(analysis))
-
-
-@pytest.mark.slow
-@pytest.mark.programs
-def test_stochastic_lie_detector_matches_rrreg():
-    """RRlog(y ~ x, model = "SLD", p = c(.8, .1)) of RRreg 0.7.6."""
-    counts = {
-        (arm, report, x): n
-        for (arm, x), yes in LIARS.items()
-        for report, n in (("yes", yes), ("no", 1000 - yes))
-    }
-    found = peak({"matrices": TWO_DICE}, counts)
-    assert list(found.values.values()) == pytest.approx([-0.90186, 0.57246, 0.73242], abs=1e-4)
-    assert list(found.sds.values()) == pytest.approx([0.11518, 0.08478, 0.01315], abs=1e-4)
-    assert found.log_likelihood == pytest.approx(-3398.56079, abs=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.programs
-def test_cheater_detection_matches_closed_form():
-    """P(yes) = π + β p in each arm, and γ = 1 − π − β (Clark and Desharnais 1998)."""
-    parts = [{"rows": {"arm": arm}, "design": "cheater_detection", "p": p} for arm, p in CHEATERS]
-    rows = {
-        (arm, report, 0): n
-        for (arm, _), yes in CHEATERS.items()
-        for report, n in (("yes", yes), ("no", 1000 - yes))
-    }
-    analysis = assemble(table_of({"matrices": parts}, rows), "q ~ 1", "flat")
-    found = peak_of(analysis, model_of(analysis)).values
-    honest_no = (0.64 - 0.39) / (0.75 - 0.25)
-    honest_yes = 0.39 - 0.25 * honest_no
-    assert found["q_cheaters"] == pytest.approx(1 - honest_yes - honest_no, abs=1e-5)
-    assert special.expit(found["Intercept"]) == pytest.approx(honest_yes / (honest_yes + honest_no), abs=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.programs
-@pytest.mark.parametrize(
-    ("names", "wanted"),
-    [
-        (["warner"], [-1.18877, 0.80135, -805.05186]),
-        (["forced"], [-1.02310, 0.71171, -798.79194]),
-        (["unrelated"], [-1.36671, 0.86259, -753.77807]),
-        (["crosswise"], [-0.62385, 0.39924, -822.55766]),
-        (list(PLAGIARISM), [-1.05319, 0.69604, -3186.58540]),
-    ],
-)
-def test_four_designs_match_glmmrr(names, wanted):
-    """RRglm(y ~ x, link = "RRlink.logit") of GLMMRR 0.6.0, of each design and of all in one table."""
-    parts = [{"rows": {"arm": name}, **PLAGIARISM[name][0]} for name in names]
-    counts = {
-        (name, report, x): n
-        for name in names
-        for x, yes in enumerate(PLAGIARISM[name][1])
-        for report, n in (("yes", yes), ("no", 400 - yes))
-    }
-    found = peak({"matrices": parts}, counts)
-    assert [*found.values.values(), found.log_likelihood] == pytest.approx(wanted, abs=1e-4)
+            analyse_table(with_design(stated, counts), "q ~ 1", priors="flat")
 
 
 @pytest.mark.slow
@@ -270,7 +174,7 @@ def test_posterior_of_two_shares_equals_grid_integration():
     """Beta priors of both shares on their own scale, and a uniform prevalence."""
     yes, people = 640, 2000
     counts = {("a", "yes", 0): yes, ("a", "no", 0): people - yes}
-    found = analyse_table(table_of(BOTH, counts), "q ~ 1", priors=PRIORS, draws=4000).draws
+    found = analyse_table(with_design(BOTH, counts), "q ~ 1", priors=PRIORS, draws=4000).draws
     middles = (np.arange(200) + 0.5) / 200
     prevalence, denial, random = np.meshgrid(middles, middles, middles, indexing="ij", sparse=True)
     chance = random / 2 + (1 - random) * (1 / 6 + 2 / 3 * prevalence * (1 - denial))
@@ -310,7 +214,7 @@ def test_intervals_of_shares_have_their_level():
     stated = {"matrices": parts, "no_saying": "unknown", "random": "unknown"}
     priors = {name.replace("denial", "no_saying"): prior for name, prior in PRIORS.items()}
     every = {(arm, report, 0): 1 for arm in dice for report in ("no", "yes")}
-    analysis = assemble(table_of(stated, every), "q ~ 1", priors)
+    analysis = assemble(with_design(stated, every), "q ~ 1", priors)
     model = model_of(analysis)
     sites = sample_prior(model, 0, DRAWS)
     with jax.enable_x64(True):

@@ -1,4 +1,4 @@
-"""Peaks of likelihoods and their curvature match a plain likelihood, a simulation and a published survey."""
+"""Peaks of likelihoods and their curvature match a plain likelihood and published estimates."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logit
 
 from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.peaks import Peak, peak_of
 from inference.analyses.survey import load_survey
 from inference.analyses.table import Table, table_of
-from tests.inference.analyses.simulated import MATRIX, YES_NO, design
+from tests.inference.analyses.simulated import MATRIX, YES_NO, design, with_design
 from tests.kit.channels import known_channel
 
 pytestmark = [pytest.mark.slow, pytest.mark.programs]
@@ -63,6 +64,56 @@ def test_mode_and_its_curvature_match_plain_likelihood():
     assert list(found.sds.values()) == pytest.approx(np.sqrt(np.diag(np.linalg.inv(information))), rel=1e-4)
 
 
+# {arm: its design, and how many of 1,000 people, or of 400 under a design of GLMMRR, say yes at each x}.
+ARMS = {
+    "liars": ({"design": "stochastic_lie_detector", "p": "0.8"}, (352, 415, 506)),
+    "other liars": ({"design": "stochastic_lie_detector", "p": "0.1"}, (832, 847, 804)),
+    "cheaters": ({"design": "cheater_detection", "p": "0.75"}, (640,)),
+    "other cheaters": ({"design": "cheater_detection", "p": "0.25"}, (390,)),
+    "warner": ({"design": "warner", "p": "0.8"}, (133, 182, 222)),
+    "forced": ({"design": "forced", "yes": "0.125", "no": "0.125"}, (122, 190, 223)),
+    "unrelated": ({"design": "unrelated", "p": "0.7", "prevalence": "0.3"}, (92, 143, 200)),
+    "crosswise": ({"design": "crosswise", "p": "0.18"}, (242, 208, 192)),
+}
+# Of cheaters' arms, P(yes) = π + β p, and γ = 1 − π − β cheat (Clark and Desharnais 1998).
+NO = (0.64 - 0.39) / (0.75 - 0.25)
+YES = 0.39 - 0.25 * NO
+SLD_SDS = [0.11518, 0.08478, 0.01315]
+
+
+@pytest.mark.parametrize(
+    ("arms", "wanted", "sds", "log_likelihood"),
+    [
+        # RRlog(y ~ x, model = "SLD", p = c(.8, .1)) of RRreg 0.7.6.
+        (["liars", "other liars"], [-0.90186, 0.57246, 0.73242], SLD_SDS, -3398.56079),
+        (["cheaters", "other cheaters"], [logit(YES / (YES + NO)), 1 - YES - NO], None, None),
+        # RRglm(y ~ x, link = "RRlink.logit") of GLMMRR 0.6.0, of each design and of all in one table.
+        (["warner"], [-1.18877, 0.80135], None, -805.05186),
+        (["forced"], [-1.02310, 0.71171], None, -798.79194),
+        (["unrelated"], [-1.36671, 0.86259], None, -753.77807),
+        (["crosswise"], [-0.62385, 0.39924], None, -822.55766),
+        (["warner", "forced", "unrelated", "crosswise"], [-1.05319, 0.69604], None, -3186.58540),
+    ],
+)
+def test_peak_matches_published_estimates(arms, wanted, sds, log_likelihood):
+    people = 1000 if len(arms) == 2 else 400
+    counts = {}
+    for arm in arms:
+        for x, yes in enumerate(ARMS[arm][1]):
+            counts |= {(arm, "yes", x): yes, (arm, "no", x): people - yes}
+    parts = [{"rows": {"arm": arm}, **ARMS[arm][0]} for arm in arms]
+    formula = "q ~ 1" if "cheaters" in arms else "q ~ x"
+    is_published(peak(with_design({"matrices": parts}, counts), formula), wanted, sds, log_likelihood)
+
+
+def is_published(found, wanted, sds, log_likelihood):
+    assert list(found.values.values()) == pytest.approx(wanted, abs=1e-4)
+    if sds:
+        assert list(found.sds.values()) == pytest.approx(sds, abs=1e-3)
+    if log_likelihood:
+        assert found.log_likelihood == pytest.approx(log_likelihood, abs=1e-4)
+
+
 FOLDER = Path(os.environ.get("LDPKIT_DATA", Path(__file__).parents[4] / "shared" / "golden"))
 NIGERIA = FOLDER / "rr" / "nigeria.csv"
 COLUMNS = "cov.asset.index + cov.married + I(cov.age/10) + I((cov.age/10)**2) + cov.education + cov.female"
@@ -74,9 +125,6 @@ def test_nigeria_survey_matches_published_estimates(tmp_path):
     (tmp_path / "d.json").write_text(design(**{"rr.q1": {"matrix": MATRIX, "reports": ["0", "1"]}}))
     formula = f"rr.q1 ~ {COLUMNS}"
     table, _ = load_survey(str(NIGERIA), str(tmp_path / "d.json"), formula, "drop")
-    found = peak(table, formula)
     wanted = [-0.34017, 0.07896, -0.26743, -0.35283, 0.04099, -0.00691, -0.55439]
     sds = [0.49292, 0.04042, 0.24137, 0.26368, 0.02713, 0.04466, 0.16268]
-    assert list(found.values.values()) == pytest.approx(wanted, abs=1e-4)
-    assert list(found.sds.values()) == pytest.approx(sds, abs=1e-3)
-    assert found.log_likelihood == pytest.approx(-1540.11785, abs=1e-4)
+    is_published(peak(table, formula), wanted, sds, -1540.11785)

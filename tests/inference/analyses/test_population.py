@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,22 +21,14 @@ from inference.analyses.population import (
 from inference.analyses.table import Table, table_of
 from inference.results.quantity import Quantity
 from ldp_client.documents.errors import InputError
-from summaries.people.codebook import read_census
 from tests.inference.analyses.simulated import YES_NO, any_draws, forced, table
 from tests.kit.channels import known_channel
 from tests.kit.errors import raises
-
-WHOLE = "north,950\nsouth,1200\nwest,2400\n"
 
 
 def asked(**public: object) -> Table:
     """300 reports of each of three regions."""
     return forced({"region": np.repeat(["north", "south", "west"], 300), **public})
-
-
-def census_of(folder: Path, rows: str, header: str = "region,count\n") -> Population:
-    (folder / "census.csv").write_text(header + rows)
-    return Population(census=read_census(str(folder / "census.csv")))
 
 
 def said(whole: Table, formula: str, over: Population) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -148,58 +139,53 @@ def test_predictor_named_count_is_not_read_as_people():
         people_of(assemble(whole, "ever ~ count"), whole, Population(census=public))
 
 
-@pytest.mark.parametrize("rows", [WHOLE, "north,1\nsouth,1\nwest,1\n" * 400])
-def test_complete_census_gives_no_note(rows: str, tmp_path: Path):
-    for formula in ("armed ~ region", "armed ~ 1 + (1 | region)"):
-        assert said(asked(), formula, census_of(tmp_path, rows)) == ((), ())
+BY_REGION = ["armed ~ region", "armed ~ 1 + (1 | region)"]
+CLINICS = {"clinic": np.arange(900) % 9, "married": [True, False, True] * 300}
+WAVES = {"wave": pd.Categorical(np.tile(["1", "2"], 450))}
+AGES = {"age": np.arange(900.0) % 10 + 20}
+REGIONS = ["north", "south", "west"]
+NO_WEST = "300 of 900 reports have region = west, which the census does not count"
+OTHER_AGES = "90 of 100 people of the census have age beyond all reports (20 to 29)"
 
 
 @pytest.mark.attack(18)
-@pytest.mark.parametrize("formula", ["armed ~ region", "armed ~ 1 + (1 | region)"])
-@pytest.mark.parametrize("rows", ["north,950\nsouth,1200\n", "north,950\nsouth,1200\nwest,0\n"])
-def test_region_that_census_lacks_is_a_reason(formula: str, rows: str, tmp_path: Path):
-    """A census without a region would describe fewer people than were asked, and nobody would notice."""
-    (reason,), _ = said(asked(), formula, census_of(tmp_path, rows))
-    assert reason.startswith("300 of 900 reports have region = west, which the census does not count")
+@pytest.mark.parametrize(
+    ("public", "formulas", "census", "wanted"),
+    [
+        ({}, BY_REGION, {"region": REGIONS, "count": [950, 1200, 2400]}, []),
+        ({}, BY_REGION, {"region": REGIONS * 400, "count": 1}, []),
+        # It would describe fewer people than were asked.
+        ({}, BY_REGION, {"region": REGIONS[:2], "count": [950, 1200]}, [NO_WEST]),
+        ({}, BY_REGION, {"region": REGIONS, "count": [950, 1200, 0]}, [NO_WEST]),
+        # Clinics and yes/no columns are levels too.
+        (
+            CLINICS,
+            ["armed ~ married + (1 | clinic)"],
+            {"clinic": range(8), "married": True, "count": 9},
+            ["married = False", "clinic = 8"],
+        ),
+        # A census may be of one wave.
+        (WAVES, ["armed ~ wave + region"], {"wave": "2", "region": REGIONS[:2], "count": 500}, [NO_WEST]),
+        # Years of birth instead of ages would extrapolate the line.
+        (AGES, ["armed ~ age"], {"age": [25, 95], "count": [10, 90]}, [OTHER_AGES]),
+        (AGES, ["armed ~ age"], {"age": [25, 95], "count": [90, 10]}, []),
+    ],
+)
+def test_census_of_other_people_is_a_reason(public, formulas, census, wanted):
+    for formula in formulas:
+        reasons, notes = said(asked(**public), formula, Population(census=pd.DataFrame(census)))
+        assert notes == ()
+        assert len(reasons) == len(wanted)
+        assert all(any(part in reason for reason in reasons) for part in wanted)
 
 
-@pytest.mark.attack(18)
-def test_levels_that_are_numbers_are_compared_with_the_census():
-    """Clinics and yes/no columns are levels too, so one that the census lacks is a reason."""
-    whole = asked(clinic=np.arange(900) % 9, married=[True, False, True] * 300)
-    over = Population(census=pd.DataFrame({"clinic": range(8), "married": True, "count": 9}))
-    reasons, _ = said(whole, "armed ~ married + (1 | clinic)", over)
-    assert len(reasons) == 2
-    for reason, level in zip(reasons, ("clinic = 8", "married = False"), strict=True):
-        assert level in reason
-
-
-def test_census_may_be_of_one_wave(tmp_path: Path):
-    whole = asked(wave=pd.Categorical(np.tile(["1", "2"], 450)))
-    over = census_of(tmp_path, "2,north,500\n2,south,500\n", "wave,region,count\n")
-    (reason,), notes = said(whole, "armed ~ wave + region", over)
-    assert reason.startswith("300 of 900 reports have region = west")
-    assert notes == ()
-
-
-@pytest.mark.parametrize("listed", [False, True])
-def test_census_levels_without_reports_are_listed(listed: bool, tmp_path: Path):
+@pytest.mark.parametrize("kind", [object, "category"])
+def test_census_levels_without_reports_are_listed(kind: object):
     whole = asked()
-    if listed:
-        whole = replace(whole, public=whole.public.astype("category"))
-    over = census_of(tmp_path, WHOLE.replace("west", "WEST").replace("north", "North"))
+    whole = replace(whole, public=whole.public.astype(kind))
+    over = Population(census=pd.DataFrame({"region": ["North", "south", "WEST"], "count": 9}))
     with raises(InputError, "census.unknown_value", "region", "'North', 'WEST'"):
         said(whole, "armed ~ region", over)
-
-
-@pytest.mark.attack(18)
-@pytest.mark.parametrize(("young", "old", "told"), [(10, 90, True), (90, 10, False)])
-def test_census_mostly_beyond_reported_ages_is_a_reason(young: int, old: int, told: bool, tmp_path: Path):
-    """A census with years of birth instead of ages would extrapolate the line, and look like a result."""
-    census = census_of(tmp_path, f"25,{young}\n95,{old}\n", "age,count\n")
-    reasons, _ = said(asked(age=np.arange(900.0) % 10 + 20), "armed ~ age", census)
-    line = "90 of 100 people of the census have age beyond all reports (20 to 29)"
-    assert any(line in reason for reason in reasons) is told
 
 
 @pytest.mark.attack(17)
@@ -212,10 +198,10 @@ def test_census_mostly_beyond_reported_ages_is_a_reason(young: int, old: int, to
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_term_that_fails_over_census_is_rejected(formula: str, code: str, tmp_path: Path):
+def test_term_that_fails_over_census_is_rejected(formula: str, code: str):
     """An income of 0 has no logarithm: such a row would count as a share of exactly 0 or 1."""
     whole = asked(income=10.0 + np.arange(900) % 30)
-    over = census_of(tmp_path, "north,0,500\nsouth,20,500\nwest,30,500\n", "region,income,count\n")
+    over = Population(census=pd.DataFrame({"region": REGIONS, "income": [0.0, 20.0, 30.0], "count": 500}))
     with raises(InputError, code):
         _ = at_draws(whole, formula, over)
 
