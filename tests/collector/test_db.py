@@ -235,6 +235,7 @@ def test_an_error_that_each_upload_meets_is_logged_once(caplog, error, status, s
     assert [said in record.message for record in caplog.records] == [True]
 
 
+@pytest.mark.slow
 def test_serve_waits_for_a_database_that_starts_later(make_postgresql, capsys, monkeypatch):
     server = make_postgresql()
     settings = Settings(database=server.new_database(), token="operator-of-the-tests")

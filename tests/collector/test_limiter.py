@@ -1,7 +1,7 @@
 """What limits work at once, rates of uploads, values that are costly to compute, and lines in the log."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
@@ -23,15 +23,17 @@ from tests.kit.answers import problem
 from tests.kit.errors import raises
 
 
-def test_bodies_wait_for_memory_and_are_refused_after_timeout():
+def test_bodies_wait_for_memory_and_are_refused_after_timeout(monkeypatch):
     room = Limiter(100, 0.05, lambda: OSError("full"))
     with room.hold(1000), pytest.raises(OSError, match="full"):
         room.take(1)
-    room = Limiter(100, 60.0, lambda: OSError("full"))
+    room, waits = Limiter(100, 60.0, lambda: OSError("full")), Event()
+    wait = room._changed.wait
+    monkeypatch.setattr(room._changed, "wait", lambda seconds: (waits.set(), wait(seconds)))
     with ThreadPoolExecutor(1) as pool:
         room.take(60)
         second = pool.submit(room.take, 60)
-        time.sleep(0.05)
+        assert waits.wait(60)
         assert not second.done()
         room.give_back(60)
         second.result(60)

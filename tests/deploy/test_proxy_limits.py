@@ -159,6 +159,7 @@ def closing(node: str, key: str, study: str = "habits", sent: str = "{", size: i
     )
 
 
+@pytest.mark.slow
 @pytest.mark.attack(15)
 def test_requests_without_key_hold_no_closing_slot(nodes: int) -> None:
     """Strangers hold the node's two places with bodies that never end; paths try to avoid the key check."""
@@ -177,6 +178,7 @@ def test_requests_without_key_hold_no_closing_slot(nodes: int) -> None:
         one.close()
 
 
+@pytest.mark.slow
 def test_closings_of_one_node_leave_slots_for_other_node(nodes: int) -> None:
     (most,) = set(re.findall(r"limit_conn closings (\d+);", PROXY))
     held = [asked(nodes, OTHER, closing("node-a", KEY)) for _ in range(int(most))]

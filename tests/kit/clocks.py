@@ -1,6 +1,7 @@
-"""Clocks that the audit's timing can be given."""
+"""Clocks and days that code is given in place of the true ones."""
 
 import sys
+from datetime import date
 
 
 class InstructionClock:
@@ -24,3 +25,8 @@ class InstructionClock:
 
     def __exit__(self, *_):
         sys.settrace(self.before)
+
+
+def today_is(monkeypatch, module, day):
+    """Have a module that asks `date.today()` get this day."""
+    monkeypatch.setattr(module, "date", type("Today", (date,), {"today": classmethod(lambda _: day)}))

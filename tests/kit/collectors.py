@@ -17,6 +17,8 @@ from datetime import date
 from functools import cache
 from http.client import HTTPException
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Condition
 from typing import Any, Self
 
 from werkzeug.test import TestResponse
@@ -205,6 +207,24 @@ class Harness:
         """The reports of a whole export."""
         *lines, _end = self.export(**query).text.splitlines()
         return [Report.from_json(line) for line in lines]
+
+
+class WatchedQueue(SimpleQueue[Any]):
+    """The queue of a writer, of which a test is told when work arrives. count: how much has arrived."""
+
+    def __init__(self) -> None:
+        self._changed, self.count = Condition(), 0
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        super().put(item, block, timeout)
+        with self._changed:
+            self.count += 1
+            self._changed.notify_all()
+
+    def wait_until(self, count: int) -> None:
+        """Wait until so much has arrived."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.count >= count, START_SECONDS)
 
 
 class Server:

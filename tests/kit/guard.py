@@ -1,12 +1,13 @@
-"""Gives tests seeded system bytes, and lists fast tests that depend on more than their code.
+"""Gives tests seeded system bytes, and finds fast tests that depend on more than their code.
 
 What a test reads from the system's generator in its own process follows from the test's name: a check of a
 statistic passes always or never. Tests marked `entropy` read the true generator.
 
-Fast tests that sleep, start processes, listen on ports, read the clock or compile many programs are slow, or
-fail now and then. The guard only reports them: a line for each kind at the end of the run, and all of them in
-`guard.txt` of pytest's cache folder. It watches a test, not its fixtures. Tests marked `slow` are free to do
-all this, and those marked `programs` may compile more.
+A fast test fails if it sleeps, or if its own code reads the clock: give the code a clock, wait for an event,
+or mark the test `slow`. Fast tests that start processes, listen on ports or compile many programs are only
+reported: a line for each kind at the end of the run, and all of them in `guard.txt` of pytest's cache folder.
+The guard watches a test, not its fixtures. Tests marked `slow` are free to do all this, and those marked
+`programs` may compile more.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import subprocess
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from hashlib import shake_256
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,7 @@ EVENTS = {
     "socket.bind": "listens on a port",
 }
 SLEEPS, CLOCK, PROGRAMS = "sleeps", "reads the clock", "compiles more than 3 programs"
+FORBIDDEN = {SLEEPS, CLOCK}
 COMPILED = "/jax/core/compile/backend_compile_duration"
 TESTS = str(Path(__file__).parents[1])
 KEY = "guard"
@@ -43,6 +47,7 @@ class Guard:
     def __init__(self) -> None:
         self.found: list[tuple[str, str]] = []
         self._test, self._item, self._kinds, self._programs, self._hears_jax = "", "", set[str](), 0, False
+        self._others = set[int]()
         sys.addaudithook(self._hear)
         self._true_bytes, self._seeded = os.urandom, False
         self._reads = itertools.count()
@@ -79,7 +84,10 @@ class Guard:
         """The function, which notes that it was called: by a test's own code, or everywhere."""
 
         def told(*arguments: Any) -> Any:
-            if self._test and (everywhere or sys._getframe(1).f_code.co_filename.startswith(TESTS)):
+            caller = sys._getframe(1).f_code.co_filename
+            # A wait for a process with a timeout sleeps now and then.
+            is_own = caller.startswith(TESTS) or (everywhere and caller != subprocess.__file__)
+            if self._test and is_own and threading.get_ident() not in self._others:
                 self._kinds.add(kind)
             return function(*arguments)
 
@@ -88,21 +96,27 @@ class Guard:
     def _count_programs(self, name: str, _seconds: float, **_more: object) -> None:
         self._programs += name == COMPILED
 
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """Watch one test."""
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Watch one test, and let it fail if it does what no fast test may."""
         if item.get_closest_marker("slow"):
-            yield
-            return
+            return (yield)
         if not self._hears_jax and "jax" in sys.modules:
             sys.modules["jax"].monitoring.register_event_duration_secs_listener(self._count_programs)
             self._hears_jax = True
+        # Servers of fixtures live longer than a test.
+        self._others = {thread.ident or 0 for thread in threading.enumerate()} - {threading.get_ident()}
         self._kinds, self._programs, self._test = set(), 0, item.nodeid
-        yield
-        self._test = ""
-        if self._programs > MOST_PROGRAMS and not item.get_closest_marker("programs"):
-            self._kinds.add(PROGRAMS)
-        self.found += [(kind, item.nodeid) for kind in sorted(self._kinds)]
+        try:
+            result = yield
+        finally:
+            self._test = ""
+            if self._programs > MOST_PROGRAMS and not item.get_closest_marker("programs"):
+                self._kinds.add(PROGRAMS)
+            self.found += [(kind, item.nodeid) for kind in sorted(self._kinds)]
+        if self._kinds & FORBIDDEN:
+            pytest.fail(f"a fast test {' and '.join(sorted(self._kinds & FORBIDDEN))}", pytrace=False)
+        return result
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Hand over what a worker of xdist found."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from flask import Flask
@@ -50,6 +51,12 @@ def at(*arguments: str) -> None:
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     """The lines that were printed since the last look."""
     return capsys.readouterr().out.splitlines()
+
+
+def never_pause(patch: pytest.MonkeyPatch) -> None:
+    """Have commands that failed try again at once."""
+    clock = SimpleNamespace(monotonic=client.time.monotonic, sleep=lambda _seconds: None)
+    patch.setattr(client, "time", clock)
 
 
 @contextmanager

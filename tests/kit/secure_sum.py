@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import socket
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -147,15 +147,10 @@ class Node:
         # The disk of a busy machine takes seconds for a commit now and then.
         settings = {"database": database, "token": TOKEN, "lock_timeout": PATIENCE}
         self.app = create_node_app(settings, key_file=self.key_file)
-        deadline = time.monotonic() + PATIENCE
-        while self._server is None:
-            try:
-                self._server = make_server("127.0.0.1", self._port, self._call, threaded=True)
-            except OSError:
-                # The socket of before the stop may still be closing on a busy machine.
-                if time.monotonic() > deadline:
-                    raise
-        self._port = self._server.server_port
+        # With `reuse_port` it may listen while the socket from before the stop is still closing.
+        with socket.create_server((HOSTS[0], self._port), reuse_port=True) as listener:
+            descriptor = listener.fileno()
+            self._server = make_server(HOSTS[0], self._port, self._call, threaded=True, fd=descriptor)
         Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True).start()
 
     def stop(self) -> None:

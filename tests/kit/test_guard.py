@@ -1,4 +1,4 @@
-"""The guard seeds and lists planted tests."""
+"""The guard seeds planted tests, lists them, and lets some fail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_only_computes():
 
 
 @pytest.mark.slow
-def test_guard_seeds_bytes_of_tests_and_lists_tests_that_do_more_than_compute(tmp_path):
+def test_guard_seeds_bytes_and_finds_tests_that_do_more_than_compute(tmp_path):
     (tmp_path / "conftest.py").write_text(
         "from tests.kit import guard\n"
         f"guard.TESTS = {str(tmp_path)!r}\n"
@@ -58,7 +58,8 @@ def test_guard_seeds_bytes_of_tests_and_lists_tests_that_do_more_than_compute(tm
         str(tmp_path),
     ]
     runs = [subprocess.run(command, capture_output=True, text=True, check=False) for _ in range(2)]
-    assert [run.returncode for run in runs] == [0, 0], runs[0].stdout + runs[0].stderr
+    failed = [sorted(re.findall(r"^FAILED .*::(\w+)", run.stdout, re.M)) for run in runs]
+    assert failed == [["test_reads_the_clock", "test_sleeps"]] * 2, runs[0].stdout + runs[0].stderr
     listed = (tmp_path / ".pytest_cache/d/guard/guard.txt").read_text().splitlines()
     kinds = [line.partition(":")[0] for line in listed]
     names = [line.rpartition("::test_")[2].replace("_", " ") for line in listed]

@@ -20,6 +20,7 @@ from ldpkit.cli.commands import WIDTH
 from schemas import Study
 from tests import studies
 from tests.kit.commands import exit_code, leaves, parsed
+from tests.kit.operators import never_pause
 from tests.ldp_client.issuers import channel_of
 
 ROOT = Path(__file__).parents[2]
@@ -84,7 +85,7 @@ def test_bad_input_prints_one_line_and_sets_the_exit_code(
     tmp_path, monkeypatch, capsys, arguments, code, says
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ldpkit.cli.client.backoff", lambda _failed: 0)
+    never_pause(monkeypatch)
     monkeypatch.setenv("LDPKIT_TOKEN", "key")
     assert cli.main(arguments) == code
     error = capsys.readouterr().err

@@ -21,20 +21,20 @@ from collector.nodes.drawing import Drawing
 from collector.nodes.statements import Statement
 from collector.nodes.transcript import Transcript
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.device import http
 from ldp_client.documents.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from ldpkit.cli import main
 from schemas import Study
 from summaries import Summary
 from tests.kit.answers import problem
 from tests.kit.errors import raises
+from tests.kit.operators import never_pause
 from tests.kit.secure_sum import ANSWERS, FEWEST, MOST, TOKEN, close_study, delete_at
 from tests.statistics import seed_the_system
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(http, "FIRST_DELAY_SECONDS", 0.01)
+    never_pause(monkeypatch)
 
 
 def close(network):

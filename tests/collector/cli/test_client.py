@@ -8,7 +8,6 @@ from email.message import Message
 
 import pytest
 
-from ldp_client.device import http
 from ldp_client.device.http import Answer
 from ldp_client.documents import report
 from ldp_client.documents.errors import InputError, TransferError
@@ -17,7 +16,7 @@ from ldpkit.cli import client, exporting, main
 from ldpkit.cli.client import Client, check_address
 from ldpkit.cli.exporting import fetch_reports, fetch_summary
 from tests.kit.errors import raises
-from tests.kit.operators import URL
+from tests.kit.operators import URL, never_pause
 from tests.kit.stalling import STALLS, raw_server, stalling_server
 from tests.ldp_client.devices import STUDY, Server
 
@@ -71,7 +70,7 @@ def test_stalling_server_does_not_hold_operator_command(monkeypatch, command, st
         (nodes, "DEADLINE_SECONDS"),
     ):
         monkeypatch.setattr(module, name, 0.3)
-    monkeypatch.setattr(http, "FIRST_DELAY_SECONDS", 0.01)
+    never_pause(monkeypatch)
     code = "server.unavailable" if command == "export" else "server.no_whole_answer"
     with stalling_server(*STALLS[stall]) as url, raises(TransferError, code):
         FETCH[command](url)

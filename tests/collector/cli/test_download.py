@@ -9,7 +9,6 @@ import pandas
 import pyarrow.parquet
 import pytest
 
-from ldp_client.device import http
 from ldp_client.documents.errors import InputError, ReportError, TransferError
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
@@ -21,11 +20,12 @@ from summaries.decoding import Decoding
 from tests import studies
 from tests.kit.downloads import cutting, run_export, serving
 from tests.kit.errors import raises
+from tests.kit.operators import never_pause
 
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch):
-    monkeypatch.setattr(http, "FIRST_DELAY_SECONDS", 0)
+    never_pause(monkeypatch)
 
 
 def test_ndjson_export_contains_every_report(filled, tmp_path, capsys, token):

@@ -13,7 +13,7 @@ from collector.problems import ProblemError
 from collector.reports import uploads
 from collector.reports.uploads import MOST_GROWTH, MOST_WRONG, SMALL_BYTES, inflate
 from tests.kit.answers import problem
-from tests.kit.collectors import build_report, build_study, wait_for
+from tests.kit.collectors import build_report, build_study
 from tests.kit.errors import raises
 
 PATH = "/v1/studies/habits/reports"
@@ -209,10 +209,12 @@ def test_readers_of_a_study_wait_for_each_other(habits, study, make_report, monk
     """Sixteen clients only read a study: one at a time does, and uploads do not wait for them."""
     monkeypatch.setattr(api, "TURN_SECONDS", 30.0)
     genuine, reading, ended, most = habits.collector.current.find, [], Event(), []
+    begun = Event()
 
     def slow(study_id):
         reading.append(1)
         most.append(len(reading))
+        begun.set()
         assert ended.wait(30)
         reading.pop()
         return genuine(study_id)
@@ -221,7 +223,7 @@ def test_readers_of_a_study_wait_for_each_other(habits, study, make_report, monk
     with ThreadPoolExecutor(4) as pool:
         readers = [pool.submit(habits.app.test_client().get, "/v1/studies/habits") for _ in range(4)]
         try:
-            wait_for(lambda: reading)
+            assert begun.wait(30)
             assert habits.put(make_report(study)).status_code == 201
         finally:
             ended.set()

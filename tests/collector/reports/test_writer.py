@@ -2,7 +2,6 @@
 
 import sqlite3
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -15,7 +14,7 @@ from collector.problems import ProblemError
 from collector.reports import writer as writer_module
 from collector.reports.writer import Upload, Writer
 from collector.store import PackedReport
-from tests.kit.collectors import build_report, build_study, wait_for
+from tests.kit.collectors import WatchedQueue, build_report, build_study
 from tests.kit.errors import raises
 
 
@@ -29,6 +28,7 @@ class Gate:
     def __init__(self):
         self.entered = threading.Semaphore(0)
         self.open = threading.Semaphore(0)
+        self.counted = threading.Semaphore(0)
         self.groups = []
 
     def __call__(self, uploads):
@@ -48,9 +48,11 @@ def make_writer(gate):
     made = []
 
     def make(store=gate, capacity=1000, patience=20.0):
-        made.append(
-            Writer(store, lambda action: action(None), capacity, lambda _seconds, _waiting: None, patience)
-        )
+        def observe(_seconds, _waiting):
+            gate.counted.release()
+
+        made.append(Writer(store, lambda action: action(None), capacity, observe, patience))
+        made[-1]._queue = WatchedQueue()
         return made[-1]
 
     yield make
@@ -65,7 +67,8 @@ def test_uploads_during_a_commit_are_committed_together(make_writer, gate):
         first = pool.submit(writer.upload, uploads[0])
         assert gate.entered.acquire(timeout=20)
         rest = [pool.submit(writer.upload, one) for one in uploads[1:]]
-        wait_for(lambda: writer.depth == 9)
+        writer._queue.wait_until(9)
+        assert writer.depth == 9
         gate.open.release(2)
         assert [done.result(20) for done in (first, *rest)] == [1] * 9
     assert [len(group) for group in gate.groups] == [1, 8]
@@ -115,9 +118,9 @@ def test_actions_keep_their_order_among_uploads(make_writer, gate):
         first = pool.submit(writer.upload, upload(1))
         assert gate.entered.acquire(timeout=20)
         action = pool.submit(writer.act, lambda _session: len(gate.groups))
-        wait_for(lambda: writer.depth == 2)
+        writer._queue.wait_until(2)
         after = pool.submit(writer.upload, upload(2))
-        wait_for(lambda: writer.depth == 3)
+        writer._queue.wait_until(3)
         gate.open.release(2)
         assert (first.result(20), action.result(20), after.result(20)) == (1, 1, 1)
 
@@ -126,11 +129,19 @@ class Clock:
     """Takes the place of `time` in the writer: it stands until it is moved, and counts its readers."""
 
     def __init__(self):
-        self.now, self.reads = 0.0, 0
+        self.now, self.reads, self._changed = 0.0, 0, threading.Condition()
 
     def monotonic(self):
-        self.reads += 1
-        return self.now
+        with self._changed:
+            self.reads += 1
+            self._changed.notify_all()
+            return self.now
+
+    def wait_for_reads(self, more):
+        """Wait until it has been read so many more times."""
+        with self._changed:
+            wanted = self.reads + more
+            assert self._changed.wait_for(lambda: self.reads >= wanted, 20)
 
 
 @pytest.fixture
@@ -157,7 +168,8 @@ def test_uploads_behind_stuck_commit_are_refused_in_time(make_writer, gate, cloc
             with raises(ProblemError, "unavailable"):
                 writer.upload(upload(2))
         gate.open.release(2)
-        wait_for(lambda: not writer.depth)
+        assert gate.counted.acquire(timeout=20)
+        assert not writer.depth
         assert writer.upload(upload(3)) == 1
 
 
@@ -173,12 +185,11 @@ def test_moving_queue_is_waited_for(make_writer, gate, clock, monkeypatch):
     writer = make_writer(store, patience=PATIENCE)
     with ThreadPoolExecutor(6) as pool:
         uploads = [pool.submit(writer.upload, upload(number)) for number in range(6)]
-        wait_for(lambda: writer.depth == 6)
+        writer._queue.wait_until(6)
         for _ in uploads:
             # All who wait have looked at the clock during this commit.
             assert gate.entered.acquire(timeout=20)
-            reads = clock.reads
-            wait_for(lambda reads=reads: clock.reads > reads + 24)
+            clock.wait_for_reads(25)
             gate.open.release()
         assert [one.result(20) for one in uploads] == [1] * 6
     assert clock.now == pytest.approx(6 * 0.9 * PATIENCE)
@@ -192,7 +203,8 @@ def fail(session):
 @pytest.mark.attack(15)
 def test_a_flood_of_deletions_splits_no_commit(make_harness):
     """A flood of deletions between uploads must share their transactions; each unknown one fails alone."""
-    harness = make_harness(lock_timeout=60)
+    harness, queue = make_harness(lock_timeout=60), WatchedQueue()
+    harness.collector.writer._queue = queue
     study = build_study()
     harness.publish(study)
     gone, *reports = [build_report(study) for _ in range(41)]
@@ -205,11 +217,11 @@ def test_a_flood_of_deletions_splits_no_commit(make_harness):
         ThreadPoolExecutor(80) as pool,
     ):
         other.execute("BEGIN IMMEDIATE")
+        before = queue.count
         first = pool.submit(harness.put, reports[0])
-        time.sleep(0.05)
         unknown = [pool.submit(collector.writer.change, bytes([n] * 16), fail) for n in range(30)]
         uploads = [pool.submit(harness.put, report) for report in reports[1:]]
-        wait_for(lambda: collector.writer.depth >= len(unknown) + len(uploads))
+        queue.wait_until(before + 1 + len(unknown) + len(uploads))
         other.execute("ROLLBACK")
         assert {one.result(60).status_code for one in (first, *uploads)} == {201}
         for one in unknown:

@@ -23,6 +23,7 @@ from ldpkit.cli import main
 from ldpkit.cli.answering import default_folder
 from schemas import Study
 from tests import studies
+from tests.kit.clocks import today_is
 from tests.kit.errors import raises
 from tests.ldp_client.devices import STUDY, YES, Server, consenting
 from tests.ldp_client.issuers import Issuer, lost, study_of
@@ -140,21 +141,18 @@ def gateway_of(tmp_path, server):
     return names["answer_for"]
 
 
-CLOSING = Study(studies.document(studies.YES_NO, closes=(date.today() + timedelta(1)).isoformat()))
-
-
-def after_the_last_day(monkeypatch):
-    later = type("Later", (date,), {"today": classmethod(lambda _: date.today() + timedelta(2))})
-    monkeypatch.setattr(device_module, "date", later)
+LAST = date(2026, 6, 15)
+CLOSING = Study(studies.document(studies.YES_NO, closes=LAST.isoformat()))
 
 
 def test_report_made_in_time_is_sent_after_the_last_day(server, answer, tmp_path, monkeypatch):
     server.content, server.statuses = CLOSING.canonical(), [200, 503]
+    today_is(monkeypatch, device_module, LAST)
     assert answer() == EXIT_NETWORK
     gateway = gateway_of(tmp_path, server)
     server.statuses = [503]
     assert gateway("member", CLOSING, YES) is False
-    after_the_last_day(monkeypatch)
+    today_is(monkeypatch, device_module, LAST + timedelta(1))
     assert answer() == EXIT_REFUSED
     assert [gateway("member", CLOSING, YES), gateway("member", CLOSING, YES)] == [True, True]
     assert len(uploads(server)) == 4

@@ -41,7 +41,7 @@ def at(monkeypatch):
         monkeypatch.setattr(outbox, "now", lambda: float(seconds))
 
     moment(NOON)
-    monkeypatch.setattr("ldp_client.device.sending.backoff", lambda _: 0.0)
+    monkeypatch.setattr("ldp_client.device.sending.sleep", lambda _seconds: None)
     return moment
 
 
