@@ -35,7 +35,6 @@ from inference.design.information import (
     rough_notes,
 )
 from inference.design.plan import Plan, answers_of
-from inference.design.truth import check_stated
 from inference.limits import check_devices
 from inference.results.verdict import listed
 from inference.units import number_units
@@ -332,7 +331,12 @@ def _truth(
         at, found = _with_shares(outcome, linear, shares, wanted)
         values |= dict(zip(free, found.tolist(), strict=True))
     else:
-        check_stated([*free, *outcome.own], stated)
+        for name in (*free, *outcome.own):
+            if name not in stated:
+                raise InputError(
+                    f"state what {name} may be, such as --truth {name}=0.5: a plan cannot guess it",
+                    code="plan.truth_missing",
+                )
         if not values["sigma"] > 0:
             raise InputError("the truth of sigma must be above 0", code="plan.formula_truth_not_positive")
         at = np.concatenate([linear, np.full((len(linear), 1), values["sigma"])], axis=1)

@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from decimal import ROUND_DOWN, Decimal
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -31,7 +31,7 @@ from inference.design.information import (
 )
 from inference.design.records import ROUGH as ROUGH_LINE
 from inference.design.records import RecordPrior, is_line_of_records, record_widths
-from inference.design.truth import check_stated, completed, settable
+from inference.design.truth import completed, settable
 from inference.limits import check_devices, check_seed
 from inference.results.verdict import DROWNED, listed
 from ldp_client import mechanism_for
@@ -143,15 +143,37 @@ def plan(
         StudyError: an epsilon that the mechanism cannot have.
     """
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
-    chosen, own_seed = tuple(sorted(set(devices))), crc32(f"{seed} {question_id}".encode())
+    first, given, own_seed = questions[0], dict(truth or {}), crc32(f"{seed} {question_id}".encode())
+    chosen = tuple(sorted(set(devices)))
     answers = [answers_of(study, n) for n in chosen]
-    if has_formula(questions[0]):
-        return _by_information(questions, chosen, answers, truth or {}, own_seed)
-    from inference.compiling import use_compile_cache
-    from inference.design.widths import simulated_plan
+    if has_formula(first):
+        found = _by_information(questions, chosen, answers, given, own_seed)
+    else:
+        from inference.compiling import use_compile_cache
+        from inference.design.widths import by_simulation
 
-    use_compile_cache()
-    return simulated_plan(questions, chosen, answers, truth or {}, own_seed, progress)
+        use_compile_cache()
+        found = by_simulation(questions, chosen, answers, given, own_seed, progress)
+    notes = (
+        *found.notes,
+        *prior_width_notes(found.half_widths, chosen, found.prior_half_widths),
+        *drawn_note(first, found.truths),
+    )
+    return Plan(first.id, first.model.name, chosen, found.half_widths, given, notes, method=found.method)
+
+
+class Expected(NamedTuple):
+    """The expected widths of a question, at several epsilons.
+
+    half_widths: as of a `Plan`. prior_half_widths: {parameter: half of its prior's 90 % interval}. truths:
+    {parameter: value} of each truth over which widths are medians.
+    """
+
+    half_widths: Widths
+    prior_half_widths: Mapping[str, float]
+    truths: Sequence[Mapping[str, float]]
+    notes: tuple[str, ...]
+    method: str = BY_INFORMATION
 
 
 def _by_information(
@@ -160,9 +182,8 @@ def _by_information(
     answers: Sequence[int],
     given: Mapping[str, float],
     seed: int,
-) -> Plan:
-    """Plan a question at several epsilons by the information of its reports."""
-    # 1. Draw truths from the prior.
+) -> Expected:
+    """Return a question's widths by the information of its reports."""
     first = questions[0]
     prior: Prior | RecordPrior
     if first.ask == "record":
@@ -173,24 +194,20 @@ def _by_information(
         widths_at = partial(record_widths, truths=points, answers=answers, prior=prior)
     else:
         prior, limit = Prior(first), ROUGH
-        drawn = prior.truths(seed)
-        truths = [{**values, **completed(first, values, given)} for values in drawn]
+        truths = [{**values, **completed(first, values, given)} for values in prior.truths(seed)]
         widths_at = partial(half_widths, truths=truths, answers=answers, prior=prior)
+    each = {str(question.mechanism.epsilon): widths_at(question) for question in questions}
     notes: tuple[str, ...] = ()
     if given and first.ask == "number":
         beyond = float(np.mean([share_beyond_bounds(first, truth) for truth in truths]))
         notes = clipping_notes(first, beyond, given)
-    # 2. Compute the widths.
-    each = {str(one.mechanism.epsilon): widths_at(one) for one in questions}
-    # 3. Note what readers must know.
     if first.ask in ("number", "record"):
         rough = {
             epsilon: np.max([half / prior.half_widths[name] for name, half in widths.items()], axis=0) > limit
             for epsilon, widths in each.items()
         }
         notes += rough_notes(rough, devices)
-    notes += prior_width_notes(each, devices, prior.half_widths) + drawn_note(first, truths)
-    return Plan(first.id, first.model.name, devices, each, given, notes)
+    return Expected(each, prior.half_widths, truths, notes)
 
 
 def plan_difference(
@@ -201,6 +218,8 @@ def plan_difference(
     devices: Sequence[int] = DEVICES,
     epsilons: Sequence[str] = (),
     truth: Mapping[str, float] | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda _message: None,
 ) -> Plan:
     """Predict how well a difference between two equal groups is found.
 
@@ -211,58 +230,46 @@ def plan_difference(
         values: its values in the first group and in the second.
         devices: numbers of devices, of both groups together.
         epsilons: as for `plan`.
-        truth: of the other parameters, in both groups: all but shares of other choices, which are equal.
+        truth: of the other parameters, in both groups; shares of other choices are equal by default.
+        seed: as for `plan`.
+        progress: as for `plan`.
 
     Returns:
         Half widths of the difference, and its power.
 
     Raises:
         UsageError: values that are equal.
-        InputError: a question without a formula, a missing parameter, values that are impossible, or
-            arguments that `plan` refuses.
+        InputError: a missing parameter, values that are impossible, or arguments that `plan` refuses.
     """
-    # 1. Complete the truth of each group.
     if values[0] == values[1]:
         raise UsageError(
             f"--difference needs two values that differ, not {values[0]:g} twice", code="plan.equal_values"
         )
-    questions = questions_to_plan(study, question_id, devices, epsilons, 0)
-    first, given = questions[0], dict(truth or {})
-    if not has_information(first):
-        raise InputError(
-            f"{first.id}: there is no formula for a difference of {first.model.name} under "
-            f"{first.mechanism.name}: plan each group alone, and take the root of both squares together",
-            code="plan.no_formula_for_difference",
-        )
-    prior = Prior(first)
-    drawn = prior.draws(1, 0)[0]
-    shares = [f"p[{label}]" for label in first.choices] if first.ask == "choice" else []
-    rest = [name for name in settable(first, drawn) if name not in (parameter, *shares)]
-    check_stated(rest, given)
-    check_parameter(first, drawn, parameter)
-    even = {**drawn, **dict.fromkeys(shares, 1 / max(len(shares), 1))}
-    truths = [completed(first, even, {**given, parameter: value}) for value in values]
-    for each in truths if first.ask == "number" else ():
-        clipping_notes(first, share_beyond_bounds(first, each), {parameter: each[parameter]})
-    # 2. Add up the variances of both groups.
+    first, given = questions_to_plan(study, question_id, devices, epsilons, seed)[0], dict(truth or {})
     chosen = tuple(sorted(set(devices)))
-    answers = [max(answers_of(study, n) // 2, 1) for n in chosen]
+    halves = [max(n // 2, 1) for n in chosen]
+    # 1. Plan each group alone. Shares that are not stated share the remainder equally.
+    rest = [f"p[{label}]" for label in first.choices] if first.ask == "choice" else []
+    rest = [name for name in rest if name not in (*given, parameter)]
+    groups = []
+    for value in values:
+        stated = {**given, parameter: value}
+        left = 1 - sum(share for name, share in stated.items() if name.startswith("p["))
+        stated |= dict.fromkeys(rest, max(left, 0) / max(len(rest), 1))
+        groups.append(plan(study, question_id, halves, epsilons, stated, seed, progress))
+    # 2. Add up the variances of both groups.
     name = f"{parameter}: {values[0]:g} − {values[1]:g}"
-    widths: dict[str, dict[str, Vector]] = {}
-    rough = {}
-    for question in questions:
-        epsilon = str(question.mechanism.epsilon)
-        halves = [half_widths(question, [group], answers, prior)[parameter] for group in truths]
-        widths[epsilon] = {name: np.hypot(*halves)}
-        rough[epsilon] = widths[epsilon][name] > ROUGH * np.sqrt(2) * prior.half_widths[parameter]
-    notes = rough_notes(rough, chosen)
+    widths = {}
+    for epsilon in groups[0].half_widths:
+        each = [group.half_widths[epsilon][parameter] for group in groups]
+        widths[epsilon] = {name: np.hypot(*each)[np.searchsorted(groups[0].devices, halves)]}
+    notes = tuple(dict.fromkeys(f"of each group: {note}" for group in groups for note in group.notes))
     # 3. Name what is assumed.
-    rest = [other for other in shares if other not in (*given, parameter)]
     if len(rest) > 1:
         how = f"share the remainder equally in each group (not stated: --truth {rest[0]}=…)"
         notes = (f"assumed: {listed(rest)} {how}", *notes)
     effects = {name: values[0] - values[1]}
-    return Plan(first.id, first.model.name, chosen, widths, given, notes, effects)
+    return Plan(first.id, first.model.name, chosen, widths, given, notes, effects, method=groups[0].method)
 
 
 def has_formula(question: Question) -> bool:
@@ -306,15 +313,6 @@ def drawn_note(question: Question, truths: Sequence[Mapping[str, float]]) -> tup
     if not drawn:
         return ()
     return (f"not stated, {listed(drawn)}: as the prior draws it; --truth states it",)
-
-
-def check_parameter(question: Question, truth: Mapping[str, float], parameter: str) -> None:
-    """Raise InputError if the plan lacks a required parameter."""
-    if parameter not in truth:
-        raise InputError(
-            f"{parameter!r} is no parameter of {question.id}, which has {listed(list(truth))}",
-            code="plan.unknown_parameter",
-        )
 
 
 def clipping_notes(question: Question, share: float, given: Mapping[str, float]) -> tuple[str, ...]:

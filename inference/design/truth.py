@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from inference.results.intervals import REFUSED
 from inference.results.verdict import listed
@@ -15,16 +13,8 @@ from schemas import Question
 from schemas.models import MODELS, NO_LAW
 from schemas.priors import EACH_POSITIVE, POSITIVE, SHARE, SIMPLEX
 
-if TYPE_CHECKING:
-    from inference.models.base import Truth
-
 # Labels in brackets may have commas between them, as in p[a, b].
 _OUTSIDE_BRACKETS = re.compile(r",(?![^\[]*\])")
-
-
-def with_truth(question: Question, drawn: Truth, given: Mapping[str, float]) -> Truth:
-    """Return the drawn truth with the given parameters. Raises the errors of `completed`."""
-    return replace(drawn, parameters=completed(question, drawn.parameters, given))
 
 
 def settable(question: Question, parameters: Mapping[str, float]) -> dict[str, float]:
@@ -81,16 +71,6 @@ def _check_value(question: Question, name: str, value: float) -> None:
         raise InputError(
             f"the truth of {name} must be between 0 and 1, not {value:g}", code="plan.truth_not_probability"
         )
-
-
-def check_stated(names: Sequence[str], given: Mapping[str, float]) -> None:
-    """Raise InputError for a parameter that is not stated, and that a plan cannot guess."""
-    for name in names:
-        if name not in given:
-            raise InputError(
-                f"state what {name} may be, such as --truth {name}=0.5: a plan cannot guess it",
-                code="plan.truth_missing",
-            )
 
 
 def stated_values(options: Sequence[str]) -> dict[str, float]:

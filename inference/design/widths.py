@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -10,10 +11,10 @@ from numpy.typing import NDArray
 
 from inference.design.calibration import empty_model, generator_of, mixing_notes, prior_truths
 from inference.design.information import TAILS
-from inference.design.plan import Plan, clipping_notes, drawn_note, prior_width_notes
+from inference.design.plan import Expected, clipping_notes
 from inference.design.simulated_posteriors import Measured, Parameters, Studies, fit_studies, poor_chains
 from inference.design.simulation import clipped_share, for_devices, is_possible, simulate
-from inference.design.truth import with_truth
+from inference.design.truth import completed
 from inference.models import model_for
 from inference.models.base import Model, Truth
 from ldp_client import mechanism_for
@@ -34,15 +35,15 @@ PRIOR_DRAWS = 2_000
 SOME_MIX_POORLY = 0.25
 
 
-def simulated_plan(
+def by_simulation(
     questions: Sequence[Question],
     devices: tuple[int, ...],
     answers: Sequence[int],
     given: Mapping[str, float],
     seed: int,
     progress: Callable[[str], None],
-) -> Plan:
-    """Plan a question, at several epsilons, by simulated studies. Raises the errors of `plan`."""
+) -> Expected:
+    """Return a question's widths at several epsilons, of simulated studies. Raises the errors of `plan`."""
     # 1. Check before anything is simulated.
     first = questions[0]
     for question in questions:
@@ -63,12 +64,9 @@ def simulated_plan(
     each = {epsilon: _medians(some) for epsilon, some in zip(epsilons, measured, strict=True)}
     poor = [one["poor"] for some in measured for one in some]
     worst = {name: max(float(np.mean(one[name])) for one in poor) for name in poor[0]}
-    notes += (
-        *mixing_notes(worst, SOME_MIX_POORLY),
-        *prior_width_notes(each, devices, prior_half_widths(first, seed)),
-        *drawn_note(first, [truth.parameters for truth in truths]),
-    )
-    return Plan(first.id, first.model.name, devices, each, given, notes, method=SIMULATED)
+    notes += mixing_notes(worst, SOME_MIX_POORLY)
+    parameters = [truth.parameters for truth in truths]
+    return Expected(each, prior_half_widths(first, seed), parameters, notes, SIMULATED)
 
 
 def possible_truths(question: Question, given: Mapping[str, float], seed: int) -> list[Truth]:
@@ -78,7 +76,7 @@ def possible_truths(question: Question, given: Mapping[str, float], seed: int) -
     """
     random = np.random.default_rng([seed, 4])
     drawn = prior_truths(question, TRIED if question.ask == "record" else REPEATS, seed)
-    stated = (with_truth(question, truth, given) for truth in drawn)
+    stated = (replace(truth, parameters=completed(question, truth.parameters, given)) for truth in drawn)
     possible = list(islice((truth for truth in stated if is_possible(question, truth, random)), REPEATS))
     if not possible:
         raise InputError(

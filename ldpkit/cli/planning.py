@@ -165,7 +165,7 @@ def _plan_difference(
             code="plan.choice_needed",
         )
     parameter = {"choice": f"p[{label}]", "yes_no": "p"}.get(asks.get(name, ""), "mean")
-    return plan_difference(study, name, parameter, values, devices, epsilons, truth)
+    return plan_difference(study, name, parameter, values, devices, epsilons, truth, SEED, progress())
 
 
 @command("calibrate", "calibrate study.json --question hours --out calibration")
