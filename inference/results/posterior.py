@@ -16,8 +16,8 @@ from inference.results.convergence import Mixing
 from inference.results.identified import IdentifiedSets
 from inference.results.intervals import AT_MOST, REFUSED, USUAL, Interval, in_words, interval_of
 from inference.results.printed import text_of
-from inference.results.quantity import QUANTILES, Quantity
-from inference.results.tree import Axis, Layout, axes_of, layout_of, netcdf_of, tree_of
+from inference.results.quantity import Quantity
+from inference.results.tree import Axis, axes_of, tree_of
 from inference.results.verdict import NOTE, USABLE, Finding, Verdict, listed
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted, nearest, visible
@@ -256,8 +256,8 @@ class Posterior:
             level: the probability that intervals hold; their ends are named as quantiles (q05, q95).
 
         Returns:
-            A row for each parameter: mean, sd, median (q50), the interval, sd over the prior's, R-hat, both
-            ESS, and its verdict; the frame's attrs have the findings.
+            A row for each parameter: mean, sd, sd over the prior's, the interval with the median (q50),
+            R-hat, both ESS, and its verdict; the frame's attrs have the findings.
 
         Raises:
             InputError: level is no probability.
@@ -293,21 +293,26 @@ class Posterior:
     def __repr__(self) -> str:
         return text_of(self, USUAL)
 
-    def rows(self) -> dict[str, dict[str, float]]:
-        """Summarise the draws of each parameter as posterior.json does.
+    def rows(self, interval: Interval = USUAL) -> dict[str, dict[str, float]]:
+        """Summarise the draws of each parameter, as posterior.json does.
+
+        Args:
+            interval: whose ends are among the quantiles.
 
         Returns:
-            {parameter: mean, sd, sd over the prior's, 5 %, 50 % and 95 % quantiles, R-hat, both ESS}.
+            {parameter: mean, sd, sd over the prior's, three quantiles, R-hat, both ESS}.
         """
+        low, high = interval.columns
         rows = {}
         for name, draws in self.draws.items():
-            sd = float(draws.std(ddof=1))
-            levels = np.quantile(draws, list(QUANTILES.values()))
+            sd, ends = float(draws.std(ddof=1)), interval.of(draws)
             rows[name] = {
                 "mean": float(draws.mean()),
                 "sd": sd,
                 "sd_over_prior_sd": sd / self.prior_sd.get(name, float("nan")),
-                **dict(zip(QUANTILES, map(float, levels), strict=True)),
+                low: ends[0],
+                "q50": float(np.median(draws)),
+                high: ends[1],
                 "r_hat": self.mixing.r_hat[name],
                 "ess_bulk": self.mixing.ess_bulk[name],
                 "ess_tail": self.mixing.ess_tail[name],
@@ -318,20 +323,13 @@ class Posterior:
         """Return a row for each parameter, as `summary` and tables.csv have it.
 
         Args:
-            interval: the kind of interval.
+            interval: as for `rows`.
 
         Returns:
-            {parameter: {column: value}}.
+            Those rows, with each parameter's verdict and the first reason for it.
         """
-        low, high = interval.columns
-        table: dict[str, dict[str, Any]] = {}
-        for name, row in self.rows().items():
-            ends = interval.of(self.draws[name])
-            table[name] = {key: row[key] for key in ("mean", "sd", "q50")}
-            table[name] |= {low: ends[0], high: ends[1]}
-            table[name] |= {key: row[key] for key in ("sd_over_prior_sd", "r_hat", "ess_bulk", "ess_tail")}
-            table[name]["verdict"] = str(self.verdict.of(name))
-        return table
+        verdict = self.verdict
+        return {name: {**row, "verdict": str(verdict.of(name))} for name, row in self.rows(interval).items()}
 
     def size_in_words(self) -> str:
         """Return the number of reports used, or of records and holders, in words."""
@@ -350,15 +348,15 @@ class Posterior:
             brackets. The attributes include study digest, question, model and seed.
         """
         each = self.log_likelihood() if self.log_likelihood is not None else None
-        more = {} if each is None else {"log_likelihood": {"report": each}}
-        return tree_of(self._attributes(), self._layout(more))
+        return self._tree({} if each is None else {"log_likelihood": {"report": each}})
 
     def to_netcdf(self) -> bytes:
         """Return the tree without log_likelihood as a NetCDF file's bytes, which xarray and ArviZ open."""
-        return netcdf_of(self._attributes(), self._layout({}))
+        # Written in memory: HDF5 does not recover if the disk fills while it writes.
+        return bytes(self._tree({}).to_netcdf(engine="h5netcdf"))
 
-    def _layout(self, more: Mapping[str, Mapping[str, NDArray[Any]]]) -> Layout:
-        """Return the groups of ArviZ's tree."""
+    def _tree(self, more: Mapping[str, Mapping[str, NDArray[Any]]]) -> DataTree:
+        """Return ArviZ's tree with further groups."""
         groups = dict(more)
         if self.diverging is not None:
             groups["sample_stats"] = {"diverging": self.diverging}
@@ -368,7 +366,8 @@ class Posterior:
             groups["posterior_predictive"] = {"reports": self.predictive.posterior[None]}
             groups["observed_data"] = {"reports": self.predictive.observed}
         before = {name: draws[None] for name, draws in self.prior_draws.items()}
-        return layout_of(self.draws, before, self.axes or axes_of(self.draws), groups)
+        axes = self.axes or axes_of(self.draws)
+        return tree_of(self.draws, before, axes, groups, self._attributes())
 
     def _attributes(self) -> dict[str, Any]:
         return {

@@ -1,14 +1,8 @@
-"""Draws in ArviZ's form, with coordinates instead of brackets: as its tree, and as a NetCDF file.
-
-xarray would write the same file, but takes a second to load.
-"""
+"""Draws in ArviZ's form, with coordinates instead of brackets."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +14,6 @@ if TYPE_CHECKING:
 Draws = Mapping[str, NDArray[np.float64]]
 # Dimensions of the labels in brackets, for variables whose dimension has a special name.
 DIMENSIONS = {"p": "choice", "coefficient": "feature"}
-CHAINED = ("chain", "draw")
 
 
 class Axis(NamedTuple):
@@ -28,20 +21,6 @@ class Axis(NamedTuple):
 
     variable: str
     coordinates: Mapping[str, str]
-
-
-class Layout(NamedTuple):
-    """The contents of ArviZ's tree.
-
-    Attributes:
-        groups: {group: {variable: array}}.
-        dims: of each variable, besides chain and draw.
-        coordinates: the labels along each dimension that has labels.
-    """
-
-    groups: Mapping[str, Mapping[str, NDArray[Any]]]
-    dims: Mapping[str, list[str]]
-    coordinates: Mapping[str, list[str]]
 
 
 def axes_of(names: Mapping[str, Any]) -> dict[str, Axis]:
@@ -56,10 +35,16 @@ def axes_of(names: Mapping[str, Any]) -> dict[str, Axis]:
     return axes
 
 
-def layout_of(
-    after: Draws, before: Draws, axes: Mapping[str, Axis], more: Mapping[str, Mapping[str, NDArray[Any]]]
-) -> Layout:
-    """Lay out the groups posterior and prior, with parameters placed by `axes`, and further groups."""
+def tree_of(
+    after: Draws,
+    before: Draws,
+    axes: Mapping[str, Axis],
+    more: Mapping[str, Mapping[str, NDArray[Any]]],
+    attributes: Mapping[str, Any],
+) -> DataTree:
+    """Build ArviZ's tree of the groups posterior and prior, placed by `axes`, and of further groups."""
+    import arviz_base
+
     dims: dict[str, list[str]] = {}
     places: dict[str, dict[str, int]] = {}
     for name, axis in axes.items():
@@ -88,57 +73,11 @@ def layout_of(
 
     groups = {"posterior": stacked(after), **({"prior": stacked(before)} if before else {}), **more}
     labelled = {name: list(labels) for name, labels in places.items()}
-    return Layout(groups, {**dims, "reports": ["group"]}, labelled)
+    return arviz_base.from_dict(
+        groups, attrs={"/": dict(attributes)}, dims={**dims, "reports": ["group"]}, coords=labelled
+    )
 
 
 def _name(name: str) -> str:
     """Replace "/", which NetCDF reserves for groups, by a division slash, which looks the same."""
     return name.replace("/", "∕")
-
-
-def tree_of(attributes: Mapping[str, Any], layout: Layout) -> DataTree:
-    """Build ArviZ's tree."""
-    import arviz_base
-
-    return arviz_base.from_dict(
-        layout.groups, attrs={"/": dict(attributes)}, dims=layout.dims, coords=layout.coordinates
-    )
-
-
-def netcdf_of(attributes: Mapping[str, Any], layout: Layout) -> bytes:
-    """Return the NetCDF file's bytes, with the layout's groups; it opens as ArviZ's tree."""
-    import h5netcdf
-    import h5py
-
-    # Write in memory: HDF5 does not recover if the disk fills while it writes.
-    buffer = io.BytesIO()
-    with h5netcdf.File(buffer, "w") as file:
-        file.attrs.update(attributes)
-        for name, variables in layout.groups.items():
-            group = file.create_group(name)
-            group.attrs["created_at"] = datetime.now(UTC).isoformat()
-            group.attrs["creation_library"] = "ldpkit"
-            group.attrs["creation_library_version"] = version("ldpkit")
-            for variable, values in variables.items():
-                # 1. Write its dimensions: without chains for data, and numbered if they have no names.
-                first = () if "data" in name else CHAINED
-                numbered = [f"{variable}_dim_{place}" for place in range(values.ndim - len(first))]
-                dimensions = (*first, *layout.dims.get(variable, numbered))
-                for dimension, size in zip(dimensions, values.shape, strict=True):
-                    if dimension in group.dimensions:
-                        continue
-                    group.dimensions[dimension] = size
-                    labels = layout.coordinates.get(dimension)
-                    if labels is None:
-                        group.create_variable(dimension, (dimension,), data=np.arange(size))
-                    else:
-                        text = np.asarray(labels, dtype=object)
-                        group.create_variable(dimension, (dimension,), dtype=h5py.string_dtype(), data=text)
-                # 2. Write its values.
-                if values.dtype == bool:
-                    stored = group.create_variable(variable, dimensions, data=values.astype(np.int8))
-                    stored.attrs["dtype"] = "bool"
-                else:
-                    fill = {"fillvalue": np.nan} if values.dtype.kind == "f" else {}
-                    group.create_variable(variable, dimensions, data=values, **fill)
-    return buffer.getvalue()
