@@ -10,11 +10,9 @@ import subprocess
 import sys
 import time
 import tomllib
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -56,14 +54,14 @@ def try_study(
     Raises:
         TransferError: the collector did not start, or a device could not send.
     """
-    reports = folder / "reports.ndjson"
-    with TemporaryDirectory(prefix="ldpkit-") as name, running_collector(Path(name)) as collector:
-        progress(f"a collector listens on {collector.url}")
-        collector.publish(study)
-        send_all(study, answers, collector.url, Path(name) / "devices", progress)
-        show_page(f"{collector.url}/s/{study.id}")
-        collector.export(study, reports)
-    (folder / "study.json").write_text(study.to_json() + "\n", encoding="utf-8")
+    document, reports = folder / "study.json", folder / "reports.ndjson"
+    document.write_text(study.to_json() + "\n", encoding="utf-8")
+    with TemporaryDirectory(prefix="ldpkit-") as name, running_collector(Path(name)) as (url, environment):
+        progress(f"a collector listens on {url}")
+        _run(["publish", str(document), "--collector", url], environment)
+        send_all(study, answers, url, Path(name) / "devices", progress)
+        show_page(f"{url}/s/{study.id}")
+        _run(["export", study.id, "--collector", url, "--out", str(reports)], environment)
     posteriors = fit(study, str(reports), 0, progress)
     progress("drawing the report page")
     save_report(posteriors, folder, study)
@@ -102,26 +100,6 @@ START_SECONDS = 60.0
 LDPKIT = [sys.executable, "-m", "ldpkit"]
 
 
-@dataclass(frozen=True)
-class Collector:
-    """A running collector: its base URL and its operator's token."""
-
-    url: str
-    token: str
-
-    def publish(self, study: Study) -> None:
-        """Publish a study through the HTTP API."""
-        request = urllib.request.Request(f"{self.url}/v1/studies", study.canonical(), method="POST")
-        request.add_header("Authorization", f"Bearer {self.token}")
-        request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=10):
-            pass
-
-    def export(self, study: Study, path: Path) -> None:
-        """Fetch all reports with `ldpkit export`."""
-        _run(["export", study.id, "--collector", self.url, "--out", str(path)], _environment(self.token))
-
-
 def _run(words: list[str], environment: dict[str, str]) -> None:
     """Run a command. Raises TransferError if it fails."""
     done = subprocess.run([*LDPKIT, *words], env=environment, capture_output=True, text=True, check=False)
@@ -129,21 +107,21 @@ def _run(words: list[str], environment: dict[str, str]) -> None:
         raise TransferError(f"ldpkit {words[0]} failed: {done.stderr.strip()}", code="demo.command_failed")
 
 
-def _environment(token: str) -> dict[str, str]:
-    return {**os.environ, "LDPKIT_TOKEN": token}
-
-
 @contextmanager
-def running_collector(folder: Path) -> Iterator[Collector]:
-    """Run `ldpkit serve` in a new place below `folder`, and always stop it on exit."""
+def running_collector(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Run `ldpkit serve` in a new place below `folder`, and always stop it on exit.
+
+    Yields its URL, and the environment of its operator's commands.
+    """
     place, ready = folder / "collector", folder.absolute() / "url"
     _run(["init", str(place)], dict(os.environ))
     token = tomllib.loads((place / "ldpkit.toml").read_text(encoding="utf-8"))["token"]
+    environment = {**os.environ, "LDPKIT_TOKEN": token}
     command = [*LDPKIT, "serve", "--port", "0", "--ready-file", str(ready)]
     with (folder / "collector.log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=place, env=_environment(token), stdout=log, stderr=log)
+        server = subprocess.Popen(command, cwd=place, env=environment, stdout=log, stderr=log)
         try:
-            yield Collector(_wait_for(ready, server, folder / "collector.log"), token)
+            yield _wait_for(ready, server, folder / "collector.log"), environment
         finally:
             _stop(server)
 
