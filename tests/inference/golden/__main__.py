@@ -23,7 +23,7 @@ def write(wanted: Sequence[str]) -> None:
             if wanted and not any(part in f"{family}: {name}" for part in wanted):
                 continue
             data = case.data()
-            source, quantities = solved(case.target(data, 1.0))
+            source, quantities = solved(case.target(data))
             known[name] = {
                 "data": data.digest,
                 "source": source,

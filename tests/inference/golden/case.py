@@ -44,16 +44,11 @@ class Collected(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """data: what is fitted. draws: of its posterior by this code.
-
-    target: the posterior that it should be, under so many times the stated noise.
-    decisive: with so many reports that a noise scale 3 % off shows.
-    """
+    """data: what is fitted. draws: of its posterior by this code. target: the posterior that it should be."""
 
     data: Callable[[], Any]
     draws: Callable[[Any], Draws]
-    target: Callable[[Any, float], Target]
-    decisive: bool = False
+    target: Callable[[Any], Target]
 
 
 def collected(

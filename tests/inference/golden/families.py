@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.inference.golden import choices, defaults, dice, formulas, numbers, records, secure_sums
+from tests.inference.golden import choices, formulas, numbers, records, secure_sums
 from tests.inference.golden.case import Case, Draws
 
 FOLDER = Path(__file__).parents[2] / "golden" / "fits"
@@ -18,8 +18,8 @@ FAMILIES: Mapping[str, Mapping[str, Case]] = {
     "holders": records.HOLDERS,
     "secure sums": secure_sums.CASES,
     "formulas": formulas.CASES,
-    "dice": dice.CASES,
-    "defaults": defaults.CASES,
+    "dice": formulas.DICE,
+    "defaults": {**choices.DEFAULTS, **numbers.DEFAULTS},
 }
 # What `make test` fits; the others are dear, or much like these.
 FAST: Mapping[str, Sequence[str]] = {
@@ -36,7 +36,7 @@ FAST: Mapping[str, Sequence[str]] = {
     "secure sums": ("bernoulli", "linear"),
     "formulas": ("logit", "softmax", "ordered", "public choice by private", "groups", "census", "waves"),
     "dice": ("forced", "two arms"),
-    "defaults": tuple(defaults.CASES),
+    "defaults": ("bernoulli", "multinomial", "normal", "exponential"),
 }
 # A mean may be off by this many posterior sds, an sd by this share.
 MEAN_OFF, SD_OFF = 0.1, 0.1

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import json
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +18,8 @@ import pandas as pd
 from scipy import special, stats
 
 from inference import analyse_waves
+from inference.analyses.analysing import analyse_table
+from inference.analyses.survey import load_survey
 from tests import studies
 from tests.inference.golden.case import KEPT, Case, Collected, Draws, Question, analysed, collected, stated
 from tests.inference.golden.choices import chances_of
@@ -58,7 +67,11 @@ class Rows(NamedTuple):
         return np.asarray(self.public[name], np.float64)
 
 
-def rows_of(data: Collected, fields: Sequence[str], questions: Sequence[str], scale: float) -> Rows:
+# Density of a public outcome, given the linear predictor.
+Density = Callable[[Rows, Values, Points], Values]
+
+
+def rows_of(data: Collected, fields: Sequence[str], questions: Sequence[str]) -> Rows:
     """Count the reports that are alike."""
     keys = [
         (
@@ -73,7 +86,7 @@ def rows_of(data: Collected, fields: Sequence[str], questions: Sequence[str], sc
         asked = every[name]
         many = 2 if asked["ask"] == "yes_no" else len(asked["choices"])
         known = {
-            payload: chances_of([payload], asked["mechanism"], many, scale)[0, :-1]
+            payload: chances_of([payload], asked["mechanism"], many)[0, :-1]
             for payload in {payloads[place] for _, payloads in distinct}
         }
         chances[name] = np.array([known[payloads[place]] for _, payloads in distinct])
@@ -143,21 +156,25 @@ def _sum(rows: Rows, inside: Values, priors: Mapping[str, Question], points: Poi
 
 
 def _yes_no(
-    fields: Sequence[str], terms: Callable[[Rows, Points], Values], names: Sequence[str], link: Any
-) -> Callable[[Collected, float], Target]:
-    """A private yes/no by public fields; shares of all, and where everybody is in one region."""
+    rows_in: Callable[[Any], Rows],
+    terms: Callable[[Rows, Points], Values],
+    names: Sequence[str],
+    link: Any = special.expit,
+) -> Callable[[Any], Target]:
+    """A private yes/no by public fields, and its share of all."""
     priors = _priors(*names)
 
-    def target(data: Collected, scale: float) -> Target:
-        rows = rows_of(data, fields, ["ever"], scale)
+    def target(data: Any) -> Target:
+        rows = rows_in(data)
+        ((outcome, chances),) = rows.chances.items()
 
         def log_density(points: Points) -> Values:
-            yes, chances = link(terms(rows, points)), rows.chances["ever"]
+            yes = link(terms(rows, points))
             return _sum(rows, chances[:, :1] * (1 - yes) + chances[:, 1:] * yes, priors, points)
 
         def quantities(points: Points) -> Points:
             share = (rows.counts / rows.counts.sum()) @ link(terms(rows, points))
-            return {**{name: points[name] for name in names}, "share ever = yes": share}
+            return {**{name: points[name] for name in names}, f"share {outcome} = yes": share}
 
         return Target(_real(names), log_density, quantities)
 
@@ -172,8 +189,8 @@ def _by_age_and_region(rows: Rows, points: Points) -> Values:
 AGE_REGION = ("Intercept", "age", "region[north]")
 
 
-def _softmax(data: Collected, scale: float) -> Target:
-    rows = rows_of(data, ["region"], ["job"], scale)
+def _softmax(data: Collected) -> Target:
+    rows = rows_of(data, ["region"], ["job"])
     names = [
         f"{term}{choice}]" for choice in ("worker", "teacher") for term in ("Intercept[", "region[north, ")
     ]
@@ -191,33 +208,41 @@ def _softmax(data: Collected, scale: float) -> Target:
     return Target(_real(names), log_density)
 
 
-def _ordered(data: Collected, scale: float) -> Target:
-    """P(answer ≤ j) = logistic(threshold j − age's effect)."""
-    rows = rows_of(data, ["age"], ["tired"], scale)
-    names = ["threshold[never]", "threshold[seldom]"]
+def _ordered(rows_in: Callable[[Any], Rows], column: str, levels: Sequence[str]) -> Callable[[Any], Target]:
+    """P(answer ≤ j) = logistic(threshold j − the column's effect), of three levels."""
 
-    def log_density(points: Points) -> Values:
-        eta = _column(rows.number("age")) * points["age"]
-        below = [special.expit(points["cuts"][:, place] - eta) for place in (0, 1)]
-        shares = np.stack([below[0], below[1] - below[0], 1 - below[1]])
-        prior = stats.norm(0, 1.5).logpdf(points["cuts"]).sum(axis=1)
-        inside = np.einsum("rk,krp->rp", rows.chances["tired"], shares)
-        return np.asarray(_sum(rows, inside, _priors("age"), points) + prior)
+    def target(data: Any) -> Target:
+        rows = rows_in(data)
+        (chances,) = rows.chances.values()
+        values = rows.number(column)
+        middle = float(rows.counts @ values / rows.counts.sum())
 
-    def quantities(points: Points) -> Points:
-        return {"age": points["age"]} | {name: points["cuts"][:, place] for place, name in enumerate(names)}
+        def log_density(points: Points) -> Values:
+            eta = _column(values) * points[column]
+            below = [special.expit(points["cuts"][:, place] - eta) for place in (0, 1)]
+            shares = np.stack([below[0], below[1] - below[0], 1 - below[1]])
+            # A prior of thresholds, also a stated one, is of those at the columns' means.
+            cuts = points["cuts"] - middle * points[column][:, None]
+            prior = stats.norm(0, 1.5).logpdf(cuts).sum(axis=1)
+            return _sum(rows, np.einsum("rk,krp->rp", chances, shares), _priors(column), points) + prior
 
-    return Target({"age": "real", "cuts": "ordered 2"}, log_density, quantities)
+        def quantities(points: Points) -> Points:
+            cuts = {f"threshold[{name}]": points["cuts"][:, place] for place, name in enumerate(levels[:-1])}
+            return {column: points[column], **cuts}
+
+        return Target({column: "real", "cuts": "ordered 2"}, log_density, quantities)
+
+    return target
 
 
 def _by_ever(
-    field: str, density: Callable[[Rows, Values, Points], Values], names: Sequence[str], **others: Question
-) -> Callable[[Collected, float], Target]:
+    field: str, density: Density, names: Sequence[str], **others: Question
+) -> Callable[[Collected], Target]:
     """A public outcome by a private yes/no, whose own share has a law too."""
     priors = _priors(*names, "ever_Intercept[yes]", **others)
 
-    def target(data: Collected, scale: float) -> Target:
-        rows = rows_of(data, [field], ["ever"], scale)
+    def target(data: Collected) -> Target:
+        rows = rows_of(data, [field], ["ever"])
 
         def log_density(points: Points) -> Values:
             share, chances, total = special.expit(points["ever_Intercept[yes]"]), rows.chances["ever"], 0.0
@@ -247,8 +272,8 @@ def _income(rows: Rows, eta: Values, points: Points) -> Values:
     return np.asarray(stats.norm.pdf(_column(rows.number("income")), eta, points["sigma"]))
 
 
-def _private_by_private(data: Collected, scale: float) -> Target:
-    rows = rows_of(data, [], ["ever", "job"], scale)
+def _private_by_private(data: Collected) -> Target:
+    rows = rows_of(data, [], ["ever", "job"])
     own = ["job_Intercept[worker]", "job_Intercept[teacher]"]
     names = ["Intercept", "job[worker]", "job[teacher]", *own]
 
@@ -264,16 +289,15 @@ def _private_by_private(data: Collected, scale: float) -> Target:
     return Target(_real(names), log_density)
 
 
-def _private_number(data: Collected, scale: float) -> Target:
+def _private_number(data: Collected) -> Target:
     """Normal before it is clipped; of each region the reports are counted in fine cells."""
     tables = []
     for region in REGIONS:
         own = [one.payloads["hours"] for one in data.reports if (one.public or {})["region"] == region]
-        tables.append(counted(own, HOURS["mechanism"], places_of(0), scale))
-    priors = _priors("region[north]", Intercept=stated("normal", loc=5, scale=2), sigma=SIGMA)
+        tables.append(counted(own, HOURS["mechanism"], places_of(0)))
 
     def log_density(points: Points) -> Values:
-        total = log_prior(priors, points)
+        total = log_prior(NUMBER_PRIORS, points)
         for place, table in enumerate(tables):
             mean = points["Intercept"] + place * points["region[north]"]
             masses = masses_of(stats.norm(mean, points["sigma"]), 0.0, 12.0)
@@ -284,9 +308,9 @@ def _private_number(data: Collected, scale: float) -> Target:
     return Target(space, log_density, start={"Intercept": 5, "sigma": 2})
 
 
-def _varying(data: Collected, scale: float) -> Target:
+def _varying(data: Collected) -> Target:
     """Effects of five clinics are normal, with an sd of their own: each is integrated out."""
-    rows = rows_of(data, ["clinic"], ["ever"], scale)
+    rows = rows_of(data, ["clinic"], ["ever"])
     clinics = [np.asarray(rows.public["clinic"] == one) for one in CLINIC["choices"]]
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     log_weights = np.log(weights / weights.sum())
@@ -304,13 +328,12 @@ def _varying(data: Collected, scale: float) -> Target:
     return Target(space, log_density, start={"1|clinic_sigma": 0.5})
 
 
-def _over(how: str, by_region: bool, count: Callable[[Rows], Values]) -> Callable[[Collected, float], Target]:
+def _over(how: str, by_region: bool, count: Callable[[Rows], Values]) -> Callable[[Collected], Target]:
     """Shares of people, each row of whom stands for so many; by_region: by region instead."""
 
-    def target(data: Collected, scale: float) -> Target:
+    def target(data: Collected) -> Target:
         weighted = ["weight"] if "weight" in (data.reports[0].public or {}) else []
-        rows = rows_of(data, ["age", "region", *weighted], ["ever"], scale)
-        plain = LOGIT(data, scale)
+        rows = rows_of(data, ["age", "region", *weighted], ["ever"])
 
         def quantities(points: Points) -> Points:
             yes, own = special.expit(_by_age_and_region(rows, points)), count(rows)
@@ -322,7 +345,7 @@ def _over(how: str, by_region: bool, count: Callable[[Rows], Values]) -> Callabl
             south, north = found.values()
             return {**found, f"share ever = yes, region: north − south, {how}": north - south}
 
-        return Target(plain.space, plain.log_density, quantities)
+        return replace(LOGIT(data), quantities=quantities)
 
     return target
 
@@ -338,8 +361,7 @@ CENSUS = pd.DataFrame(
 )
 
 
-def _in_census(data: Collected, scale: float) -> Target:
-    plain = LOGIT(data, scale)
+def _in_census(data: Collected) -> Target:
     counts = np.asarray(CENSUS["count"], np.float64)
     rows = Rows(CENSUS, {}, counts)
 
@@ -347,7 +369,7 @@ def _in_census(data: Collected, scale: float) -> Target:
         yes = counts @ special.expit(_by_age_and_region(rows, points))
         return {"share ever = yes, in the census": yes / counts.sum(), "total ever = yes, in the census": yes}
 
-    return Target(plain.space, plain.log_density, quantities)
+    return replace(LOGIT(data), quantities=quantities)
 
 
 WAVES = {"2024": "2", "2025": "1"}
@@ -379,9 +401,9 @@ def _fitted_waves(data: Waves) -> Draws:
     return dict(found.draws)
 
 
-def _target_of_waves(data: Waves, scale: float) -> Target:
+def _target_of_waves(data: Waves) -> Target:
     names = ["Intercept", "wave[2025]", "region[north]"]
-    parts = [rows_of(one, ["region"], ["ever"], scale) for one in data.each.values()]
+    parts = [rows_of(one, ["region"], ["ever"]) for one in data.each.values()]
 
     def log_density(points: Points) -> Values:
         total = log_prior(_priors(*names), points)
@@ -399,42 +421,56 @@ def _case(
     fields: Sequence[str],
     questions: Sequence[Question],
     draws: Callable[[Collected], Draws],
-    target: Callable[[Collected, float], Target],
+    target: Callable[[Collected], Target],
     count: int = PEOPLE,
 ) -> Case:
-    return Case(lambda: reports_of(fields, questions, count), draws, target, count == MANY)
+    return Case(lambda: reports_of(fields, questions, count), draws, target)
 
 
-LOGIT = _yes_no(["age", "region"], _by_age_and_region, AGE_REGION, special.expit)
-PROBIT = _yes_no(["age", "region"], _by_age_and_region, AGE_REGION, special.ndtr)
-BY_EVER = ("Intercept", "ever[yes]")
-BY_AGE = "ever ~ age + region"
+def _by_age(target: Callable[[Collected], Target], more: Sequence[str] = (), **options: Any) -> Case:
+    """Of a share by age and region."""
+    fitted = analysed("ever ~ age + region", _priors(*AGE_REGION), **options)
+    return _case(["age", "region", *more], [EVER], fitted, target)
+
+
+def _of_field(
+    field: str,
+    density: Callable[[Rows, Values, Points], Values],
+    family: str | None = None,
+    **others: Question,
+) -> Case:
+    """Of a public field by a share."""
+    names = ("Intercept", "ever[yes]")
+    priors = _priors(*names, "ever_Intercept[yes]", **others)
+    fitted = analysed(f"{field} ~ ever", priors, family=family)
+    return _case([field], [EVER], fitted, _by_ever(field, density, names, **others))
+
+
+def _by_age_region(data: Collected) -> Rows:
+    return rows_of(data, ["age", "region"], ["ever"])
+
+
+def _tired_by_age(data: Collected) -> Rows:
+    return rows_of(data, ["age"], ["tired"])
+
+
+LOGIT = _yes_no(_by_age_region, _by_age_and_region, AGE_REGION)
+PROBIT = _yes_no(_by_age_region, _by_age_and_region, AGE_REGION, special.ndtr)
+NUMBER_PRIORS = _priors("region[north]", Intercept=stated("normal", loc=5, scale=2), sigma=SIGMA)
 
 CASES: dict[str, Case] = {
-    "logit": _case(["age", "region"], [EVER], analysed(BY_AGE, _priors(*AGE_REGION)), LOGIT),
-    "probit": _case(
-        ["age", "region"], [EVER], analysed(BY_AGE, _priors(*AGE_REGION), family="probit"), PROBIT
-    ),
+    "logit": _by_age(LOGIT),
+    "probit": _by_age(PROBIT, family="probit"),
     "softmax": _case(["region"], [JOB], analysed("job ~ region", _priors("Intercept", "region")), _softmax),
-    "ordered": _case(["age"], [TIRED], analysed("tired ~ age", _priors("threshold", "age")), _ordered),
-    "public choice by private": _case(
-        ["died"],
-        [EVER],
-        analysed("died ~ ever", _priors(*BY_EVER, "ever_Intercept[yes]")),
-        _by_ever("died", _died, BY_EVER),
+    "ordered": _case(
+        ["age"],
+        [TIRED],
+        analysed("tired ~ age", _priors("threshold", "age")),
+        _ordered(_tired_by_age, "age", TIRED["choices"]),
     ),
-    "public count by private": _case(
-        ["visits"],
-        [EVER],
-        analysed("visits ~ ever", _priors(*BY_EVER, "ever_Intercept[yes]"), family="poisson"),
-        _by_ever("visits", _visits, BY_EVER),
-    ),
-    "public number by private": _case(
-        ["income"],
-        [EVER],
-        analysed("income ~ ever", _priors(*BY_EVER, "ever_Intercept[yes]", sigma=SIGMA)),
-        _by_ever("income", _income, BY_EVER, sigma=SIGMA),
-    ),
+    "public choice by private": _of_field("died", _died),
+    "public count by private": _of_field("visits", _visits, "poisson"),
+    "public number by private": _of_field("income", _income, sigma=SIGMA),
     "private by private": _case(
         [],
         [EVER, JOB],
@@ -442,14 +478,7 @@ CASES: dict[str, Case] = {
         _private_by_private,
     ),
     "private number": _case(
-        ["region"],
-        [HOURS],
-        analysed(
-            "hours ~ region",
-            _priors("region[north]", Intercept=stated("normal", loc=5, scale=2), sigma=SIGMA),
-        ),
-        _private_number,
-        FEW,
+        ["region"], [HOURS], analysed("hours ~ region", NUMBER_PRIORS), _private_number, FEW
     ),
     "groups": _case(
         ["clinic"],
@@ -460,24 +489,118 @@ CASES: dict[str, Case] = {
         ),
         _varying,
     ),
-    "by region": _case(
-        ["age", "region"],
-        [EVER],
-        analysed(BY_AGE, _priors(*AGE_REGION), by="region"),
-        _over("among those asked", True, lambda rows: rows.counts),
-    ),
-    "weights": _case(
-        ["age", "region", "weight"],
-        [EVER],
-        analysed(BY_AGE, _priors(*AGE_REGION), weights="weight"),
+    "by region": _by_age(_over("among those asked", True, lambda rows: rows.counts), by="region"),
+    "weights": _by_age(
         _over("weighted", False, lambda rows: rows.counts * rows.number("weight")),
+        ["weight"],
+        weights="weight",
     ),
-    "census": _case(
-        ["age", "region"],
-        [EVER],
-        analysed(BY_AGE, _priors(*AGE_REGION), census=CENSUS),
-        _in_census,
-    ),
+    "census": _by_age(_in_census, census=CENSUS),
     "waves": Case(_waves, _fitted_waves, _target_of_waves),
-    "many, logit": _case(["age", "region"], [EVER], analysed(BY_AGE, _priors(*AGE_REGION)), LOGIT, MANY),
+    "many, logit": _case(
+        ["age", "region"], [EVER], analysed("ever ~ age + region", _priors(*AGE_REGION)), LOGIT, MANY
+    ),
+}
+
+
+# Surveys done with dice: a report's chances are a row of the design's matrix.
+Matrix = Sequence[Sequence[str]]
+FORCED: Matrix = [["5/6", "1/6"], ["1/6", "5/6"]]
+KUK: Matrix = [["0.09", "0.42", "0.49"], ["0.64", "0.32", "0.04"]]
+THREE: Matrix = [["0.6", "0.3", "0.1"], ["0.2", "0.7", "0.1"], ["0.1", "0.2", "0.7"]]
+
+
+class Table(NamedTuple):
+    """What people said (codes of reports), whether each is married, the dice of each row, and its columns."""
+
+    said: Values
+    married: Values
+    matrices: Values
+    rows: list[dict[str, str]]
+    design: dict[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """Of what was said."""
+        return hashlib.sha256(repr(self.rows).encode()).hexdigest()
+
+
+def _floats(matrix: Matrix) -> Values:
+    return np.array([[float(Fraction(one)) for one in row] for row in matrix])
+
+
+def table(parts: Mapping[str, Matrix], answers: Sequence[str], people: int, **column: Any) -> Table:
+    """A survey with dice; parts: the matrix of each arm, or of all under ""."""
+    random = np.random.default_rng(20261201)
+    married, arm = random.random(people) < 0.6, random.integers(0, len(parts), people)
+    shares = np.where(married[:, None], [0.5, 0.3, 0.2], [0.7, 0.2, 0.1])[:, : len(answers)]
+    shares = shares / shares.sum(axis=1, keepdims=True)
+    answer = (random.random((people, 1)) > np.cumsum(shares, axis=1)).sum(axis=1)
+    matrices = np.array([_floats(one) for one in parts.values()])[arm]
+    chances = matrices[np.arange(people), answer]
+    said = (random.random((people, 1)) > np.cumsum(chances, axis=1)[:, :-1]).sum(axis=1)
+    names = list(parts)
+    rows = [
+        {"q": f"r{said[place]}", "married": str(int(married[place])), "arm": names[arm[place]] or "all"}
+        for place in range(people)
+    ]
+    reports = [f"r{place}" for place in range(matrices.shape[2])]
+    head = {"answers": list(answers), "reports": reports, **column}
+    if len(parts) == 1:
+        head["matrix"] = [list(row) for row in parts[names[0]]]
+    else:
+        head["matrices"] = [
+            {"rows": {"arm": name}, "matrix": [list(row) for row in one]} for name, one in parts.items()
+        ]
+    design = {"format": "ldpkit.design/1", "columns": {"q": head}}
+    return Table(said.astype(float), married.astype(float), matrices, rows, design)
+
+
+def _analysed_table(formula: str, priors: Mapping[str, Question]) -> Callable[[Table], Draws]:
+    """Of the table as a file."""
+
+    def draws(data: Table) -> Draws:
+        with tempfile.TemporaryDirectory() as folder:
+            path, design = Path(folder) / "survey.csv", Path(folder) / "design.json"
+            with path.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, list(data.rows[0]))
+                writer.writeheader()
+                writer.writerows(data.rows)
+            design.write_text(json.dumps(data.design), encoding="utf-8")
+            read, _ = load_survey(str(path), str(design), formula)
+        return dict(analyse_table(read, formula, priors=priors).draws)
+
+    return draws
+
+
+def _dice_rows(data: Table) -> Rows:
+    """Distinct rows of a table: whether married, and P(report | answer)."""
+    chances = data.matrices[np.arange(len(data.said)), :, data.said.astype(int)]
+    keys, counts = np.unique(np.column_stack([data.married, chances]), axis=0, return_counts=True)
+    return Rows(pd.DataFrame({"married": keys[:, 0]}), {"q": keys[:, 1:]}, counts)
+
+
+def _by_married(rows: Rows, points: Points) -> Values:
+    return np.asarray(points["Intercept"] + _column(rows.number("married")) * points["married"])
+
+
+def _married(data: Table) -> Target:
+    return replace(_yes_no(_dice_rows, _by_married, ("Intercept", "married"))(data), quantities=dict)
+
+
+def _dice(parts: Mapping[str, Matrix], people: int = PEOPLE) -> Case:
+    fitted = _analysed_table("q ~ married", _priors("Intercept", "married"))
+    return Case(lambda: table(parts, ("no", "yes"), people), fitted, _married)
+
+
+DICE: dict[str, Case] = {
+    "forced": _dice({"": FORCED}),
+    "cards of three kinds": _dice({"": KUK}),
+    "two arms": _dice({"a": FORCED, "b": FORCED[::-1]}),
+    "ordered": Case(
+        lambda: table({"": THREE}, "abc", PEOPLE, ordered=True),
+        _analysed_table("q ~ married", _priors("threshold", "married")),
+        _ordered(_dice_rows, "married", "abc"),
+    ),
+    "many, forced": _dice({"": FORCED}, MANY),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,16 @@ import numpy as np
 from scipy import optimize, stats
 
 from tests import studies
-from tests.inference.golden.case import Case, Collected, Question, approximated, collected, fitted, stated
+from tests.inference.golden.case import (
+    Case,
+    Collected,
+    Draws,
+    Question,
+    approximated,
+    collected,
+    fitted,
+    stated,
+)
 from tests.inference.golden.reference import Points, Target, Values
 
 PEOPLE, MANY = 2_000, 40_000
@@ -65,7 +75,7 @@ def places_of(whole: int) -> Values:
     return np.concatenate([[0.0], (np.arange(ANSWERS) + 0.5) / ANSWERS, [1.0]])
 
 
-def counted(payloads: list[bytes], mechanism: Question, places: Values, scale: float) -> Values:
+def counted(payloads: list[bytes], mechanism: Question, places: Values) -> Values:
     """(cells with reports, places + 1): P(a report in the cell | an answer at a place), and how many are."""
     width = noise_of(mechanism)
     reports, reach = _whole(payloads) / WORD * width, 14 * width
@@ -73,7 +83,7 @@ def counted(payloads: list[bytes], mechanism: Question, places: Values, scale: f
     edges = np.concatenate([[-np.inf], edges, [np.inf]])
     counts = np.histogram(reports, edges)[0]
     kept = counts > 0
-    chances = np.diff(NOISE[mechanism["name"]].cdf((edges[:, None] - places) / (width * scale)), axis=0)
+    chances = np.diff(NOISE[mechanism["name"]].cdf((edges[:, None] - places) / width), axis=0)
     return np.column_stack([chances[kept], counts[kept]])
 
 
@@ -82,9 +92,13 @@ def log_likelihood(table: Values, masses: Values) -> Values:
     return np.asarray(table[:, -1] @ np.log(table[:, :-1] @ masses))
 
 
-def _question(model: str, bounds: tuple[int, int], mechanism: Question, **priors: Any) -> dict[str, Any]:
-    asked = {**studies.NUMBER, "bounds": [str(end) for end in bounds], "mechanism": dict(mechanism)}
-    return {**asked, "model": {"name": model, "prior": priors}}
+def _question(model: str, mechanism: Question, **priors: Any) -> dict[str, Any]:
+    """A number from 0 to 12."""
+    return {**studies.NUMBER, "mechanism": dict(mechanism), "model": {"name": model, "prior": priors}}
+
+
+def _gamma(shape: str, rate: str) -> dict[str, object]:
+    return stated("gamma", shape=shape, rate=rate)
 
 
 def prior_of(said: Question) -> Any:
@@ -135,84 +149,75 @@ def _masses(question: Question, points: Points) -> Values:
     return whole_masses_of(law, int(high)) if whole else masses_of(law, low, high)
 
 
-def _space(question: Question) -> dict[str, str]:
+def target_of(
+    question: Question, start: Mapping[str, float], priors: Mapping[str, Question] | None = None
+) -> Callable[[Collected], Target]:
+    """The posterior of a number's law from its reports. priors: if the question states none."""
+    whole = int(question["bounds"][1]) if question["model"]["name"] in WHOLE else 0
+    priors = priors or question["model"]["prior"]
     kinds = {"mean": "real", "log_mean": "real", "p": "share"}
     kinds |= {"mean": "positive"} if question["model"]["name"] == "gamma" else {}
-    return {name: kinds.get(name, "positive") for name in question["model"]["prior"]}
+    space = {name: kinds.get(name, "positive") for name in priors if name != "refused"}
 
-
-def target_of(question: Question, start: Mapping[str, float]) -> Callable[[Collected, float], Target]:
-    """The posterior of a number's law from its reports."""
-    whole = int(question["bounds"][1]) if question["model"]["name"] in WHOLE else 0
-    priors = question["model"]["prior"]
-
-    def target(data: Collected, scale: float) -> Target:
-        table = counted(data.payloads(question["id"]), question["mechanism"], places_of(whole), scale)
+    def target(data: Collected) -> Target:
+        table = counted(data.payloads(question["id"]), question["mechanism"], places_of(whole))
 
         def log_density(points: Points) -> Values:
             return log_likelihood(table, _masses(question, points)) + log_prior(priors, points)
 
-        return Target(_space(question), log_density, start=start)
+        return Target(space, log_density, start=start)
 
     return target
 
 
-def _target_with_refusals(data: Collected, scale: float) -> Target:
+def _target_with_refusals(data: Collected) -> Target:
     """A coin tells whether there is a number, with half of epsilon; who refuses sends noise on the middle."""
     payloads, mechanism = data.payloads("hours"), REFUSABLE["mechanism"]
     numbers, coins = [one[:-1] for one in payloads], np.array([one[-1] for one in payloads])
-    true = 1 / (1 + np.exp(-float(mechanism["epsilon"]) / 2 / scale))
+    true = 1 / (1 + np.exp(-float(mechanism["epsilon"]) / 2))
     places = np.append(places_of(0), 0.5)
-    tables = [
-        counted(
-            [one for one, own in zip(numbers, coins, strict=True) if own == coin], mechanism, places, scale
-        )
-        for coin in (0, 1)
-    ]
-    priors = REFUSABLE["model"]["prior"]
+    tables = []
+    for coin in (0, 1):
+        tossed = [one for one, own in zip(numbers, coins, strict=True) if own == coin]
+        tables.append(counted(tossed, mechanism, places))
 
     def log_density(points: Points) -> Values:
         answers, refused = _masses(REFUSABLE, points), points["refused"]
-        total = log_prior(priors, points)
+        total = log_prior(REFUSABLE["model"]["prior"], points)
         for table, told in zip(tables, (true, 1 - true), strict=True):
             masses = np.vstack([(1 - refused) * told * answers, refused * (1 - told)])
             total = total + log_likelihood(table, masses)
         return total
 
-    start = {"mean": 5, "sd": 2, "refused": 0.2}
-    return Target({**_space(REFUSABLE), "refused": "share"}, log_density, start=start)
+    space = {"mean": "real", "sd": "positive", "refused": "share"}
+    return Target(space, log_density, start={"mean": 5, "sd": 2, "refused": 0.2})
 
 
-NORMAL = _question(
-    "normal", (0, 12), LAPLACE, mean=stated("normal", loc=5, scale=4), sd=stated("gamma", shape=2, rate="0.6")
-)
+NORMAL = _question("normal", LAPLACE, mean=stated("normal", loc=5, scale=4), sd=_gamma("2", "0.6"))
 REFUSABLE = {
     **NORMAL,
     "refusal": {"share": "0.5"},
     "model": {"name": "normal", "prior": {**NORMAL["model"]["prior"], "refused": stated("beta", a=1, b=4)}},
 }
-NORMAL_GAUSSIAN = {
-    **NORMAL,
-    "mechanism": GAUSSIAN,
-    "model": {
-        "name": "normal",
-        "prior": {
-            "mean": stated("student_t", degrees_of_freedom=4, loc=5, scale=2),
-            "sd": stated("half_normal", scale=3),
-        },
-    },
-}
+# Of each case its question, and the truth.
 QUESTIONS: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
     "normal, laplace": (NORMAL, {"mean": 5.0, "sd": 2.0}),
-    "normal, gaussian": (NORMAL_GAUSSIAN, {"mean": 5.0, "sd": 2.0}),
+    "normal, gaussian": (
+        _question(
+            "normal",
+            GAUSSIAN,
+            mean=stated("student_t", degrees_of_freedom=4, loc=5, scale=2),
+            sd=stated("half_normal", scale=3),
+        ),
+        {"mean": 5.0, "sd": 2.0},
+    ),
     "exponential, laplace": (
-        _question("exponential", (0, 12), LAPLACE, rate=stated("log_normal", loc=-1, scale=1)),
+        _question("exponential", LAPLACE, rate=stated("log_normal", loc=-1, scale=1)),
         {"rate": 0.3},
     ),
     "lognormal, laplace": (
         _question(
             "lognormal",
-            (0, 12),
             LAPLACE,
             log_mean=stated("normal", loc=1, scale=1),
             log_sd=stated("inverse_gamma", shape=3, scale=1),
@@ -220,43 +225,19 @@ QUESTIONS: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
         {"log_mean": 1.0, "log_sd": 0.5},
     ),
     "gamma, laplace": (
-        _question(
-            "gamma",
-            (0, 12),
-            LAPLACE,
-            shape=stated("gamma", shape=3, rate=1),
-            mean=stated("gamma", shape=2, rate="0.5"),
-        ),
+        _question("gamma", LAPLACE, shape=_gamma("3", "1"), mean=_gamma("2", "0.5")),
         {"shape": 3.0, "mean": 4.0},
     ),
     "weibull, gaussian": (
-        _question(
-            "weibull",
-            (0, 12),
-            GAUSSIAN,
-            shape=stated("gamma", shape=3, rate="1.5"),
-            scale=stated("gamma", shape=2, rate="0.4"),
-        ),
+        _question("weibull", GAUSSIAN, shape=_gamma("3", "1.5"), scale=_gamma("2", "0.4")),
         {"shape": 2.0, "scale": 5.0},
     ),
     "beta, laplace": (
-        _question(
-            "beta",
-            (0, 12),
-            LAPLACE,
-            a=stated("gamma", shape=3, rate=1),
-            b=stated("gamma", shape=3, rate="0.5"),
-        ),
+        _question("beta", LAPLACE, a=_gamma("3", "1"), b=_gamma("3", "0.5")),
         {"a": 2.0, "b": 4.0},
     ),
-    "poisson, laplace": (
-        _question("poisson", (0, 12), LAPLACE, rate=stated("gamma", shape=2, rate="0.4")),
-        {"rate": 3.0},
-    ),
-    "geometric, laplace": (
-        _question("geometric", (0, 12), LAPLACE, p=stated("beta", a=2, b=3)),
-        {"p": 0.3},
-    ),
+    "poisson, laplace": (_question("poisson", LAPLACE, rate=_gamma("2", "0.4")), {"rate": 3.0}),
+    "geometric, laplace": (_question("geometric", LAPLACE, p=stated("beta", a=2, b=3)), {"p": 0.3}),
 }
 
 
@@ -273,7 +254,7 @@ def _case(name: str, people: int) -> Case:
         return collected(name, question, _answers(question, truth, people))
 
     draws = fitted if name in SAMPLED else approximated
-    return Case(data, draws, target_of(question, truth), decisive=people == MANY)
+    return Case(data, draws, target_of(question, truth))
 
 
 def _with_refusals() -> Collected:
@@ -287,4 +268,39 @@ CASES: dict[str, Case] = {
     **{name: _case(name, PEOPLE) for name in QUESTIONS},
     "normal with refusals, laplace": Case(_with_refusals, approximated, _target_with_refusals),
     "many, lognormal, laplace": _case("lognormal, laplace", MANY),
+}
+
+
+def _default(model: str, start: Mapping[str, float], **priors: Question) -> Case:
+    """Few people at ε = 0.01 say so little that the default prior remains; answers are from 0 to 30."""
+    question = {**studies.NUMBER, "bounds": ["0", "30"], "model": {"name": model}}
+    question = studies.with_epsilon(question, "0.01")
+    answers = [float(place) for place in range(5, 25)]
+    target = target_of(question, start, priors)
+
+    def draws(data: Collected) -> Draws:
+        return dict(_with_logs(fitted(data)))
+
+    return Case(
+        lambda: collected("default hours", question, answers),
+        draws,
+        lambda data: replace(target(data), quantities=_with_logs),
+    )
+
+
+def _with_logs(points: Points) -> Points:
+    """Of a rate the sd rests on the prior's rarest draws, and that of its log does not."""
+    return {"log rate": np.log(points["rate"])} if "rate" in points else points
+
+
+DEFAULTS = {
+    "normal": _default(
+        "normal",
+        {"mean": 15.0, "sd": 15.0},
+        mean=stated("normal", loc=15, scale=30),
+        sd=stated("gamma", shape=2, rate=4 / 30),
+    ),
+    "exponential": _default(
+        "exponential", {"rate": 0.1}, rate=stated("log_normal", loc=np.log(4 / 30), scale=1.5)
+    ),
 }

@@ -136,11 +136,11 @@ def regression(names: list[str], log_likelihood: Callable[[Points], Values]) -> 
     return Target({name: SPACE[name] for name in names}, log_density, _line, START)
 
 
-def _sums(yes_no: bool) -> Callable[[Collected, float], Target]:
+def _sums(yes_no: bool) -> Callable[[Collected], Target]:
     pairs = PAIRS[:-1] if yes_no else PAIRS
     moments = logistic_moments if yes_no else linear_moments
 
-    def target(data: Collected, scale: float) -> Target:
+    def target(data: Collected) -> Target:
         noise, count = DISTANCE * gaussian_scale(EPSILON), len(data.reports)
         total = np.sum([words(one) for one in data.payloads("rating")], axis=0) * noise / 2**20
         factors = factors_of(pairs)
@@ -148,7 +148,7 @@ def _sums(yes_no: bool) -> Callable[[Collected, float], Target]:
         def log_likelihood(points: Points) -> Values:
             mean, covariance = moments(points, pairs)
             covariance = count * covariance * np.outer(factors, factors)
-            covariance = covariance + count * (noise * scale) ** 2 * np.eye(len(pairs))
+            covariance = covariance + count * noise**2 * np.eye(len(pairs))
             return log_normal_density(total - count * factors * mean, covariance)
 
         return regression(LOGISTIC if yes_no else list(PRIORS), log_likelihood)
@@ -156,7 +156,7 @@ def _sums(yes_no: bool) -> Callable[[Collected, float], Target]:
     return target
 
 
-def _records(data: Collected, scale: float) -> Target:
+def _records(data: Collected) -> Target:
     """Feature and response are jointly normal, with noise on both."""
     sds = 2 * gaussian_scale(EPSILON) / np.sqrt([1 - SHARE, SHARE])
     rows = np.array([words(one) for one in data.payloads("rating")]) * sds / 2**20
@@ -164,7 +164,7 @@ def _records(data: Collected, scale: float) -> Target:
 
     def log_likelihood(points: Points) -> Values:
         mean, covariance = linear_moments(points, pairs)
-        covariance = covariance + np.diag((sds * scale) ** 2)
+        covariance = covariance + np.diag(sds**2)
         spread, middle = np.cov(rows.T, bias=True), rows.mean(axis=0)
         inverse, off = np.linalg.inv(covariance), middle - mean
         distance = np.einsum("pij,ij->p", inverse, spread) + np.einsum("pi,pij,pj->p", off, inverse, off)
@@ -173,11 +173,11 @@ def _records(data: Collected, scale: float) -> Target:
     return regression(list(PRIORS), log_likelihood)
 
 
-def _signs(data: Collected, scale: float) -> Target:
+def _signs(data: Collected) -> Target:
     """A product is drawn evenly; its sign is 1 with chance (1 + tanh(ε/2) · mean) / 2."""
     counts = np.bincount([int.from_bytes(one, "big") for one in data.payloads("rating")], minlength=10)
     minus, plus = counts.reshape(-1, 2).T
-    sharp = np.tanh(EPSILON / 4 / scale)
+    sharp = np.tanh(EPSILON / 4)
 
     def log_likelihood(points: Points) -> Values:
         mean = np.clip(linear_moments(points, PAIRS)[0], -1 / sharp + 1e-9, 1 / sharp - 1e-9)
@@ -199,11 +199,11 @@ SMOKES: dict[str, Any] = {
 }
 
 
-def _yes_no_signs(data: Collected, scale: float) -> Target:
+def _yes_no_signs(data: Collected) -> Target:
     """Feature and response are −1 or 1; the feature's log share is normal(0, 1), as docs/models.md says."""
     counts = np.bincount([int.from_bytes(one, "big") for one in data.payloads("rating")], minlength=6)
     minus, plus = counts.reshape(-1, 2).T
-    sharp = np.tanh(EPSILON / 4 / scale)
+    sharp = np.tanh(EPSILON / 4)
 
     def log_density(points: Points) -> Values:
         share = special.expit(2 * points["log share"])
@@ -235,7 +235,7 @@ GAUSSIAN = {"name": "gaussian_statistics", "epsilon": "8", "delta": "1e-6"}
 RECORD = {"name": "gaussian_record", "epsilon": "8", "delta": "1e-6", "response_share": "0.25"}
 SIGNS = question_of({"name": "sampled_products", "epsilon": "4"})
 del SIGNS["norm"]
-MADE: Mapping[str, tuple[dict[str, Any], bool, Callable[[Collected, float], Target]]] = {
+MADE: Mapping[str, tuple[dict[str, Any], bool, Callable[[Collected], Target]]] = {
     "linear, gaussian_statistics": (question_of(GAUSSIAN), False, _sums(False)),
     "logistic, gaussian_statistics": (question_of(GAUSSIAN, True), True, _sums(True)),
     "linear, gaussian_record": (question_of(RECORD), False, _records),
@@ -280,7 +280,7 @@ SEEDS = {"table_normal_equations": "table_statistics_ddplr"}
 SIZES = (200, 300, 400)
 
 
-def _holders(name: str) -> Callable[[Collected, float], Target]:
+def _holders(name: str) -> Callable[[Collected], Target]:
     asked = TABLES[name]
     rows, constant = float(str(asked.get("average", 1))), bool(asked.get("intercept", True))
     pairs = [pair for pair in PAIRS if constant or 0 not in pair]
@@ -294,7 +294,7 @@ def _holders(name: str) -> Callable[[Collected, float], Target]:
         factors, distance = np.ones(len(pairs)), np.sqrt(10.0)
     share = float(str(asked.get("count_share", 0)))
 
-    def target(data: Collected, scale: float) -> Target:
+    def target(data: Collected) -> Target:
         noise = distance * gaussian_scale(1 - share, 1e-6 * (1 - share))
         count_sd = gaussian_scale(share, 1e-6 * share) if share else 0.0
         holders = [words(payload, 8) for payload in data.payloads("rating")]
@@ -308,7 +308,7 @@ def _holders(name: str) -> Callable[[Collected, float], Target]:
             total = np.zeros(len(mean))
             for count, *sums in holders:
                 n = (round(count * count_sd / 2**20) if share else count) / rows
-                spread = n * covariance + (noise * scale) ** 2 * np.eye(mean.shape[1])
+                spread = n * covariance + noise**2 * np.eye(mean.shape[1])
                 spread = spread + count_sd**2 * mean[:, :, None] * mean[:, None, :]
                 total = total + log_normal_density(np.array(sums) * noise / 2**20 - n * mean, spread)
             return total

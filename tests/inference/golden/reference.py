@@ -175,13 +175,11 @@ def _by_grid(target: Target, mean: Values, covariance: Values) -> dict[str, Mome
     return found
 
 
-def _by_importance(
-    target: Target, mean: Values, covariance: Values, drawn: int = DRAWN
-) -> dict[str, Moments]:
+def _by_importance(target: Target, mean: Values, covariance: Values) -> dict[str, Moments]:
     proposal = _proposal(mean, covariance)
-    z = np.reshape(proposal.rvs(drawn, random_state=np.random.default_rng(2)), (drawn, -1))
+    z = np.reshape(proposal.rvs(DRAWN, random_state=np.random.default_rng(2)), (DRAWN, -1))
     logs = _log_densities(target, z) - proposal.logpdf(z)
-    if _effective(logs) < FEWEST_EFFECTIVE * drawn / DRAWN:
+    if _effective(logs) < FEWEST_EFFECTIVE:
         raise ArithmeticError(f"only {_effective(logs):.0f} draws are effective")
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
@@ -193,11 +191,6 @@ def _by_importance(
         sd_error = float(np.sqrt(np.sum(weights**2 * (squares - sd**2) ** 2)) / (2 * sd))
         found[name] = Moments(own, mean_error, sd, sd_error)
     return found
-
-
-def roughly(target: Target, drawn: int = 20_000) -> dict[str, Moments]:
-    """The same by importance sampling alone, of few draws: enough to tell that a posterior is another one."""
-    return _by_importance(target, *_fitted(target), drawn)
 
 
 def solved(target: Target) -> Reference:

@@ -71,12 +71,12 @@ def fitted(data: Total) -> Draws:
     return dict(fit(data.study, summary, draws=KEPT)[question.id].draws)
 
 
-def _share(data: Total, scale: float) -> Target:
+def _share(data: Total) -> Target:
     (yes,) = data.scaled(1.0)
 
     def log_density(points: Points) -> Values:
         p = points["p"]
-        spread = np.sqrt(DEVICES * p * (1 - p) + (NOISE * scale) ** 2)
+        spread = np.sqrt(DEVICES * p * (1 - p) + NOISE**2)
         return np.asarray(stats.norm.logpdf(yes, DEVICES * p, spread) + stats.beta.logpdf(p, 2, 3))
 
     return Target({"p": "share"}, log_density)
@@ -90,12 +90,12 @@ def _counts(total: Values, shares: Values, noise: float) -> Values:
     return log_normal_density(total - DEVICES * shares, spread + noise**2 * np.eye(len(total)))
 
 
-def _shares(data: Total, scale: float) -> Target:
+def _shares(data: Total) -> Target:
     total = data.scaled(2**0.5)
 
     def log_density(points: Points) -> Values:
         prior = np.log(points["p"]) @ (CONCENTRATION - 1)
-        return np.asarray(_counts(total, points["p"], NOISE * 2**0.5 * scale) + prior)
+        return np.asarray(_counts(total, points["p"], NOISE * 2**0.5) + prior)
 
     def quantities(points: Points) -> Points:
         return {f"p[{label}]": points["p"][:, place] for place, label in enumerate(LABELS)}
@@ -107,7 +107,7 @@ def _normal(points: Points) -> Values:
     return masses_of(stats.norm(points["mean"], points["sd"]), 0.0, 12.0)
 
 
-def _cells(data: Total, scale: float) -> Target:
+def _cells(data: Total) -> Target:
     """A histogram of 8 cells, people beyond the bounds in the outer ones."""
     total = data.scaled(2**0.5)
 
@@ -115,7 +115,7 @@ def _cells(data: Total, scale: float) -> Target:
         masses = _normal(points)
         cells = masses[1:-1].reshape(8, -1, masses.shape[1]).sum(axis=1)
         cells[0], cells[-1] = cells[0] + masses[0], cells[-1] + masses[-1]
-        found = _counts(total, cells.T, NOISE * 2**0.5 * scale)
+        found = _counts(total, cells.T, NOISE * 2**0.5)
         return np.asarray(found + log_prior(NORMAL["model"]["prior"], points))
 
     return Target({"mean": "real", "sd": "positive"}, log_density, start={"mean": 5, "sd": 2})
@@ -135,10 +135,10 @@ MARGINALS: dict[str, Any] = {
 }
 
 
-def _marginals(data: Total, scale: float) -> Target:
+def _marginals(data: Total) -> Target:
     """Two fields are as two questions, whose vectors are as far apart as both together."""
     totals = data.scaled(2 * 2**0.5).reshape(2, 2)
-    each = [_of_two_sums(total, 2 * 2**0.5 * NOISE * scale) for total in totals]
+    each = [_of_two_sums(total, 2 * 2**0.5 * NOISE) for total in totals]
 
     def log_density(points: Points) -> Values:
         own = [{key: points[f"{key}[{name}]"] for key in ("mean", "sd")} for name in FIELDS]
@@ -150,8 +150,8 @@ def _marginals(data: Total, scale: float) -> Target:
     return Target(space, log_density, start={name: 5 if "mean" in name else 2 for name in space})
 
 
-def _first_two(data: Total, scale: float) -> Target:
-    log_density = _of_two_sums(data.scaled(2.0), 2 * NOISE * scale)
+def _first_two(data: Total) -> Target:
+    log_density = _of_two_sums(data.scaled(2.0), 2 * NOISE)
     return Target({"mean": "real", "sd": "positive"}, log_density, start={"mean": 5, "sd": 2})
 
 
@@ -171,13 +171,13 @@ def _of_two_sums(total: Values, noise: float) -> Callable[[Points], Values]:
     return log_density
 
 
-def _regression(data: Total, scale: float) -> Target:
+def _regression(data: Total) -> Target:
     total, factors = data.scaled(DISTANCE), factors_of(PAIRS)
 
     def log_likelihood(points: Points) -> Values:
         mean, covariance = linear_moments(points, PAIRS)
         spread = DEVICES * covariance * np.outer(factors, factors)
-        spread = spread + (DISTANCE * NOISE * scale) ** 2 * np.eye(len(PAIRS))
+        spread = spread + (DISTANCE * NOISE) ** 2 * np.eye(len(PAIRS))
         return log_normal_density(total - DEVICES * factors * mean, spread)
 
     return regression(list(PRIORS), log_likelihood)
@@ -203,7 +203,7 @@ def _both() -> list[Any]:
 def _case(
     question: Question,
     answers: Callable[[], list[Any]],
-    target: Callable[[Total, float], Target],
+    target: Callable[[Total], Target],
     **more: Any,
 ) -> Case:
     asked = {**question, "mechanism": {**STATED, **more}}
