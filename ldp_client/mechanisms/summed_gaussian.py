@@ -86,7 +86,7 @@ class SummedMechanism(SharesOnly):
     def _take_grid(self, grid: int, span: int) -> None:
         """Set the grid and the payload size. span: the largest coordinate of the statistic, in units."""
         problem = "epsilon or delta is too small"
-        refuse_study(grid < 1, f"{self.field}.mechanism", problem, "study.epsilon_too_small_for_sum")
+        refuse_study(grid < 1, self.where, problem, "study.epsilon_too_small_for_sum")
         self.grid = grid
         self.largest = span * grid + NOISE_REACH
         self.payload_size = WORD_BYTES * self.size

@@ -119,6 +119,14 @@ def test_sum_cannot_overflow_for_any_study(name):
     assert (1 << 24) * mechanism_for(study.questions[0]).largest < 1 << 63
 
 
+def test_sum_with_too_small_an_epsilon_names_its_field():
+    document = build_study("ever").document
+    question = document["questions"][0]
+    tiny = {**question, "mechanism": {**question["mechanism"], "epsilon": "1e-9", "delta": "1e-30"}}
+    with raises(StudyError, "study.epsilon_too_small_for_sum", field="questions[0].mechanism"):
+        mechanism_for(Study({**document, "questions": [tiny]}).questions[0])
+
+
 @pytest.mark.parametrize("name", ["hours", "spread"])
 def test_a_single_vector_is_never_a_possible_report(name):
     mechanism = mechanism_for(build_study(name).questions[0])
