@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ldp_client import mechanism_for
 from schemas import Study
 
 FEATURES = [{"id": "age", "bounds": ["17.5", "42"]}, {"id": "years", "bounds": ["0", "23"]}]
@@ -137,6 +138,17 @@ def document(*questions: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """A study document with these questions (all kinds if none are given)."""
     head = {"format": "ldpkit.study/1", "id": "survey", "version": 1, "title": "A survey"}
     return copy.deepcopy({**head, "questions": list(questions or ALL), **fields})
+
+
+def question_of(asked: Mapping[str, Any], **changes: Any) -> Any:
+    """The question, with other fields, of a study that asks only this; a holder's for a table."""
+    holder = HOLDER if asked["ask"] == "table" else {}
+    return Study(document({**asked, **changes}, **holder)).questions[0]
+
+
+def mechanism_of(asked: Mapping[str, Any], **changes: Any) -> Any:
+    """The mechanism of a question, with other fields."""
+    return mechanism_for(question_of(asked, **changes))
 
 
 def answers_csv(people: Sequence[dict[str, Any]]) -> str:

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldp_client import mechanism_for
 from ldp_client.bulk import numbers, perturb_many, perturbing, randomise_many
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.bulk.randomness import below, biased_bits
@@ -21,16 +20,13 @@ from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import READS, law_of
 from tests.statistics import Stream, follows, seeded
+from tests.studies import mechanism_of as mechanism
 
 QUESTIONS = [*studies.ALL, *studies.NEWER]
 ANSWERS = {**studies.ANSWERS, **studies.NEWER_ANSWERS}
 # These read their random bytes in another order than for one answer.
 REORDERED = {"oue", "sue"}
 WORD = 1 << 32
-
-
-def mechanism(question, **changes):
-    return mechanism_for(Study(studies.document({**question, **changes})).questions[0])
 
 
 def payloads_of(m, answers, random=None):

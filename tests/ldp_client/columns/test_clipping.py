@@ -10,32 +10,27 @@ from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many
 from ldp_client.columns.clipping import is_clipped
 from ldpkit.cli import main
-from schemas import Study
 from tests import studies
 
 RECORDS = {"age": [17.5, 42, 50, 29.75], "years": [0, 23, 3, 30], "rate": [1, 5, 3, 3]}
 WIDE = {"norm": "1.4142135624"}
 
 
-def question(asked, **changes):
-    return Study(studies.document({**asked, **changes})).questions[0]
-
-
 @pytest.mark.parametrize("asked", [studies.LINEAR, studies.RECORD], ids=["sums", "record"])
 @pytest.mark.parametrize(("norm", "clipped"), [({}, [1, 1, 1, 1]), (WIDE, [0, 0, 1, 1])])
 def test_values_beyond_bounds_or_norm_are_clipped(asked, norm, clipped):
     records = [dict(zip(RECORDS, values)) for values in zip(*RECORDS.values())]
-    its = question(asked, **norm)
+    its = studies.question_of(asked, **norm)
     for what in (its, mechanism_for(its)):
         assert [is_clipped(what, record) for record in records] == clipped
 
 
 @pytest.mark.parametrize("form", [np.asarray, list])
 def test_perturb_many_warns_of_clipping_in_one_line(caplog, form):
-    hours = mechanism_for(question(studies.NUMBER))
+    hours = studies.mechanism_of(studies.NUMBER)
     perturb_many(hours, form([0.0, 12.0, 12.5, -1.0, 3.0]))
     perturb_many(hours, form([0.0, 12.0]))
-    rating = mechanism_for(question(studies.LINEAR, **WIDE))
+    rating = studies.mechanism_of(studies.LINEAR, **WIDE)
     perturb_many(
         rating,
         {name: form(column) for name, column in RECORDS.items()}
@@ -50,8 +45,8 @@ def test_perturb_many_warns_of_clipping_in_one_line(caplog, form):
 
 def test_every_accepted_number_type_is_counted_as_clipped(caplog):
     """pyarrow numbers do not compare with others; a huge integer does not convert to a float."""
-    perturb_many(mechanism_for(question(studies.NUMBER)), pyarrow.array([3.0, 12.5]))
-    rating = mechanism_for(question(studies.RECORD, **WIDE))
+    perturb_many(studies.mechanism_of(studies.NUMBER), pyarrow.array([3.0, 12.5]))
+    rating = studies.mechanism_of(studies.RECORD, **WIDE)
     perturb_many(rating, {"age": [42, 10**400], "years": [23, 23], "rate": [5, 5]})
     assert caplog.messages == [
         "clipped to the study's bounds or norm: hours 1 of 2",

@@ -6,19 +6,12 @@ import mpmath
 import numpy as np
 import pytest
 
-from ldp_client import mechanism_for
 from ldp_client.core.noise_levels import gaussian_radius
-from ldp_client.documents.errors import ReportError, StudyError
-from ldp_client.mechanisms.base import pack_signed
-from schemas import Rational, Study
+from schemas import Rational
 from tests import studies
-from tests.kit.errors import raises
+from tests.studies import mechanism_of as mechanism
 
 AGE, YEARS = (np.array([float(bound) for bound in feature["bounds"]]) for feature in studies.FEATURES)
-
-
-def mechanism(question, **changes):
-    return mechanism_for(Study(studies.document({**question, **changes})).questions[0])
 
 
 def with_share(question, share, epsilon="1"):
@@ -79,30 +72,3 @@ def test_features_beyond_the_norm_are_clipped_in_integers():
     x, y, _ = m.quantise(record(1.4, -1.4, rate=1))
     assert x * x + y * y <= m.radius**2
     assert x == pytest.approx(min(m.radius / np.sqrt(2), m.grid), rel=1e-3)
-
-
-def test_impossible_payloads_are_refused():
-    number, yes_no = mechanism(studies.RECORD), mechanism(studies.YES_NO_RECORD)
-    far = pack_signed([number.radius + (17 << 20)])
-    response = pack_signed([number.response_grid + (17 << 20)])
-    bad = [(number, far + bytes(8)), (number, bytes(8) + response), (number, bytes(13))]
-    bad += [(yes_no, far + bytes(5)), (yes_no, bytes(8) + b"\x02"), (yes_no, bytes(8))]
-    for m, payload in bad:
-        with raises(ReportError, "report.payload_impossible", field=f"payloads.{m.field}"):
-            m.check(payload)
-    number.check(pack_signed([number.radius + (16 << 20), 0, -number.response_grid - (16 << 20)]))
-
-
-@pytest.mark.parametrize(
-    ("question", "share", "epsilon", "field"),
-    [
-        (studies.RECORD, "0.5", "1e-9", "mechanism"),
-        (studies.RECORD, "1e-13", "1", "mechanism.response_share"),
-        (studies.YES_NO_RECORD, "1e-12", "1", "mechanism.response_share"),
-    ],
-)
-def test_too_small_budget_is_rejected_with_its_field(question, share, epsilon, field):
-    stated = {**with_share(question, share, epsilon), "delta": "1e-30"}
-    with pytest.raises(StudyError) as caught:
-        mechanism(question, mechanism=stated)
-    assert caught.value.field == f"questions[0].{field}"

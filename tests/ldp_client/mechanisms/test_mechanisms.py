@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from ldp_client import mechanism_for, mechanisms_of
+from ldp_client import mechanisms_of
 from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
@@ -23,10 +23,7 @@ from tests import studies
 from tests.kit.clocks import InstructionClock
 from tests.kit.errors import raises
 from tests.statistics import Stream, seed_the_system, seeded
-
-
-def mechanism(question, **changes):
-    return mechanism_for(Study(studies.document({**question, **changes})).questions[0])
+from tests.studies import mechanism_of as mechanism
 
 
 def rounded_laplace(k, scale):
@@ -173,11 +170,18 @@ def test_numbers_beyond_the_bounds_become_the_bound(value, index):
 
 
 AGES = {"age": 20.125, "years": 1}
+MARRIED = {"age": 20.125, "married": True}
 UNFIT = [
     (studies.NUMBER, "core.number", ["secret", True, [1], np.bool_(True)]),
     (studies.NUMBER, "core.missing", [None, float("nan")]),
     (studies.NUMBER, "core.times", [np.timedelta64(4, "h"), np.datetime64(4, "Y"), np.timedelta64("NaT")]),
     (studies.CHOICE, "core.one_of_choices", ["secret", 1, None, True]),
+    (studies.CHOICE, "core.one_of_choices", ["", "label", "\ud800", "x" * 5000, 3, b"worker"]),
+    (
+        studies.NEWER[1],
+        "core.whole_number",
+        [-1, 40, "40", "-1", "03.0", "", "x", None, True, 1.0, [1], "0" * 8 + "1"],
+    ),
     (studies.YES_NO, "core.one_of_choices", ["secret", 1]),
     (studies.LINEAR, "core.record", ["secret", None]),
     (studies.LINEAR, "core.missing", [{**AGES}, {**AGES, "misspelt": 3}, defaultdict(float, AGES)]),
@@ -189,8 +193,10 @@ UNFIT = [
     (
         studies.PRODUCTS,
         "core.missing",
-        [{"age": 20.125, "married": True}, {"age": 20.125, "rate": 1, "x": 1}],
+        [MARRIED, {"age": 20.125, "rate": 1, "x": 1}, {**MARRIED, "rate": None}],
     ),
+    (studies.PRODUCTS, "core.number", [{**MARRIED, "age": "30", "rate": 1}]),
+    (studies.PRODUCTS, "core.yes_or_no", [{**MARRIED, "married": 1, "rate": 1}]),
 ]
 
 
@@ -207,23 +213,52 @@ def test_answers_that_do_not_fit_are_refused_before_any_noise_without_their_valu
         assert caught.value.field.startswith(question["id"])
 
 
+def choice(name, count=5, epsilon="1"):
+    return {**studies.CHOICE, "choices": {"count": count}, "mechanism": {"name": name, "epsilon": epsilon}}
+
+
+FAR = b"\x02\x00\x00\x00"
 IMPOSSIBLE = [
     (studies.NUMBER, b"\x80\x00\x00\x00"),
-    (studies.NORMAL, b"\x02\x00\x00\x00"),
+    (studies.NORMAL, FAR),
     (studies.NORMAL, b"\xfe\xff\xff\xfe"),
     (studies.ONE_OF, b"\x03"),
     (studies.YES_NO, b"\x02"),
     (studies.CHOICE, b"\x08"),
+    (choice("randomized_response"), b"\x05"),
+    (choice("sue"), b"\x20"),
+    (choice("subset_selection"), b"\x00"),
+    (choice("subset_selection"), b"\x07"),
+    (choice("subset_selection"), b"\x20"),
+    (choice("olh"), b"\x7f\xff\xff\xff" + bytes(9)),
+    (choice("olh"), bytes(8) + b"\xff\xff\xff\xff" + b"\x00"),
+    (choice("olh"), bytes(12) + b"\x04"),
+    (choice("hadamard"), b"\x10"),
     (studies.LINEAR, b"\x7f\xff\xff\xff" * 9),
+    (studies.RECORD, FAR + bytes(8)),
+    (studies.RECORD, bytes(8) + FAR),
+    (studies.YES_NO_RECORD, FAR + bytes(5)),
+    (studies.YES_NO_RECORD, bytes(8) + b"\x02"),
+    (studies.PRODUCTS, bytes([2 * 8])),
 ]
 
 
 @pytest.mark.parametrize(("question", "payload"), IMPOSSIBLE)
 def test_impossible_payloads_are_refused(question, payload):
     m = mechanism(question)
-    for bad in (payload, payload + b"\x00", b""):
+    for bad in (payload, payload + b"\x00", payload[:-1]):
         with raises(ReportError, "report.payload_impossible", field=f"payloads.{question['id']}"):
             m.check(bad)
+
+
+def test_extreme_payloads_are_still_possible():
+    """The largest entry plus the sampler's largest draw passes the check, and so does the last product."""
+    m = mechanism(studies.LINEAR)
+    largest = [(16 << 20) + int(value) for value in statistics_of(m, {"age": 42, "years": 23, "rate": 5})]
+    m.check(pack_signed(largest))
+    m = mechanism(studies.RECORD)
+    m.check(pack_signed([m.radius + (16 << 20), 0, -m.response_grid - (16 << 20)]))
+    mechanism(studies.PRODUCTS).check(bytes([2 * 8 - 1]))
 
 
 @pytest.mark.parametrize("question", studies.ALL + studies.NEWER, ids=lambda question: question["id"])
@@ -246,12 +281,25 @@ def steps(m, answer, seed):
     return clock.count
 
 
-@pytest.mark.parametrize("question", studies.ALL + studies.NEWER, ids=lambda question: question["id"])
-def test_a_report_takes_as_many_steps_for_every_answer(question):
+FOUR_PRODUCTS = {
+    **studies.PRODUCTS,
+    "id": "four",
+    "mechanism": {**studies.PRODUCTS["mechanism"], "products": 4},
+}
+
+
+@pytest.mark.parametrize(
+    "question", [*studies.ALL, *studies.NEWER, FOUR_PRODUCTS], ids=lambda question: question["id"]
+)
+def test_a_report_takes_as_many_bytes_and_steps_for_every_answer(question):
     """Its time would tell. Clipping may take a step more."""
     m = mechanism(question)
-    answers = list(answers_for(Study(studies.document(question)).questions[0]).values())
-    steps(m, answers[0], 1)
+    answers = list(answers_for(studies.question_of(question)).values())
+    for seed in range(10):
+        streams = [Stream(seed) for _ in answers]
+        sizes = {len(m.perturb(answer, stream)) for answer, stream in zip(answers, streams)}
+        assert sizes == {m.payload_size}
+        assert len({stream.taken for stream in streams}) == 1
     counts = [steps(m, answer, 1) for answer in answers]
     assert max(counts) <= 1.03 * min(counts)
 
@@ -264,20 +312,51 @@ def test_a_number_takes_as_many_steps_for_little_noise_as_for_much(question):
     assert counts[36] <= 1.05 * counts[2]
 
 
-def test_extreme_gaussian_noise_is_still_possible():
-    """The largest statistic plus the sampler's largest draw passes the check."""
-    m = mechanism(studies.LINEAR)
-    largest = [(16 << 20) + int(value) for value in statistics_of(m, {"age": 42, "years": 23, "rate": 5})]
-    m.check(pack_signed(largest))
+# Memoized answers and noise that is shared among devices have their own tests.
+CHOICES = sorted(
+    name
+    for name, entry in CATALOGUE.items()
+    if "choice" in entry.asks and name not in ("memoized", "summed_gaussian")
+)
+AT = [(2, "0.01"), (1000, "1"), (1000, "17")]
+ODDS = [*[choice(name, *at) for name in CHOICES for at in AT]]
+ODDS += [studies.with_epsilon(studies.PRODUCTS, epsilon) for epsilon in ("0.001", "14")]
 
 
-def test_an_epsilon_too_small_to_hold_is_refused():
-    with raises(StudyError, "study.epsilon_too_small", field="questions[0].mechanism.epsilon"):
-        mechanism(studies.with_epsilon(studies.NUMBER, "1e-7"))
-    with raises(StudyError, "study.epsilon_too_small_for_choices"):
-        mechanism(studies.with_epsilon({**studies.ONE_OF, "choices": [str(i) for i in range(10000)]}, "1e-8"))
-    with raises(StudyError, "study.epsilon_too_small_for_statistics"):
-        mechanism(studies.LINEAR, mechanism={**studies.GAUSSIAN, "epsilon": "1e-9", "delta": "1e-30"})
+@pytest.mark.parametrize("question", ODDS)
+@mpmath.workprec(300)
+def test_stated_epsilon_is_the_odds_rounded_up_within_the_studys(question):
+    m, epsilon = mechanism(question), question["mechanism"]["epsilon"]
+    exact = mpmath.log(mpmath.mpf(m.odds[0]) / m.odds[1])
+    stated = mpmath.mpf(m.privacy.epsilon.numerator) / m.privacy.epsilon.denominator
+    assert 0 <= stated - exact < mpmath.mpf(2) ** -99
+    assert exact <= mpmath.mpf(epsilon)
+    assert float(exact) == pytest.approx(float(epsilon), rel=1e-4, abs=1e-6)
+    assert m.privacy.delta == Rational(0)
+
+
+def of_record(question, share, epsilon="1"):
+    stated = {"response_share": share, "epsilon": epsilon, "delta": "1e-30"}
+    return {**question, "mechanism": {**question["mechanism"], **stated}}
+
+
+TINY_STATISTICS = {**studies.LINEAR, "mechanism": {**studies.GAUSSIAN, "epsilon": "1e-9", "delta": "1e-30"}}
+TOO_SMALL = [
+    *[(choice(name, 60_000, "1e-12"), "epsilon_too_small_for_choices", "epsilon") for name in CHOICES],
+    (studies.with_epsilon(studies.NUMBER, "1e-7"), "epsilon_too_small", "epsilon"),
+    (studies.with_epsilon(studies.PRODUCTS, "1e-12"), "epsilon_too_small_for_sign", "epsilon"),
+    (TINY_STATISTICS, "epsilon_too_small_for_statistics", ""),
+    (of_record(studies.RECORD, "0.5", "1e-9"), "epsilon_too_small_for_record", ""),
+    (of_record(studies.RECORD, "1e-13"), "response_share_too_small", "response_share"),
+    (of_record(studies.YES_NO_RECORD, "1e-12"), "response_share_too_large", "response_share"),
+]
+
+
+@pytest.mark.parametrize(("question", "code", "field"), TOO_SMALL)
+def test_an_epsilon_too_small_to_hold_is_refused(question, code, field):
+    path = f"questions[0].mechanism.{field}".rstrip(".")
+    with raises(StudyError, f"study.{code}", field=path):
+        mechanism(question)
 
 
 def test_catalogue_and_mechanisms_agree():

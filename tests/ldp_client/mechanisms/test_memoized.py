@@ -24,8 +24,7 @@ KINDS = pytest.mark.parametrize("of", ["randomized_response", "sue"])
 
 def mechanism(of, choices, epsilon, instantaneous):
     stated = {"name": "memoized", "of": of, "epsilon": epsilon, "instantaneous_epsilon": instantaneous}
-    question = {**studies.CHOICE, "choices": {"count": choices}, "mechanism": stated}
-    return mechanism_for(Study(studies.document(question)).questions[0])
+    return studies.mechanism_of(studies.CHOICE, choices={"count": choices}, mechanism=stated)
 
 
 class Stage:

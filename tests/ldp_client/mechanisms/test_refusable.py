@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.bulk import perturb_many
 from ldp_client.documents.errors import AnswerError, InputError, StudyError
@@ -23,10 +22,6 @@ BLANKS = (float("nan"), "", "None", "null", "refused", [], 3, False)
 
 def drawn(_: int) -> bytes:
     raise AssertionError("noise was drawn")
-
-
-def of(question):
-    return mechanism_for(Study(studies.document(question)).questions[0])
 
 
 @pytest.mark.parametrize("question", [studies.YES_NO, studies.ONE_OF, studies.NUMBER, OFFERED, COLOUR])
@@ -48,7 +43,7 @@ def test_only_none_refuses_and_only_where_refusal_is_offered(question):
 
 
 def test_blank_in_column_is_refusal_only_on_request():
-    mechanism = of(OFFERED)
+    mechanism = studies.mechanism_of(OFFERED)
     masked = np.ma.masked_array([True, False], [False, True])
     for column in ([True, None], [True, float("nan")], np.asarray([True, None], object), masked):
         with raises(AnswerError, "core.row", "2: is missing. Remove the row, or mark a refusal"):
@@ -83,7 +78,7 @@ def test_label_named_none_is_not_a_refusal(tmp_path):
     """“none” for “None” is a slip that would silently become a refusal."""
     labels = ["None", "null", "refused", "(refused)", "NA"]
     question = {**COLOUR, "choices": labels}
-    assert [of(question).quantise(label) for label in [*labels, None]] == list(range(6))
+    assert [studies.mechanism_of(question).quantise(label) for label in [*labels, None]] == list(range(6))
     answers = tmp_path / "answers.csv"
     answers.write_text(f"{question['id']}\nnull\nnone\n", encoding="utf-8")
     with pytest.raises(InputError):
@@ -96,7 +91,10 @@ def test_refusal_is_encoded_like_one_more_choice(name):
     """Recognise who refused by a report: its distribution, ε and size are those of a choice."""
     question = {**COLOUR, "mechanism": {"name": name, "epsilon": "1"}}
     labels = [*question["choices"], "one more"]
-    refusing, choosing = of(question), of({**question, "choices": labels, "refusal": False})
+    refusing, choosing = (
+        studies.mechanism_of(question),
+        studies.mechanism_of({**question, "choices": labels, "refusal": False}),
+    )
     assert refusing.privacy.epsilon == choosing.privacy.epsilon <= 1
     for answer, label in zip([*question["choices"], None], labels, strict=True):
         for seed in range(10):

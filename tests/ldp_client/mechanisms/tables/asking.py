@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from ldp_client import mechanism_for
-from schemas import Study
 from tests import studies
 
 FIELDS = [*studies.TABLE["features"], studies.TABLE["response"]]
@@ -12,8 +10,7 @@ FIELDS = [*studies.TABLE["features"], studies.TABLE["response"]]
 def mechanism(question=studies.TABLE, **options):
     """The mechanism of a question with other options; norm is the question's."""
     norm = options.pop("norm", question["norm"])
-    asked = {**question, "norm": norm, "mechanism": {**question["mechanism"], **options}}
-    return mechanism_for(Study(studies.document(asked, **studies.HOLDER)).questions[0])
+    return studies.mechanism_of(question, norm=norm, mechanism={**question["mechanism"], **options})
 
 
 def table(places):
