@@ -3,7 +3,7 @@
 import pytest
 
 from tests.kit.stalling import Waits
-from tests.ldp_client.devices import STUDY, Server
+from tests.ldp_client.devices import STUDY, YES, Server, consenting
 
 
 @pytest.fixture
@@ -11,6 +11,14 @@ def server():
     """A collector that serves the study."""
     with Server(STUDY.canonical()) as started:
         yield started
+
+
+@pytest.fixture
+def device(tmp_path, server):
+    """A device that has answered the study of the collector, and has not sent."""
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, YES)
+    return device
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import random
 import resource
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from functools import partial
 import pytest
 
 from ldp_client.device import layout, ledger
-from ldp_client.device.layout import LAYOUT, LEDGER_NAME, LOCK_NAME
+from ldp_client.device.layout import LAYOUT, LEDGER_NAME, LOCK_NAME, holds_device
 from ldp_client.device.ledger import BusyError, Ledger, locked
 from ldp_client.documents.errors import AlreadyAnsweredError, LedgerError
 from schemas import Study
@@ -154,11 +155,9 @@ def test_another_layout_is_refused_and_left_alone(answered, found):
 
 
 @pytest.mark.attack(4)
-@pytest.mark.parametrize(
-    "lost", ["emptied", "removed", "removed under a device", "with lock in turn", "journal"]
-)
+@pytest.mark.parametrize("lost", ["emptied", "removed", "removed under a device", "journal"])
 def test_a_lost_ledger_is_detected(answered, tmp_path, lost):
-    """A person deletes a device's files, the lock first and then the ledger, to answer again."""
+    """A person deletes a device's ledger, to answer again."""
     file = answered / LEDGER_NAME
     if lost == "emptied":
         file.write_bytes(b"")
@@ -174,10 +173,6 @@ def test_a_lost_ledger_is_detected(answered, tmp_path, lost):
         answered.mkdir()
         (answered / f"{LEDGER_NAME}-journal").write_bytes(b"left")
     else:
-        if lost == "with lock in turn":
-            (answered / LOCK_NAME).unlink()
-            # Whatever the device does next makes the lock and its mark again.
-            consenting(answered, "4", "http://127.0.0.1:9").flush(attempts=1)
         file.unlink()
     refuses(answered, "device.ledger_layout" if lost == "emptied" else "device.ledger_gone")
 
@@ -321,3 +316,38 @@ def test_first_of_two_concurrent_budgets_is_stored(tmp_path, monkeypatch):
     monkeypatch.setattr(Ledger, "budget", late)
     assert kept.keep_budget("9") == "1"
     assert kept.budget() == "1"
+
+
+@pytest.fixture
+def open_umask():
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.attack(13)
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+@pytest.mark.usefixtures("open_umask")
+@pytest.mark.parametrize("before", [None, 0o755, 0o1777], ids=["new", "of other files", "shared on purpose"])
+def test_ledger_is_private_and_a_folder_keeps_its_mode(tmp_path, before):
+    """Another user of the machine reads a ledger; a mistyped folder must not lose its mode."""
+    folder, others = tmp_path / "folder", []
+    if before is not None:
+        folder.mkdir()
+        folder.chmod(before)
+        others = ["letter.txt"]
+        (folder / "letter.txt").write_text("Dear")
+    consenting(folder, "4").answer(STUDY, YES)
+    assert sorted(os.listdir(folder)) == sorted([LEDGER_NAME, LOCK_NAME, *others])
+    for name in (LEDGER_NAME, LOCK_NAME):
+        assert mode(folder / name) == 0o600
+        (folder / name).chmod(0o644)
+    assert mode(folder) == (before or 0o700)
+    assert holds_device(folder)
+    # A copy is private from its first use on.
+    consenting(folder, "4")
+    assert [mode(folder / name) for name in (LEDGER_NAME, LOCK_NAME)] == [0o600, 0o600]

@@ -54,9 +54,7 @@ def test_full_outbox_or_large_report_costs_nothing(tmp_path, monkeypatch):
     device.answer(cheap_study("c"), YES)
 
 
-def test_a_damaged_body_is_not_sent(tmp_path, server):
-    device = consenting(tmp_path, "4", server.url)
-    device.answer(STUDY, YES)
+def test_a_damaged_body_is_not_sent(device, tmp_path, server):
     body = device.ledger.queued()[0].body.encode()
     file = tmp_path / "ledger.sqlite3"
     content = file.read_bytes()
@@ -125,10 +123,8 @@ def test_withdrawn_report_that_may_have_arrived_is_deleted_and_never_sent_again(
 
 
 @pytest.mark.attack(12)
-def test_ledger_does_not_keep_the_time_of_an_answer(tmp_path, server):
-    """Someone reads in the ledger, much later, at which second a person answered."""
-    device = consenting(tmp_path, "4", server.url)
-    device.answer(STUDY, YES)
+def test_ledger_does_not_keep_the_time_of_an_answer(device):
+    """Someone reads in the ledger, much later, at which second a person device."""
     device.flush()
     with device.ledger.reading() as connection:
         assert connection.execute("SELECT state, due FROM reports").fetchall() == [("sent", 0)]

@@ -1,8 +1,9 @@
-"""What a device accepts, and that each collector's studies are its own."""
+"""What a device accepts and what that costs, and that each collector's studies are its own."""
 
 import pytest
 
 from ldp_client import Device
+from ldp_client.device import budget
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     BudgetError,
@@ -201,8 +202,45 @@ def test_answer_without_collector_belongs_to_the_first_one_named(tmp_path):
         consenting(tmp_path, "40").answer(version(4), YES)
 
 
+@pytest.mark.usefixtures("device")
 def test_report_is_sent_to_the_address_that_the_collector_moved_to(tmp_path, server, other):
-    consenting(tmp_path, "40", server.url).answer(STUDY, YES)
-    assert consenting(tmp_path, "40", other.url).flush(attempts=1).waiting == 1
-    assert consenting(tmp_path, "40", other.url, formerly=[server.url]).flush().sent == 1
+    assert consenting(tmp_path, "4", other.url, formerly=[server.url]).flush().sent == 1
     assert (len(server.asked("PUT")), len(other.asked("PUT"))) == (0, 1)
+
+
+def refuses(device, study, answers, error, code):
+    with raises(error, code):
+        device.answer(study, answers)
+    assert device.ledger.spent() == device.ledger.queued() == []
+
+
+def test_a_study_above_its_own_cap_is_refused(tmp_path):
+    device = consenting(tmp_path, "4", max_epsilon_per_study="1.5")
+    pair = Study(studies.document(studies.YES_NO, studies.NUMBER))
+    refuses(device, pair, {**YES, "hours": 1}, BudgetError, ("device.costs", "epsilon 2", "1.5"))
+    device.answer(STUDY, YES)
+    grown = Study(studies.document(studies.NUMBER, version=2))
+    with raises(BudgetError, "device.costs", "0.5"):
+        device.answer(grown, {"hours": 1})
+    device.answer(Study(studies.document(studies.NUMBER, id="second")), {"hours": 1})
+
+
+def test_delta_is_a_budget_too(tmp_path):
+    loose = {**studies.LINEAR, "mechanism": {**studies.GAUSSIAN, "delta": "0.5"}}
+    answers = {"rating": studies.ANSWERS["rating"]}
+    code = ("device.costs", "delta 0.5")
+    refuses(consenting(tmp_path, "4"), Study(studies.document(loose)), answers, BudgetError, code)
+    device = consenting(tmp_path, "4", max_delta="1e-6")
+    device.answer(Study(studies.document(studies.LINEAR)), answers)
+    with raises(BudgetError, "device.costs", "delta 1e-06"):
+        device.answer(Study(studies.document(studies.LINEAR, id="second")), answers)
+
+
+@pytest.mark.attack(2)
+def test_cost_of_the_integers_is_charged_if_above_the_stated(tmp_path, monkeypatch):
+    """A mechanism draws with integers that cost more than its study states."""
+    dear = studies.mechanism_of(studies.with_epsilon(studies.YES_NO, "3"))
+    monkeypatch.setattr(budget, "mechanisms_of", lambda _study: {"ever": dear})
+    device = consenting(tmp_path, "4", max_epsilon_per_study="2")
+    study = Study(studies.document(studies.YES_NO, title="Understated"))
+    refuses(device, study, YES, BudgetError, ("device.costs", "epsilon 3", "2"))

@@ -43,10 +43,8 @@ def test_report_waits_without_a_valid_answer():
 
 
 @pytest.mark.attack(12)
-def test_requests_contain_no_identifying_headers(tmp_path, server):
+def test_requests_contain_no_identifying_headers(device, server):
     """A collector tells devices apart by what their requests say about the program."""
-    device = consenting(tmp_path, "4", server.url)
-    device.answer(STUDY, YES)
     device.flush()
     ((_, _, _, headers),) = server.requests
     known = {"Accept-Encoding", "Content-Length", "Content-Type", "Host", "User-Agent", "Connection"}
@@ -59,10 +57,8 @@ HTML = ("text/html", "<html>\x1b[31mLog in</html>")
 
 @pytest.mark.attack(10)
 @pytest.mark.parametrize("status", [200, 204, 302, 404, 410, 422])
-def test_html_page_settles_no_upload_and_no_withdrawal(tmp_path, server, status):
+def test_html_page_settles_no_upload_and_no_withdrawal(device, server, status):
     """A captive portal or a proxy answers with a page in the collector's place."""
-    device = consenting(tmp_path, "4", server.url)
-    device.answer(STUDY, YES)
     server.refusals, server.statuses = {status: HTML}, [status]
     flushed = device.flush(attempts=1)
     assert (flushed.sent, flushed.waiting, flushed.refused) == (0, 1, [])
@@ -97,9 +93,7 @@ def test_json_that_is_not_the_reports_receipt_settles_no_upload(tmp_path, server
     assert device.flush(attempts=1).sent == 1
 
 
-def test_server_message_is_shortened_and_escaped(tmp_path, server):
-    device = consenting(tmp_path, "4", server.url)
-    device.answer(STUDY, YES)
+def test_server_message_is_shortened_and_escaped(device, server):
     text = json.dumps(
         {"type": "urn:ldpkit:problem:x\x1b[2J", "detail": "\x1b]0;owned\x07\r\n" + "x" * 10_000}
     )
@@ -164,7 +158,7 @@ def test_closed_study_is_not_fetched_and_its_report_waits(tmp_path, server):
 DATES = "http.server.BaseHTTPRequestHandler.date_time_string"
 
 
-def answered(folder, server, study=STUDY):
+def fetched(folder, server, study=STUDY):
     """A device that fetched a study and answered it, and the report's id."""
     device = consenting(folder, "4", server.url)
     server.content = study.canonical()
@@ -184,7 +178,7 @@ def refuse(server, name, digest, status=410):
 @pytest.mark.parametrize("digest", ["", "ab" * 32])
 def test_refusal_of_another_study_drops_no_report(tmp_path, server, name, digest):
     """A collector refuses a report in the name of another study, or of none."""
-    device, _ = answered(tmp_path, server)
+    device, _ = fetched(tmp_path, server)
     refuse(server, name, digest)
     flushed = device.flush(attempts=1)
     assert (flushed.waiting, flushed.refused) == (1, [])
@@ -193,7 +187,7 @@ def test_refusal_of_another_study_drops_no_report(tmp_path, server, name, digest
 
 
 def test_refusal_drops_the_report_and_stays_charged(tmp_path, server):
-    device, report_id = answered(tmp_path, server)
+    device, report_id = fetched(tmp_path, server)
     refuse(server, "report-withdrawn", STUDY.digest)
     (refused,) = device.flush(attempts=3).refused
     assert report_id in refused
@@ -221,7 +215,7 @@ def test_report_of_closed_study_is_dropped_after_30_days_by_both_clocks(
     last = date(2026, 6, 15)
     study = Study(studies.document(studies.YES_NO, closes=last.isoformat()))
     today_is(monkeypatch, device_module, last)
-    device, _ = answered(tmp_path, server, study)
+    device, _ = fetched(tmp_path, server, study)
     today_is(monkeypatch, requests, last + timedelta(shift))
     noon = datetime(last.year, last.month, last.day, 12, tzinfo=UTC)
     moment = None if collectors_shift is None else noon + timedelta(collectors_shift)
@@ -235,7 +229,7 @@ def test_report_of_closed_study_is_dropped_after_30_days_by_both_clocks(
 
 
 def test_report_of_closed_study_without_last_day_is_kept(tmp_path, server):
-    device, _ = answered(tmp_path, server)
+    device, _ = fetched(tmp_path, server)
     refuse(server, "study-closed", STUDY.digest)
     flushed = device.flush(attempts=1)
     assert (flushed.refused, flushed.waiting) == ([], 1)

@@ -17,7 +17,7 @@ def unpaused(monkeypatch):
     monkeypatch.setattr(sending, "sleep", lambda _seconds: None)
 
 
-def test_retries_send_the_same_bytes_after_random_pauses_of_growing_length(tmp_path, server, monkeypatch):
+def test_retries_send_the_same_bytes_after_random_pauses_of_growing_length(device, server, monkeypatch):
     pauses, bounds = [], []
 
     def uniform(low, high):
@@ -26,8 +26,6 @@ def test_retries_send_the_same_bytes_after_random_pauses_of_growing_length(tmp_p
 
     monkeypatch.setattr(sending, "sleep", pauses.append)
     monkeypatch.setattr(http.CHANCE, "uniform", uniform, raising=False)
-    device = consenting(tmp_path, "4", server.url)
-    device.answer(STUDY, YES)
     body = device.ledger.queued()[0].body.encode()
     server.statuses = [503, 500, 503]
     assert device.flush().sent == 1
@@ -39,10 +37,8 @@ def test_retries_send_the_same_bytes_after_random_pauses_of_growing_length(tmp_p
 
 
 @pytest.mark.attack(9)
-def test_report_is_sent_and_deleted_only_at_its_own_collector(tmp_path, server, other):
+def test_report_is_sent_and_deleted_only_at_its_own_collector(device, tmp_path, server, other):
     """An app is configured for another collector while a report or a deletion waits."""
-    device = consenting(tmp_path, "4", server.url)
-    device.answer(STUDY, YES)
     elsewhere = consenting(tmp_path, "4", other.url)
     flushed = elsewhere.flush()
     assert (flushed.sent, flushed.waiting) == (0, 1)
@@ -67,9 +63,7 @@ def test_reports_are_sent_in_random_order(tmp_path, server, monkeypatch):
     assert left not in (ids, sorted(ids))
 
 
-def test_withdrawal_during_an_upload_deletes_the_report_after(tmp_path, server, monkeypatch):
-    device = consenting(tmp_path, "4", server.url)
-    device.answer(STUDY, YES)
+def test_withdrawal_during_an_upload_deletes_the_report_after(device, tmp_path, server, monkeypatch):
     put = sending.put_report
 
     def put_and_withdraw(transport, url, body, *_):
@@ -99,9 +93,7 @@ def test_report_withdrawn_during_a_flush_is_not_sent(tmp_path, server, monkeypat
     assert server.asked("DELETE") == []
 
 
-def test_flush_waits_while_another_process_sends(tmp_path, server):
-    device = consenting(tmp_path, "4", server.url)
-    device.answer(STUDY, YES)
+def test_flush_waits_while_another_process_sends(device, tmp_path, server):
     with locked(str(tmp_path), 0):
         flushed = device.flush()
     assert (flushed.waiting, server.requests) == (1, [])
