@@ -79,15 +79,26 @@ def test_study_check_prints_the_owner_and_missing_fields(tmp_path, capsys):
         (["answer", "http://127.0.0.1:1/v1/studies/a/b", "--yes"], 2, "give the study's link"),
         (["export", "x", "--out", "y", "--collector", "ftp://h"], 2, "http"),
         (["export", "x", "--out", "y", "--collector", "http://127.0.0.1:1"], 5, "127.0.0.1:1"),
+        (["serve", "--workers", "two"], 2, "'--workers': 'two' is not a valid integer"),
+        (["serve", "--workers", "0"], 2, "'--workers': 0 is not in the range x>=1"),
+        (["plan", "s.json", "--out", "p", "--n", "1e3"], 2, "'--n': must be whole numbers, as in"),
+        (["anser"], 2, "No such command 'anser'. (Did you mean one of: 'answer'"),
+        (["xyz"], 2, "No such command 'xyz'"),
+        (["perturb", "s", "a", "--out=r", "--missing-as-refuzal"], 2, "mean '--missing-as-refusal'?"),
+        # A beginning is not the option: `--missing` would have made refusals of blanks.
+        (["perturb", "s", "a", "--out", "r", "--missing"], 2, "No such option '--missing'"),
+        (["new", "--out", "study.json"], 2, "--title"),
+        (["new", "--out=s", "--title=A", "--bounds=0,1", "--choices=a,b"], 2, "exclude each other"),
+        (["new", "--out", "s", "--title", "A", "--bounds", "5"], 2, "two numbers"),
     ],
 )
-def test_bad_input_prints_one_line_and_sets_the_exit_code(
+def test_wrong_call_prints_one_line_and_sets_the_exit_code(
     tmp_path, monkeypatch, capsys, arguments, code, says
 ):
     monkeypatch.chdir(tmp_path)
     never_pause(monkeypatch)
     monkeypatch.setenv("LDPKIT_TOKEN", "key")
-    assert cli.main(arguments) == code
+    assert exit_code(arguments) == code
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
@@ -211,19 +222,6 @@ def test_a_missing_extra_is_named(study_file, tmp_path):
         assert told.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["serve", "--workers", "two"], "'--workers': 'two' is not a valid integer"),
-        (["serve", "--workers", "0"], "'--workers': 0 is not in the range x>=1"),
-        (["plan", "s.json", "--out", "p", "--n", "1e3"], "'--n': must be whole numbers, as in"),
-    ],
-)
-def test_an_option_that_is_no_number_is_named(capsys, arguments, says):
-    assert exit_code(arguments) == 2
-    assert says in capsys.readouterr().err
-
-
 LEAVES = dict(leaves())
 
 
@@ -246,15 +244,6 @@ def test_every_help_fits_a_screen():
     assert long == {}
 
 
-@pytest.mark.attack(8)
-def test_study_text_cannot_imitate_the_commands_output():
-    """A study's text moves the cursor of the terminal on which a person decides."""
-    spoken = "Tea?\n  oue: true epsilon 0.01\x1b[8m\x9b8m\u202e"
-    lines = describe(Study(studies.document({**studies.YES_NO, "text": spoken}, title=spoken)))
-    assert len(lines) == len(describe(Study(studies.document(studies.YES_NO))))
-    assert all(line.isprintable() for line in lines)
-
-
 @pytest.mark.attack(13)
 def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
     """A shell splits an answer into words, and the error of one ends up in a log."""
@@ -263,21 +252,3 @@ def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
     assert "No such option '--colour'" in told
     assert "apple" not in told
     assert "green" not in told
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["anser"], "No such command 'anser'. (Did you mean one of: 'answer'"),
-        (
-            ["perturb", "s.json", "a.csv", "--out=r", "--missing-as-refuzal"],
-            "Did you mean '--missing-as-refusal'?",
-        ),
-        # A beginning is not the option: `--missing` would have made refusals of blanks.
-        (["perturb", "s.json", "a.csv", "--out", "r.ndjson", "--missing"], "No such option '--missing'"),
-        (["xyz"], "No such command 'xyz'"),
-    ],
-)
-def test_mistyped_command_or_option_gets_a_suggestion(words, said, capsys):
-    assert exit_code(words) == 2
-    assert said in capsys.readouterr().err

@@ -51,6 +51,13 @@ def test_columns_may_come_in_any_order_with_blanks_and_a_byte_order_mark(tmp_pat
             "hours,ever\n1,secret\n",
             ("answer.line_invalid", "row 1: ever: ", say("core.yes_or_no"), "several header rows"),
         ),
+        *[
+            (
+                f"hours,ever\n1,yes\n{cell},no\n",
+                ("answer.line_invalid", "row 2: hours: ", say("core.missing")),
+            )
+            for cell in ("", "NA")
+        ],
         ("hours\n1\n", ("files.column_missing", "column ever")),
         ("hours,ever,ever\n1,yes,no\n", ("table.wrong_header", "ever")),
         ("hours,ever\n1\n", ("table.wrong_column_count", "row 1")),
@@ -75,9 +82,10 @@ def test_files_that_cannot_be_read(tmp_path):
         list(read_answers(STUDY, str(tmp_path / "latin.csv")))
 
 
-def test_one_bad_answer_writes_nothing(tmp_path):
+@pytest.mark.parametrize("cell", ["secret", "inf"])
+def test_one_bad_answer_writes_nothing(tmp_path, cell):
     study = Study(studies.document(studies.NUMBER))
-    path = write(tmp_path, "a.csv", "hours\n1\nsecret\n")
+    path = write(tmp_path, "a.csv", f"hours\n1\n{cell}\n")
     with raises(InputError, "answer.line_invalid", "a.csv", "row 2"):
         perturb_file(study, path, str(tmp_path / "out"))
     with raises(InputError, "files.reports_exist"):

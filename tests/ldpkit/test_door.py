@@ -9,6 +9,8 @@ import pytest
 import ldpkit
 from ldp_client import Device, mechanism_for
 from ldp_client.documents.errors import MissingExtraError
+from ldpkit.cli import main
+from ldpkit.lacking import OWN
 from tests import studies
 from tests.kit.errors import raises
 
@@ -80,3 +82,19 @@ def test_file_that_hides_a_package_is_named(name, words, prefix, pytestconfig, t
     said = f"{tmp_path / name} hides the package {package} of ldpkit: rename it, or start elsewhere"
     assert done.stderr.splitlines()[-1] == f"{prefix}: {said}"
     assert prefix == "ImportError" or done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("package", OWN[:1])
+def test_missing_own_module_is_not_reported_as_extra(package, monkeypatch):
+    lost = ModuleNotFoundError(f"No module named '{package}.inside'", name=f"{package}.inside")
+
+    def lose(*_arguments):
+        raise lost
+
+    monkeypatch.setattr("ldpkit.cli.cli.get_command", lose)
+    with pytest.raises(ModuleNotFoundError):
+        main(["demo"])
+    monkeypatch.setattr(ldpkit, "import_module", lose)
+    monkeypatch.delitem(vars(ldpkit), "plan", raising=False)
+    with pytest.raises(ModuleNotFoundError):
+        _ = ldpkit.plan

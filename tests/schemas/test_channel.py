@@ -12,7 +12,6 @@ from ldp_client.documents.errors import StudyError
 from ldp_client.explain import describe
 from schemas import Study, json_schema
 from tests import studies
-from tests.kit.errors import raises
 from tests.schemas.channels import channel, spki, tokens
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -85,39 +84,21 @@ NORTH, SOUTH = {"region": "north"}, {"region": "south"}
         (channel(tickets=tokens(issuer="https://Issuer.example")), "channel.tickets.issuer", "https://host"),
         (channel(tickets=tokens(issuer="https://a@b.example")), "channel.tickets.issuer", "https://host"),
         (channel(tickets=tokens(issuer="ftp://issuer.example")), "channel.tickets.issuer", "https://host"),
+        ((), "channel.tickets.keys[0].public.region", "missing"),
+        ((NORTH, NORTH), "channel.tickets.keys[1].public", "differ"),
+        ((NORTH, {"region": "east"}), "channel.tickets.keys[1].public.region", "values"),
+        ((NORTH, {**SOUTH, "age": "1"}), "channel.tickets.keys[1].public.age", "no public field"),
     ],
 )
 def test_a_wrong_channel_is_named(stated, field, says):
+    """A tuple is the strata of a study that needs a key for each."""
+    fields = {}
+    if isinstance(stated, tuple):
+        stated, fields = channel(tickets=tokens(*stated)), {"public": [STRATUM]}
     with pytest.raises(StudyError) as caught:
-        study_of(stated)
+        study_of(stated, **fields)
     assert caught.value.field == field
     assert says in caught.value.problem
-
-
-@pytest.mark.parametrize(
-    ("stated", "field", "says"),
-    [
-        (tokens(), "channel.tickets.keys[0].public.region", "missing"),
-        (tokens(NORTH, NORTH), "channel.tickets.keys[1].public", "differ"),
-        (tokens(NORTH, {"region": "east"}), "channel.tickets.keys[1].public.region", "values"),
-        (tokens(NORTH, {**SOUTH, "age": "1"}), "channel.tickets.keys[1].public.age", "no public field"),
-    ],
-)
-def test_each_key_has_exactly_one_stratum(stated, field, says):
-    with pytest.raises(StudyError) as caught:
-        study_of(channel(tickets=stated), public=[STRATUM])
-    assert caught.value.field == field
-    assert says in caught.value.problem
-
-
-def test_channel_is_rejected_for_holders():
-    nodes = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
-    protocol = {"name": "secure_sum", "nodes": nodes, "devices": 20, "max_faulty": 5}
-    summed = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
-    holder = studies.document(studies.TABLE, channel=channel(), **studies.HOLDER)
-    with raises(StudyError, "study.not_for_holders", field="channel"):
-        Study(holder)
-    assert Study(studies.document(summed, protocol=protocol, channel=channel())).channel.tickets
 
 
 def test_translated_study_keeps_the_channel():

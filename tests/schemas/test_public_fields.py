@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from ldp_client.documents.errors import AnswerError, ReportError, StudyError
+from ldp_client.documents.errors import AnswerError, StudyError
 from ldpkit.cli import main
 from schemas import Report, Study, json_schema
 from tests import studies
 from tests.kit.errors import raises
+from tests.schemas.channels import channel
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "studies" / "public-fields.json"
 REGION = {"id": "region", "choices": ["north", "south"]}
@@ -53,7 +54,7 @@ def test_a_bad_field_is_named(fields, field, says):
     assert says in caught.value.problem
 
 
-def test_data_holders_and_secure_sums_reject_public_fields():
+def test_data_holders_and_secure_sums_reject_fields_for_people():
     holder = studies.document(studies.TABLE, public=[REGION], **studies.HOLDER)
     nodes = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
     protocol = {"name": "secure_sum", "nodes": nodes, "devices": 20, "max_faulty": 5}
@@ -64,6 +65,9 @@ def test_data_holders_and_secure_sums_reject_public_fields():
     ):
         with raises(StudyError, code, field="public"):
             Study(document)
+    with raises(StudyError, "study.not_for_holders", field="channel"):
+        Study(studies.document(studies.TABLE, channel=channel(), **studies.HOLDER))
+    assert Study(studies.document(summed, protocol=protocol, channel=channel())).channel.tickets
 
 
 def test_numbers_have_one_spelling_on_their_grid():
@@ -123,26 +127,6 @@ def test_reports_keep_their_values_and_older_ones_their_bytes():
     assert Report.from_json(open_.to_json()).public == VALUES
     assert Report.from_json(open_.to_json()) != plain
     Draft202012Validator(json_schema.schema("report.schema.json")).validate(open_.to_document())
-
-
-@pytest.mark.parametrize(
-    ("public", "field"),
-    [
-        ({}, "public"),
-        ([], "public"),
-        (None, "public"),
-        ({"Region": "north"}, "public.Region"),
-        ({"age": 42}, "public.age"),
-        ({"age": ""}, "public.age"),
-        ({"age": "4" * 201}, "public.age"),
-        ({f"f{n}": "1" for n in range(17)}, "public"),
-    ],
-)
-def test_a_report_with_bad_values_names_them(public, field):
-    document = Report("ab" * 16, "survey", 2, "cd" * 32, {"q": b"\x01"}).to_document()
-    with pytest.raises(ReportError) as caught:
-        Report.from_document({**document, "public": public})
-    assert caught.value.field == field
 
 
 def test_study_check_counts_the_cells_for_so_many_people(tmp_path, capsys):

@@ -44,6 +44,14 @@ def test_round_trip(report):
         ({"payloads": {"Q": "AQI="}}, "payloads.Q"),
         ({"payloads": {"a\n\x1bä": "AQI="}}, "payloads.a???"),
         ({"time": "12:00"}, "time"),
+        ({"public": {}}, "public"),
+        ({"public": []}, "public"),
+        ({"public": None}, "public"),
+        ({"public": {"Region": "north"}}, "public.Region"),
+        ({"public": {"age": 42}}, "public.age"),
+        ({"public": {"age": ""}}, "public.age"),
+        ({"public": {"age": "4" * 201}}, "public.age"),
+        ({"public": {f"f{n}": "1" for n in range(17)}}, "public"),
     ],
 )
 def test_bad_reports_name_their_field(change, field):

@@ -1,5 +1,6 @@
 """A device: it checks, draws, charges and stores an answer at once, and never again."""
 
+import math
 from datetime import date, timedelta
 from fractions import Fraction
 
@@ -41,20 +42,30 @@ def test_answer_stores_spend_and_report_together(tmp_path):
     assert device.epsilon_left == 0
 
 
+ASKED = Study(studies.document(studies.NUMBER, studies.YES_NO, studies.LINEAR))
+GIVEN = {"hours": 3, "ever": True, "rating": studies.ANSWERS["rating"]}
+NO_NUMBERS = [None, math.nan, -math.inf, "", True, "3"]
+
+
+@pytest.mark.attack(19)
 @pytest.mark.parametrize(
     ("answers", "field"),
     [
         ({"hours": 3}, "ever"),
-        ({"hours": 3, "ever": "secret"}, "ever"),
-        ({"hours": "secret", "ever": True}, "hours"),
-        ({"hours": 3, "ever": True, "more": "secret"}, "more"),
+        ({**GIVEN, "ever": "secret"}, "ever"),
+        ({**GIVEN, "hours": "secret"}, "hours"),
+        ({**GIVEN, "more": "secret"}, "more"),
         ([], "answers"),
+        *[({**GIVEN, "hours": wrong}, "hours") for wrong in NO_NUMBERS],
+        *[({**GIVEN, "rating": {**GIVEN["rating"], "years": wrong}}, "rating.years") for wrong in NO_NUMBERS],
+        *[({**GIVEN, "rating": {**GIVEN["rating"], "rate": wrong}}, "rating.rate") for wrong in NO_NUMBERS],
     ],
 )
 def test_bad_answer_spends_no_budget_and_is_not_repeated(tmp_path, answers, field):
+    """Answer with a number that is missing, infinite or no number."""
     device = consenting(tmp_path, "4")
     with pytest.raises(AnswerError) as caught:
-        device.answer(PAIR, answers)
+        device.answer(ASKED, answers)
     assert caught.value.field == field
     assert "secret" not in str(caught.value)
     assert device.ledger.spent() == device.ledger.queued() == []

@@ -173,7 +173,8 @@ AGES = {"age": 20.125, "years": 1}
 MARRIED = {"age": 20.125, "married": True}
 UNFIT = [
     (studies.NUMBER, "core.number", ["secret", True, [1], np.bool_(True)]),
-    (studies.NUMBER, "core.missing", [None, float("nan")]),
+    (studies.NUMBER, "core.missing", [None, float("nan"), np.float64("nan")]),
+    (studies.NUMBER, "core.infinite", [float("-inf")]),
     (studies.NUMBER, "core.times", [np.timedelta64(4, "h"), np.datetime64(4, "Y"), np.timedelta64("NaT")]),
     (studies.CHOICE, "core.one_of_choices", ["secret", 1, None, True]),
     (studies.CHOICE, "core.one_of_choices", ["", "label", "\ud800", "x" * 5000, 3, b"worker"]),

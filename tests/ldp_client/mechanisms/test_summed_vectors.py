@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from ldp_client import mechanism_for
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.documents.errors import ReportError, StudyError
+from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.mechanisms.summed_gaussian import summed_distance
 from schemas import Study
 from tests.kit.errors import raises
@@ -160,3 +161,13 @@ def test_route_and_mechanism_need_each_other():
     without = {name: value for name, value in document.items() if name != "protocol"}
     with raises(StudyError, "study.summed_gaussian_for_sums"):
         Study(without)
+
+
+@pytest.mark.parametrize("name", ["hours", "spread"])
+@pytest.mark.parametrize(("code", "wrong"), [("core.missing", None), ("core.infinite", math.inf)])
+def test_secure_sum_rejects_missing_number(name, code, wrong):
+    question = build_study(name).questions[0]
+    fields = [field.id for field in (*question.features, *filter(None, [question.response]))]
+    answer = dict.fromkeys(fields, wrong) if fields else wrong
+    with raises(AnswerError, code, field=f"{name}.{fields[0]}" if fields else name):
+        mechanism_for(question).perturb(answer, lambda _size: pytest.fail("noise was drawn"))

@@ -16,9 +16,8 @@ from ldp_client.device.disclosures import disclosures_of
 from ldp_client.device.outbox import Queued
 from ldp_client.device.requests import GRACE_DAYS, Outcome
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
-from ldpkit.perturbing import perturb_file
 from tests.kit.errors import raises
-from tests.kit.secure_sum import ANSWERS, CODE, TOKEN, build_study, close_study, flush, tokened_study
+from tests.kit.secure_sum import ANSWERS, CODE, TOKEN, close_study, flush, tokened_study
 from tests.ldp_client.devices import problem
 
 YES = {"ever": True}
@@ -194,12 +193,6 @@ def test_node_key_of_low_order_is_refused(tmp_path):
     with raises(RefusedError, "device.node_key_weak", "0" * 64):
         device.answer(study, YES, CODE)
     assert (device.ledger.spent(), device.ledger.queued()) == ([], [])
-
-
-def test_perturb_rejects_a_secure_sum_study(tmp_path):
-    """Such reports would protect no one."""
-    with raises(RefusedError, "core.sum_alone"):
-        perturb_file(build_study("ever"), str(tmp_path / "answers"), str(tmp_path / "reports"))
 
 
 def test_device_stores_no_share_in_clear(network, tmp_path, monkeypatch):

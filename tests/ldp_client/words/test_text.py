@@ -70,7 +70,7 @@ def test_upper_bounds_are_rounded_up(value, digits, shown):
     assert float(shown) >= value
 
 
-CLEAR = "\x1b[2J\x1b[1;1H\x9b8m\u202e\r\n\x07"
+CLEAR = "\x1b[2J\x1b[1;1H\x9b8m\u202e\r\n  oue: true epsilon 0.01\x07"
 
 
 @pytest.mark.attack(8)
@@ -79,7 +79,11 @@ def test_control_characters_of_a_study_are_shown_as_escapes(tmp_path, capsys):
     assert visible("a\x1b[8mb\n\u202ec ε…") == "a\\x1b[8mb\\n\\u202ec ε…"
     question = {**studies.CHOICE, "text": CLEAR, "choices": ["a" + CLEAR, "b"]}
     document = studies.document(question, title=CLEAR, purpose=CLEAR)
-    assert all(line.isprintable() for line in describe(Study(document)))
+    lines = describe(Study(document))
+    assert all(line.isprintable() for line in lines)
+    assert len(lines) == len(
+        describe(Study(json.loads(json.dumps(document).replace(json.dumps(CLEAR)[1:-1], "-"))))
+    )
     for name in ("study.json", f"a{CLEAR.strip()}b"):
         if name == "study.json":
             (tmp_path / name).write_text(json.dumps(document))

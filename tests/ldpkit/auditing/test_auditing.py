@@ -14,7 +14,6 @@ from ldpkit import cli
 from ldpkit.auditing.auditing import audit_mechanism
 from ldpkit.auditing.claims import delta_of, epsilon_of, largest_distance, lower_share, upper_share
 from ldpkit.cli import perturbing
-from schemas import Study
 from tests import studies
 from tests.ldpkit.auditing import faults
 
@@ -32,8 +31,7 @@ REFUSABLE = {**studies.with_epsilon(studies.NUMBER, "2"), "refusal": {"share": "
 
 
 def audit(question, kind=None, samples=FEW):
-    holder = studies.HOLDER if question["ask"] == "table" else {}
-    asked = Study(studies.document(question, **holder)).questions[0]
+    asked = studies.question_of(question)
     kind = kind or mechanisms.mechanism_for
     return audit_mechanism(kind(asked), asked, samples)
 
@@ -121,8 +119,7 @@ def test_number_that_reveals_refusal_is_detected():
 
 
 def asked_table(question, **options):
-    mechanism = {**question["mechanism"], **options}
-    return Study(studies.document({**question, "mechanism": mechanism}, **studies.HOLDER)).questions[0]
+    return studies.question_of(question, mechanism={**question["mechanism"], **options})
 
 
 @pytest.mark.parametrize("average", [1, 5])

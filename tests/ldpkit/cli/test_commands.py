@@ -1,15 +1,26 @@
-"""What commands have in common: a result never takes the name of another file."""
+"""What commands have in common: values that no option takes, names that no result takes, links, output."""
 
 from __future__ import annotations
 
+import io
+import json
 import os
 
+import click
 import pytest
 
 from ldp_client.documents.errors import InputError
-from ldpkit.cli.commands import NewPath
-from tests.kit.commands import leaves
+from ldpkit import cli
+from ldpkit.cli.answering import Link
+from ldpkit.cli.commands import NewPath, command
+from ldpkit.cli.output import Progress, progress
+from schemas import Study
+from summaries import summarize_dataset
+from summaries.progress import Step
+from tests import studies
+from tests.kit.commands import exit_code, leaves
 from tests.kit.errors import raises
+from tests.summaries.engines_data import STUDY as DATASET
 
 
 def test_every_command_writes_a_new_file():
@@ -47,3 +58,150 @@ def test_taken_name_is_refused(taken, name):
 def test_free_name_is_taken(taken, monkeypatch, name):
     monkeypatch.chdir(taken)
     assert NewPath().convert(name, None, None) == name
+
+
+TAKEN = [
+    (words, one)
+    for words, command in leaves()
+    for one in command.params
+    if isinstance(one, click.Argument) or not one.is_flag
+]
+
+
+def call(words, parameter, value):
+    """Return the command with this value, after good ones for the arguments before it."""
+    if isinstance(parameter, click.Option):
+        return [*words, parameter.opts[0], *[value] * parameter.nargs]
+    before = [one for found, one in TAKEN if found == words and isinstance(one, click.Argument)]
+    return [*words, *("x" for _ in before[: before.index(parameter)]), value]
+
+
+def test_every_command_is_covered():
+    assert {"--out", "--collector", "--database", "--folder"} < {
+        word for _, one in TAKEN for word in one.opts
+    }
+    assert len(TAKEN) > 100
+
+
+@pytest.mark.parametrize(
+    ("words", "parameter"), TAKEN, ids=[f"{'-'.join(words)} {one.name}" for words, one in TAKEN]
+)
+def test_empty_value_is_rejected_before_reading(capsys, tmp_path, monkeypatch, words, parameter):
+    monkeypatch.chdir(tmp_path)
+    for value in ("", "  "):
+        assert exit_code(call(words, parameter, value)) == 2
+        assert "give a value" in capsys.readouterr().err.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("address", ["", " "])
+def test_empty_address_in_python_is_rejected(address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with raises(InputError, "merge.address_empty"):
+        summarize_dataset(DATASET, address)
+    assert list(tmp_path.iterdir()) == []
+
+
+def values_of(option: click.Option) -> list[str]:
+    """Return two values that the option takes."""
+    if isinstance(option.type, click.Choice):
+        return [str(one) for one in option.type.choices][:2]
+    return ["1", "2"]
+
+
+@pytest.mark.attack(14)
+def test_second_value_of_an_option_is_rejected(capsys):
+    """Append a second key of another role to a command: it took the place of the first."""
+    stated = [
+        (words, one)
+        for words, command in leaves()
+        for one in command.params
+        if isinstance(one, click.Option) and not one.is_flag and not one.multiple
+    ]
+    assert len(stated) > 60
+    assert {words[0] for words, _ in stated} > {"answer", "export", "fit", "keys", "serve"}
+    for words, option in stated:
+        given = [word for value in values_of(option) for word in (option.opts[0], *[value] * option.nargs)]
+        assert exit_code([*words, *given]) == 2
+        said = capsys.readouterr().err
+        assert "it has two values: give one" in said or "Invalid value" in said or "invalid" in said, words
+
+
+@pytest.mark.parametrize(
+    ("link", "parts"),
+    [
+        ("https://ask.example/s/habits", ("https://ask.example", "habits", "")),
+        ("https://ask.example/s/habits#ticket=aB3_x-", ("https://ask.example", "habits", "aB3_x-")),
+        ("http://127.0.0.1:8000/v1/studies/habits", ("http://127.0.0.1:8000", "habits", "")),
+        ("https://ask.example/panel/s/habits?lang=de#ticket=x", ("https://ask.example/panel", "habits", "x")),
+        # A proxy serves a collector below /s/.
+        ("https://ask.example/s/panel/s/habits/", ("https://ask.example/s/panel", "habits", "")),
+    ],
+)
+def test_link_names_collector_study_and_ticket(link, parts):
+    assert Link().convert(link, None, None) == parts
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["nonsense", "ftp://a/s/b", "https://a/survey", "https://a/s/", "https://a/s/b/c", "https://a/s/B ad"],
+)
+def test_other_address_is_rejected(link):
+    with pytest.raises(click.BadParameter, match="as `ldpkit publish` prints it"):
+        Link().convert(link, None, None)
+
+
+STUDY = Study(studies.document(studies.YES_NO))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def drawn_on(file, shares):
+    drawing = Progress(file)
+    for share in shares:
+        drawing(Step(f"done {share:.0%}", share, 1))
+    return file.getvalue()
+
+
+def test_progress_is_drawn_on_a_terminal_alone():
+    drawn = drawn_on(Terminal(), [0, 0.25, 0.5, 1, 0.1])
+    assert drawn.count("\n") == 1
+    for line in ("done 25%   25%", "done 100%  100%", "done 10%   10%"):
+        assert line in drawn
+    assert drawn_on(io.StringIO(), [0, 0.5, 1]) == ""
+
+
+@pytest.mark.parametrize(("words", "is_drawn"), [([], True), (["-q"], False)])
+def test_quiet_command_draws_no_progress(monkeypatch, words, is_drawn):
+    """Cron jobs and scripts pass -q to any command."""
+
+    @command("work")
+    def work():
+        progress()(Step("half", 1, 2))
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    work.main(words, standalone_mode=False)
+    assert bool(terminal.getvalue()) == is_drawn
+
+
+def test_message_between_steps_starts_a_new_line():
+    file = Terminal()
+    drawing = Progress(file=file)
+    drawing(Step("half", 1, 2))
+    drawing("a warning")
+    assert file.getvalue().endswith("\na warning\n")
+
+
+def test_json_output_is_the_only_standard_output(tmp_path, capsys):
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    assert cli.main(["check", str(tmp_path / "study.json"), "--json"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    found = json.loads(out)
+    assert found["digest"] == STUDY.digest
+    assert found["questions"][0]["mechanism"] == "randomized_response"
+    assert found["questions"][0]["epsilon"] == pytest.approx(1, abs=1e-6)

@@ -44,21 +44,6 @@ def test_margin_is_that_of_the_unbiased_estimate(tmp_path, capsys):
     assert [line.split("± ")[1] for line in lines[3:6]] == ["8 points", "4 points", "1.8 points"]
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ([], "--title"),
-        (["--title", "A", "--bounds", "0,1", "--choices", "a,b"], "exclude each other"),
-        (["--title", "A", "--bounds", "5"], "two numbers"),
-    ],
-)
-def test_incomplete_options_are_usage_errors(words, says, tmp_path, capsys):
-    out = tmp_path / "study.json"
-    assert exit_code(["new", *words, "--out", str(out)]) == 2
-    assert says in capsys.readouterr().err
-    assert not out.exists()
-
-
 def test_a_terminal_is_asked_for_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr("ldpkit.cli.new._is_terminal", lambda: True)
     out = tmp_path / "study.json"

@@ -7,10 +7,8 @@ from itertools import permutations
 import mpmath
 import pytest
 
-from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms import olh
-from schemas import Study
 from schemas.shuffling.lattice import expected_excess
 from schemas.shuffling.laws import Law, choice_law, law_of
 from tests import studies
@@ -25,13 +23,9 @@ RATIOS = [Fraction(1), Fraction(21, 20), Fraction(3, 2)]
 EXACT = Fraction(1, 10**15)
 
 
-def built(question):
-    return mechanism_for(Study(studies.document(question)).questions[0])
-
-
 def choice(name, epsilon, choices=CHOICES):
     mechanism = {"name": name, "epsilon": epsilon}
-    return built({**studies.CHOICE, "choices": {"count": choices}, "mechanism": mechanism})
+    return studies.mechanism_of({**studies.CHOICE, "choices": {"count": choices}, "mechanism": mechanism})
 
 
 @pytest.fixture
@@ -72,12 +66,12 @@ def test_stated_law_is_the_samplers_worst_pair(name):
 def test_memoized_question_is_rejected(question):
     """Each version leaks more: 0.52 after 8 versions, 0.28 after one."""
     with raises(InputError, "set.memoized"):
-        law_of(built(question))
+        law_of(studies.mechanism_of(question))
 
 
 def test_stated_law_of_numbers_is_close_to_the_exact_law():
     """Compare the two ends by cells of the exact law: the payloads' ratio in between is e^(ε − 2y)."""
-    m = built(studies.NUMBER)
+    m = studies.mechanism_of(studies.NUMBER)
     epsilon, cells = mpmath.mpf(1), 400
     growth = law_of(m).growth
     kinds = []
@@ -98,7 +92,7 @@ def test_stated_law_of_numbers_is_close_to_the_exact_law():
 @pytest.mark.parametrize("products", [1, 2])
 def test_stated_law_of_products_is_the_patterns_law(products):
     mechanism = {**studies.PRODUCTS["mechanism"], "products": products}
-    m = built({**studies.PRODUCTS, "mechanism": mechanism})
+    m = studies.mechanism_of({**studies.PRODUCTS, "mechanism": mechanism})
     growth, others = Fraction(*m.odds), m.patterns - 1
     assert m.p / ((1 - m.p) / others) == growth
     assert law_of(m).kinds == choice_law(growth, m.p - (1 - m.p) / others, Fraction(0)).kinds
@@ -106,4 +100,4 @@ def test_stated_law_of_products_is_the_patterns_law(products):
 
 def test_a_number_that_may_be_refused_has_the_general_bound():
     refusable = {**studies.NUMBER, "refusal": {"share": "0.5"}}
-    assert len(law_of(built(refusable)).kinds) == 2
+    assert len(law_of(studies.mechanism_of(refusable)).kinds) == 2
