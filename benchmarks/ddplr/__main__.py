@@ -1,4 +1,4 @@
-"""`python -m benchmarks.ddplr [--table 1|2] [--figure 2|3|4] …`: DDPLR's experiments, ours beside theirs."""
+"""`python -m benchmarks.ddplr [--table 1|2] [--figure 2|4] …`: DDPLR's experiments, ours beside theirs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.ddplr import accuracy, discrepancy, prediction, speed
+from benchmarks.ddplr import accuracy, discrepancy, prediction
 from benchmarks.ddplr.estimates import METHODS, PUBLISHED
 from benchmarks.ddplr.tables import FILES
 from benchmarks.running import add_sizes
@@ -27,10 +27,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         holders = tuple(arguments.holders or prediction.HOLDERS)
         asked = prediction.Asked(names, holders, arguments.runs, arguments.size, methods)
         prediction.run(tables, constants, asked)
-    for number in arguments.figure or (("2", "3", "4") if everything else ()):
-        if number == "3":
-            speed.run(arguments.out, arguments.size)
-            continue
+    for number in arguments.figure or (("2", "4") if everything else ()):
         for constants in arguments.constants:
             figure = accuracy if number == "2" else discrepancy
             figure.run(arguments.out / constants, constants, arguments.runs, arguments.size, methods)
@@ -41,7 +38,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--table", action="append", choices=("1", "2"), help="1: means, 2: 90 % intervals")
-    parser.add_argument("--figure", action="append", choices=("2", "3", "4"))
+    parser.add_argument("--figure", action="append", choices=("2", "4"))
     parser.add_argument("--runs", type=int, default=50, help="releases of each table; two or more")
     parser.add_argument(
         "--constants",

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.dpblr --figure 4 5 6 10 13 [--noise laplace] [--quick]`: DPBLR's figures and ours."""
+"""`python -m benchmarks.dpblr --figure 4 5 6 10 [--noise laplace] [--quick]`: DPBLR's figures and ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.dpblr import calibration, convergence, run_times, utility
+from benchmarks.dpblr import calibration, convergence, utility
 from benchmarks.dpblr.posteriors import METHODS, Lengths
 from benchmarks.running import add_sizes, headline
 
@@ -16,10 +16,6 @@ FIGURES = {
     "5": ("Figures 5 and 3: ranks of the truth against n", "naive is the worst, the others are near uniform"),
     "6": ("Figures 6 and 3: ranks of the truth against ε, n = 10", "the same"),
     "10": ("Figure 10: naive against non-private means", "nearly indistinguishable from n = 500,000 on"),
-    "13": (
-        "Figures 11 and 13: run times",
-        "naive is the fastest, Gibbs-SS-Update the slowest, MCMC-Ind grows",
-    ),
 }
 QUICK, TINY = Lengths((1000, 2500), (200, 400)), Lengths((20, 50), (20, 50), tables=2)
 
@@ -42,11 +38,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         elif figure == "6":
             by_epsilon = [(10, value) for value in size.of((0.01, 0.1, 1.0), (0.01, 0.1, 1.0), (0.1,))]
             calibration.run_settings(by_epsilon, noise, lengths, methods, arguments.out, "by_epsilon")
-        elif figure == "10":
+        else:
             growing = [10**power for power in range(1, size.of(7, 6, 2))]
             convergence.run(growing, (0.01, 0.1, 1.0), noise)
-        else:
-            run_times.run(sizes, arguments.epsilon, noise, lengths, methods)
         print(f"  {time.process_time() - start:.0f} s of processor time", flush=True)
 
 
@@ -54,7 +48,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--figure", nargs="+", choices=list(FIGURES), default=list(FIGURES))
     parser.add_argument("--noise", choices=["published", "laplace", "gaussian"], default="laplace")
-    parser.add_argument("--epsilon", type=float, default=0.1, help="of figures 4, 5 and 13")
+    parser.add_argument("--epsilon", type=float, default=0.1, help="of figures 4 and 5")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     add_sizes(parser, "shorter chains")
     parser.add_argument("--out", type=Path, default=Path("dpblr-figures"), help="folder for the pictures")
