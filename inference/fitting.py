@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
 from inference.compiling import use_compile_cache
 from inference.false_reports.conformance import conformance
 from inference.false_reports.details import Details
-from inference.false_reports.sets import Parameters, identified_sets
+from inference.false_reports.sets import identified_sets
 from inference.fit_model import fields_of, fit_model
 from inference.limits import check_chains, check_draws, check_seed
 from inference.models import model_for, priors_of
@@ -25,7 +25,7 @@ from inference.priors import with_priors
 from inference.published import NAMES
 from inference.published.posteriors import draw_published
 from inference.results.fit import Fit
-from inference.results.identified import IdentifiedSets, check_share
+from inference.results.identified import check_share
 from inference.results.posterior import Posterior
 from inference.results.verdict import FIT, NOTE, Finding, findings
 from inference.samplers import CHAINS, SAMPLERS
@@ -38,28 +38,10 @@ from ldp_client.words.text import counted, nearest
 from schemas import Question, Study
 from summaries import QuestionSummary, Summary
 from summaries.progress import Step
-from summaries.reading import ReadReports, Reports, evidence_of
+from summaries.reading import Reports, evidence_of
 from summaries.reducing import reduce_reports, study_of
 
 Progress = Callable[[str], None]
-Doubt = Callable[[Parameters], IdentifiedSets | None]
-
-
-class How(NamedTuple):
-    """How posteriors are drawn, with the arguments of `fit`."""
-
-    seed: int
-    method: str
-    draws: int
-    chains: int
-    contamination: float
-    progress: Progress | None
-
-    def check(self, study: Study) -> None:
-        """Raise InputError for impossible values, or values that do not suit this study."""
-        check_method(self.method, study)
-        check_draws(self.draws, self.method)
-        check_chains(self.chains, self.method)
 
 
 def fit(
@@ -103,12 +85,58 @@ def fit(
         InputError: an argument is none of the above, reports cannot belong to the study, or the method is
             not for these statistics.
     """
+    # 1. Check the arguments.
     study, share = study_of(study), check_share(contamination)
     check_seed(seed)
-    how = How(seed, method, draws, chains, share, progress)
-    how.check(study)
+    check_method(method, study)
+    check_draws(draws, method)
+    check_chains(chains, method)
     chosen = chosen_among(stated_questions(study, priors or {}), questions)
-    return Fit(_fit_all(study, chosen, evidence_of(study, reports), how))
+    # 2. Reduce the reports, keep those that are few enough for single checks, and look at their details.
+    evidence, few, details = evidence_of(study, reports), SmallSamples(study), Details(study)
+    use_compile_cache()
+    notes: tuple[str, ...] = ()
+    if isinstance(evidence, Summary):
+        summary = evidence
+    else:
+        summary, notes = reduce_reports(study, details.watch(few.watch(evidence))), evidence.notes()
+    check_evidence(study, summary)
+    mechanisms, every = mechanisms_of(study), sum(part.n for part in summary.questions.values())
+    wrong = conformance(mechanisms, summary.questions, details.by_question())
+    # 3. Build all models before any is fitted.
+    models = {
+        question.id: model_for(
+            question, few.beside(question.id, summary.questions[question.id]), mechanisms[question.id]
+        )
+        for question in chosen
+        if question.ask != "table"
+    }
+    # 4. Fit them one after the other.
+    fitted = {}
+    for number, question in enumerate(chosen):
+        part = summary.questions[question.id]
+        if progress:
+            words = f"fitting {question.id}: {question.model.name} from {counted(part.n, 'report')}"
+            progress(Step(words, number, len(chosen)))
+        more = (*wrong.get(question.id, ()), *findings(NOTE, notes))
+        if question.ask == "table":
+            fitted[question.id] = fit_table(study, question, part, seed, method, draws, chains, more)
+            continue
+        found = fit_question(
+            study,
+            question,
+            models[question.id],
+            part.n,
+            seed=seed,
+            method=method,
+            draws=draws,
+            chains=chains,
+            more=more,
+        )
+        answered = part.n / every if study.sample_one_question else None
+        sets = identified_sets(question, mechanisms[question.id], part, share, answered, found.draws)
+        fitted[question.id] = replace(found, identified=sets)
+    return Fit(fitted)
 
 
 def chosen_among(known: Sequence[Question], names: Sequence[str] | None) -> list[Question]:
@@ -127,95 +155,9 @@ def chosen_among(known: Sequence[Question], names: Sequence[str] | None) -> list
     return [question for question in known if question.id in wanted]
 
 
-def _fit_all(
-    study: Study, questions: Sequence[Question], reports: ReadReports | Summary, how: How
-) -> dict[str, Posterior]:
-    use_compile_cache()
-    few, details = SmallSamples(study), Details(study)
-    summary = _summary_of(study, reports, few, details)
-    wrong = conformance(mechanisms_of(study), summary.questions, details.by_question())
-    notes = findings(NOTE, () if isinstance(reports, Summary) else reports.notes())
-    more = {question.id: (*wrong.get(question.id, ()), *notes) for question in questions}
-    return dict(_fit_each(study, questions, summary, few, how, more))
-
-
-def _summary_of(study: Study, reports: ReadReports | Summary, few: SmallSamples, details: Details) -> Summary:
-    """Return the summary to fit; `few` keeps reports that are few enough for single checks.
-
-    details: collects findings in single reports.
-    """
-    if isinstance(reports, Summary):
-        summary = reports
-    else:
-        summary = reduce_reports(study, details.watch(few.watch(reports)))
-    check_evidence(study, summary)
-    return summary
-
-
-def _fit_each(
-    study: Study,
-    questions: Sequence[Question],
-    summary: Summary,
-    few: SmallSamples,
-    how: How,
-    more: Mapping[str, tuple[Finding, ...]],
-) -> Iterator[tuple[str, Posterior]]:
-    mechanisms = mechanisms_of(study)
-    models = {
-        question.id: model_for(
-            question, few.beside(question.id, summary.questions[question.id]), mechanisms[question.id]
-        )
-        for question in questions
-        if question.ask != "table"
-    }
-    for number, question in enumerate(questions):
-        part, mechanism = summary.questions[question.id], mechanisms[question.id]
-        if how.progress:
-            words = f"fitting {question.id}: {question.model.name} from {counted(part.n, 'report')}"
-            how.progress(Step(words, number, len(questions)))
-        if question.ask == "table":
-            yield question.id, fit_table(study, question, part, how, more[question.id])
-            continue
-        answered = part_of(study, summary, question.id)
-        sets = partial(identified_sets, question, mechanism, part, how.contamination, answered)
-        yield (
-            question.id,
-            fit_question(study, question, models[question.id], part.n, how, more[question.id], sets),
-        )
-
-
-def fit_question(
-    study: Study,
-    question: Question,
-    model: Model,
-    n: int,
-    how: How,
-    more: tuple[Finding, ...] = (),
-    sets: Doubt | None = None,
-) -> Posterior:
-    """Fit the model of one question.
-
-    more: findings about its reports. sets: from the parameters' draws, what false reports leave possible.
-    """
-    found = fit_model(
-        model,
-        question.id,
-        n,
-        seed=how.seed,
-        method=how.method,
-        draws=how.draws,
-        chains=how.chains,
-        more=more,
-        prior=priors_of(question),
-        **fields_of(study, question),
-    )
-    return found if sets is None else replace(found, identified=sets(found.draws))
-
-
-def part_of(study: Study, summary: Summary, question: str) -> float | None:
-    """Return the share of all reports that answer a question, if each device answers one; else None."""
-    every = sum(one.n for one in summary.questions.values())
-    return summary.questions[question].n / every if study.sample_one_question and every else None
+def fit_question(study: Study, question: Question, model: Model, n: int, **how: Any) -> Posterior:
+    """Fit the model of one question; how: further arguments of `fit_model`."""
+    return fit_model(model, question.id, n, prior=priors_of(question), **fields_of(study, question), **how)
 
 
 def check_evidence(study: Study, summary: Summary) -> None:
@@ -260,16 +202,26 @@ def check_method(method: str, study: Study) -> None:
 
 
 def fit_table(
-    study: Study, question: Question, part: QuestionSummary, how: How, more: tuple[Finding, ...] = ()
+    study: Study,
+    question: Question,
+    part: QuestionSummary,
+    seed: int,
+    method: str,
+    draws: int,
+    chains: int,
+    more: tuple[Finding, ...],
 ) -> Posterior:
     """Fit a regression to data holders' reports, by any method."""
     statistics = holder_statistics(cast(TableMechanism, mechanisms_of(study)[question.id]), part)
-    own_seed = seed_of(how.seed, question.id, {"sums": statistics.sums})
+    own_seed = seed_of(seed, question.id, {"sums": statistics.sums})
     differ = partial(holders_differ, question, statistics, own_seed)
-    if how.method in SAMPLERS:
-        model = holder_regression(question, statistics)
-        model = replace(model, checks=(*model.checks, lambda fit: findings(FIT, differ(fit.parameters))))
-        found = fit_question(study, question, model, int(np.asarray(model.data["n"])), how, more)
+    if method not in SAMPLERS:
+        found = draw_published(study, question, statistics, seed, method, differ, more)
     else:
-        found = draw_published(study, question, statistics, how.seed, how.method, differ, more)
+        model = holder_regression(question, statistics)
+        n = int(np.asarray(model.data["n"]))
+        model = replace(model, checks=(*model.checks, lambda fit: findings(FIT, differ(fit.parameters))))
+        found = fit_question(
+            study, question, model, n, seed=seed, method=method, draws=draws, chains=chains, more=more
+        )
     return replace(found, holders=part.n)

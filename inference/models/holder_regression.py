@@ -5,23 +5,12 @@ Notes warn if the error of the normal approximation of a holder's sums can matte
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
-import numpyro
-from jax import Array
 
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
-from inference.likelihoods.regression.moments import linear_moments
-from inference.models.base import Model, Sampling
+from inference.models.base import Model
 from inference.models.clipping import clipping_notes
-from inference.models.record_sums import (
-    Rows,
-    clipped_moments,
-    observed,
-    refusal,
-    rows_of,
-)
-from inference.models.regression import Scale, draw_sites, first_values
+from inference.models.record_sums import Rows, clipped_moments, refusal, rows_of, sums_model
 from ldp_client.documents.errors import InputError
 from schemas import Question
 
@@ -67,38 +56,8 @@ def small_holders_note(statistics: HolderStatistics, rows: Matrix) -> tuple[str,
 def holder_regression(question: Question, statistics: HolderStatistics) -> Model:
     """Return the model y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance).
 
-    Without an intercept both means are 0, at the middle of the bounds, as in the papers, because the sums do
-    not determine them. Raises InputError for statistics or priors without a likelihood.
+    Raises InputError for statistics or priors without a likelihood.
     """
-    _check(question, statistics)
-    found = observed(statistics)
-    constant, average = statistics.intercept, statistics.average
-
-    def program(n: int, statistics: Array, **data: Array) -> None:
-        del n
-        sites = draw_sites(question, central=not constant)
-        moments = linear_moments(**sites, constant=constant, average=average)
-        numpyro.sample("reports", found.law(moments, data), obs=jnp.asarray(statistics))
-
-    counted = rows_of(statistics)
-    rows = counted.expected
-    n = round(float(rows.sum()) * average)
-    initial = {**first_values(question, central=not constant), **found.initial}
-    return Model(
-        program,
-        {"n": n, **found.data},
-        initial,
-        Scale(question).parameters,
-        (
-            ONE_SD,
-            *clipped_records_notes(question, statistics, counted),
-            *small_holders_note(statistics, rows),
-        ),
-        sampling=Sampling(found.target_acceptance),
-    )
-
-
-def _check(question: Question, statistics: HolderStatistics) -> None:
     why = refusal(statistics)
     if why:
         raise InputError(
@@ -109,3 +68,9 @@ def _check(question: Question, statistics: HolderStatistics) -> None:
             f"{question.id}: a prior of feature_mean needs statistics with an intercept",
             code="prior.feature_mean_without_intercept",
         )
+    rows = rows_of(statistics)
+    n = round(float(rows.expected.sum()) * statistics.average)
+    clipped = clipped_records_notes(question, statistics, rows)
+    return sums_model(
+        question, statistics, n, (ONE_SD, *clipped, *small_holders_note(statistics, rows.expected))
+    )

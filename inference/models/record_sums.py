@@ -1,4 +1,4 @@
-"""Noisy sums of records' second moments, as models read them: of all devices, or of each data holder."""
+"""The model of noisy sums of records' second moments: of all devices, or of each data holder."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import numpyro.distributions as dist
 from jax import Array
 from scipy.special import log_ndtr
 
+from inference.default_priors import has_yes_no_response
 from inference.likelihoods.holders.groups import HolderGroups, NoiseShape, grouped, noise_shape, one_by_one
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
-from inference.likelihoods.regression.moments import Moments
+from inference.likelihoods.regression.moments import Moments, linear_moments, logistic_moments
 from inference.likelihoods.regression.sums import DenseSums, NoisySums, RecordSums, Total
-from inference.models.base import TARGET_ACCEPTANCE
+from inference.models.base import TARGET_ACCEPTANCE, Check, Model, Sampling
 from inference.models.clipping import NOISE_SDS, ClippedMoments
+from inference.models.regression import Scale, draw_sites, first_values
+from schemas import Question
 
 # Limit of an estimated mean, in scaled units.
 LARGEST_MEAN = 0.9
@@ -29,6 +32,40 @@ MOST_ENTRIES, MOST_SCALES = 120, 1000
 # ten of 4,000 transitions diverge there, whether scales are drawn as logarithms or as normal quantiles; at
 # 0.98 at most one.
 LAPLACE_ACCEPTANCE = 0.995
+
+
+def sums_model(
+    question: Question,
+    statistics: HolderStatistics,
+    n: int,
+    notes: tuple[str, ...],
+    checks: tuple[Check, ...] = (),
+) -> Model:
+    """Return a regression on x ~ Normal(mean, covariance), given the sums of n records.
+
+    Without an intercept both means are 0, at the middle of the bounds, as in the papers, because the sums do
+    not determine them.
+    """
+    found, constant = observed(statistics), statistics.intercept
+
+    def program(n: int, **data: Array) -> None:
+        del n
+        sites = draw_sites(question, central=not constant)
+        if has_yes_no_response(question):
+            moments = logistic_moments(**sites)
+        else:
+            moments = linear_moments(**sites, constant=constant, average=statistics.average)
+        numpyro.sample("reports", found.law(moments, data), obs=jnp.asarray(data["statistics"]))
+
+    return Model(
+        program,
+        {"n": n, **found.data},
+        {**first_values(question, central=not constant), **found.initial},
+        Scale(question).parameters,
+        notes,
+        checks,
+        sampling=Sampling(found.target_acceptance),
+    )
 
 
 class Observed(NamedTuple):

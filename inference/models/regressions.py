@@ -17,13 +17,13 @@ from inference.default_priors import has_yes_no_response, regression_priors
 from inference.likelihoods import PerturbedLinearRecords, perturbed_logistic_density
 from inference.likelihoods.common import summed_in_chunks
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.likelihoods.regression.moments import Moments, linear_moments, logistic_moments
+from inference.likelihoods.regression.moments import linear_moments
 from inference.models import replicates
 from inference.models.base import Model, Replicates, Summaries, Truth
 from inference.models.clipping import ClippedMoments, warnings
 from inference.models.family import Family, Priors, register
 from inference.models.leveled_cells import random_people
-from inference.models.record_sums import clipped_moments, observed, rows_of
+from inference.models.record_sums import clipped_moments, rows_of, sums_model
 from inference.models.regression import Scale, draw_sites, first_values
 from inference.models.sampled_products import regression_from_signs
 from ldp_client import Mechanism, mechanism_for
@@ -38,23 +38,11 @@ from summaries.reductions.records import record_moments, record_rows
 Matrix = NDArray[np.float64]
 
 
-def _moments(question: Question) -> Moments:
-    """Draw all parameters; return the moments of a record of normal features."""
-    moments = logistic_moments if has_yes_no_response(question) else linear_moments
-    return moments(**draw_sites(question))
-
-
 def _from_sums(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """Return the model of noisy sums of second moments: all devices are one holder of as many rows."""
     statistics = device_statistics(cast(GaussianStatistics, mechanism), summary)
-    found, rows = observed(statistics), rows_of(statistics)
-
-    def program(n: int, statistics: Array, **data: Array) -> None:
-        del n
-        numpyro.sample("reports", found.law(_moments(question), data), obs=jnp.asarray(statistics))
-
-    data = {"n": summary.n, **found.data}
-    return _model(question, program, data, clipped_moments(statistics, rows))
+    notes, checks = warnings(question, clipped_moments(statistics, rows_of(statistics)))
+    return sums_model(question, statistics, summary.n, notes, checks)
 
 
 def device_statistics(mechanism: GaussianStatistics, summary: QuestionSummary) -> HolderStatistics:
@@ -100,7 +88,7 @@ def _linear_from_records(question: Question, record: GaussianRecord, summary: Qu
     noise = np.append(np.full(len(sums) - 1, record.feature_noise_sd), record.response_noise_sd)
 
     def program(n: int, moments: Array) -> None:
-        law = PerturbedLinearRecords(_moments(question), noise, n)
+        law = PerturbedLinearRecords(linear_moments(**draw_sites(question)), noise, n)
         numpyro.sample("reports", law, obs=jnp.asarray(moments))
 
     # The clipped records' squares, without the noise's.
