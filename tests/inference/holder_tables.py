@@ -9,10 +9,9 @@ import numpy as np
 from inference import Summary, summarize
 from inference.models.from_reports import holder_statistics
 from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from schemas import Study
 from tests import studies
-from tests.inference.simulation import seeded
+from tests.kit.reporting import reports_of
 
 TABLE = {
     "id": "wage",
@@ -38,12 +37,6 @@ def table(random, n):
     age, years = random.normal(29.0, 4.0, n), random.normal(11.0, 3.5, n)
     rate = INTERCEPT + SLOPES[0] * age + SLOPES[1] * years + random.normal(0, SD, n)
     return {"age": age, "years": years, "rate": rate}
-
-
-def reports_of(study, tables):
-    mechanisms = {"wage": mechanism_for(study.questions[0])}
-    random = seeded(study.digest, tables)
-    return [perturb_answers(study, mechanisms, {"wage": one}, random) for one in tables]
 
 
 def statistics_of(study, tables):

@@ -12,11 +12,9 @@ from numpyro.infer.util import log_density
 
 from inference.design import simulated_posteriors as posteriors
 from inference.models.base import Model
-from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from schemas import Study
 from summaries import QuestionSummary, Summary, summarize
-from tests.statistics import seeded
+from tests.kit.reporting import reports_of
 
 Answers = list[Any]
 DRAWS = 400
@@ -24,10 +22,7 @@ DRAWS = 400
 
 def collected(study: Study, answers: Answers) -> Summary:
     """The summary of one report for each answer to the study's only question."""
-    question = study.questions[0]
-    mechanisms = {question.id: mechanism_for(question)}
-    random = seeded(study.digest, answers)
-    return summarize(study, [perturb_answers(study, mechanisms, {question.id: a}, random) for a in answers])
+    return summarize(study, reports_of(study, answers))
 
 
 def simulated_summaries(

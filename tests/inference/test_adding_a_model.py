@@ -21,7 +21,7 @@ import numpy as np
 from inference.design.calibration import prior_truths
 from inference.design.simulation import simulate
 from inference.design.truth import with_truth
-from inference.fitting import How, fit_question
+from inference.fitting import fit_question
 from inference.models import model_for
 from ldp_client import mechanism_for
 from schemas import Study
@@ -38,7 +38,7 @@ truth = prior_truths(question, 1, seed=2)[0]
 truth = with_truth(question, truth, {"loc": 4.0, "scale": 1.0})
 summary = simulate(question, mechanism_for(question), truth, 5000, np.random.default_rng(1))
 model = model_for(question, summary)
-found = fit_question(study, question, model, 5000, How(1, "gaussian_approx", 1000, 4, 0.0, None))
+found = fit_question(study, question, model, 5000, seed=1, method="gaussian_approx")
 print(*(np.median(found.draws[name]) for name in ("loc", "scale")))
 """
 

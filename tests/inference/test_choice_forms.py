@@ -12,12 +12,12 @@ from inference import fit
 from inference.models import model_for
 from inference.models.from_reports import SmallSamples
 from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from schemas import Report, Study
 from summaries import QuestionSummary, summarize
 from summaries.reductions import REDUCTIONS
 from tests import studies
 from tests.inference.simulation import at_shares
+from tests.kit import reporting
 from tests.statistics import seeded
 
 
@@ -30,15 +30,14 @@ def study_of(name: str, choices: int, epsilon: str = "4") -> Study:
 
 def reports_of(study: Study, answers):
     question = study.questions[0]
-    mechanisms = {question.id: mechanism_for(question)}
-    random = seeded(study.digest, answers)
     if question.mechanism.name == "memoized":  # of devices that report once
-        payloads = [mechanisms[question.id].randomise(int(a), random) for a in answers]
+        mechanism, random = mechanism_for(question), seeded(study.digest, answers)
+        payloads = [mechanism.randomise(int(a), random) for a in answers]
         return [
             Report(f"{i:032x}", study.id, study.version, study.digest, {question.id: payload})
             for i, payload in enumerate(payloads)
         ]
-    return [perturb_answers(study, mechanisms, {question.id: int(a)}, random) for a in answers]
+    return reporting.reports_of(study, answers.tolist())
 
 
 def joint(model, shares) -> float:

@@ -7,17 +7,14 @@ import copy
 import numpy as np
 import pytest
 
-from inference import summarize
 from inference.models import model_for
 from inference.models.base import Fit
 from inference.models.holder_regression import holder_regression
-from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from tests import studies
 from tests.inference.holder_tables import statistics_of
-from tests.inference.simulation import seeded
+from tests.kit.reporting import reduced
 
 QUESTION = {
     "id": "wage",
@@ -73,12 +70,8 @@ def test_peoples_clipped_records_are_noted(mechanism, norm, slope, said):
         "mechanism": {**mechanism, "epsilon": "60"},
     }
     study = Study(studies.document(question))
-    mechanisms = {"wage": mechanism_for(study.questions[0])}
-    table = records(1000, slope)
-    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-    random = seeded(study.digest, rows)
-    summary = summarize(study, [perturb_answers(study, mechanisms, {"wage": row}, random) for row in rows])
-    notes = model_for(study.questions[0], summary.questions["wage"]).notes
+    (question,) = study.questions
+    notes = model_for(question, reduced(question, records(1000, slope))).notes
     assert len(notes) == bool(said)
     assert all(said in note for note in notes)
 

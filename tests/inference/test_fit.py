@@ -10,13 +10,12 @@ from inference.predictive import MISFIT, Predictive, is_far
 from inference.results.convergence import diagnose, mixing
 from inference.results.verdict import FIT, NOT_USABLE, USABLE, Finding, Verdict
 from inference.sampling import Sampled
-from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
+from tests.kit.reporting import reports_of
 
 
 def chains(random, shift=0.0, length=1000):
@@ -81,8 +80,7 @@ NEWER = Study(studies.document(studies.YES_NO, version=2))
 
 
 def reports(study, count=30):
-    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
-    return [perturb_answers(study, mechanisms, {"ever": True}) for _ in range(count)]
+    return reports_of(study, [True] * count)
 
 
 @pytest.fixture

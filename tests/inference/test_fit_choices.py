@@ -8,22 +8,16 @@ import pytest
 from inference import fit
 from inference.results.convergence import diagnose
 from inference.results.verdict import CONVERGENCE, Verdict
-from ldp_client import mechanisms_of
-from ldp_client.answering import perturb_answers
-from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from tests import studies
 from tests.inference.posteriors import reasons
 from tests.kit.errors import raises
+from tests.kit.reporting import reports_of, summary_of
 
 STUDY = Study(studies.document(studies.YES_NO, studies.ONE_OF))
-RANDOM = NotForRealAnswers(np.random.default_rng(1).bytes)
-REPORTS = [
-    perturb_answers(STUDY, mechanisms_of(STUDY), {"ever": True, "colour": "worker"}, RANDOM)
-    for _ in range(60)
-]
+REPORTS = reports_of(STUDY, [{"ever": True, "colour": "worker"}] * 60)
 
 
 def fast(**more):
@@ -54,26 +48,15 @@ def test_single_question_gets_same_draws_as_in_full_fit():
         ({"chains": 1}, ("fit.wrong_chain_count", "2", "64")),
         ({"chains": 4.0}, ("fit.wrong_chain_count", "2", "64")),
         ({"seed": -1}, "fit.wrong_seed"),
+        ({"draws": 0}, ("fit.wrong_draw_count", "100", "20000")),
+        ({"draws": 150}, "fit.wrong_draw_count"),
+        ({"draws": 20_100}, "fit.wrong_draw_count"),
+        ({"draws": True}, "fit.wrong_draw_count"),
     ],
 )
 def test_invalid_options_are_rejected_before_reading_reports(asked, said):
     with raises(InputError, said):
         fit(STUDY, None, **asked)
-
-
-ONE = Study(studies.document(studies.YES_NO))
-
-
-@pytest.fixture(scope="module")
-def of_3000():
-    part = QuestionSummary(3000, np.asarray([1900, 1100]))
-    return Summary(ONE.id, ONE.version, ONE.digest, {"ever": part})
-
-
-@pytest.mark.parametrize("draws", [0, 150, 20_100, True])
-def test_invalid_number_of_draws_is_rejected(of_3000, draws):
-    with raises(InputError, "fit.wrong_draw_count", "100", "20000"):
-        fit(ONE, of_3000, draws=draws)
 
 
 def test_draws_option_is_rejected_for_published_method():
@@ -93,7 +76,7 @@ def test_nothing_is_fitted_before_all_models_are_built():
     far = {**studies.NUMBER, "bounds": ["20000", "20010"], "model": {"name": "poisson"}}
     study = Study(studies.document(studies.YES_NO, far))
     told = []
-    parts = {**Summary.empty(study).questions, "ever": QuestionSummary(2, np.asarray([1, 1]))}
-    with raises(InputError, "fit.bounds_too_wide"):
-        fit(study, Summary(study.id, 1, study.digest, parts), progress=told.append)
+    summary = summary_of(study, {"ever": QuestionSummary(2, np.asarray([1, 1]))})
+    with raises(InputError, "fit.bounds_too_wide", "16384"):
+        fit(study, summary, progress=told.append)
     assert told == []

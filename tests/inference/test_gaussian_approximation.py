@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference import fit
 from inference.models import model_for
 from inference.sampling.gaussian_approximation import (
     DEGREES_OF_FREEDOM,
@@ -13,27 +12,8 @@ from inference.sampling.gaussian_approximation import (
     resample,
     weigh,
 )
-from ldp_client import mechanism_for
-from ldp_client.bulk import perturb_many
-from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.documents.errors import InputError
-from schemas import Study
-from summaries import QuestionSummary, Summary
 from tests import studies
-from tests.kit.errors import raises
-
-
-@pytest.mark.slow
-def test_laplace_matches_exact_posterior_of_yes_no():
-    """At a large epsilon randomized response hardly lies: the posterior is a beta distribution."""
-    study = Study(studies.document(studies.with_epsilon(studies.YES_NO, "20")))
-    summary = QuestionSummary(400, np.asarray([280, 120]))
-    drawn = approximate(model_for(study.questions[0], summary), seed=1)
-    assert drawn.reasons == ()
-    exact = stats.beta(121, 281)
-    found = np.ravel(drawn.sites["p"])
-    assert found.mean() == pytest.approx(exact.mean(), abs=0.002)
-    assert found.std() == pytest.approx(exact.std(), rel=0.06)
+from tests.kit.reporting import reduced
 
 
 @pytest.mark.parametrize(("width", "good"), [(1.0, True), (1.1, True), (2.5, False), (0.05, False)])
@@ -77,28 +57,7 @@ def test_proposal_draws_have_their_stated_density(dimension):
 def test_laplace_on_a_long_ridge_is_never_ok():
     """Hours of 0 to 168 with answers near 12: plain Gaussian draws were ok in one seed of four."""
     question = {**studies.AGE, "bounds": ["0", "168"]}
-    question = Study(studies.document(studies.with_epsilon(question, "1"))).questions[0]
-    random = np.random.default_rng(1)
-    answers = np.clip(random.normal(12, 5, 5000), 0, 168)
-    mechanism = mechanism_for(question)
-    reports = perturb_many(mechanism, answers, NotForRealAnswers(random.bytes))
-    model = model_for(question, QuestionSummary.of(mechanism, reports))
+    question = studies.question_of(studies.with_epsilon(question, "1"))
+    answers = np.clip(np.random.default_rng(1).normal(12, 5, 5000), 0, 168)
+    model = model_for(question, reduced(question, answers))
     assert [seed for seed in (3, 4) if not approximate(model, seed).reasons] == []
-
-
-def with_reports_of_ever(study, no, yes):
-    """A summary in which that question alone has answers."""
-    parts = {**Summary.empty(study).questions, "ever": QuestionSummary(no + yes, np.asarray([no, yes]))}
-    return Summary(study.id, study.version, study.digest, parts)
-
-
-@pytest.mark.slow
-def test_priors_in_python_reach_the_posterior():
-    study = Study(studies.document(studies.YES_NO))
-    prior = {"distribution": "beta", "a": 80, "b": 20}
-    one = with_reports_of_ever(study, 0, 1)
-    found = fit(study, one, method="gaussian_approx", priors={"ever": {"p": prior}})["ever"]
-    assert found.draws["p"].mean() == pytest.approx(0.8, abs=0.02)
-    assert found.to_document()["prior"] == {"p": {"distribution": "beta", "a": 80.0, "b": 20.0}}
-    with raises(InputError, "study.unknown_question", "'never'"):
-        fit(study, one, priors={"never": {"p": prior}})

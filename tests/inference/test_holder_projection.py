@@ -11,13 +11,12 @@ from inference.models.from_reports import holder_statistics
 from inference.projection import second_study as second
 from inference.projection.second_study import moments_of
 from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
 from summaries import summarize
 from tests import studies
-from tests.inference.simulation import seeded
 from tests.kit.errors import raises
+from tests.kit.reporting import reports_of
 
 # Bounds several times too wide.
 FIELDS = {
@@ -46,12 +45,6 @@ def first_study(epsilon="0.5", delta="1e-7", share="0.25", norm="1", **changes):
 def tables(sizes, seed=1):
     random = np.random.default_rng(seed)
     return [{name: random.normal(mean, sd, n) for name, (mean, sd, _) in FIELDS.items()} for n in sizes]
-
-
-def reports_of(study, some):
-    mechanisms = {"stay": mechanism_for(study.questions[0])}
-    random = seeded(study.digest, some)
-    return [perturb_answers(study, mechanisms, {"stay": one}, random) for one in some]
 
 
 def statistics_of(study, some):

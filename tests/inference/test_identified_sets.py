@@ -16,13 +16,13 @@ from inference.models.number import ANSWERS, cell_edges
 from inference.results.report import save_report
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.answering import perturb_answers
-from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Report, Study
-from summaries import QuestionSummary, Summary
+from summaries import QuestionSummary
 from tests import studies
+from tests.kit import reporting
 from tests.kit.errors import raises
 
 # So many that chance is nothing beside a share of false reports.
@@ -80,14 +80,9 @@ def test_bounds_of_the_mean_hold_the_truth(template):
             assert low - 1e-3 <= mean <= high + 1e-3
 
 
-def summary_of(template, answers, seed=1):
-    study = Study(studies.document(template))
-    (question,) = study.questions
-    mechanism = mechanism_for(question)
-    source = NotForRealAnswers(np.random.default_rng(seed).bytes)
-    payloads = np.asarray(perturb_many(mechanism, answers, source), np.uint8)
-    part = QuestionSummary.of(mechanism, payloads)
-    return study, Summary(study.id, study.version, study.digest, {question.id: part})
+def summary_of(template, answers):
+    (question,) = (study := Study(studies.document(template))).questions
+    return study, reporting.summary_of(study, {question.id: reporting.reduced(question, answers)})
 
 
 @pytest.mark.slow

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from inference.models import MODELS, model_for
+from inference.sampling import sample
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from tests import studies
 from tests.inference.densities import all_finite
 from tests.kit.errors import raises
+from tests.kit.reporting import reduced
 
 
 def test_a_model_without_a_likelihood_for_the_mechanism_is_refused(monkeypatch):
@@ -25,14 +27,10 @@ def test_a_model_of_too_many_shares_is_refused():
         model_for(study.questions[0], Summary.empty(study).questions["colour"])
 
 
-def question_of(template):
-    return Study(studies.document(template)).questions[0]
-
-
 def test_regression_parameters_return_to_their_own_units():
     """In scaled units y = 0.1 + 0.5 x1 − 0.2 x2; the same line in years, and in points of the rating."""
     model = model_for(
-        question_of(studies.LINEAR), Summary.empty(Study(studies.document())).questions["rating"]
+        studies.question_of(studies.LINEAR), Summary.empty(Study(studies.document())).questions["rating"]
     )
     draws = {"intercept": np.array(0.1), "coefficients": np.array([0.5, -0.2]), "sd": np.array(0.3)}
     found = model.parameters(draws)
@@ -41,6 +39,22 @@ def test_regression_parameters_return_to_their_own_units():
         scaled = 0.1 + 0.5 * (age - 29.75) / 12.25 - 0.2 * (years - 11.5) / 11.5
         assert own == pytest.approx(3 + 2 * scaled)
     assert found["sd"] == pytest.approx(0.6)
+
+
+@pytest.mark.slow
+def test_a_law_of_positive_numbers_is_fitted_with_bounds_below_zero():
+    laplace = {"name": "laplace", "epsilon": "4"}
+    own = {"bounds": ["-6", "6"], "mechanism": laplace, "model": {"name": "gamma"}}
+    question = studies.question_of({**studies.NUMBER, **own})
+    model = model_for(question, reduced(question, np.random.default_rng(2).gamma(3.0, 1.0, 20_000)))
+    drawn = model.parameters(sample(model, seed=1, kept=200).sites)
+    assert drawn["mean"].mean() == pytest.approx(3.0, abs=5 * drawn["mean"].std())
+    assert drawn["mean"].std() < 0.2
+
+
+def test_a_logistic_model_of_records_needs_reports():
+    with raises(InputError, "fit.summary_not_exact", "chance:"):
+        model_for(studies.question_of(studies.YES_NO_RECORD), QuestionSummary(5, np.zeros(0, dtype=np.int64)))
 
 
 def extreme_summaries(study):

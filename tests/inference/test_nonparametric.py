@@ -9,7 +9,7 @@ from scipy import integrate, stats
 from benchmarks import nonparametric as nonparametric_studies
 from inference.design.calibration import prior_truths
 from inference.design.truth import with_truth
-from inference.fitting import How, fit_question
+from inference.fitting import fit_question
 from inference.likelihoods.numbers.shares import cells_channel
 from inference.models import model_for
 from inference.predictive import Histogram, of_histogram
@@ -80,8 +80,7 @@ def test_answers_all_at_a_bound_are_fitted_and_drawn_on_page():
         studies.document({**NO_MODEL, "bounds": ["0", "1"], "mechanism": {"name": "laplace", "epsilon": "4"}})
     )
     part = reports_of(question, np.zeros(1), 3000)
-    how = How(0, "nuts", 1000, 4, 0.0, None)
-    found = fit_question(study, study.questions[0], model_for(question, part), part.n, how)
+    found = fit_question(study, study.questions[0], model_for(question, part), part.n)
     rows = found.rows()
     assert rows["mean"]["q05"] <= 1e-6 < rows["mean"]["q95"] < 0.05
     assert rows["above[0.5]"]["q05"] <= 1e-6

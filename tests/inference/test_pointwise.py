@@ -14,20 +14,16 @@ from inference.models import model_for
 from inference.models.base import Model
 from inference.pointwise import log_likelihood
 from inference.sampling.space import as_arrays, reports_site
-from ldp_client import mechanisms_of
-from ldp_client.answering import perturb_answers
-from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import Summary
 from tests import studies
+from tests.kit.reporting import reports_of
 
 
 def model_of(document: dict[str, Any], answers: list[Any]) -> Model:
     """Return the model of reports of these answers to a study's only question."""
-    study, random = Study(document), np.random.default_rng(0)
-    name, source = study.questions[0].id, NotForRealAnswers(random.bytes)
-    reports = [perturb_answers(study, mechanisms_of(study), {name: one}, source) for one in answers]
-    return model_for(study.questions[0], summarize(study, reports).questions[name])
+    (question,) = (study := Study(document)).questions
+    return model_for(question, summarize(study, reports_of(study, answers)).questions[question.id])
 
 
 def log_density(model: Model, draw: dict[str, Any]) -> float:
@@ -83,11 +79,8 @@ def test_very_many_reports_have_no_single_log_likelihoods(monkeypatch: pytest.Mo
 
 
 def test_a_fit_is_compared_by_arviz() -> None:
-    study, random = Study(studies.document(studies.YES_NO)), np.random.default_rng(2)
-    source, answers = NotForRealAnswers(random.bytes), random.random(300) < 0.3
-    reports = [
-        perturb_answers(study, mechanisms_of(study), {"ever": bool(answer)}, source) for answer in answers
-    ]
-    loo = arviz_stats.loo(fit(study, reports, draws=200)["ever"].to_arviz())
+    study = Study(studies.document(studies.YES_NO))
+    answers = (np.random.default_rng(2).random(300) < 0.3).tolist()
+    loo = arviz_stats.loo(fit(study, reports_of(study, answers), draws=200)["ever"].to_arviz())
     assert 0 < loo.p < 3
     assert loo.n_data_points == 300

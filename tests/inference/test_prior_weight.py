@@ -8,22 +8,11 @@ import pytest
 from inference.models import model_for
 from inference.models.shares import noiseless_answers, prior_weight
 from ldp_client import mechanism_for
-from schemas import Study
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
-from tests import studies
+from tests.inference.sparse_shares import question_of
 
 N = 500
-
-
-def question_of(name: str, choices: int, epsilon: str, concentration: str = "1"):
-    prior = {"p": {"distribution": "dirichlet", "concentration": concentration}}
-    changed = {
-        "choices": {"count": choices},
-        "mechanism": {"name": name, "epsilon": epsilon},
-        "model": {"name": "multinomial", "prior": prior},
-    }
-    return Study(studies.document({**studies.CHOICE, **changed})).questions[0]
 
 
 def supports(mechanism, shares, random):
@@ -38,7 +27,7 @@ def supports(mechanism, shares, random):
 )
 def test_prior_weight_matches_best_linear_estimate(name, epsilon, concentration) -> None:
     """Truths from the prior: regressed on their estimates, shares keep 1 − weight of them."""
-    question, random = question_of(name, 12, epsilon, concentration), np.random.default_rng(4)
+    question, random = question_of(12, concentration, name, epsilon), np.random.default_rng(4)
     mechanism = mechanism_for(question)
     shares = random.dirichlet(np.full(12, float(concentration)), 4000)
     estimates = supports(mechanism, shares, random)
@@ -48,7 +37,7 @@ def test_prior_weight_matches_best_linear_estimate(name, epsilon, concentration)
 
 
 def notes(choices: int, n: int, concentration: str = "1") -> str:
-    question = question_of("oue", choices, "1", concentration)
+    question = question_of(choices, concentration, "oue", "1")
     values = np.zeros(REDUCTIONS["oue"].size(mechanism_for(question)), dtype=np.int64)
     return " ".join(model_for(question, QuestionSummary(n, values)).notes)
 

@@ -22,10 +22,6 @@ def stating(template, **prior):
     return {**template, "model": {**template["model"], "prior": prior}}
 
 
-def question_of(template):
-    return Study(studies.document(template)).questions[0]
-
-
 def prior_draws(question):
     """{parameter: draws before any data}, in own units."""
     empty = Summary.empty(Study(studies.document())).questions[question.id]
@@ -91,7 +87,7 @@ STATED = [
     ids=[f"{case[3]} {case[2].get('distribution', 'of features')}" for case in STATED],
 )
 def test_a_stated_prior_is_the_law_of_the_reported_parameter(template, name, stated, parameter, law):
-    stated_draws = prior_draws(question_of(stating(template, **{name: stated})))[parameter]
+    stated_draws = prior_draws(studies.question_of(stating(template, **{name: stated})))[parameter]
     assert follows(stated_draws, law)
     assert not follows(stated_draws, stats.norm(law.mean() + law.std() / 2, law.std()))
     jax.clear_caches()
@@ -128,7 +124,7 @@ def test_every_prior_a_study_may_state_has_a_default():
 
 
 def test_python_priors_replace_priors_of_study():
-    question = question_of(
+    question = studies.question_of(
         stating(studies.AGE, mean=NORMAL, sd={"distribution": "half_normal", "scale": "3"})
     )
     changed = with_priors(question, {"mean": {"distribution": "normal", "loc": 25, "scale": 0.5}})
@@ -160,4 +156,4 @@ def test_python_priors_replace_priors_of_study():
 )
 def test_bad_priors_in_python_are_refused(template, priors, code, field, fact):
     with raises(StudyError, code, fact, field=field):
-        with_priors(question_of(template), priors)
+        with_priors(studies.question_of(template), priors)

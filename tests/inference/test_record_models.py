@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.models import family_of, model_for
+from inference.models import family_of
 from inference.models.base import Truth
 from inference.models.regression import Scale
 from inference.models.replicates import records
 from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.documents.errors import InputError
 from schemas import Study
-from summaries import QuestionSummary
 from summaries.reductions.records import record_rows
 from tests import studies
-from tests.kit.errors import raises
 
 STRONG = {"name": "gaussian_record", "epsilon": "40", "delta": "1e-5", "response_share": "0.25"}
 LOGISTIC = {**studies.YES_NO_RECORD, "mechanism": STRONG}
@@ -43,9 +40,3 @@ def test_replicated_records_match_device_reports():
     assert np.abs(away).max() < 6
     wrong = found.draw({**sites, "intercept": np.asarray(-0.3)}, random)
     assert np.abs((found.observed - wrong) / np.sqrt(found.observed + wrong + 1)).max() > 6
-
-
-def test_a_logistic_model_needs_reports():
-    study = Study(studies.document(LOGISTIC))
-    with raises(InputError, "fit.summary_not_exact", "chance:"):
-        model_for(study.questions[0], QuestionSummary(5, np.zeros(0, dtype=np.int64)))

@@ -10,12 +10,9 @@ from scipy import stats
 from inference.likelihoods.common import CellCounts
 from inference.likelihoods.regression.products import product_signs
 from ldp_client import mechanism_for
-from ldp_client.bulk import perturb_many
 from ldp_client.documents.errors import StudyError
 from schemas import Study
-from summaries.reductions import REDUCTIONS
 from tests import studies
-from tests.inference.simulation import seeded
 
 RECORDS = [(17.5, True, 1.0), (42.0, False, 5.0), (33.1, True, 2.1), (20.0, False, 4.9)]
 SHARES = np.array([0.1, 0.2, 0.3, 0.4])
@@ -55,20 +52,6 @@ def test_likelihood_matches_mechanism_for_any_population():
         assert np.asarray(law.cell_probs) == pytest.approx(whole, abs=1e-6)
         exact = stats.multinomial(1000, np.asarray(law.cell_probs)).logpmf(counts)
         assert float(law.log_prob(counts)) == pytest.approx(exact, abs=1e-9)
-
-
-def test_summaries_add_up_and_impossible_ones_are_rejected():
-    m = mechanism_for(study().questions[0])
-    random = np.random.default_rng(6)
-    n = 5000
-    columns = {"age": random.uniform(17, 43, n), "married": random.random(n) < 0.5, "rate": np.full(n, 2.0)}
-    payloads = perturb_many(m, columns, seeded(columns))
-    reduction = REDUCTIONS["sampled_products"]
-    whole = reduction.reduce(m, payloads)
-    assert np.array_equal(whole, sum(reduction.reduce(m, part) for part in np.array_split(payloads, 3)))
-    assert reduction.possible(m, n, whole)
-    assert not reduction.possible(m, n + 1, whole)
-    assert not reduction.possible(m, n, whole - np.eye(len(whole), dtype=int)[0] * (whole[0] + 1))
 
 
 def test_prior_of_mean_is_rejected_for_yes_no_feature():

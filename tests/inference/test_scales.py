@@ -11,10 +11,11 @@ from inference.analyses.reports import private_of
 from inference.results.verdict import INFORMATIVENESS
 from ldpkit import ask, study
 from schemas import Study, StudyError
-from summaries import QuestionSummary, Summary
+from summaries import QuestionSummary
 from tests import studies
 from tests.inference.posteriors import reasons
 from tests.kit.errors import raises
+from tests.kit.reporting import summary_of
 
 LEVELS = ["never", "seldom", "often", "always"]
 SHARES = np.asarray([0.1, 0.2, 0.6, 0.1])
@@ -29,22 +30,19 @@ def asked(**own):
     return study("habits", "Habits", [scale("smokes", LEVELS, epsilon=2, **own)])
 
 
-def fitted(found, shares=SHARES):
-    """Of reports as many as are expected."""
+def expected(found, shares, people):
+    """The summary of as many reports as are expected under randomized response."""
     (question,) = found.questions
-    odds = np.exp(2.0)
-    k = len(shares)
+    odds, k = np.exp(float(question.mechanism.epsilon)), len(shares)
     channel = (np.ones((k, k)) + (odds - 1) * np.eye(k)) / (odds + k - 1)
-    counts = np.rint(PEOPLE * shares @ channel).astype(np.int64)
-    summary = Summary(
-        found.id, found.version, found.digest, {question.id: QuestionSummary(int(counts.sum()), counts)}
-    )
-    return question, fit(found, summary, method="gaussian_approx")[question.id]
+    counts = np.rint(people * shares @ channel).astype(np.int64)
+    return summary_of(found, {question.id: QuestionSummary(int(counts.sum()), counts)})
 
 
 @pytest.mark.slow
 def test_a_scale_has_cumulative_shares_and_a_mean_place():
-    _, posterior = fitted(asked())
+    found = asked()
+    posterior = fit(found, expected(found, SHARES, PEOPLE), method="gaussian_approx")["smokes"]
     draws = posterior.draws
     shares = np.stack([draws[f"p[{level}]"] for level in LEVELS])
     assert np.allclose(draws["at_most[seldom]"], shares[:2].sum(axis=0))
@@ -82,11 +80,7 @@ def fitted_ten(build, people, **own):
     study = ask.study(
         "tired", "Tired", [build("tired", TEN_LEVELS, epsilon=1, mechanism="randomized_response", **own)]
     )
-    channel = (np.ones((10, 10)) + (np.e - 1) * np.eye(10)) / (np.e + 9)
-    counts = np.rint(people * HALVING @ channel).astype(np.int64)
-    part = QuestionSummary(int(counts.sum()), counts)
-    summary = Summary(study.id, study.version, study.digest, {"tired": part})
-    return fit(study, summary, draws=500, chains=2)["tired"]
+    return fit(study, expected(study, HALVING, people), draws=500, chains=2)["tired"]
 
 
 @pytest.mark.attack(18)

@@ -16,7 +16,8 @@ from schemas import Study
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
 from tests import studies
-from tests.inference.simulation import seeded
+from tests.kit.reporting import reduced
+from tests.statistics import seeded
 
 
 def study(products=3, epsilon="4", public=None, **changes):
@@ -30,14 +31,6 @@ def records(n, seed):
     age, married = 17.5 + 24.5 * random.beta(1, 3, n), random.random(n) < 0.3
     rate = np.clip(2.5 + 0.05 * (age - 17.5) + 0.8 * married + random.normal(0, 0.3, n), 1, 5)
     return {"age": age, "married": married, "rate": rate}
-
-
-def summed(question, answers):
-    mechanism = mechanism_for(question)
-    values = REDUCTIONS["sampled_products"].reduce(
-        mechanism, perturb_many(mechanism, answers, seeded(answers))
-    )
-    return QuestionSummary(int(values.sum()), values)
 
 
 @pytest.mark.slow
@@ -73,7 +66,7 @@ def test_counts_of_signs_match_the_reports():
 def test_too_few_and_false_reports_are_reported():
     (question,) = study(3).questions
     mechanism = mechanism_for(question)
-    few, enough = (summed(question, records(n, 4)) for n in (60, 2000))
+    few, enough = (reduced(question, records(n, 4)) for n in (60, 2000))
     assert str(FEWEST_REPORTS) in few_reports(mechanism, few)[0]
     assert few_reports(mechanism, enough) == ()
     assert min(one.p for one in deviations(mechanism, enough, None)) > 1e-6

@@ -6,14 +6,13 @@ import json
 import numpy as np
 import pytest
 
-from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError, SummaryError
-from ldp_client.mechanisms import mechanisms_of
 from ldpkit.cli import main
 from schemas import Report, Study
 from summaries import Summary, cell_summaries, summarize
 from summaries.cells import keeps_cells
 from tests import studies
+from tests.kit import reporting
 from tests.kit.errors import raises
 
 REGION = {"id": "region", "choices": ["north", "south", "west"]}
@@ -23,19 +22,11 @@ ANSWERS = {"ever": True, "occupation": "worker", "weight": 30}
 
 
 def reports_of(study, count, seed=1):
-    random = np.random.default_rng(seed)
-    mechanisms = mechanisms_of(study)
-    return [
-        perturb_answers(
-            study,
-            mechanisms,
-            {
-                **{question.id: ANSWERS[question.id] for question in study.questions},
-                **{field.id: field.value(int(random.integers(field.size))) for field in study.public},
-            },
-        )
-        for _ in range(count)
+    random, answers = np.random.default_rng(seed), {one.id: ANSWERS[one.id] for one in study.questions}
+    values = [
+        {one.id: one.value(int(random.integers(one.size))) for one in study.public} for _ in range(count)
     ]
+    return reporting.reports_of(study, [answers | own for own in values])
 
 
 REPORTS = reports_of(STUDY, 200)

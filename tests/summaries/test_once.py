@@ -12,7 +12,6 @@ import pytest
 
 from inference import fit
 from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError, ReportError
 from schemas import Report, Study
 from summaries import summarize
@@ -20,11 +19,12 @@ from summaries.reading import evidence_of
 from summaries.reducing import Seen
 from tests import studies
 from tests.kit.errors import raises
+from tests.kit.reporting import reports_of
 
 STUDY = Study(studies.document(studies.YES_NO))
 OTHER = Study(studies.document(studies.YES_NO, version=2))
 MECHANISM = mechanism_for(STUDY.questions[0])
-REPORTS = [perturb_answers(STUDY, {"ever": MECHANISM}, {"ever": number % 3 == 0}) for number in range(40)]
+REPORTS = reports_of(STUDY, [number % 3 == 0 for number in range(40)])
 
 
 @pytest.fixture

@@ -5,8 +5,6 @@ import tracemalloc
 import pytest
 
 from inference import fit
-from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import MAX_BYTES
 from ldpkit.cli import main
@@ -18,28 +16,17 @@ from summaries.findings import MOST_DOCUMENTS
 from summaries.reading import evidence_of
 from tests import studies
 from tests.kit.errors import raises
+from tests.kit.reporting import reports_of
 from tests.kit.tables import write_columns
 
 STUDY = Study(studies.document(studies.YES_NO, studies.NUMBER))
-MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
-REPORTS = [perturb_answers(STUDY, MECHANISMS, {"ever": True, "hours": 2}) for _ in range(20)]
+REPORTS = reports_of(STUDY, [{"ever": True, "hours": 2}] * 20)
 WHOLE = summarize(STUDY, REPORTS).to_json()
 
 
 def write(path, reports, extra=""):
     path.write_text("".join(report.to_json() + "\n" for report in reports) + extra)
     return str(path)
-
-
-def test_all_formats_give_one_summary(tmp_path):
-    ndjson = write(tmp_path / "r.ndjson", REPORTS)
-    exported = write(tmp_path / "e.ndjson", REPORTS, '{"format":"ldpkit.export-end/1","reports":20}\n')
-    parquet = tmp_path / "r.parquet"
-    write_columns(REPORTS, parquet)
-    summary = tmp_path / "s.json"
-    summary.write_text(WHOLE + "\n")
-    for path in (ndjson, exported, parquet, summary):
-        assert summarize(STUDY, str(path)).to_json() == WHOLE
 
 
 def test_repeated_reports_across_files_count_once(tmp_path, capsys):
@@ -74,14 +61,6 @@ def test_impossible_reports_are_counted_and_shown(tmp_path):
         summarize(STUDY, [path])
     assert "line 21" in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_reports_on_other_versions_are_left_out_and_reported(tmp_path, capsys):
-    newer = Study(studies.document(studies.YES_NO, studies.NUMBER, version=2))
-    late = perturb_answers(newer, MECHANISMS, {"ever": True, "hours": 2})
-    path = write(tmp_path / "a", [*REPORTS, late])
-    assert summarize(STUDY, [path]).to_json() == WHOLE
-    assert "1 report answers other versions of the study (version 2)" in capsys.readouterr().err
 
 
 ONE = Study(studies.document(studies.YES_NO))
@@ -143,11 +122,9 @@ def test_endless_line_counts_as_one_invalid_report(tmp_path):
     assert said.endswith(f"line 1: report: larger than {MAX_BYTES} bytes")
 
 
-YES_NO = Study(studies.document(studies.YES_NO))
-YES_NO_MECHANISMS = {question.id: mechanism_for(question) for question in YES_NO.questions}
-MANY = [perturb_answers(YES_NO, YES_NO_MECHANISMS, {"ever": i % 3 == 0}) for i in range(200)]
+MANY = reports_of(ONE, [i % 3 == 0 for i in range(200)])
 LINES = [report.to_json() + "\n" for report in MANY]
-WHOLE_OF_MANY = summarize(YES_NO, MANY).to_json()
+WHOLE_OF_MANY = summarize(ONE, MANY).to_json()
 
 
 def write_lines(path, *parts):
@@ -160,8 +137,7 @@ def test_label_that_looks_like_end_line_is_kept(tmp_path):
     """Give a public value a label that looks like an export's end line."""
     labels = [FORMAT, '{"format":"' + FORMAT + '"', end_line(0).strip()]
     study = Study(studies.document(studies.YES_NO, public=[{"id": "region", "choices": labels}]))
-    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
-    reports = [perturb_answers(study, mechanisms, {"ever": True, "region": label}) for label in labels]
+    reports = reports_of(study, [{"ever": True, "region": label} for label in labels])
     lines = [*(report.to_json() + "\n" for report in reports), end_line(3)]
     assert list(whole_export((line.encode() for line in lines), Report.from_json)) == reports
     assert summarize(study, [write_lines(tmp_path / "reports.ndjson", *lines)]).questions["ever"].n == 3
@@ -183,7 +159,7 @@ def test_label_that_looks_like_end_line_is_kept(tmp_path):
 def test_wrong_end_line_is_rejected(tmp_path, parts, line):
     """Cut an export off, or lose some of its lines, so that its end line counts others."""
     path = write_lines(tmp_path / "r.ndjson", *parts)
-    for job in (lambda: summarize(YES_NO, [path]), lambda: fit(YES_NO, evidence_of(YES_NO, path))):
+    for job in (lambda: summarize(ONE, [path]), lambda: fit(ONE, evidence_of(ONE, path))):
         with raises(InputError, line):
             job()
 
@@ -191,8 +167,8 @@ def test_wrong_end_line_is_rejected(tmp_path, parts, line):
 def test_joined_exports_are_read_whole(tmp_path):
     """Joined exports stay readable, also with an empty one among them, and without any end line."""
     joined = (*LINES[:90], end_line(90), end_line(0), *LINES[90:], end_line(110))
-    assert summarize(YES_NO, [write_lines(tmp_path / "a", *joined)]).to_json() == WHOLE_OF_MANY
-    assert summarize(YES_NO, [write_lines(tmp_path / "b", *LINES)]).to_json() == WHOLE_OF_MANY
+    assert summarize(ONE, [write_lines(tmp_path / "a", *joined)]).to_json() == WHOLE_OF_MANY
+    assert summarize(ONE, [write_lines(tmp_path / "b", *LINES)]).to_json() == WHOLE_OF_MANY
 
 
 @pytest.mark.parametrize(
@@ -207,9 +183,9 @@ def test_joined_exports_are_read_whole(tmp_path):
 )
 def test_files_of_other_formats_are_rejected(tmp_path, content, says):
     (tmp_path / "r.ndjson").write_bytes(content)
-    (tmp_path / "study.json").write_text(YES_NO.to_json())
+    (tmp_path / "study.json").write_text(ONE.to_json())
     with raises(InputError, says):
-        summarize(YES_NO, [str(tmp_path / "r.ndjson")])
+        summarize(ONE, [str(tmp_path / "r.ndjson")])
     command = ["summarize", str(tmp_path / "study.json"), str(tmp_path / "r.ndjson")]
     assert main([*command, "--out", str(tmp_path / "s.json")]) == 3
     assert not (tmp_path / "s.json").exists()
@@ -218,4 +194,4 @@ def test_files_of_other_formats_are_rejected(tmp_path, content, says):
 def test_byte_order_mark_is_ignored(tmp_path):
     for name, text in (("r.ndjson", "".join(LINES)), ("s.json", WHOLE_OF_MANY)):
         (tmp_path / name).write_text(text, encoding="utf-8-sig")
-        assert summarize(YES_NO, str(tmp_path / name)).to_json() == WHOLE_OF_MANY
+        assert summarize(ONE, str(tmp_path / name)).to_json() == WHOLE_OF_MANY

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from inference import summarize
 from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.base import pack_signed
 from schemas import Report, Study
@@ -15,10 +14,10 @@ from summaries import Summary
 from summaries.reductions.histogram import histogram_cells, histogram_edges
 from tests import studies
 from tests.kit.errors import raises
+from tests.kit.reporting import reports_of
 
 STUDY = Study(studies.document())
-MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
-REPORTS = [perturb_answers(STUDY, MECHANISMS, studies.ANSWERS) for _ in range(300)]
+REPORTS = reports_of(STUDY, [studies.ANSWERS] * 300)
 
 
 def same(left, right):

@@ -5,15 +5,11 @@ from __future__ import annotations
 import io
 from contextlib import redirect_stderr
 
-import numpy as np
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
 import pytest
 
-from ldp_client import mechanisms_of
-from ldp_client.answering import perturb_answers
-from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from schemas.export_end import end_line
@@ -21,6 +17,7 @@ from summaries import Summary, cell_summaries, summarize
 from summaries.reading import evidence_of
 from tests import studies
 from tests.kit.errors import raises
+from tests.kit.reporting import reports_of
 
 REGION = {"id": "region", "choices": ["north", "south"]}
 QUESTIONS = (studies.YES_NO, studies.CHOICE)
@@ -29,16 +26,10 @@ OTHER = Study(studies.document(*QUESTIONS, public=[REGION], version=2))
 
 
 def made(study, count):
-    random = NotForRealAnswers(np.random.default_rng(study.version).bytes)
-    return [
-        perturb_answers(
-            study,
-            mechanisms_of(study),
-            {"ever": n % 2 == 0, "occupation": "worker", "region": REGION["choices"][n % 2]},
-            random,
-        )
-        for n in range(count)
-    ]
+    people = [(n % 2 == 0, REGION["choices"][n % 2]) for n in range(count)]
+    return reports_of(
+        study, [{"ever": ever, "occupation": "worker", "region": region} for ever, region in people]
+    )
 
 
 REPORTS = made(STUDY, 30)
@@ -69,6 +60,11 @@ class Polars:
         return pyarrow.Table.from_pylist(self.rows).__arrow_c_stream__(requested_schema)
 
 
+def parquet_of(folder):
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), folder / "reports.parquet")
+    return folder / "reports.parquet"
+
+
 def file_of(folder, text=None):
     path = folder / "reports.ndjson"
     path.write_text(text or "".join([*LINES, end_line(len(LINES))]))
@@ -79,6 +75,7 @@ HERE = {
     "lines": lambda _: LINES,
     "a file of bytes": lambda folder: io.BytesIO(file_of(folder).read_bytes()),
     "a path": file_of,
+    "a Parquet file": parquet_of,
     "paths": lambda folder: [file_of(folder)],
     "documents": lambda _: iter(DOCUMENTS),
     "an export that pandas read": lambda folder: pd.read_json(file_of(folder), lines=True),

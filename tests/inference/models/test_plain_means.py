@@ -10,11 +10,10 @@ from inference.design.simulation import exact_total, noisy_total
 from inference.models import model_for
 from inference.models.number import plain_mean
 from ldp_client import mechanism_for
-from ldp_client.bulk import perturb_many
-from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
-from summaries import QuestionSummary, Summary
+from summaries import QuestionSummary
 from tests import studies
+from tests.kit.reporting import reduced, summary_of
 from tests.kit.secure_sum import ADDRESSES
 from tests.statistics import share_is
 
@@ -35,16 +34,6 @@ def summed(question, answers, random):
     return QuestionSummary(n, noisy_total(exact_total(question, mechanism, answers, True), n, random))
 
 
-def local(question, answers, random):
-    mechanism = mechanism_for(question)
-    payloads = perturb_many(mechanism, answers, NotForRealAnswers(random.bytes))
-    return QuestionSummary.of(mechanism, np.asarray(payloads, dtype=np.uint8))
-
-
-def summary_of(study, part):
-    return Summary(study.id, study.version, study.digest, {study.questions[0].id: part})
-
-
 def sum_study(question, n):
     protocol = {"name": "secure_sum", "nodes": ADDRESSES, "devices": n, "max_faulty": 0}
     head = {"format": "ldpkit.study/1", "id": "summed", "version": 1, "title": "A sum"}
@@ -57,9 +46,8 @@ def test_fit_of_two_sums_notes_untested_normal_distribution():
     """Fit a normal law to two sums, which cannot show that four in ten answers are zero."""
     study, random = sum_study(SUM, 4000), np.random.default_rng(1)
     answers = drinks(random, 4000)
-    found = fit(
-        study, summary_of(study, summed(study.questions[0], answers, random)), method="gaussian_approx"
-    )["x"]
+    summary = summary_of(study, {"x": summed(study.questions[0], answers, random)})
+    found = fit(study, summary, method="gaussian_approx")["x"]
     assert float(np.median(found.draws["mean"])) < 0.5 * answers.mean()
     (note,) = [note for note in found.notes if "cannot show whether answers follow" in note]
     assert "`cells`" in note
@@ -90,8 +78,7 @@ def test_interval_of_mean_of_local_reports_has_stated_coverage():
     (question,) = Study(studies.document(LOCAL)).questions
     inside = 0
     for seed in range(300):
-        random = np.random.default_rng(seed)
-        part = local(question, drinks(random, 1000), random)
+        part = reduced(question, drinks(np.random.default_rng(seed), 1000))
         inside += holds(plain_mean(question, mechanism_for(question), part))
     assert share_is(inside, 300, 0.9)
 
@@ -111,8 +98,9 @@ def test_normal_fit_largely_below_zero_notes_the_plain_mean(crowded):
     study, random = Study(studies.document(LOCAL)), np.random.default_rng(2)
     zeros = random.random(10_000) < 0.6
     answers = np.where(zeros, 0, random.exponential(12, 10_000)) if crowded else random.normal(25, 6, 10_000)
-    part = local(study.questions[0], np.clip(answers, 0, 50), random)
-    found = fit(study, summary_of(study, part), method="gaussian_approx")[study.questions[0].id]
+    (question,) = study.questions
+    summary = summary_of(study, {question.id: reduced(question, np.clip(answers, 0, 50))})
+    found = fit(study, summary, method="gaussian_approx")[question.id]
     notes = [reason for reason in found.verdict.reasons if "beyond the bounds" in reason]
     assert len(notes) == crowded
     assert all("whatever their law, mean 4" in note or "mean 5" in note for note in notes)

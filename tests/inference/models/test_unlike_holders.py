@@ -9,12 +9,10 @@ from inference import fit
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.models.unlike_holders import Lines, p_value
 from inference.results.verdict import FIT
-from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
-from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from tests import studies
 from tests.inference.posteriors import reasons
+from tests.kit.reporting import reports_of
 from tests.statistics import share_is
 
 LINE, SD, LEVEL = np.array([0.1, 0.5, -0.3]), 0.2, 0.05
@@ -77,16 +75,10 @@ def test_holders_with_different_lines_are_detected(size, differences):
 def test_hospitals_with_different_baselines_are_detected(baseline_sd):
     """Let hospitals' baselines go with their patients' age, so that one line has twice the slope."""
     study, random = Study(studies.document(STAY, respondent="holder")), np.random.default_rng(3)
-    found = fit(study, holders_reports(study, random, baseline_sd), method="gaussian_approx")["stay"]
+    reports = reports_of(study, [hospital(random, baseline_sd) for _ in range(6)])
+    found = fit(study, reports, method="gaussian_approx")["stay"]
     differ = any("holders differ" in reason for reason in reasons(found, FIT))
     assert differ == (baseline_sd > 0)
-
-
-def holders_reports(study, random, baseline_sd):
-    mechanisms = {"stay": mechanism_for(study.questions[0])}
-    # With noise of the system's own, those of one line are called unlike once in a thousand runs.
-    source, answers = NotForRealAnswers(random.bytes), [hospital(random, baseline_sd) for _ in range(6)]
-    return [perturb_answers(study, mechanisms, {"stay": one}, source) for one in answers]
 
 
 def hospital(random, baseline_sd, n=2000):

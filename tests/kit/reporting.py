@@ -1,0 +1,35 @@
+"""Reports that devices would send, from a seed that follows from the answers, and their summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ldp_client import mechanism_for, mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.bulk import perturb_many
+from schemas import Question, Report, Study
+from summaries import QuestionSummary, Summary
+from tests.statistics import seeded
+
+
+def reports_of(study: Study, people: Sequence[Any]) -> list[Report]:
+    """One report for each person: {question or public field: answer}, or the answer to the only question."""
+    mechanisms, source = mechanisms_of(study), seeded(study.digest, people)
+    alone = [question.id for question in study.questions] if not study.public else []
+    answers = [{alone[0]: one} if len(alone) == 1 else one for one in people]
+    return [perturb_answers(study, mechanisms, one, source) for one in answers]
+
+
+def reduced(question: Question, answers: Any, refusals: bool = False) -> QuestionSummary:
+    """The summary of reports of answers, or of {field: answers}, perturbed in bulk."""
+    mechanism = mechanism_for(question)
+    payloads = perturb_many(mechanism, answers, seeded(question.id, answers), refusals=refusals)
+    return QuestionSummary.of(mechanism, np.asarray(payloads, dtype=np.uint8))
+
+
+def summary_of(study: Study, parts: Mapping[str, QuestionSummary]) -> Summary:
+    """The summary of a study whose other questions have no reports."""
+    return Summary(study.id, study.version, study.digest, {**Summary.empty(study).questions, **parts})
