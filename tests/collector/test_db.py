@@ -14,7 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from collector import create_app
+from collector import create_app, store
 from collector.db import Database, OtherReleaseError, problem_of
 from collector.reports.writer import Change
 from collector.settings import Settings
@@ -22,23 +22,33 @@ from collector.store import add_sums, partition_names, read_sums
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import serving
 from ldpkit.cli.serving import wait_for_database
+from summaries import summarize
 from tests.kit.answers import problem
-from tests.kit.collectors import TOKEN, build_study, ensure_database
+from tests.kit.collectors import TOKEN, Harness, build_study, ensure_database
 from tests.kit.deleting import delete_study
 from tests.kit.errors import raises
 from tests.kit.operators import main_on, said_at_start
 
 
-def test_two_collectors_store_the_same_batches_in_any_order(make_harness, database_url, study, make_report):
-    pair = [make_harness(database=database_url, lock_timeout=20) for _ in range(2)]
-    pair[0].publish(study)
-    reports = [make_report(study).to_document() for _ in range(300)]
-    uploads = [(pair[n % 2], reports[:: 1 if n % 3 else -1]) for n in range(12)]
+def test_collectors_store_the_same_batches_in_any_order(
+    make_harness, database_url, study, make_report, monkeypatch
+):
+    """Four writers, two to a slot of the sums, all making the first rows at once."""
+    threads = {}
+    monkeypatch.setattr(store, "_slot", lambda _: threads.setdefault(threading.get_ident(), len(threads)) % 2)
+    harnesses = [make_harness(database=database_url, lock_timeout=20) for _ in range(4)]
+    harnesses[0].publish(study)
+    reports = [make_report(study) for _ in range(300)]
+    batch = [report.to_document() for report in reports]
+    uploads = [(harnesses[n % 4], batch[:: 1 if n % 3 else -1]) for n in range(12)]
     with ThreadPoolExecutor(6) as pool:
+        list(pool.map(Harness.post, harnesses, [batch[n:80:4] for n in range(4)]))
         results = list(pool.map(lambda upload: upload[0].post(upload[1]).get_json(), uploads))
-    assert sum(result["stored"] for result in results) == 300
-    assert sum(result["duplicates"] for result in results) == 300 * 11
-    assert len(pair[1].exported()) == 300
+    assert sum(result["stored"] for result in results) == 220
+    assert sum(result["duplicates"] for result in results) == 300 * 12 - 220
+    assert len(threads) == 4
+    assert len(harnesses[1].exported()) == 300
+    assert harnesses[2].summary().text == summarize(study, reports).to_json()
 
 
 def test_a_locked_database_is_503_and_recovers(make_harness, study, make_report):

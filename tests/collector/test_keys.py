@@ -59,4 +59,5 @@ def test_non_ascii_key_is_rejected_as_wrong(habits, caplog, scheme, path):
     """Send a key that is no text: it is a wrong key, and no server error with lines in the log."""
     answer = habits.client.get(path, headers={"Authorization": f"{scheme} \xff"})
     assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
     assert "a request failed" not in caplog.text

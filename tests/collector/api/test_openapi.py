@@ -8,39 +8,58 @@ from jsonschema import Draft202012Validator
 from collector.api.health import OPERATIONS
 from collector.api.openapi import SCHEMAS
 from collector.issuer.app import OPERATIONS as ISSUER_OPERATIONS
+from collector.issuer.app import create_issuer_app
 from collector.nodes.app import OPERATIONS as NODE_OPERATIONS
+from collector.nodes.app import create_node_app
+from collector.nodes.keys import NodeKeys
 from collector.oblivious import GatewayKeys
 from collector.reports.uploads import MOST_REPORTS
+from tests.kit.collectors import TOKEN, ensure_database
 from tests.kit.programs import need
 
 
-def test_openapi_describes_exactly_the_api_routes(empty):
-    routes = set()
-    for rule in empty.app.url_map.iter_rules():
-        if rule.endpoint.startswith(("page.", "participant.")):
-            continue
-        path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
-        routes |= {(method.lower(), path) for method in rule.methods - {"HEAD", "OPTIONS"}}
-    assert routes == {(operation.method, operation.path) for operation in OPERATIONS}
+@pytest.fixture
+def make_server(tmp_path, habits):
+    """Makes a collector, a node or an issuer, with the study `habits` or without any: its application."""
+
+    def make(kind):
+        if kind == "collector":
+            return habits.app
+        settings = {"database": ensure_database(f"sqlite:///{tmp_path / kind}"), "token": TOKEN}
+        if kind == "issuer":
+            return create_issuer_app(settings)
+        NodeKeys.generate().save(tmp_path / "node.key")
+        return create_node_app(settings, key_file=tmp_path / "node.key")
+
+    return make
 
 
-def test_the_document_is_served(empty):
-    response = empty.client.get("/openapi.json")
-    assert response.status_code == 200
-    document = response.get_json()
-    assert document["openapi"] == "3.1.0"
-    for operations in (OPERATIONS, NODE_OPERATIONS, ISSUER_OPERATIONS):
-        assert len({operation.name for operation in operations}) == len(operations)
+@pytest.mark.parametrize(
+    ("kind", "operations"),
+    [("collector", OPERATIONS), ("node", NODE_OPERATIONS), ("issuer", ISSUER_OPERATIONS)],
+)
+def test_openapi_describes_exactly_the_routes_and_who_needs_a_key(make_server, kind, operations):
+    app, routes = make_server(kind), set()
+    for rule in app.url_map.iter_rules():
+        if not rule.endpoint.startswith(("page.", "participant.")):
+            path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
+            routes |= {(method.lower(), path) for method in rule.methods - {"HEAD", "OPTIONS"}}
+    document = app.test_client().get("/openapi.json").get_json()
+    described = {(method, path) for path, methods in document["paths"].items() for method in methods}
+    assert routes == described == {(operation.method, operation.path) for operation in operations}
+    assert len({operation.name for operation in operations}) == len(operations)
+    for operation in operations:
+        path = operation.path.format(study_id="habits", report_id="0" * 32, name="ann")
+        response = app.test_client().open(path, method=operation.method.upper())
+        assert (response.status_code == 401) == operation.needs_key, operation.name
+    open_to_all = {operation.name for operation in ISSUER_OPERATIONS if not operation.needs_key}
+    assert open_to_all == {"giveToken", "listPublicKeys", "isAlive", "isReady", "readApi"}
+
+
+def test_schemas_are_valid():
     for schema in SCHEMAS.values():
         Draft202012Validator.check_schema(schema)
     assert SCHEMAS["Batch"]["properties"]["reports"]["maxItems"] == MOST_REPORTS
-
-
-def test_only_operations_that_need_a_key_answer_401(habits):
-    for operation in OPERATIONS:
-        path = operation.path.format(study_id="habits", report_id="0" * 32, name="ann")
-        response = habits.client.open(path, method=operation.method.upper())
-        assert (response.status_code == 401) == operation.needs_key, operation.name
 
 
 CASES_EACH = 12

@@ -89,27 +89,12 @@ def test_collector_does_not_publish_too_large_report(make_harness):
         assert "1048576 can be sent" in response.get_json()["detail"]
 
 
-def test_publishing_needs_the_token(empty, study):
-    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}):
-        response = empty.client.post("/v1/studies", json=study.document, headers=headers)
-        assert response.status_code == 401
-        assert response.headers["WWW-Authenticate"].startswith("Bearer")
-        assert refusal(response) == ("unauthorized", None)
-
-
 def test_an_unknown_study_is_404_everywhere(empty, study, make_report):
     report = make_report(study)
     responses = [empty.client.get("/v1/studies/habits"), empty.close(), empty.put(report), empty.export()]
     for response in [*responses, empty.post([report.to_document()]), empty.post([])]:
         assert response.status_code == 404
         assert refusal(response) == ("study-unknown", None)
-
-
-def test_close_is_final_and_may_be_repeated(habits, study, make_study):
-    for _ in range(2):
-        assert habits.close().get_json() == {"id": "habits", "version": 1, "closed": True}
-    assert habits.publish(study).status_code == 200
-    assert refusal(habits.publish(make_study(version=2))) == ("study-finished", "version")
 
 
 @pytest.fixture(scope="module")

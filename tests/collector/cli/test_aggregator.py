@@ -8,7 +8,6 @@ import os
 from base64 import b64decode, b64encode
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from threading import current_thread
 
 import numpy as np
@@ -106,67 +105,65 @@ def test_wrong_key_or_document_leaves_the_study_open(answered):
     assert devices_in(close(answered)) == FEWEST + 1
 
 
-def test_closing_again_gives_the_same_total(answered):
-    """Also after the nodes started again and deleted the shares."""
+def restart(node):
+    node.stop()
+    node.start()
+
+
+def test_an_aggregator_that_stops_anywhere_can_run_again(answered):
+    """Each run comes one request further, the nodes start again, and the last runs give the same total."""
+    node, stopped = answered.nodes[2], 0
+    for requests in range(9):
+        left = iter([None] * requests)
+        node.trouble = lambda _environment, left=left: next(left, Response(status=403))
+        try:
+            close(answered)
+        except TransferError:
+            stopped += 1
+        restart(node)
+    assert stopped >= 4
+    node.trouble = None
     first = close(answered)
-    for node in answered.nodes:
-        assert delete_at(node) == FEWEST
-        node.stop()
-        node.start()
+    assert devices_in(first) == FEWEST
+    for each in answered.nodes:
+        assert delete_at(each) == FEWEST
+        restart(each)
     again = close(answered)
     assert again.total.to_json() == first.total.to_json()
     assert again.transcript.to_json() == first.transcript.to_json()
 
 
-def failing_after(requests):
-    """A node that answers so many requests of the aggregator, and then refuses."""
-    answers = count()
-    return lambda _environment: None if next(answers) < requests else Response(status=403)
-
-
-def test_an_aggregator_that_stops_anywhere_can_run_again(answered):
-    """Each run comes one request further, and the last two give the same total."""
-    node, stopped = answered.nodes[2], 0
-    for requests in range(9):
-        node.trouble = failing_after(requests)
-        try:
-            close(answered)
-        except TransferError:
-            stopped += 1
-    assert stopped >= 4
-    node.trouble = None
-    first, second = close(answered), close(answered)
-    assert first.transcript.to_json() == second.transcript.to_json()
-    assert devices_in(first) == FEWEST
-
-
-def test_a_lost_answer_changes_nothing(answered):
-    """The node acts, its answer is lost, the aggregator asks again."""
-    node, lost = answered.nodes[1], set()
-
-    def trouble(environment):
-        path = environment["PATH_INFO"]
-        if environment["REQUEST_METHOD"] == "POST" and path not in lost:
-            lost.add(path)
-            Response.from_app(node.app, environment).get_data()
-            return Response(status=502)
-        return None
-
-    node.trouble = trouble
-    assert devices_in(close(answered)) == FEWEST
-    assert len(lost) == 4
-
-
 def meddling(node, end, change):
-    """A node whose answer to one route is changed on its way; `change` sees and gives bytes."""
+    """A node that acts, but whose answer to one route is changed on its way."""
 
     def trouble(environment):
         if environment["REQUEST_METHOD"] != "POST" or not environment["PATH_INFO"].endswith(end):
             return None
-        answer = Response.from_app(node.app, environment)
-        return Response(change(answer.get_data()), answer.status_code, content_type=answer.content_type)
+        return change(Response.from_app(node.app, environment))
 
     return trouble
+
+
+def test_a_lost_answer_changes_nothing(answered):
+    """The node acts, its answer is lost, the aggregator asks again."""
+    node, seen = answered.nodes[1], set()
+
+    def lose_once(answer):
+        """Lose the first answer to each request; a later one is the same."""
+        is_new = answer.get_data() not in seen
+        seen.add(answer.get_data())
+        return Response(status=502) if is_new else answer
+
+    node.trouble = meddling(node, "", lose_once)
+    assert devices_in(close(answered)) == FEWEST
+    assert len(seen) == 4
+
+
+def edited(edit):
+    """A change of an answer's bytes."""
+    return lambda answer: Response(
+        edit(answer.get_data()), answer.status_code, content_type=answer.content_type
+    )
 
 
 def with_fields(**fields):
@@ -210,7 +207,7 @@ def test_changed_answers_are_detected(network):
     network.answer(FEWEST + 1)
     node = network.nodes[1]
     for path, change in CHANGED:
-        node.trouble = meddling(node, path, change)
+        node.trouble = meddling(node, path, edited(change))
         with pytest.raises((StatementError, TransferError)):
             close(network)
     node.trouble = None
@@ -227,7 +224,7 @@ def test_node_that_signs_a_false_statement_is_detected(answered):
     """A node signs another set, another study or another node's place."""
     node = answered.nodes[1]
     for lie in ({"set": "1" * 64}, {"digest": "2" * 64}, {"node": 0}):
-        node.trouble = meddling(node, "/sum", partial(lied, node, lie))
+        node.trouble = meddling(node, "/sum", edited(partial(lied, node, lie)))
         with raises(StatementError, "statement.other_set", field="node 1"):
             close(answered)
 
@@ -249,19 +246,11 @@ def test_node_that_omits_a_report_from_its_sum_is_detected(network, monkeypatch)
         close(network)
 
 
-def refusing(end):
-    def trouble(environment):
-        is_met = environment["REQUEST_METHOD"] == "POST" and environment["PATH_INFO"].endswith(end)
-        return Response(status=403) if is_met else None
-
-    return trouble
-
-
 @pytest.mark.parametrize(("end", "gone"), [("/nonce", True), ("/sum", False)])
 def test_shares_deleted_before_their_sum_prevent_it(answered, end, gone):
     """Once a node has made its sum, it keeps the sum."""
     first, last = answered.nodes[0], answered.nodes[2]
-    last.trouble = refusing(end)
+    last.trouble = meddling(last, end, lambda _answer: Response(status=403))
     with pytest.raises(TransferError):
         close(answered)
     last.trouble = None

@@ -1,16 +1,12 @@
 """The running summary is at every moment that of the stored reports."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import get_ident
-
 import pytest
 from sqlalchemy import text
 
-from collector import store as stored_sums
 from summaries import Summary, summarize
 from tests import studies
 from tests.kit.answers import problem
-from tests.kit.collectors import Harness, build_study, device_report
+from tests.kit.collectors import build_study, device_report
 
 WIDE = {
     "id": "wide",
@@ -27,22 +23,6 @@ def assert_exact(harness, *studies):
         answered = [report for report in exported if report.version == study.version]
         expected = summarize(study, answered) if answered else Summary.empty(study)
         assert harness.summary(study.id, version=study.version).text == expected.to_json()
-
-
-def test_counts_of_concurrent_processes_add_up(postgresql, make_harness, study, make_report, monkeypatch):
-    """Four writers, two to a slot, all making the first rows at once."""
-    threads = {}
-    monkeypatch.setattr(stored_sums, "_slot", lambda _: threads.setdefault(get_ident(), len(threads)) % 2)
-    url = postgresql.new_database()
-    harnesses = [make_harness(database=url, lock_timeout=20) for _ in range(4)]
-    harnesses[0].publish(study)
-    batches = [[make_report(study).to_document() for _ in range(20)] for _ in harnesses]
-    with ThreadPoolExecutor(4) as pool:
-        for _ in range(2):
-            answers = list(pool.map(Harness.post, harnesses, batches))
-    assert [answer.get_json()["duplicates"] for answer in answers] == [20] * 4
-    assert len(set(threads.values())) == 4
-    assert_exact(harnesses[0], study)
 
 
 def test_summary_needs_a_read_key_and_supports_etags(habits, study, make_report):
