@@ -166,21 +166,12 @@ class SumsRow(Base):
     sums: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class SecureSumRow(Base):
-    """The one set of reports that a node will ever sum for a study, and the sum once it was requested."""
-
-    __tablename__ = "secure_sums"
-
-    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True)
-    ids: Mapped[bytes] = mapped_column(LargeBinary)
-    total: Mapped[bytes | None] = mapped_column(LargeBinary)
-
-
 class DrawingRow(Base):
     """A node's part in the drawing of a set: see nodes/drawing.py.
 
     commitment: the signed statement. shown_for: SHA-256 of the commitments for which the nonce was shown.
-    drawing: the drawing whose set binds the node.
+    drawing: the drawing whose set binds the node. ids: that set, the only one that the node will ever sum.
+    total: the sum once it was requested.
     """
 
     __tablename__ = "drawings"
@@ -190,6 +181,8 @@ class DrawingRow(Base):
     commitment: Mapped[str] = mapped_column(Text)
     shown_for: Mapped[bytes | None] = mapped_column(LargeBinary(32))
     drawing: Mapped[bytes | None] = mapped_column(LargeBinary)
+    ids: Mapped[bytes | None] = mapped_column(LargeBinary)
+    total: Mapped[bytes | None] = mapped_column(LargeBinary)
 
 
 class TicketRow(Base):

@@ -37,8 +37,8 @@ from collector.models import (
     EXPIRED,
     REVISION,
     DocumentRow,
+    DrawingRow,
     ReportRow,
-    SecureSumRow,
     SignatureRow,
     StudyRow,
     SumsRow,
@@ -210,7 +210,7 @@ def find_document(session: Session, study_id: str, version: int | None = None) -
 def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
     """Return (current document, is open) of each study that is open, or neither summed nor deleted."""
     joined = (DocumentRow.study == StudyRow.number) & (DocumentRow.version == StudyRow.version)
-    summed = select(SecureSumRow.study).where(SecureSumRow.total.is_not(None))
+    summed = select(DrawingRow.study).where(DrawingRow.total.is_not(None))
     left = StudyRow.deleted.is_(False) & StudyRow.number.not_in(summed)
     statement = select(DocumentRow.canonical, StudyRow.closed).join(StudyRow, joined)
     rows = session.execute(statement.where(StudyRow.closed.is_(False) | left))

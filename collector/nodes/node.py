@@ -22,7 +22,7 @@ from collector.nodes.drawing import (
     digest_of,
 )
 from collector.nodes.keys import NodeKeys
-from collector.nodes.statements import Statement, set_digest
+from collector.nodes.statements import Statement, set_digest, split_ids
 from collector.nodes.summing import Opener, add_shares
 from collector.problems import (
     SET_CONFLICT,
@@ -184,7 +184,7 @@ class Node:
         shown_for = digest_of(commitments)
         if part is None or own != part.commitment or part.shown_for not in (None, shown_for):
             raise ProblemError(SET_CONFLICT, "this node committed to something else, or with other nodes")
-        node_store.note_shown(session, number, shown_for)
+        node_store.change_part(session, number, shown_for=shown_for)
         return part.nonce
 
     def total(self, study_id: str, drawing: Drawing, act: Act) -> tuple[Statement, bytes]:
@@ -195,20 +195,22 @@ class Node:
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            part, ids = node_store.find_part(session, number), node_store.bound_ids(session, number)
-            total = node_store.stored_total(session, number)
+            part = node_store.find_part(session, number)
         # 1. Bind the node, before it makes any sum.
         if part is None or part.shown_for != digest_of(drawing.commitments):
             raise ProblemError(SET_CONFLICT, "this node did not draw with these commitments", "commitments")
         text = drawing.to_json().encode()
-        if ids is None or part.drawing != text:
-            ids = drawn = drawing.chosen(self.opener(study_id).study)
-            act(lambda session: _bind_once(session, number, drawn, text))
-        # 2. Sum.
+        if part.drawing == text:
+            ids = split_ids(part.ids or b"")
+        else:
+            ids = drawing.chosen(self.opener(study_id).study)
+            act(lambda session: _bind_once(session, number, b"".join(ids), text))
+        # 2. Sum, and keep the sum, so that it stays the same whatever becomes of the shares.
+        total = part.total
         if total is None:
             opener = self.opener(study_id)
             total = made = add_shares(opener, self._shares(number, ids, at_once(opener)))
-            act(lambda session: node_store.store_total(session, number, made))
+            act(lambda session: node_store.change_part(session, number, total=made))
         return self._statement("sum", study_id, ids, sha256(total).hexdigest()), total
 
     def _shares(self, number: int, ids: Sequence[bytes], rows: int) -> Iterator[tuple[bytes, bytes]]:
@@ -233,18 +235,18 @@ def _commit_once(
     store.locked_study(session, study_id)
     part = node_store.find_part(session, number)
     if part is None:
-        node_store.insert_part(session, number, nonce, commitment)
-        part = node_store.Part(nonce, commitment, None, None)
+        part = node_store.Part(nonce, commitment)
+        node_store.insert_part(session, number, part)
     return part
 
 
-def _bind_once(session: Session, number: int, ids: list[bytes], drawing: bytes) -> None:
+def _bind_once(session: Session, number: int, ids: bytes, drawing: bytes) -> None:
     """Bind the node to the set. Raises ProblemError if it is bound to another set."""
-    node_store.find_part(session, number, keep=True)
-    bound = node_store.bound_ids(session, number)
-    if bound is None:
-        node_store.insert_set(session, number, ids, drawing)
-    elif bound != ids:
+    part = node_store.find_part(session, number, keep=True)
+    assert part is not None
+    if part.ids is None:
+        node_store.change_part(session, number, ids=ids, drawing=drawing)
+    elif part.ids != ids:
         raise ProblemError(SET_CONFLICT, "this node is bound to another set, and sums no second one")
 
 

@@ -22,8 +22,6 @@ from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
 
 FORMAT = "ldpkit.transcript/1"
-# How a transcript's file begins.
-BEGINNING = '{"drawing":'
 MAX_BYTES = 1 << 30
 
 SUM = Record({"statement": STATEMENT, "total": Base64()})
