@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client.core import GaugeMetricFamily
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
 
 from collector.daily import kept_everywhere
 from collector.problems import ProblemError
-from collector.retention import Kept
+from collector.retention import Kept, kept_of
 from collector.store import StudyOverview, database_bytes
 from collector.tickets.codes import count_unused
 from ldp_client.words.text import counted
-from schemas import Study
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -51,8 +49,9 @@ def days_left(study: StudyOverview, today: date) -> int | None:
     return (study.closes - today).days + 1
 
 
-def listed(study: StudyOverview, document: Study, today: date) -> dict[str, Any]:
+def listed(collector: Collector, study: StudyOverview) -> dict[str, Any]:
     """Return a study's entry in a list."""
+    document, today = collector.rules.find(study.id, study.version).study, collector.today()
     return {
         "id": study.id,
         "version": study.version,
@@ -68,26 +67,11 @@ def listed(study: StudyOverview, document: Study, today: date) -> dict[str, Any]
 
 
 def status_of(
-    session: Session,
-    study: StudyOverview,
-    document: Study,
-    refused: Mapping[str, int],
-    kept: Sequence[Kept],
-    today: date,
+    collector: Collector, study: StudyOverview, refusals: Mapping[str, Mapping[str, int]]
 ) -> dict[str, Any]:
-    """Return everything known about one study.
-
-    Args:
-        session: a session.
-        study: the study.
-        document: its current version.
-        refused: its uploads that were refused since the collector started.
-        kept: how long its versions' reports are kept.
-        today: the day.
-
-    Returns:
-        The status.
-    """
+    """Return everything known about one study. refusals: of the uploads to all studies."""
+    document, today = collector.rules.find(study.id, study.version).study, collector.today()
+    kept = kept_of(collector.rules.find, study, today)
     by_day: dict[date, int] = defaultdict(int)
     by_version = dict.fromkeys(study.versions, 0)
     for count in study.arrivals:
@@ -95,16 +79,19 @@ def status_of(
         by_version[count.version] += count.reports
     # As `Rules.needs_ticket`: if tickets carry values, they are needed even if none were made yet.
     tickets = document.channel.tickets if document.channel else None
-    needs_tickets = tickets is None and (study.needs_tickets or bool(document.carried))
+    left = None
+    if tickets is None and (study.needs_tickets or document.carried):
+        with collector.database.read() as session:
+            left = count_unused(session, study.number)
     status = {
-        **listed(study, document, today),
+        **listed(collector, study),
         "by_day": [{"day": day.isoformat(), "reports": number} for day, number in sorted(by_day.items())],
         "versions": [
             {"version": version, "reports": number} for version, number in sorted(by_version.items())
         ],
-        "tickets_left": count_unused(session, study.number) if needs_tickets else None,
+        "tickets_left": left,
         "issuer": None if tickets is None else tickets.issuer,
-        "refused": dict(sorted(refused.items())),
+        "refused": dict(sorted(refusals.get(study.id, {}).items())),
         "retention": [version.document() for version in kept],
     }
     return {**status, "attention": _attention(status, study, kept, today)}

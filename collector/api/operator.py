@@ -5,7 +5,7 @@ Each change writes a line of the audit log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from functools import partial
@@ -27,11 +27,9 @@ from collector.health import checks_of
 from collector.keys import TOKEN_KEY, Key, Role
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
 from collector.status import listed, status_of
-from collector.store import StudyOverview
 from collector.tickets import codes
 from ldp_client.documents.fields import Day, Identifier, Integer, OneOf, Text
 from ldp_client.documents.shapes import ListOf, Record
-from schemas import Study
 from schemas.warnings import names_in_words
 
 T = TypeVar("T")
@@ -62,7 +60,7 @@ def list_studies() -> Response:
     """Return every study that the key covers."""
     collector, key = current_collector(), acting_key()
     studies = [study for study in collector.studies.get() if key.reaches(study.id)]
-    return jsonify(studies=[listed(study, _document(study), collector.today()) for study in studies])
+    return jsonify(studies=[listed(collector, study) for study in studies])
 
 
 @operator.operation("get", "/v1/studies/{study_id}/status", "Status", role=Role.READ)
@@ -72,20 +70,7 @@ def read_status(study_id: str) -> Response:
     study = next((study for study in collector.studies.get() if study.id == study_id), None)
     if study is None:
         raise unknown_study(study_id)
-    return jsonify(status(study, collector.metrics.totals().rejected_by_study))
-
-
-def status(study: StudyOverview, refusals: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
-    """Return `status_of` for a study. refusals: of all studies."""
-    collector = current_collector()
-    today = collector.today()
-    kept = retention.kept_of(collector.rules.find, study, today)
-    with collector.database.read() as session:
-        return status_of(session, study, _document(study), refusals.get(study.id, {}), kept, today)
-
-
-def _document(study: StudyOverview) -> Study:
-    return current_collector().rules.find(study.id, study.version).study
+    return jsonify(status_of(collector, study, collector.metrics.totals().rejected_by_study))
 
 
 @operator.operation("post", "/v1/studies/{study_id}/tickets", "Tickets", role=Role.OPERATE, takes=TICKETS)

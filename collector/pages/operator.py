@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import date, timedelta
 from typing import Any
@@ -14,13 +14,12 @@ from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 
 from collector.api.auth import COOKIE, authorize, require_role
-from collector.api.operator import status
 from collector.api.studies import read_publishable
 from collector.context import Collector, current_collector
 from collector.keys import CHALLENGE, TOKEN_KEY, Key, Role
 from collector.pages.participant import address_of, draft_page
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
-from collector.status import state_of
+from collector.status import state_of, status_of
 from collector.store import StudyOverview
 from ldp_client.device.arguments import LOOPBACK
 
@@ -166,10 +165,7 @@ def _contents(key: Key) -> dict[str, Any]:
         "who": key.name.strip("()"),
         "may": {role.value: key.role.allows(role) for role in Role},
         "is_token": key == TOKEN_KEY,
-        "studies": [
-            _study(collector, study, status(study, totals.rejected_by_study))
-            for study in studies[:MOST_STUDIES]
-        ],
+        "studies": [_study(collector, study, totals.rejected_by_study) for study in studies[:MOST_STUDIES]],
     }
 
 
@@ -195,7 +191,10 @@ def _days(by_day: list[dict[str, Any]]) -> dict[str, Any] | None:
     return {"heights": heights, "step": step, "first": first, "last": last, "most": max(shown)}
 
 
-def _study(collector: Collector, overview: StudyOverview, status: dict[str, Any]) -> dict[str, Any]:
+def _study(
+    collector: Collector, overview: StudyOverview, refusals: Mapping[str, Mapping[str, int]]
+) -> dict[str, Any]:
     """Return the template's values for a study: its status and its document."""
+    status = status_of(collector, overview, refusals)
     study = collector.rules.find(overview.id, overview.version).study
     return {**status, "document": study, "days": _days(status["by_day"])}
