@@ -26,7 +26,6 @@ FILE_NAME = "ldpkit.toml"
 TOKEN_VARIABLE = PREFIX + "TOKEN"
 # Not settings: the settings file, the folder of compiled programs, and data of tests and benchmarks.
 OTHER_VARIABLES = ("CONFIG", "CACHE", "DATA")
-FAILING_DISK = PREFIX + "DISK_"
 # Scheme, host and port of an origin, as browsers send it in Origin.
 ORIGIN = re.compile(r"(https?)://([a-z0-9]+(?:[-.]+[a-z0-9]+)*|\[[0-9a-f:]+\])(?::([1-9][0-9]{0,4}))?")
 PORTS = {"http": "80", "https": "443"}
@@ -211,7 +210,7 @@ def refuse_unknown_variables(environment: Mapping[str, str] = os.environ) -> Non
     known = [*(setting.name.upper() for setting in fields(Settings)), *OTHER_VARIABLES]
     for variable in sorted(environment):
         name = variable.removeprefix(PREFIX)
-        if variable != name and name not in known and not variable.startswith(FAILING_DISK):
+        if variable != name and name not in known:
             raise UsageError(
                 f"no setting is called {visible(variable[:64])}: {_advice(name, known, PREFIX)}",
                 code="settings.unknown_variable",

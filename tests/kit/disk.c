@@ -1,8 +1,8 @@
-/* A disk that can fail, preloaded into a server: for files under LDPKIT_DISK_ROOT, keeps in
-   LDPKIT_DISK_DURABLE what a loss of power would leave, which is what was written before the last flush
-   (with LDPKIT_DISK_FORGETS_REMOVALS also files that were removed, until a folder is flushed);
-   says that the disk is full while the file LDPKIT_DISK_FULL exists; makes each flush take
-   LDPKIT_DISK_DELAY_US microseconds more; and ends the process just before its LDPKIT_DISK_DIES_AT-th
+/* A disk that can fail, preloaded into a server: for files under FAILING_DISK_ROOT, keeps in
+   FAILING_DISK_DURABLE what a loss of power would leave, which is what was written before the last flush
+   (with FAILING_DISK_FORGETS_REMOVALS also files that were removed, until a folder is flushed);
+   says that the disk is full while the file FAILING_DISK_FULL exists; makes each flush take
+   FAILING_DISK_DELAY_US microseconds more; and ends the process just before its FAILING_DISK_DIES_AT-th
    write, flush, removal or renaming. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ static struct removal *unkept;
 static const char *name_of(int fd, char *path)
 {
     char link[64];
-    const char *root = getenv("LDPKIT_DISK_ROOT");
+    const char *root = getenv("FAILING_DISK_ROOT");
     if (root == NULL)
         return NULL;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -53,14 +53,14 @@ static const char *name_of(int fd, char *path)
 
 static int is_full(void)
 {
-    const char *sign = getenv("LDPKIT_DISK_FULL");
+    const char *sign = getenv("FAILING_DISK_FULL");
     return sign != NULL && access(sign, F_OK) == 0;
 }
 
 static void count_down(void)
 {
     static long done;
-    const char *last = getenv("LDPKIT_DISK_DIES_AT");
+    const char *last = getenv("FAILING_DISK_DIES_AT");
     if (last != NULL && ++done == atol(last))
         _exit(9);
 }
@@ -151,7 +151,7 @@ static void make_durable(int fd, const char *name)
 {
     char path[PATH_MAX];
     struct stat now;
-    snprintf(path, sizeof path, "%s/%s", getenv("LDPKIT_DISK_DURABLE"), name);
+    snprintf(path, sizeof path, "%s/%s", getenv("FAILING_DISK_DURABLE"), name);
     keep_removals(path);
     int copy = open(path, O_RDWR | O_CREAT, 0600);
     if (copy < 0 || fstat(fd, &now) != 0)
@@ -178,7 +178,7 @@ static int flush(const char *symbol, int fd)
     int (*real)(int) = dlsym(RTLD_NEXT, symbol);
     char path[PATH_MAX];
     const char *name = name_of(fd, path);
-    const char *delay = getenv("LDPKIT_DISK_DELAY_US");
+    const char *delay = getenv("FAILING_DISK_DELAY_US");
     if (name != NULL)
         count_down();
     if (name != NULL && delay != NULL)
@@ -187,7 +187,7 @@ static int flush(const char *symbol, int fd)
     int is_folder = fstat(fd, &now) == 0 && S_ISDIR(now.st_mode);
     if (is_folder)
         keep_removals(NULL);
-    if (name != NULL && !is_folder && getenv("LDPKIT_DISK_DURABLE") != NULL) {
+    if (name != NULL && !is_folder && getenv("FAILING_DISK_DURABLE") != NULL) {
         make_durable(fd, name);
         return 0;
     }
@@ -207,7 +207,7 @@ int fdatasync(int fd)
 /* Where what is durable of a file under the root is kept, or NULL for another file. */
 static const char *durable_of(const char *path, char *copy)
 {
-    const char *root = getenv("LDPKIT_DISK_ROOT"), *durable = getenv("LDPKIT_DISK_DURABLE");
+    const char *root = getenv("FAILING_DISK_ROOT"), *durable = getenv("FAILING_DISK_DURABLE");
     if (root == NULL || strncmp(path, root, strlen(root)) != 0)
         return NULL;
     count_down();
@@ -221,7 +221,7 @@ static const char *durable_of(const char *path, char *copy)
 int unlink(const char *path)
 {
     char copy[PATH_MAX];
-    const char *forgets = getenv("LDPKIT_DISK_FORGETS_REMOVALS");
+    const char *forgets = getenv("FAILING_DISK_FORGETS_REMOVALS");
     if (durable_of(path, copy) != NULL) {
         if (forgets != NULL)
             remember_removal(copy);
@@ -235,8 +235,8 @@ int rename(const char *from, const char *to)
 {
     int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "rename");
     char old[PATH_MAX], new[PATH_MAX];
-    if (durable_of(from, old) != NULL && snprintf(new, PATH_MAX, "%s%s", getenv("LDPKIT_DISK_DURABLE"),
-                                                  to + strlen(getenv("LDPKIT_DISK_ROOT"))) > 0)
+    if (durable_of(from, old) != NULL && snprintf(new, PATH_MAX, "%s%s", getenv("FAILING_DISK_DURABLE"),
+                                                  to + strlen(getenv("FAILING_DISK_ROOT"))) > 0)
         real(old, new);
     return real(from, to);
 }

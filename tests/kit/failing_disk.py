@@ -30,14 +30,14 @@ class FailingDisk:
         subprocess.run(command, check=True)
         self.environment = {
             "LD_PRELOAD": str(library),
-            "LDPKIT_DISK_ROOT": str(self.root),
-            "LDPKIT_DISK_FULL": str(folder / "full"),
-            "LDPKIT_DISK_DELAY_US": str(delay_us),
+            "FAILING_DISK_ROOT": str(self.root),
+            "FAILING_DISK_FULL": str(folder / "full"),
+            "FAILING_DISK_DELAY_US": str(delay_us),
         }
         if loses_power:
-            self.environment["LDPKIT_DISK_DURABLE"] = str(self._durable)
+            self.environment["FAILING_DISK_DURABLE"] = str(self._durable)
         if forgets_removals:
-            self.environment["LDPKIT_DISK_FORGETS_REMOVALS"] = "1"
+            self.environment["FAILING_DISK_FORGETS_REMOVALS"] = "1"
 
     def keep(self) -> None:
         """All that is there by now is flushed."""

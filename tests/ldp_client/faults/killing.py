@@ -61,8 +61,8 @@ class Faults:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._root = Path(os.environ.get("LDPKIT_DISK_ROOT", folder))
-        self._durable = os.environ.get("LDPKIT_DISK_DURABLE")
+        self._root = Path(os.environ.get("FAILING_DISK_ROOT", folder))
+        self._durable = os.environ.get("FAILING_DISK_DURABLE")
         self._codes: dict[int, int] = {}
         self.problems: list[str] = []
 

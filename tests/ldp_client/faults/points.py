@@ -56,7 +56,7 @@ def at_request(point: int) -> None:
 
 def at_write(point: int) -> None:
     """For a process that runs under tests/kit/disk.c."""
-    os.environ["LDPKIT_DISK_DIES_AT"] = str(point)
+    os.environ["FAILING_DISK_DIES_AT"] = str(point)
 
 
 KINDS = {"statement": at_statement, "request": at_request, "write": at_write, "power": at_write}
