@@ -167,10 +167,6 @@ class ThrottledLog:
         trace = "" if cause is None else f"\n{_traceback_of(cause)}"
         LOGGER.log(level, "%s%s%s", line, more, trace)
 
-    def forget(self) -> None:
-        """Log every line again."""
-        self._seen.clear()
-
 
 def _traceback_of(error: BaseException) -> str:
     """Return where an exception and its causes were raised, without their messages."""

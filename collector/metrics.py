@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +19,6 @@ from prometheus_client import (
 )
 from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
-from prometheus_client.samples import Sample
 
 from collector.settings import METRICS_FOLDER
 
@@ -122,7 +121,7 @@ class Metrics:
 
     def totals(self) -> Totals:
         """Return the counts of reports."""
-        samples = list(self._samples())
+        samples = [sample for metric in self._counts() for sample in metric.samples]
         accepted, duplicates = (
             sum(int(sample.value) for sample in samples if sample.name == f"ldpkit_reports_{name}_total")
             for name in ("accepted", "duplicate")
@@ -135,9 +134,6 @@ class Metrics:
                 reasons = by_study.setdefault(sample.labels["study"], {})
                 reasons[sample.labels["reason"]] = int(sample.value)
         return Totals(accepted, duplicates, rejected, by_study)
-
-    def _samples(self) -> Iterator[Sample]:
-        return (sample for metric in self._counts() for sample in metric.samples)
 
     def _counts(self) -> Iterable[Metric]:
         """Return the counts of all processes if there are several, else this process's."""

@@ -19,7 +19,7 @@ from tests.kit.postgresql import Postgresql
 @pytest.fixture(autouse=True)
 def log_everything() -> None:
     """What an earlier test had logged is logged again."""
-    THROTTLED.forget()
+    THROTTLED._seen.clear()
 
 
 @pytest.fixture(autouse=True)
