@@ -17,10 +17,10 @@ EDIT = re.compile(r'(\S+), below "(.*)"')
 COPIED = ("schemas", "ldp_client", "js", "summaries", "inference")
 LEFT_OUT = shutil.ignore_patterns("__pycache__")
 FITTED = """
+from dataclasses import replace
 import numpy as np
 from inference.design.calibration import prior_truths
 from inference.design.simulation import simulate
-from inference.design.truth import with_truth
 from inference.fitting import fit_question
 from inference.models import model_for
 from ldp_client import mechanism_for
@@ -34,8 +34,7 @@ question = {
 head = {"format": "ldpkit.study/1", "id": "survey", "version": 1, "title": "A survey"}
 study = Study({**head, "questions": [question]})
 question = study.questions[0]
-truth = prior_truths(question, 1, seed=2)[0]
-truth = with_truth(question, truth, {"loc": 4.0, "scale": 1.0})
+truth = replace(prior_truths(question, 1, seed=2)[0], parameters={"loc": 4.0, "scale": 1.0})
 summary = simulate(question, mechanism_for(question), truth, 5000, np.random.default_rng(1))
 model = model_for(question, summary)
 found = fit_question(study, question, model, 5000, seed=1, method="gaussian_approx")

@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 from benchmarks import nonparametric as nonparametric_studies
 from inference.design.calibration import prior_truths
-from inference.design.truth import with_truth
+from inference.design.truth import completed
 from inference.fitting import fit_question
 from inference.likelihoods.numbers.shares import cells_channel
 from inference.models import model_for
@@ -94,10 +94,10 @@ def test_answers_all_at_a_bound_are_fitted_and_drawn_on_page():
 
 def test_truth_of_free_model_cannot_be_stated():
     question = question_of()
-    truth = prior_truths(question, 1, 1)[0]
+    truth = prior_truths(question, 1, 1)[0].parameters
     with raises(InputError, "plan.truth_of_free_model"):
-        with_truth(question, truth, {"mean": 0.5})
-    assert with_truth(question, truth, {}).parameters == truth.parameters
+        completed(question, truth, {"mean": 0.5})
+    assert completed(question, truth, {}) == truth
 
 
 def expected_cells(law, epsilon=4.0):

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from collector.keys import new_key
+from collector.keys import KEY_BYTES, new_word
 from collector.nodes.keys import NodeKeys
 from collector.oblivious import GatewayKeys
 from collector.tickets.codes import Spending
@@ -61,7 +61,7 @@ SECRETS: dict[str, Callable[[Path], bytes]] = {
     **{f"permanent answer of {name}": lambda _, name=name: permanent(name) for name in ("habit", "brand")},
     "token": lambda _: token(),
     "shares": lambda _: b"".join(split(bytes(16), 2, "chacha20")),
-    "key of an operator": lambda _: new_key().encode(),
+    "key of an operator": lambda _: new_word(KEY_BYTES).encode(),
     "nonce of tickets": lambda _: Spending.of(b"secret").nonce,
 }
 # These come from OpenSSL, which reads the system's generator itself.

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.keys import new_key
+from collector.keys import new_word
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.core import randomness
@@ -87,7 +87,7 @@ def test_a_planted_fixed_seed_is_found(name: str, monkeypatch: pytest.MonkeyPatc
 EXACT: dict[str, tuple[int, Callable[[], Any]]] = {
     "report id": (16, lambda: perturb_answers(YES_NO, mechanisms_of(YES_NO), {"ever": "yes"}).id),
     "token": (32 + 48 + 256 + 16, token),
-    "key of an operator": (32, new_key),
+    "key of an operator": (32, partial(new_word, 32)),
     "seed of a share": (32, lambda: split(bytes(16), 2, "chacha20")),
 }
 
