@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincc, chdtrc, gammaln, xlog1py, xlogy
+from scipy.special import bdtr, bdtrc, chdtrc, gammaln, xlog1py, xlogy
 
 Values = NDArray[np.float64]
 
 
 def binomial_at_most(counts: ArrayLike, n: ArrayLike, p: ArrayLike) -> Values:
     """P(X ≤ counts) for X binomial of n trials with chance p; arguments broadcast."""
-    count, trials = np.asarray(counts, float), np.asarray(n, float)
-    inside = np.clip(count, 0, np.maximum(trials - 1, 0))
-    found = betaincc(inside + 1, np.maximum(trials - inside, 1), p)
-    return np.asarray(np.where(count < 0, 0.0, np.where(count >= trials, 1.0, found)))
+    count = np.asarray(counts, float)
+    return np.asarray(np.where(count < 0, 0.0, bdtr(np.clip(count, 0, n), n, p)))
 
 
 def binomial_at_least(counts: ArrayLike, n: ArrayLike, p: ArrayLike) -> Values:
     """P(X ≥ counts) for X binomial of n trials with chance p; arguments broadcast."""
-    count, trials = np.asarray(counts, float), np.asarray(n, float)
-    inside = np.clip(count, 1, np.maximum(trials, 1))
-    found = betainc(inside, trials - inside + 1, p)
-    return np.asarray(np.where(count <= 0, 1.0, np.where(count > trials, 0.0, found)))
+    count = np.asarray(counts, float)
+    return np.asarray(np.where(count <= 0, 1.0, bdtrc(np.clip(count - 1, 0, n), n, p)))
 
 
 def binomial_exactly(counts: ArrayLike, n: int, p: float) -> Values:

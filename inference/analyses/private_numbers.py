@@ -11,8 +11,7 @@ from jax import Array
 from numpyro.distributions import Distribution
 
 from inference.analyses.table import Private, Values
-from inference.likelihoods import GaussianNoise, LaplaceNoise, clipped
-from inference.models.number import NOISE
+from inference.likelihoods import clipped
 from inference.models.plain_means import PlainMean
 from inference.units import number_units
 from ldp_client import mechanism_for
@@ -52,16 +51,14 @@ class NumberChannel:
 
     def log_density(self, law: Distribution, reports: Array) -> Array:
         """Return log P(report) for answers that have these laws before clipping. Shapes broadcast."""
-        noise: LaplaceNoise | GaussianNoise = NOISE[self.noise](self.scale)
         base = clipped(law, self.low, self.high)
         shape = jnp.broadcast_shapes(jnp.shape(reports), base.batch_shape)
-        return noise.log_density(base, jnp.broadcast_to(reports, shape))
+        return base.log_perturbed(self.noise, jnp.broadcast_to(reports, shape), jnp.asarray(self.scale))
 
     def shares(self, law: Distribution, cuts: Values) -> Array:
         """Return P(a report is in each part between cuts), (…, cuts + 1), for laws before clipping (…)."""
-        noise: LaplaceNoise | GaussianNoise = NOISE[self.noise](self.scale)
         edges = np.unique([self.low, self.high, *cuts])
-        cells = noise.cell_probs(clipped(law, self.low, self.high), edges)
+        cells = clipped(law, self.low, self.high).perturbed_cells(self.noise, edges, self.scale)
         # The bounds need not be cuts: cells between the same cuts are one part.
         part = np.searchsorted(cuts, [*edges, np.inf])
         found = cells @ (part[:, None] == np.arange(len(cuts) + 1)).astype(np.float64)

@@ -74,15 +74,16 @@ MODELS: dict[str, Family] = {}
 Kind = TypeVar("Kind", bound=type[Family])
 
 
-def register(kind: Kind) -> Kind:
-    """Add a model to the registry: a class decorator.
+def add_model(model: Family) -> None:
+    """Add a model to the registry. Raises ValueError if another model has the name."""
+    if model.name in MODELS:
+        raise ValueError(f"there is a model {model.name!r} already")
+    MODELS[model.name] = model
 
-    Raises:
-        ValueError: Another model has the name.
-    """
-    if kind.name in MODELS:
-        raise ValueError(f"there is a model {kind.name!r} already")
-    MODELS[kind.name] = kind()
+
+def register(kind: Kind) -> Kind:
+    """Add a model to the registry: a class decorator."""
+    add_model(kind())
     return kind
 
 

@@ -16,7 +16,7 @@ from numpyro.distributions import Distribution
 from inference.laws import NUMBER_LAWS, NumberLaw
 from inference.models import number
 from inference.models.base import Draws, Model, Truth
-from inference.models.family import MODELS, Family, Priors, draw
+from inference.models.family import Family, Priors, add_model, draw
 from inference.models.refusals import with_refusals
 from inference.results.answer_law import Implied
 from inference.units import Units, number_units
@@ -112,9 +112,7 @@ def add_number_model(name: str, law: NumberLaw) -> None:
     Raises:
         ValueError: Another model has the name.
     """
-    if name in MODELS:
-        raise ValueError(f"there is a model {name!r} already")
-    MODELS[name] = NumberModel(name, law)
+    add_model(NumberModel(name, law))
 
 
 for _name, _law in NUMBER_LAWS.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +13,6 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, Laplace, Normal
 from numpyro.distributions.util import not_jax_tracer
 from scipy.special import ndtr as scipy_ndtr
-
-if TYPE_CHECKING:
-    from inference.likelihoods.numbers.clipped import ClippedLaw
-
 
 _LAWS: dict[str, type[Distribution]] = {"laplace": Laplace, "gaussian": Normal}
 # Reports × points that are held in memory at once.
@@ -81,43 +77,7 @@ def noise_below(name: str, z: Any, numpy: Any = np) -> Any:
     return numpy.where(z < 0, tail, 1 - tail)
 
 
-class AddedNoise(Distribution):
-    """Noise around zero that a device adds to an answer.
-
-    Attributes:
-        name: "laplace" or "gaussian".
-        scale: shape (...).
-    """
-
-    name: ClassVar[str]
-    scale: Any
-
-    def log_density(self, base: ClippedLaw, z: Array) -> Array:
-        """Compute the log density of base + noise.
-
-        Args:
-            base: law of the answer before noise.
-            z: reports, shape (sample…, batch…).
-
-        Returns:
-            The log density at each report, shape (sample…, batch…).
-        """
-        return base.log_perturbed(self.name, z, jnp.asarray(self.scale))
-
-    def cell_probs(self, base: ClippedLaw, edges: ArrayLike) -> Array:
-        """Compute the probabilities of base + noise in cells.
-
-        Args:
-            base: law of the answer before noise.
-            edges: the K + 1 edges of the cells, increasing.
-
-        Returns:
-            Probabilities (..., K + 2) that base + noise is below, in each of K cells, or above `edges`.
-        """
-        return base.perturbed_cells(self.name, edges, self.scale)
-
-
-class LaplaceNoise(AddedNoise, Laplace):
+class LaplaceNoise(Laplace):
     """Laplace noise around zero.
 
     Args:
@@ -125,13 +85,13 @@ class LaplaceNoise(AddedNoise, Laplace):
         validate_args: whether NumPyro checks arguments and values.
     """
 
-    name = "laplace"
+    name: ClassVar[str] = "laplace"
 
     def __init__(self, scale: ArrayLike, *, validate_args: bool | None = None) -> None:
-        Laplace.__init__(self, 0.0, scale, validate_args=validate_args)
+        super().__init__(0.0, scale, validate_args=validate_args)
 
 
-class GaussianNoise(AddedNoise, Normal):
+class GaussianNoise(Normal):
     """Gaussian noise around zero.
 
     Args:
@@ -139,10 +99,10 @@ class GaussianNoise(AddedNoise, Normal):
         validate_args: whether NumPyro checks arguments and values.
     """
 
-    name = "gaussian"
+    name: ClassVar[str] = "gaussian"
 
     def __init__(self, scale: ArrayLike, *, validate_args: bool | None = None) -> None:
-        Normal.__init__(self, 0.0, scale, validate_args=validate_args)
+        super().__init__(0.0, scale, validate_args=validate_args)
 
 
 Noise = LaplaceNoise | GaussianNoise

@@ -90,7 +90,8 @@ class Perturbed(Distribution):
         del intermediates
         z = jnp.asarray(value, float)
         shape = jnp.broadcast_shapes(z.shape, self.batch_shape)
-        return self.noise.log_density(self.base, jnp.broadcast_to(z, shape))
+        scale = jnp.asarray(self.noise.scale)
+        return self.base.log_perturbed(self.noise.name, jnp.broadcast_to(z, shape), scale)
 
 
 def _require_cover(base: ClippedLaw, edges: ArrayLike) -> None:
@@ -147,7 +148,8 @@ class BinnedPerturbed(CellCounts):
         _require_cover(base, edges)
         _require_range(noise, edges)
         # Edges that are known before tracing stay so: results that depend on them alone are computed once.
-        probs = noise.cell_probs(base, np.asarray(edges) if not_jax_tracer(edges) else edges)
+        edges = np.asarray(edges) if not_jax_tracer(edges) else edges
+        probs = base.perturbed_cells(noise.name, edges, noise.scale)
         probs = jnp.maximum(probs, np.finfo(probs.dtype).tiny)
         # Otherwise a quadrature that finds a thousandth too much would gain that for each report.
         log_probs = jnp.log(probs) - jnp.log(probs.sum(-1, keepdims=True))

@@ -89,7 +89,7 @@ def grid(law: Law, count: int, reach: float) -> np.ndarray:
 
 def cells(law: Law, noise: Any, edges: np.ndarray) -> np.ndarray:
     base = clipped(law.numpyro(*law.at), *law.bounds)
-    return np.asarray(jax.jit(lambda: noise.cell_probs(base, edges))())
+    return np.asarray(jax.jit(lambda: base.perturbed_cells(noise.name, edges, noise.scale))())
 
 
 LAPLACE = [*product(LAWS, ["laplace"], [1.0]), *product(CLOSED, ["laplace"], [0.05, 20.0])]
