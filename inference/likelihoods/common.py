@@ -95,14 +95,6 @@ class CellCounts(Distribution):
         """Probability that one report falls in each cell, (..., cells)."""
         return jnp.exp(self.log_cell_probs)
 
-    @property
-    def mean(self) -> Array:
-        return jnp.asarray(self.total_count)[..., None] * self.cell_probs
-
-    @property
-    def variance(self) -> Array:
-        return self.mean * (1 - self.cell_probs)
-
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
         assert key is not None
         probs = jnp.broadcast_to(self.cell_probs, self.shape(sample_shape))

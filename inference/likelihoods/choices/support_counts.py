@@ -53,11 +53,6 @@ class SupportCounts(Distribution):
         return self.total_count * self.mean_of_one
 
     @property
-    def variance(self) -> Array:
-        u = self._columns
-        return self.total_count * (self.diagonal + jnp.sum((u @ self.low) * u, -1))
-
-    @property
     def _columns(self) -> Array:
         return jnp.stack([jnp.ones_like(self.probs), self.probs], -1)
 
