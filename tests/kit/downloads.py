@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
 
@@ -15,24 +12,6 @@ from ldpkit.cli.dataset import write_dataset
 from schemas import Study
 from tests.kit.collectors import Harness, build_report, build_study
 from tests.kit.commands import run
-
-
-class QuietHandler(WSGIRequestHandler):
-    def log_message(self, *_arguments: Any) -> None:
-        """The test runner's output is not a log."""
-
-
-@contextmanager
-def serving(app: Any) -> Iterator[str]:
-    """The URL of an application on a port of loopback."""
-    with make_server("127.0.0.1", 0, app, handler_class=QuietHandler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def run_export(url: str, out: Any, token: str, *more: str) -> int:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Self
+from wsgiref.types import WSGIApplication
 
-from flask import Flask
 from werkzeug.serving import make_server
 
 
@@ -31,8 +31,8 @@ class LocalServer:
 
 
 @contextmanager
-def served(app: Flask) -> Iterator[str]:
-    """Serve an application; yield its URL."""
+def served(app: WSGIApplication) -> Iterator[str]:
+    """Serve a WSGI application; yield its URL."""
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

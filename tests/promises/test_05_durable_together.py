@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,39 +20,24 @@ from ldp_client import Device, Direct
 from ldp_client.device import outbox as outbox_module
 from ldp_client.device.requests import put_report
 from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError
-from ldp_client.mechanisms import MECHANISMS
 from schemas import Report
 from tests.kit.programs import need
-from tests.ldp_client.devices import Memoized, Server
+from tests.ldp_client.devices import Server
 from tests.ldp_client.faults import killing
-from tests.promises.watched_ledger import (
-    ROUNDS,
-    Arrivals,
-    Patch,
-    Watched,
-    bodies_of,
-    close_all,
-    untouched,
-    watch,
-)
+from tests.promises.watched_ledger import BUDGET, ROUNDS, Arrivals, Patch, Watched, bodies_of, live
 
-BUDGET = "8"
-ANSWERS = {"hours": 3, "ever": True}
 # What `PRAGMA synchronous` calls FULL and EXTRA. Where a commit is a journal's removal, FULL may lose it.
 FULL, EXTRA = 2, 3
 KEPT_JOURNALS = ("wal", "persist", "truncate")
 
 
-@pytest.fixture(autouse=True)
-def watched(monkeypatch: Patch) -> Iterator[None]:
-    """The device's connections are watched and flush as they do elsewhere."""
-    monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
-    with monkeypatch.context() as patch:
-        watch(patch)
-        Watched.rewrite = lambda _connection, statement: statement
-        yield
-        close_all()
-        untouched()
+pytestmark = pytest.mark.usefixtures("watched", "flushing")
+
+
+@pytest.fixture
+def flushing() -> None:
+    """Connections flush as they do elsewhere."""
+    Watched.rewrite = lambda _connection, statement: statement
 
 
 def unsafe_commits(folder: Path, act: Callable[[], Any]) -> list[str]:
@@ -81,15 +66,6 @@ def unsafe_commits(folder: Path, act: Callable[[], Any]) -> list[str]:
     return wrong
 
 
-def live(folder: Path, url: str, rounds: int = 2) -> None:
-    """A device is made, answers rounds and sends each."""
-    device = Device(folder, BUDGET, url)
-    for study in ROUNDS[:rounds]:
-        device.consent(study)
-        device.answer(study, {question.id: ANSWERS[question.id] for question in study.questions})
-        device.flush(attempts=1)
-
-
 def not_yet_durable(folder: Path, server: Server, rounds: int = 2) -> list[str]:
     """What the folder lacked when a report arrived, found by a device that goes on from a copy of it."""
     device, copies = folder / "device", []
@@ -101,7 +77,7 @@ def not_yet_durable(folder: Path, server: Server, rounds: int = 2) -> list[str]:
 
     server.requests = Arrivals()
     server.requests.look = look
-    live(device, server.url, rounds)
+    live(device, server.url, rounds=rounds)
     assert len(copies) >= rounds
     return [problem for copy, body in copies for problem in lacking(copy, body, server)]
 

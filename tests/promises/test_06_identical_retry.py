@@ -23,10 +23,10 @@ from ldp_client.mechanisms import MECHANISMS, mechanisms_of
 from schemas import Report, Study
 from tests import studies
 from tests.ldp_client.devices import Memoized, Server
-from tests.promises.watched_ledger import ROUNDS, Arrivals, Patch, bodies_of
+from tests.promises.watched_ledger import BUDGET, ROUNDS, Arrivals, Patch, bodies_of
 
 FROZEN = Path(__file__).parent / "frozen"
-BUDGET = "8"
+pytestmark = pytest.mark.usefixtures("memoized")
 PUBLIC = [{"id": "region", "choices": ["north", "a longer name"]}]
 # Of one question asked the report has spaces at its end.
 PADDED = Study(
@@ -37,12 +37,6 @@ ANSWERED = [
     (PADDED, {"hours": 7, "occupation": "worker"}, {"region": "north"}),
 ]
 Sent = tuple[str, bytes, str]
-
-
-@pytest.fixture(autouse=True)
-def remembered(monkeypatch: Patch) -> None:
-    """The permanent answer can be told by its bytes."""
-    monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
 
 
 def thaw(folder: Path) -> None:

@@ -17,11 +17,10 @@ from ldp_client import Device
 from ldp_client.device import budget as budget_module
 from ldp_client.device.ledger import Ledger
 from ldp_client.documents.errors import EXIT_REFUSED, BudgetError
-from ldp_client.mechanisms import MECHANISMS
 from ldpkit.cli import main
 from schemas import Report, Study
 from tests import studies
-from tests.ldp_client.devices import Memoized, Server
+from tests.ldp_client.devices import Server
 from tests.promises.watched_ledger import Patch
 
 COLLECTORS = ("https://a.example", "https://b.example")
@@ -78,9 +77,8 @@ def revealed(device: Device, steps: list[Step]) -> Fraction:
     return sum(costs.values(), Fraction(0))
 
 
-def problems(folder: Path, budget: str, steps: list[Step], monkeypatch: Patch) -> list[str]:
+def problems(folder: Path, budget: str, steps: list[Step]) -> list[str]:
     """Where a device, opened anew for each study, reveals more than its budget, or tells another rest."""
-    monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
     refused, wrong = 0, []
     for collector, study in steps:
         device = Device(folder, budget, collector)
@@ -96,14 +94,16 @@ def problems(folder: Path, budget: str, steps: list[Step], monkeypatch: Patch) -
     return wrong
 
 
-def test_the_budget_of_a_life_holds(tmp_path: Path, monkeypatch: Patch) -> None:
-    assert not problems(tmp_path, BUDGET, life(), monkeypatch)
+@pytest.mark.usefixtures("memoized")
+def test_the_budget_of_a_life_holds(tmp_path: Path) -> None:
+    assert not problems(tmp_path, BUDGET, life())
 
 
-def test_the_budget_holds_to_the_last_digit(tmp_path: Path, monkeypatch: Patch) -> None:
-    assert not problems(tmp_path, JUST_BELOW_ONE, tenths(), monkeypatch)
+def test_the_budget_holds_to_the_last_digit(tmp_path: Path) -> None:
+    assert not problems(tmp_path, JUST_BELOW_ONE, tenths())
 
 
+@pytest.mark.usefixtures("memoized")
 def test_a_planted_round_that_forgets_earlier_costs_is_found(tmp_path: Path, monkeypatch: Patch) -> None:
     write = budget_module.write_spends
 
@@ -112,7 +112,7 @@ def test_a_planted_round_that_forgets_earlier_costs_is_found(tmp_path: Path, mon
         connection.execute("UPDATE spent SET epsilon = '0' WHERE version > 1")
 
     monkeypatch.setattr(budget_module, "write_spends", forgetting)
-    assert any(f" of {BUDGET}" in problem for problem in problems(tmp_path, BUDGET, life(), monkeypatch))
+    assert any(f" of {BUDGET}" in problem for problem in problems(tmp_path, BUDGET, life()))
 
 
 def test_one_collector_cannot_use_up_the_whole_budget(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""Nothing leaves without consent to this version; only fields declared public leave without noise."""
+"""Nothing leaves without consent to this version; only fields declared public leave without noise.
+
+tests/ldp_client/test_public_answers.py has the public values that a device rejects.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import pytest
 from ldp_client import Device, mechanisms_of
 from ldp_client.device import device as device_module
 from ldp_client.device import policy as policy_module
-from ldp_client.documents.errors import AnswerError, RefusedError
+from ldp_client.documents.errors import RefusedError
 from schemas import Report, Study
 from tests import studies
 from tests.ldp_client.devices import Server
@@ -147,27 +150,12 @@ def test_only_public_fields_leave_without_noise(tmp_path: Path, public: list[dic
     assert not left_in_clear(tmp_path, public)
 
 
-@pytest.mark.parametrize("public", [{"ever": "yes"}, {**IN_CLEAR, "ever": True}, {**IN_CLEAR, "age": 17}])
-def test_undeclared_public_values_are_rejected(tmp_path: Path, public: dict[str, Any]) -> None:
-    device = Device(tmp_path, BUDGET)
-    device.consent(study_of(public=PUBLIC))
-    with pytest.raises(AnswerError):
-        device.answer(study_of(public=PUBLIC), ANSWERS, public=public)
-    assert not device.ledger.queued()
-    assert device.epsilon_left == Fraction(BUDGET)
-
-
-def send_the_answer(report: Report, answers: dict[str, Any]) -> None:
-    """The payload is the answer."""
-    report.payloads.update({name: bytes([answers[name]]) for name in EVER})
-
-
 def test_a_planted_answer_without_noise_is_found(tmp_path: Path, monkeypatch: Patch) -> None:
     perturb = device_module.perturb_answers
 
     def telling(study: Study, mechanisms: Any, answers: dict[str, Any], random: Any) -> Report:
         report = perturb(study, mechanisms, answers, random)
-        send_the_answer(report, answers)
+        report.payloads.update({name: bytes([answers[name]]) for name in EVER})
         return report
 
     monkeypatch.setattr(device_module, "perturb_answers", telling)

@@ -20,25 +20,15 @@ from collector.daily import kept_everywhere
 from collector.retention import delete_overdue
 from schemas import Report, Study
 from tests.kit import collector_fixtures as fixtures
-from tests.kit import collectors
-from tests.kit.collectors import QUESTIONS, TODAY, Harness, build_report, build_study
+from tests.kit.collectors import TODAY, Harness, build_report, build_study
+from tests.promises.canaries import CHOICES
 
+pytestmark = pytest.mark.usefixtures("one_of_200")
 commands_know_the_day = fixtures.commands_know_the_day
 Patch = pytest.MonkeyPatch
 REPORTS, BATCHES = 80, 4
-CHOICES = {
-    **QUESTIONS[1],
-    "choices": {"count": 200},
-    "mechanism": {"name": "sue", "epsilon": "1"},
-}
 WITHDRAWN, DELETED, EXPIRED = "withdrawn", "study deleted", "expired"
 WAYS = (WITHDRAWN, DELETED, EXPIRED)
-
-
-@pytest.fixture(autouse=True)
-def fruit(monkeypatch: Patch) -> None:
-    """What people say of 200 choices."""
-    monkeypatch.setitem(collectors.ANSWERS, "fruit", 7)
 
 
 def study_of(way: str) -> Study:

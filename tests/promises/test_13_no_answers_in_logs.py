@@ -19,22 +19,21 @@ from sqlalchemy.exc import DataError
 from collector import store
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from ldpkit.cli import main
 from tests import studies
-from tests.kit import collectors
 from tests.kit.collectors import QUESTIONS, TICKET_KEY, Harness, build_report, build_study
+from tests.kit.commands import exit_code
 from tests.ldp_client.devices import Server
 from tests.promises.canaries import ANSWERS, CHOICES, CODE, REPORTS, TABLES, TRUE, requests_of, within
 
 Patch, Log, Captured = pytest.MonkeyPatch, pytest.LogCaptureFixture, pytest.CaptureFixture[str]
+pytestmark = pytest.mark.usefixtures("one_of_200")
 LIMIT = 20_000
 PEOPLE = studies.document(studies.NUMBER, studies.CHOICE, studies.YES_NO)
 
 
 @pytest.fixture(autouse=True)
-def all_is_logged(monkeypatch: Patch, caplog: Log) -> None:
-    """Each line of every logger, and what people say of 200 choices."""
-    monkeypatch.setitem(collectors.ANSWERS, "fruit", 7)
+def all_is_logged(caplog: Log) -> None:
+    """Each line of every logger."""
     caplog.set_level(logging.DEBUG)
 
 
@@ -90,11 +89,7 @@ def test_a_planted_log_line_is_found(make_harness: Any, caplog: Log) -> None:
 
 def run(captured: Captured, arguments: Sequence[object]) -> str:
     """All that a command says, whatever becomes of it."""
-    code: object = None
-    try:
-        code = main(list(map(str, arguments)))
-    except SystemExit as error:
-        code = error.code
+    code = exit_code(list(map(str, arguments)))
     out, err = captured.readouterr()
     return f"{code}: {out}{err}"
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
+from ldp_client import Device
+from ldp_client.documents.errors import AlreadyAnsweredError
+from ldp_client.mechanisms import MECHANISMS
 from schemas import Study
 from tests import studies
-from tests.ldp_client.devices import Server
+from tests.ldp_client.devices import Memoized, Server
 
 Patch = pytest.MonkeyPatch
+BUDGET = "8"
 NOTHING = "SELECT 1"
 # Two rounds of a study: the second repeats a permanent answer.
 ROUNDS = [
@@ -54,6 +59,34 @@ class Watched(sqlite3.Connection):
     def run(self, statement: str, *values: Any) -> sqlite3.Cursor:
         """Run one statement of the test's own."""
         return super().execute(statement, *values)
+
+
+@pytest.fixture
+def memoized(monkeypatch: Patch) -> None:
+    """The permanent answer can be told by its bytes."""
+    monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
+
+
+@pytest.fixture
+def watched(monkeypatch: Patch) -> Iterator[None]:
+    """The device's connections are watched, and its permanent answer can be told by its bytes."""
+    monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
+    with monkeypatch.context() as patch:
+        watch(patch)
+        yield
+        close_all()
+        untouched()
+
+
+def live(folder: Path, url: str, hours: int = 2, rounds: int = 2) -> None:
+    """A device consents, answers rounds and sends each; what was answered before is not answered again."""
+    device = Device(folder, BUDGET, url)
+    answers = {"hours": hours, "ever": hours % 2 == 0}
+    for study in ROUNDS[:rounds]:
+        with suppress(AlreadyAnsweredError):
+            device.consent(study)
+            device.answer(study, {question.id: answers[question.id] for question in study.questions})
+        device.flush(attempts=1)
 
 
 def unflushed(_connection: sqlite3.Connection, statement: str) -> str:

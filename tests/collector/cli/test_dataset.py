@@ -20,9 +20,10 @@ from ldpkit.cli.dataset import MANIFEST, _upload, write_dataset
 from schemas import Study
 from summaries import summarize_dataset
 from summaries.engines.stores import below, opened
-from tests.kit.downloads import Many, contents, run_export, serving
+from tests.kit.downloads import Many, contents, run_export
 from tests.kit.errors import raises
 from tests.kit.programs import need
+from tests.kit.serving import served
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_the_command_writes_every_report_once_into_a_new_place(many, place, caps
     place.mkdir()
     if not ending:
         root.mkdir()
-    with serving(many.harness.app) as url:
+    with served(many.harness.app) as url:
         assert run_export(url, f"{root}{ending}", token) == 0
     assert sorted(ids_in(root)) == sorted(many.ids)
     files = len(list(root.rglob("*.parquet")))
@@ -168,7 +169,7 @@ def test_pandas_and_pyarrow_read_the_dataset(many, place):
 
 
 @pytest.fixture(scope="module")
-def served():
+def s3_store():
     """The store's address, in the environment as S3's own programs read it."""
     need("moto", "s3fs")
     from moto.server import ThreadedMotoServer
@@ -190,8 +191,8 @@ def served():
 
 
 @pytest.mark.slow
-def test_store_and_folder_receive_the_same_bytes(served, many, tmp_path):
-    root, address = tmp_path / "out", f"{served}/out/"
+def test_store_and_folder_receive_the_same_bytes(s3_store, many, tmp_path):
+    root, address = tmp_path / "out", f"{s3_store}/out/"
     assert many.write(address) == many.write(root)
     local = contents(root)
     assert sorted(below(address)) == sorted(local)
@@ -220,7 +221,7 @@ def test_failed_upload_is_deleted(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("served")
+@pytest.mark.usefixtures("s3_store")
 def test_rejecting_store_is_reported_in_one_line(many):
     with pytest.raises(TransferError, match=r"cannot (read|list|write) s3://nowhere/x") as refused:
         many.write("s3://nowhere/x")

@@ -18,9 +18,10 @@ from schemas.export_end import end_line
 from summaries import summarize
 from summaries.decoding import Decoding
 from tests import studies
-from tests.kit.downloads import cutting, run_export, serving
+from tests.kit.downloads import cutting, run_export
 from tests.kit.errors import raises
 from tests.kit.operators import never_pause
+from tests.kit.serving import served
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,7 @@ def _no_waiting(monkeypatch):
 
 def test_ndjson_export_contains_every_report(filled, tmp_path, capsys, token):
     out = tmp_path / "reports.ndjson"
-    with serving(filled.app) as url:
+    with served(filled.app) as url:
         assert run_export(url, out, token) == 0
     *lines, end = out.read_text().splitlines(keepends=True)
     assert ([Report.from_json(line) for line in lines], end) == (filled.sent, end_line(40))
@@ -42,7 +43,7 @@ def test_proxy_that_drops_the_query_causes_no_duplicates(filled, tmp_path, token
     """The export is cut, and what goes on with it begins at the first report again."""
     out = tmp_path / "reports.ndjson"
     cut = cutting(filled.app, iter([4000]))
-    app = serving(lambda environ, start: cut({**environ, "QUERY_STRING": ""}, start))
+    app = served(lambda environ, start: cut({**environ, "QUERY_STRING": ""}, start))
     with app as url, raises(TransferError, "server.report_came_twice"):
         run_export(url, out, token)
     assert not out.exists()
@@ -53,7 +54,7 @@ FRUIT = ("apple", "pear", "plum")
 
 def test_decoded_export_reads_back_as_the_same_summary(filled, study, tmp_path, token):
     tables = []
-    with serving(filled.app) as url:
+    with served(filled.app) as url:
         for name in ("reports.csv", "reports.parquet"):
             assert run_export(url, tmp_path / name, token) == 0
         assert summarize(study, tmp_path / name).to_json() == summarize(study, filled.sent).to_json()
@@ -84,14 +85,14 @@ def test_reports_are_decoded_only_by_their_own_study(filled, make_study, tmp_pat
         start_response("200 OK", [("Content-Type", "application/json")])
         return [other if "version=1" in environ["QUERY_STRING"] else b"{}"]
 
-    with serving(lying) as url, raises(TransferError, "server.other_study"):
+    with served(lying) as url, raises(TransferError, "server.other_study"):
         run_export(url, tmp_path / "r.csv", token)
     assert not list(tmp_path.glob("r.csv"))
 
 
 def test_decoded_export_requires_valid_days(filled, tmp_path, token):
     """A proxy that drops the query gives reports without days; a day that is none may be a formula."""
-    plain = serving(lambda environ, start: filled.app({**environ, "QUERY_STRING": ""}, start))
+    plain = served(lambda environ, start: filled.app({**environ, "QUERY_STRING": ""}, start))
     with plain as url, raises(TransferError, "server.not_a_report", "in an object with day and report"):
         run_export(url, tmp_path / "r.csv", token)
     assert list(tmp_path.glob("r.*")) == []
@@ -103,7 +104,7 @@ def test_decoded_export_requires_valid_days(filled, tmp_path, token):
 
 
 def test_interrupted_export_is_resumed(filled, token):
-    with serving(cutting(filled.app, iter([2000, 0, 4000, 1500]))) as url:
+    with served(cutting(filled.app, iter([2000, 0, 4000, 1500]))) as url:
         assert list(fetch_reports(Client(url, token), "habits")) == filled.sent
 
 
@@ -113,7 +114,7 @@ def test_export_without_end_marker_is_rejected(filled, tmp_path, token):
     out = tmp_path / "reports.ndjson"
     for size in (whole - end, whole - 1):
         with (
-            serving(cutting(filled.app, iter([size] + [0] * 10))) as url,
+            served(cutting(filled.app, iter([size] + [0] * 10))) as url,
             raises(TransferError, "server.unavailable", "0 reports"),
         ):
             run_export(url, out, token)
@@ -126,12 +127,12 @@ def test_missing_report_is_detected(filled, token):
         lines = b"".join(filled.app(environ, start_response)).splitlines(keepends=True)
         return [b"".join(lines[:3] + lines[4:])]
 
-    with serving(losing) as url, raises(TransferError, "server.export_end_differs", "39"):
+    with served(losing) as url, raises(TransferError, "server.export_end_differs", "39"):
         list(fetch_reports(Client(url, token), "habits"))
 
 
 def test_rejected_export_is_final_and_states_why(filled, tmp_path, token):
-    with serving(filled.app) as url:
+    with served(filled.app) as url:
         with pytest.raises(TransferError, match=r"401: this collector does not know the key"):
             run_export(url, tmp_path / "a.ndjson", "wrong")
         with raises(TransferError, "server.refused", "404", "'nosuch'"):
@@ -145,15 +146,15 @@ def test_an_export_needs_a_token_an_http_url_and_a_folder(filled, tmp_path, toke
         run_export("http://127.0.0.1:1", tmp_path / "a.ndjson", "")
     with raises(InputError, "server.wrong_address"):
         Client("file:///etc", token)
-    with serving(filled.app) as url, raises(InputError, "files.cannot_write"):
+    with served(filled.app) as url, raises(InputError, "files.cannot_write"):
         run_export(url, tmp_path / "nosuch" / "a.ndjson", token)
 
 
 def test_a_summary_that_is_cut_off_or_refused_is_an_error(filled, tmp_path, token):
     out = tmp_path / "summary.json"
-    with serving(cutting(filled.app, iter([100] * 10))) as url, pytest.raises(TransferError):
+    with served(cutting(filled.app, iter([100] * 10))) as url, pytest.raises(TransferError):
         run_export(url, out, token)
-    with serving(filled.app) as url, raises(TransferError, "server.refused", "401"):
+    with served(filled.app) as url, raises(TransferError, "server.refused", "401"):
         run_export(url, out, "other")
     assert not out.exists()
 
@@ -165,7 +166,7 @@ def test_export_prints_withdrawals(filled, tmp_path, capsys, token):
         assert run_export(url, tmp_path / name, token) == 0
         return capsys.readouterr().out
 
-    with serving(filled.app) as url:
+    with served(filled.app) as url:
         assert "withdrawn" not in export("one.ndjson")
         for report in filled.sent[:2]:
             assert filled.withdraw(report.id).status_code == 200
