@@ -265,10 +265,10 @@ def _against_predictors(
     for predictor in analysis.predictors:
         reports = _behind(predictor)
         people = table.counts[reports.said].astype(np.float64)
-        came, chances = people[:, None] * reports.shows, _chances(analysis, predictor, sites)
+        came, chances = people[:, None] * reports.shows[reports.said], _chances(analysis, predictor, sites)
         levels = {name: own[reports.said] for name, own in columns.items()}
         why = f"it may use {outcome} as evidence on {predictor.name}, whose coefficient is then an artefact"
-        came, chances = came[reports.said], chances[reports.said, : came.shape[1]]
+        chances = chances[reports.said, : came.shape[1]]
         yield from _misfits(f"reports of {predictor.name}", why, people, came, chances, levels)
 
 

@@ -140,9 +140,9 @@ def test_growing_spread_is_detected_by_reports_of_the_predictor(grows, came):
 @pytest.mark.attack(18)
 @pytest.mark.parametrize(("random_share", "sound"), [(0.4, True), (0.01, False)])
 def test_reports_of_predictor_with_unknown_share_are_checked(random_share, sound):
-    """Of 4,000 people 0.4 answer at random, and 0.1 are yes: 0.26 say yes."""
+    """Of 4,000 people 0.4 answer at random, and 0.1 are yes: 0.26 say yes, and every ninth says nothing."""
     random, n = np.random.default_rng(0), 4000
-    said = (random.random(n) < 0.26).astype(int)
+    said = np.where(np.arange(n) % 9, random.random(n) < 0.26, -1)
     frame = pd.DataFrame({"age": np.arange(n) % 5, "died": random.integers(0, 2, n)})
     analysis = assemble(table_of(frame, [open_share("ever", said, "ever_random")]), "died ~ ever + age")
     sites = sites_at(random, analysis.law, [0.0, 0.0, 0.0], [0.01, 0.01, 0.001])
