@@ -81,31 +81,6 @@ def test_dropped_rows_are_counted_in_a_note(tmp_path: Path) -> None:
         fault(tmp_path, [["", 34, "x"]], DROP)
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("", "files.no_header"),
-        ("armed,armed\nno,no\n", "table.wrong_header"),
-        ("armed,age\nno,-99\nno,30\nno,41\n", "table.looks_missing"),
-        ('armed,age\n"no,3\n', "files.not_csv"),
-        ("armed,sex\nno,3\n", "table.unknown_column"),
-    ],
-)
-def test_file_that_is_no_table_is_rejected(text: str, code: str, tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text(text)
-    (tmp_path / "design.json").write_text(DESIGN)
-    with raises(InputError, code):
-        load_survey(str(tmp_path / "t.csv"), str(tmp_path / "design.json"), "armed ~ age")
-
-
-def test_unreadable_file_is_rejected(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_bytes(b"armed\n\xff\n")
-    (tmp_path / "t.parquet").write_bytes(b"no")
-    for name, code in (("t.csv", "not_utf8"), ("t.parquet", "damaged_table"), ("none.csv", "cannot_read")):
-        with raises(InputError, f"files.{code}"):
-            read_frame(str(tmp_path / name))
-
-
 def test_reports_may_be_numbers() -> None:
     assert list(codes_of(typed(pd.Series(["1.0", "0"])), ["0", "1"], "q")) == [1, 0]
     assert list(codes_of(pd.Series([True, False]), ["false", "true"], "q")) == [1, 0]

@@ -80,9 +80,12 @@ def test_answers_inside_an_object_are_columns_with_both_names(tmp_path):
         ("a.json", '{"next": "https://k.example/?start=100", "results": [{"age": 1}]}', "files.one_page"),
         ("a.parquet", "x", "files.damaged_table"),
         ("a.xlsx", "x", "files.workbook"),
+        ("a.csv", b"age\n\xff\n", "files.not_utf8"),
+        ("a.csv", None, "files.cannot_read"),
     ],
 )
 def test_file_that_is_no_table_is_rejected(name, content, code, tmp_path):
-    (tmp_path / name).write_text(content)
+    if content is not None:
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with raises(InputError, code):
         read_frame(str(tmp_path / name))
