@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -52,15 +53,14 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     response = table.private.get(formula.outcome)
     predictors = tuple(table.private[name] for name in private)
     outcome, values = _outcome_of(formula.outcome, table, family)
-    matrix = matrix_of(formula.fixed, table.frame, predictors, table.sizes)
-    terms = len(table.counts) * len(matrix.combinations) * max(len(outcome.answers), 1)
-    if terms > MOST_TERMS:
+    combined = prod(len(one.answers) for one in predictors)
+    if len(table.counts) * combined * max(len(outcome.answers), 1) > MOST_TERMS:
         raise InputError(
-            f"{len(table.counts):,} patterns of reports and {len(matrix.combinations):,} combinations of "
-            "private answers do not fit into memory: use fewer private predictors, or coarser public "
-            "columns",
+            f"{len(table.counts):,} patterns of reports and {combined:,} combinations of private answers do "
+            "not fit into memory: use fewer private predictors, or coarser public columns",
             code="fit.too_large_for_memory",
         )
+    matrix = matrix_of(formula.fixed, table.frame, predictors, table.sizes)
     cutpoints, dimension = bool(outcome.cutpoints), f"{formula.outcome}_reduced_dim"
     labels = (outcome.outputs, outcome.start, "", dimension)
     law = linear_of("law", matrix, table.sizes, outcome.scales, given, *labels, cutpoints=cutpoints)

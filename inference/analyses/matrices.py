@@ -22,8 +22,6 @@ from inference.analyses.parameter_names import INTERCEPT
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
 
-# Entries of one design matrix: 1.6 GB.
-MOST_ENTRIES = 200_000_000
 # The most rows over which a transform such as scale() is found.
 MOST_ROWS = 20_000_000
 
@@ -126,11 +124,6 @@ def matrix_of(
     """
     names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
     answers = combinations(predictors)
-    if len(frame) * len(answers) > MOST_ENTRIES:
-        raise InputError(
-            "the private predictors have too many answers for so many public cells: use fewer",
-            code="formula.too_many_private_answers",
-        )
     expanded = _renamed(over_answers(frame, predictors, answers), names)
     found = _evaluated(_read(side, names), expanded, repr(side))
     if found.model_spec.transform_state:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -107,19 +108,16 @@ class Predicted:
         outcome = self.analysis.outcome
         if not outcome.answers:
             return np.exp(eta) if outcome.law.log_link else eta
-        with jax.enable_x64(True):
-            own = {name: jnp.asarray(values) for name, values in self._own.items()}
-            return np.exp(np.asarray(outcome.law.at(jnp.asarray(eta), own)))
+        return np.exp(self._computed(outcome.law.at, eta, self._own))
 
     def below(self, eta: Values, cuts: Values) -> Values:
         """Return P(a number ≤ cut), (draws, rows, combinations, cuts)."""
         if self.analysis.outcome.answers:
             return np.zeros_like(eta[..., :1])
-        with jax.enable_x64(True):
-            own = {name: jnp.asarray(values[..., None]) for name, values in self._own.items()}
-            found = self.analysis.outcome.law.below(cuts, jnp.asarray(eta[..., :1]), own)
-            # Very wide priors overflow floating point.
-            return np.nan_to_num(np.asarray(found, np.float64))
+        own = {name: values[..., None] for name, values in self._own.items()}
+        found = self._computed(partial(self.analysis.outcome.law.below, cuts), eta[..., :1], own)
+        # Very wide priors overflow floating point.
+        return np.nan_to_num(found)
 
     def beyond(self, frame: pd.DataFrame, weights: Values, low: float, high: float) -> float:
         """Return the share of people whose number the law puts below low or above high, over the draws."""
@@ -137,12 +135,17 @@ class Predicted:
 
         parts: the same probabilities, from linear predictors and the law's own parameters.
         """
-        with jax.enable_x64(True):
-            own = {name: jnp.asarray(values) for name, values in self._own.items()}
-            found = np.asarray(parts(jnp.asarray(eta), own))
+        found = self._computed(parts, eta, self._own)
         # Very wide priors overflow floating point.
         sound = np.isfinite(found).all(axis=-1, keepdims=True)
         return np.where(sound, found, np.eye(found.shape[-1])[-1])
+
+    def _computed(
+        self, of: Callable[[Array, Mapping[str, Array]], Array], eta: Values, own: Mapping[str, Values]
+    ) -> Values:
+        with jax.enable_x64(True):
+            found = of(jnp.asarray(eta), {name: jnp.asarray(values) for name, values in own.items()})
+            return np.asarray(found, np.float64)
 
     def _varying(self, group: Group, rows: pd.DataFrame) -> Values:
         """Return what a group's effects add."""
