@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -170,14 +170,18 @@ def workers(n: int, seed: int = 0, law: str = "normal") -> Table:
     return table_of(pd.DataFrame({"age": age, "died": died}), [reported(SHARP, hours, seed + 1)])
 
 
+def log_density(found: Assembled, dtype: Any = np.float64) -> Callable[[Mapping[str, Any]], Any]:
+    """Sites -> the log-likelihood of all reports."""
+    data = {name: np.asarray(one) for name, one in found.data(dtype).items()}
+
+    def density(sites: Mapping[str, Any]) -> Any:
+        trace = handlers.trace(handlers.substitute(found.program, data=sites)).get_trace(**data)
+        return trace["reports"]["fn"].log_factor
+
+    return density
+
+
 def log_likelihood(found: Assembled, sites: Mapping[str, Any]) -> float:
     """Of all reports, at these sites."""
     with jax.enable_x64(True):
-        data = {name: np.asarray(one) for name, one in found.data().items()}
-
-        @jax.jit
-        def density(sites: Mapping[str, Any]) -> Any:
-            trace = handlers.trace(handlers.substitute(found.program, data=sites)).get_trace(**data)
-            return trace["reports"]["fn"].log_factor
-
-        return float(density(sites))
+        return float(jax.jit(log_density(found))(sites))

@@ -9,11 +9,10 @@ from math import erf, exp, lgamma, log, pi, sqrt
 import jax
 import numpy as np
 import pytest
-from numpyro import handlers
 
 from inference.analyses import likelihood, program, row_likelihood
 from inference.analyses.assembling import assemble
-from tests.inference.analyses.simulated import ANSWERS, CHANNELS, table
+from tests.inference.analyses.simulated import ANSWERS, CHANNELS, log_density, table
 
 
 def linear(b, row, terms, x, output=""):
@@ -116,14 +115,6 @@ SHAPES = [
 ]
 
 
-def log_likelihood(found, data):
-    def of(sites):
-        drawn = handlers.substitute(found.program, data=sites)
-        return handlers.trace(drawn).get_trace(**data)["reports"]["fn"].log_factor
-
-    return of
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("formula", "family", "terms", "public"), SHAPES, ids=[one[0] for one in SHAPES])
 def test_likelihood_matches_enumeration(formula, family, terms, public):
@@ -155,8 +146,7 @@ def test_curvature_by_rows_matches_curvature_by_cells(monkeypatch):
     sites = {name: random.normal(size=np.shape(value)) for name, value in found.initial().items()}
 
     def measured(dtype=np.float64):
-        data = {name: np.asarray(value) for name, value in found.data(dtype).items()}
-        own = log_likelihood(found, data)
+        own = log_density(found, dtype)
         return float(jax.jit(own)(sites)), jax.jit(jax.hessian(own))(sites)
 
     with jax.enable_x64(True):
@@ -185,8 +175,7 @@ def is_enumerated(formula, family, terms, public):
         return enumerated(found, b, family, found.formula.outcome, terms, public)
 
     with jax.enable_x64(True):
-        data = {name: np.asarray(value) for name, value in found.data().items()}
-        value, slopes = jax.jit(jax.value_and_grad(log_likelihood(found, data)))(sites)
+        value, slopes = jax.jit(jax.value_and_grad(log_density(found)))(sites)
     assert float(value) == pytest.approx(by_enumeration(sites), abs=1e-10)
     for name, value in sites.items():
         for place in np.ndindex(value.shape):
