@@ -27,22 +27,21 @@ import release
 from tests.deploy.building import REPOSITORY, build, read
 from tests.deploy.composed import SERVICES, Machine
 from tests.deploy.installing import try_installing
-from tests.deploy.roots import copy, debian, install, missing_programs, pip_settings, whole
+from tests.deploy.roots import copy, debian, install, pip_settings, refuse_unready, whole
 from tests.deploy.trying import try_nodes, try_proxy, try_summary, try_watching
 
 
 def main() -> int:
     """Do all of it, or with --bare run `make test` on a Debian that has Python and make; an exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--folder", type=Path, help="keep all in this new folder; default one that is deleted"
-    )
     parser.add_argument("--bare", action="store_true", help="`make test` where only Python and make are")
     arguments = parser.parse_args()
-    refuse_unready(arguments.folder)
+    refuse_unready()
     # So that the folder of roots goes, as it does after Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with working_folder(arguments.folder) as folder:
+    # What runs in a root has a mount space of its own: nothing of this machine is mounted in the folder.
+    with tempfile.TemporaryDirectory(prefix="ldpkit-machines-") as name:
+        folder = Path(name)
         with told("a Debian root"):
             base = debian(folder / "debian")
         if arguments.bare:
@@ -63,32 +62,6 @@ def test_in(root: Path) -> int:
     release.committed(place)
     inside = replace(pip_settings(), folder="/srv/ldpkit")
     return subprocess.run(whole(root, ["make", "test"], inside), check=False).returncode
-
-
-def refuse_unready(folder: Path | None) -> None:
-    """Say what is missing before anything is made."""
-    if os.geteuid() != 0:
-        sys.exit("only root can enter another Debian: run it with sudo")
-    missing = missing_programs()
-    if missing:
-        sys.exit(f"install what is missing: {', '.join(missing)}")
-    if folder is not None and folder.exists():
-        sys.exit(f"{folder} is there: name a new folder")
-
-
-@contextmanager
-def working_folder(folder: Path | None) -> Iterator[Path]:
-    """A folder for roots of 3 GB; of no name it goes again."""
-    if folder is not None:
-        folder.mkdir(parents=True)
-        yield folder.resolve()
-        return
-    made = Path(tempfile.mkdtemp(prefix="ldpkit-machines-"))
-    try:
-        yield made
-    finally:
-        # What runs in a root has a mount space of its own: nothing of this machine is mounted in here.
-        shutil.rmtree(made)
 
 
 @contextmanager

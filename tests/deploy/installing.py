@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.request
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from tests.deploy.building import REPOSITORY
 from tests.deploy.roots import Inside, call, install, pip_settings, run, running, whole
+from tests.ports import held_port
 
 SCRIPT = "/srv/ldpkit/deploy/install.sh"
 PLACE = "var/lib/ldpkit"
@@ -40,24 +40,30 @@ def try_installing(root: Path, wheels: Path) -> None:
         },
     )
     install(root, "python3", "python3-venv")
-    refused(root, replace(inside, user="65534"), "only root", "install", "--from", "/srv/dist")
+    place, releases, first = (
+        root / PLACE,
+        root / "opt/ldpkit/releases",
+        [SCRIPT, "install", "--from", "/srv/dist"],
+    )
+    done = subprocess.run(
+        whole(root, first, replace(inside, user="65534")), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "only root" in done.stderr.splitlines()[-1]) == (1, True), done.stderr
     # What a stopped installation leaves.
-    (root / "opt/ldpkit/releases" / release_of(wheels) / "bin").mkdir(parents=True)
-    say(root, inside, "install", "--from", "/srv/dist")
-    settings = (root / PLACE / "ldpkit.toml").read_bytes()
-    first = (root / "opt/ldpkit/bin").readlink()
-    say(root, inside, "install", "--from", "/srv/dist")
-    same(settings, (root / PLACE / "ldpkit.toml").read_bytes(), "settings after a second installation")
+    (releases / release_of(wheels) / "bin").mkdir(parents=True)
+    call(root, first, inside)
+    settings, programs = (place / "ldpkit.toml").read_bytes(), (root / "opt/ldpkit/bin").readlink()
+    call(root, first, inside)
+    assert (place / "ldpkit.toml").read_bytes() == settings
     try_unit(root)
     # The other release's programs are the same: pip need not install them again.
-    releases = root / "opt/ldpkit/releases"
     shutil.copytree(releases / release_of(wheels), releases / release_of(others), symlinks=True)
-    say(root, inside, "install", "--from", "/srv/others")
-    same(len(list((root / "var/backups/ldpkit").iterdir())), 1, "backups after an upgrade")
-    same((root / "opt/ldpkit/bin").readlink() == first, False, "whether the upgrade kept the old release")
+    call(root, [SCRIPT, "install", "--from", "/srv/others"], inside)
+    assert len(list((root / "var/backups/ldpkit").iterdir())) == 1
+    assert (root / "opt/ldpkit/bin").readlink() != programs
     try_unit(root)
-    same((root / PLACE / "ldpkit.sqlite3").exists(), True, "whether the data are left")
-    same(settings, (root / PLACE / "ldpkit.toml").read_bytes(), "settings after all")
+    assert (place / "ldpkit.sqlite3").exists()
+    assert (place / "ldpkit.toml").read_bytes() == settings
 
 
 def release_of(wheels: Path) -> str:
@@ -75,20 +81,13 @@ def try_unit(root: Path) -> None:
     state = {folder: root / folder.lstrip("/")}
     inside = Inside(binds=state, tmpfs=["/tmp"], user=user, folder=folder, sealed=True)
     log = root.parent / "unit.log"
-    port = free_port()
-    command = [port if word == "8000" else word for word in said["ExecStart"].split()]
-    with running(root, command, inside, log):
-        deadline = time.monotonic() + START_SECONDS
-        while not answers(f"http://127.0.0.1:{port}/healthz"):
-            if time.monotonic() > deadline:
-                raise SystemExit(f"the unit's command does not answer:\n{log.read_text()[-3000:]}")
-            time.sleep(0.2)
-
-
-def free_port() -> str:
-    """A port that nobody on this machine listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return str(found.getsockname()[1])
+    with held_port() as port:
+        command = [str(port) if word == "8000" else word for word in said["ExecStart"].split()]
+        with running(root, command, inside, log):
+            deadline = time.monotonic() + START_SECONDS
+            while not answers(f"http://127.0.0.1:{port}/healthz"):
+                assert time.monotonic() < deadline, log.read_text()[-3000:]
+                time.sleep(0.2)
 
 
 def answers(url: str) -> bool:
@@ -102,30 +101,8 @@ def answers(url: str) -> bool:
 
 def other_wheels(wheels: Path, folder: Path) -> Path:
     """The same wheels with other bytes, as another release has."""
-    folder.mkdir()
-    for wheel in wheels.glob("*.whl"):
-        copied = folder / wheel.name
-        copied.write_bytes(wheel.read_bytes())
-        with zipfile.ZipFile(copied, "a") as file:
+    shutil.copytree(wheels, folder)
+    for wheel in folder.glob("*.whl"):
+        with zipfile.ZipFile(wheel, "a") as file:
             file.comment = b"another release"
     return folder
-
-
-def say(root: Path, inside: Inside, *arguments: str) -> str:
-    """What the script prints."""
-    return call(root, [SCRIPT, *arguments], inside)
-
-
-def refused(root: Path, inside: Inside, words: str, *arguments: str) -> None:
-    """Raises SystemExit unless the script refuses with a last line that has these words."""
-    done = subprocess.run(
-        whole(root, [SCRIPT, *arguments], inside), capture_output=True, text=True, check=False
-    )
-    if done.returncode != 1 or words not in done.stderr.splitlines()[-1]:
-        raise SystemExit(f"not refused with {words!r}: {done.returncode}\n{done.stdout}{done.stderr}")
-
-
-def same(found: object, wanted: object, what: str) -> None:
-    """Raises SystemExit where two things differ."""
-    if found != wanted:
-        raise SystemExit(f"{what}: {found!r}, and not {wanted!r}")

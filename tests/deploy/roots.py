@@ -8,6 +8,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,6 +41,15 @@ class Inside:
     user: str | None = None
     folder: str = "/"
     sealed: bool = False
+
+
+def refuse_unready() -> None:
+    """Say what is missing before anything is made."""
+    if os.geteuid() != 0:
+        sys.exit("only root can enter another Debian: run it with sudo")
+    missing = [name for name in ("debootstrap", "unshare", "chroot", "openssl") if shutil.which(name) is None]
+    if missing:
+        sys.exit(f"install what is missing: {', '.join(missing)}")
 
 
 def debian(folder: Path, suite: str = SUITE) -> Path:
@@ -122,33 +132,28 @@ def _with_neighbours(path: str) -> Path:
 
 def whole(root: Path, command: Sequence[str], inside: Inside) -> list[str]:
     """The command line that makes the mounts, enters the root and runs the command there as process 1."""
-    lines = ["set -e", f"mount --bind {shlex.quote(str(root))} {shlex.quote(str(root))}"]
+    own = shlex.quote(str(root))
+    lines = ["set -e", f"mount --bind {own} {own}"]
     for path, source in inside.binds.items():
         target, _, mode = path.partition(":")
         point = _point(root, target, source)
         lines.append(f"mount --bind {shlex.quote(str(source))} {point}")
         lines += [f"mount -o remount,bind,ro {point}"] if mode == "ro" else []
-    lines += [
-        f"mount -t tmpfs -o {_options(one)} none {_point(root, one.split(':')[0])}" for one in inside.tmpfs
-    ]
+    for path in inside.tmpfs:
+        target, _, options = path.partition(":")
+        lines.append(f"mount -t tmpfs -o {options or 'mode=1777'} none {_point(root, target)}")
     lines += [f"mount --rbind /dev {_point(root, '/dev')}", f"mount -t proc none {_point(root, '/proc')}"]
     if inside.sealed:
-        lines.append(f"mount -o remount,bind,ro {shlex.quote(str(root))}")
-    entered = ["chroot", str(root), *_as_user(inside.user)]
+        lines.append(f"mount -o remount,bind,ro {own}")
     variables = {
         "PATH": PATH,
         "HOME": inside.folder,
         "DEBIAN_FRONTEND": "noninteractive",
         **inside.environment,
     }
-    entered += [
-        "env",
-        "-i",
-        f"--chdir={inside.folder}",
-        *(f"{name}={one}" for name, one in variables.items()),
-    ]
-    lines.append(f"exec {shlex.join([*entered, *command])}")
-    return [*ALONE, "sh", "-c", "\n".join(lines)]
+    entered = ["chroot", str(root), *_as_user(inside.user), "env", "-i", f"--chdir={inside.folder}"]
+    entered += [f"{name}={value}" for name, value in variables.items()]
+    return [*ALONE, "sh", "-c", "\n".join([*lines, f"exec {shlex.join([*entered, *command])}"])]
 
 
 def _as_user(user: str | None) -> list[str]:
@@ -156,10 +161,6 @@ def _as_user(user: str | None) -> list[str]:
         return []
     uid, _, gid = user.partition(":")
     return [*UNPRIVILEGED, f"--reuid={uid}", f"--regid={gid or uid}"]
-
-
-def _options(tmpfs: str) -> str:
-    return tmpfs.partition(":")[2] or "mode=1777"
 
 
 def _point(root: Path, target: str, source: Path | None = None) -> str:
@@ -172,8 +173,3 @@ def _point(root: Path, target: str, source: Path | None = None) -> str:
     else:
         point.mkdir(parents=True, exist_ok=True)
     return shlex.quote(str(point))
-
-
-def missing_programs() -> list[str]:
-    """What this machine lacks for all this."""
-    return [name for name in ("debootstrap", "unshare", "chroot", "openssl") if shutil.which(name) is None]

@@ -9,8 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.deploy.check import refuse_unready
-from tests.deploy.roots import Inside, call, debian, install, run, whole
+from tests.deploy.roots import Inside, call, debian, install, refuse_unready, run, whole
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ldpkit-native"
 # The wheel holds the compiler; its own version is another.
@@ -59,7 +58,7 @@ def swift_root() -> Path:
     """A Debian root of 3.2 GB with Swift."""
     folder = CACHE / f"swift-{SWIFT_SUITE}"
     if not folder.exists():
-        refuse_unready(folder)
+        refuse_unready()
         part = fresh(folder.with_suffix(".part"))
         install(debian(part, SWIFT_SUITE), *SWIFT_PACKAGES)
         part.rename(folder)
