@@ -59,124 +59,132 @@ def make_release(folder, number):
     program.chmod(0o755)
 
 
-@pytest.fixture
-def install(tmp_path):
-    """Runs install.sh for one of two releases, with its folders in a temporary one."""
-    script = (DEPLOY / "install.sh").read_text()
-    for old, new in MOVED.items():
-        assert old in script, old
-        script = script.replace(old, new.format(tmp_path))
-    for name, text in (("install.sh", script), ("bin/systemctl", SYSTEMCTL)):
-        file = tmp_path / name
+class Host:
+    """A machine whose folders are in a temporary one, with two releases at hand."""
+
+    def __init__(self, folder):
+        self.folder, self.place, self.node = folder, folder / "place", folder / "place-node-8001"
+        self.running = folder / "running"
+        script = (DEPLOY / "install.sh").read_text()
+        for old, new in MOVED.items():
+            assert old in script, old
+            script = script.replace(old, new.format(folder))
+        for name, text in (("install.sh", script), ("bin/systemctl", SYSTEMCTL)):
+            self.write(name, text)
+        for number in (1, 2):
+            make_release(folder, number)
+        self.running.write_text("")
+
+    def write(self, name, program):
+        file = self.folder / name
         file.parent.mkdir(exist_ok=True)
-        file.write_text(text)
+        file.write_text(program)
         file.chmod(0o755)
-    for number in (1, 2):
-        make_release(tmp_path, number)
 
-    def run(number, *options, **more):
-        script, dist = tmp_path / "install.sh", tmp_path / f"dist{number}"
-        command = ["bash", str(script), "install", "--from", str(dist), *options]
-        path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path, "RUNNING": str(tmp_path / "running"), **more}
-        return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    def install(self, number, *options, code=0, **more):
+        """Run install.sh for a release. Return what it says."""
+        command = ["bash", self.folder / "install.sh", "install", "--from", self.folder / f"dist{number}"]
+        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "RUNNING": str(self.running), **more}
+        done = subprocess.run(
+            [*command, *options], env=environment, check=False, capture_output=True, text=True
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
 
-    return run
+    def state(self):
+        """The releases that the databases are of, of the collector and of the node, and which units run."""
+        databases = [
+            (place / "db").read_text().strip() for place in (self.place, self.node) if place.exists()
+        ]
+        return " ".join(databases), self.running.read_text()
+
+    def backups(self):
+        """{name: the release that the copied database is of}."""
+        return {file.name: file.read_text().strip() for file in (self.folder / "backups").iterdir()}
+
+
+@pytest.fixture
+def host(tmp_path):
+    return Host(tmp_path)
 
 
 @pytest.mark.attack(19)
 @pytest.mark.slow
-def test_killed_upgrade_is_resumed(install, tmp_path):
+def test_killed_upgrade_is_resumed(host):
     """An upgrade is killed while it migrates: the next run must go on from the state before."""
-    database, running = tmp_path / "place" / "db", tmp_path / "running"
-    running.write_text("")
-    assert install(1).returncode == 0
-    running.write_text("ldpkit.service\n")
-    (tmp_path / "place" / "kill-2").touch()
-    assert install(2).returncode == -9
-    assert (database.read_text(), running.read_text()) == ("1\n", "")
-    again = install(2)
-    assert again.returncode == 0, again.stderr
-    assert "was interrupted and goes on" in again.stdout
-    assert (database.read_text(), running.read_text()) == ("2\n", "ldpkit.service\n")
-    assert {file.read_text() for file in (tmp_path / "backups").iterdir()} == {"1\n"}
+    host.install(1)
+    host.running.write_text("ldpkit.service\n")
+    (host.place / "kill-2").touch()
+    host.install(2, code=-9)
+    assert host.state() == ("1", "")
+    assert "was interrupted and goes on" in host.install(2)
+    assert host.state() == ("2", "ldpkit.service\n")
+    assert {*host.backups().values()} == {"1"}
     # Once it is over there is nothing to go on with.
-    assert "interrupted" not in install(2).stdout
-    assert not (tmp_path / "opt" / "upgrading").exists()
+    assert "interrupted" not in host.install(2)
+    assert not (host.folder / "opt" / "upgrading").exists()
 
 
 BOTH = "ldpkit-node@8001.service\nldpkit.service\n"
 
 
 @pytest.fixture
-def with_node(install, tmp_path):
-    """A collector and a node of the first release, both running; the folder of each."""
-    running = tmp_path / "running"
-    running.write_text("")
-    assert install(1).returncode == 0
-    node = tmp_path / "place-node-8001"
-    node.mkdir()
-    (node / "ldpkit.toml").touch()
-    (node / "db").write_text("1\n")
-    running.write_text(BOTH)
-    return tmp_path / "place", node
+def with_node(host):
+    """A collector and a node of the first release, both running."""
+    host.install(1)
+    host.node.mkdir()
+    (host.node / "ldpkit.toml").touch()
+    (host.node / "db").write_text("1\n")
+    host.running.write_text(BOTH)
+    return host
 
 
 @pytest.mark.slow
-def test_node_whose_migration_failed_runs_after_resumed_upgrade(install, tmp_path, with_node):
+def test_node_whose_migration_failed_runs_after_resumed_upgrade(with_node):
     """The collector is migrated by then; its second backup may be the new release's and is named so."""
-    place, node = with_node
-    (node / "fail-2").touch()
-    failed = install(2)
-    assert failed.returncode == 1
-    assert f"rm {tmp_path / 'opt' / 'upgrading'}; systemctl start" in failed.stderr
-    assert [(one / "db").read_text() for one in (place, node)] == ["2\n", "1\n"]
-    assert (tmp_path / "running").read_text() == ""
-    (node / "fail-2").unlink()
-    assert install(2).returncode == 0
-    assert [(one / "db").read_text() for one in (place, node)] == ["2\n", "2\n"]
-    assert (tmp_path / "running").read_text() == BOTH
-    for backup in (tmp_path / "backups").iterdir():
-        release = backup.name.removeprefix("place-").removeprefix("node-8001-")
-        assert release.startswith("2.0-") or backup.read_text() == "1\n", backup.name
-        assert ("-resumed-" in release) == release.startswith("2.0-")
-    assert len(list((tmp_path / "backups").iterdir())) == 4
-
-
-@pytest.fixture
-def kept(tmp_path, with_node):
-    """The two places of the first release, whose programs were taken away; the second release is at hand."""
-    shutil.rmtree(tmp_path / "opt")
-    (tmp_path / "running").write_text("")
-    make_release(tmp_path, 2)
-    return with_node
+    host = with_node
+    (host.node / "fail-2").touch()
+    assert f"rm {host.folder / 'opt' / 'upgrading'}; systemctl start" in host.install(2, code=1)
+    assert host.state() == ("2 1", "")
+    (host.node / "fail-2").unlink()
+    host.install(2)
+    assert host.state() == ("2 2", BOTH)
+    for name, release in host.backups().items():
+        copied_by = name.removeprefix("place-").removeprefix("node-8001-")
+        assert copied_by.startswith("2.0-") or release == "1", name
+        assert ("-resumed-" in copied_by) == copied_by.startswith("2.0-")
+    assert len(host.backups()) == 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "said", "left"),
-    [("fail-backup", "no backup of", ["1\n", "1\n"]), ("fail-2", "not be migrated", ["2\n", "1\n"])],
+    [("fail-backup", "no backup of", "1 1"), ("fail-2", "not be migrated", "2 1")],
 )
-def test_kept_data_folders_are_backed_up_and_migrated(install, tmp_path, kept, fault, said, left):
-    """One of them fails at first: it is named, and the next run does all of them."""
-    (kept[1] / fault).touch()
-    failed = install(2)
-    assert failed.returncode == 1
-    assert said in failed.stderr
-    assert f"chown -R {getpass.getuser()}: {kept[1]}" in failed.stderr
-    assert [(one / "db").read_text() for one in kept] == left
-    assert not (tmp_path / "opt" / "bin").exists()
-    shutil.rmtree(tmp_path / "backups")
-    (kept[1] / fault).unlink()
-    assert install(2).returncode == 0
-    assert [(one / "db").read_text() for one in kept] == ["2\n", "2\n"]
-    backups = sorted((tmp_path / "backups").iterdir())
-    assert [file.read_text() for file in backups] == left
-    assert all("2.0-" in file.name and "-kept-" in file.name for file in backups)
+def test_kept_data_folders_are_backed_up_and_migrated(with_node, fault, said, left):
+    """The programs are gone. One place fails at first: it is named, and the next run does all of them."""
+    host = with_node
+    shutil.rmtree(host.folder / "opt")
+    host.running.write_text("")
+    make_release(host.folder, 2)
+    (host.node / fault).touch()
+    words = host.install(2, code=1)
+    assert said in words
+    assert f"chown -R {getpass.getuser()}: {host.node}" in words
+    assert host.state() == (left, "")
+    assert not (host.folder / "opt" / "bin").exists()
+    shutil.rmtree(host.folder / "backups")
+    (host.node / fault).unlink()
+    host.install(2)
+    assert host.state() == ("2 2", "")
+    backups = host.backups()
+    assert " ".join(backups[name] for name in sorted(backups)) == left
+    assert all("2.0-" in name and "-kept-" in name for name in backups)
     # Once there are programs, a run of the same release copies nothing.
-    shutil.rmtree(tmp_path / "backups")
-    assert install(2).returncode == 0
-    assert not list((tmp_path / "backups").iterdir())
+    shutil.rmtree(host.folder / "backups")
+    host.install(2)
+    assert host.backups() == {}
 
 
 # A Python that is too old, and one that can make no environment.
@@ -190,33 +198,29 @@ BARE = '#!/bin/sh\ncase "$2" in *ensurepip*) exit 1;; esac\n'
         (None, "", "needs Python 3.11 or newer: apt install python3"),
         (OLD, "", "is Python 3.9.2"),
         (BARE, "", "apt install python3-venv"),
-        ("#!/bin/sh\n", "OPT_MIB=999999999", "opt needs 999999999 MiB of free disk"),
+        (
+            "#!/bin/sh\n",
+            "sed -i s/^OPT_MIB=1$/OPT_MIB=999999999/ install.sh",
+            "needs 999999999 MiB of free disk",
+        ),
         ("#!/bin/sh\n", "rm dist1/*.whl", "must have one wheel"),
     ],
 )
-def test_unready_machine_is_refused_before_anything_is_made(install, tmp_path, python, change, said):
+def test_unready_machine_is_refused_before_anything_is_made(host, python, change, said):
     if python:
-        (tmp_path / "python").write_text(python)
-        (tmp_path / "python").chmod(0o755)
-    shutil.rmtree(tmp_path / "opt")
-    script = tmp_path / "install.sh"
-    if change.startswith("OPT_MIB"):
-        script.write_text(script.read_text().replace("OPT_MIB=1\n", f"{change}\n"))
-    elif change:
-        subprocess.run(change, shell=True, cwd=tmp_path, check=True)
-    refused = install(1, PYTHON=str(tmp_path / "python"))
-    assert (refused.returncode, said in refused.stderr.splitlines()[-1]) == (1, True), refused.stderr
-    assert not any((tmp_path / name).exists() for name in ("opt", "place", "backups"))
+        host.write("python", python)
+    shutil.rmtree(host.folder / "opt")
+    subprocess.run(change or "true", shell=True, cwd=host.folder, check=True)
+    refused = host.install(1, code=1, PYTHON=str(host.folder / "python"))
+    assert said in refused.splitlines()[-1]
+    assert not any((host.folder / name).exists() for name in ("opt", "place", "backups"))
 
 
-def test_database_option_is_refused_for_an_existing_place(install, tmp_path):
+def test_database_option_is_refused_for_an_existing_place(host):
     """The option would be silently ignored, and reports would go into the old database."""
-    (tmp_path / "running").write_text("")
     url = "postgresql:///ldpkit"
-    assert install(1, "--database", url).returncode == 0
-    refused = install(1, "--database", url)
-    assert refused.returncode == 1
-    assert "--database is for a place that is yet to be made" in refused.stderr
+    host.install(1, "--database", url)
+    assert "--database is for a place that is yet to be made" in host.install(1, "--database", url, code=1)
 
 
 # Makes an environment whose pip notes what it was to install.
@@ -230,14 +234,10 @@ chmod 755 "$3"/bin/*
 
 
 @pytest.mark.slow
-def test_upgrade_without_extras_option_keeps_installed_extras(install, tmp_path):
+def test_upgrade_without_extras_option_keeps_installed_extras(host):
     """Otherwise the next run, even of the same release, removes the programs that fit and analyse."""
-    python = tmp_path / "python"
-    python.write_text(PYTHON)
-    python.chmod(0o755)
-    (tmp_path / "running").write_text("")
+    host.write("python", PYTHON)
     for number, *options in ((1, "--extras", "collector,fit"), (1,), (2,)):
-        done = install(number, *options, PYTHON=str(python))
-        assert done.returncode == 0, done.stderr
-        wanted = tmp_path / "opt" / "bin" / ".." / "wanted"
+        host.install(number, *options, PYTHON=str(host.folder / "python"))
+        wanted = host.folder / "opt" / "bin" / ".." / "wanted"
         assert wanted.read_text().endswith(f"ldpkit-{number}.0-py3-none-any.whl[collector,fit]\n")
