@@ -39,13 +39,8 @@ def served(words):
     return parsed([one.replace("%i", "8001") for one in words])
 
 
-def commands_of(script):
-    """The `ldpkit` command lines in a shell script, with its variables as words."""
-    text = script.read_text()
-    found = re.findall(
-        r"(?<![\w./-])(?:\S*/)?ldpkit\"? ((?:init|token|migrate|backup|serve)\b[^|;&>)<\n]*)", text
-    )
-    return [line for line in found if not line.startswith("serve$")]
+# The `ldpkit` command lines in a shell script.
+CALLED = re.compile(r"(?<![\w./-])(?:\S*/)?ldpkit\"? ((?:init|token|migrate|backup|serve)\b[^|;&>)<\n]*)")
 
 
 def test_compose_starts_commands_that_exist_with_options_that_they_have():
@@ -59,16 +54,19 @@ def test_compose_starts_commands_that_exist_with_options_that_they_have():
         served(["serve", "--ports", "8000"])
 
 
-def test_scripts_call_commands_that_exist():
-    words = {"$": "x"}
-    found = [(script.name, line) for script in SCRIPTS for line in commands_of(script)]
-    assert {line.split()[0] for _name, line in found} >= {"init", "token", "backup"}
-    for name, line in found:
-        plain = re.sub(r"\$\{database:\+--database \"\$database\"\}", "--database x", line).replace(
-            '"$@"', ""
-        )
-        plain = re.sub(r'"?\$\w+"?|\$\{\w+\}', words["$"], plain).replace("\\", "").rstrip('." ')
-        assert parsed(shlex.split(plain)) is not None, (name, line)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_scripts_are_valid_shell_and_call_commands_that_exist(script):
+    text = script.read_text()
+    shell = text.splitlines()[0].removeprefix("#!").split()[-1].rpartition("/")[2]
+    done = subprocess.run([shell, "-n", str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert os.access(script, os.X_OK)
+    called = [line for line in CALLED.findall(text) if not line.startswith("serve$")]
+    assert {line.split()[0].strip('"') for line in called} >= {"init", "token"}
+    for line in called:
+        plain = line.replace('${database:+--database "$database"}', "--database x").replace('"$@"', "")
+        plain = re.sub(r'"?\$\w+"?|\$\{\w+\}', "x", plain).replace("\\", "").rstrip('." ')
+        assert parsed(shlex.split(plain)) is not None, line
 
 
 def test_given_settings_exist():
@@ -95,6 +93,8 @@ def test_no_deployment_file_contains_secret():
 
 
 def test_every_service_is_sealed():
+    """Also, its files exist and its volumes are declared."""
+    declared = yaml.safe_load(composed.FILE.read_text())["volumes"]
     for name, service in SERVICES.items():
         assert service["read_only"] is True, name
         assert service["user"] == LAST.last("USER").text, name
@@ -102,6 +102,10 @@ def test_every_service_is_sealed():
         assert service["security_opt"] == ["no-new-privileges:true"], name
         outside = "outside" in service["networks"]
         assert outside == ("ports" in service), name
+        assert {*service.get("depends_on", [])} <= SERVICES.keys(), name
+        for source in (volume.split(":")[0] for volume in service.get("volumes", [])):
+            exists = source == "./tls" or (DEPLOY / source).resolve().is_file()
+            assert exists if source.startswith(".") else source in declared, source
 
 
 def test_ports_and_names_agree():
@@ -121,19 +125,6 @@ def test_ports_and_names_agree():
         checked = service["healthcheck"]
         assert checked == {"disable": True} or checked["test"] == ["CMD", *asked]
     assert job["authorization"]["credentials_file"] == "/var/lib/ldpkit-secrets/prometheus"
-
-
-def test_mounted_files_exist_and_volumes_are_declared():
-    document = yaml.safe_load(composed.FILE.read_text())
-    for service in SERVICES.values():
-        for volume in service.get("volumes", []):
-            source = volume.split(":")[0]
-            if not source.startswith("."):
-                assert source in document["volumes"]
-            elif source != "./tls":
-                assert (DEPLOY / source).resolve().is_file(), source
-        for other in service.get("depends_on", []):
-            assert other in SERVICES
 
 
 def test_proxy_settings_match_guide():
@@ -170,14 +161,6 @@ def test_systemd_units_are_valid_and_start_existing_commands(file, tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
-def test_scripts_are_valid_shell(script):
-    shell = script.read_text().splitlines()[0].removeprefix("#!").split()[-1].rpartition("/")[2]
-    done = subprocess.run([shell, "-n", str(script)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert os.access(script, os.X_OK)
-
-
 def test_install_script_rejects_non_root_and_unknown_arguments(tmp_path):
     script = tmp_path / "install.sh"
     script.write_text((DEPLOY / "install.sh").read_text().replace("EUID == 0", "EUID == 12345"))
@@ -192,72 +175,52 @@ def test_install_script_rejects_non_root_and_unknown_arguments(tmp_path):
         assert words in done.stderr
 
 
-@pytest.fixture
-def place(tmp_path):
-    """Runs place.sh in a folder, as a container's first start would; what it prints."""
-    programs, secrets, folder = tmp_path / "bin", tmp_path / "secrets", tmp_path / "place"
-    for one in (programs, secrets, folder, tmp_path / "node"):
-        one.mkdir()
+SECRETS = ("postgresql", "grafana", "prometheus")
+
+
+@pytest.mark.slow
+def test_a_container_makes_its_secrets_once_for_itself_alone_and_prints_none(tmp_path):
+    programs, secrets, place, node = (tmp_path / name for name in ("bin", "secrets", "place", "node"))
+    for folder in (programs, secrets, place, node):
+        folder.mkdir()
     command = programs / "ldpkit"
     command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m ldpkit "$@"\n')
     command.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PLACE_SECRETS": str(secrets)}
-    environment.update({"PYTHONPATH": str(ROOT)})
+    path = f"{programs}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PLACE_SECRETS": str(secrets), "PYTHONPATH": str(ROOT)}
 
-    def start(*arguments):
-        script = DEPLOY / "container" / "place.sh"
+    def start(what):
+        """Run place.sh as a container's first start would; what it prints."""
+        script, folder = DEPLOY / "container" / "place.sh", node if what == "node" else place
         done = subprocess.run(
-            [str(script), *arguments],
-            cwd=tmp_path / "node" if arguments == ("node",) else folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
+            [script, what], cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
-    return start, folder, secrets
+    def contents():
+        return {file: file.read_bytes() for folder in (place, secrets, node) for file in folder.iterdir()}
 
-
-def contents(*folders):
-    return {file: file.read_bytes() for folder in folders for file in folder.iterdir()}
-
-
-@pytest.mark.slow
-def test_a_container_makes_its_secrets_once_for_itself_alone_and_prints_none(place):
-    start, folder, secrets = place
     said = start("secrets")
     # A key that was made, and not written down before the container was ended.
     said += start("collector")
     (secrets / "prometheus").unlink()
     said += start("collector") + start("node")
     # A node whose first start was stopped before its address was noted.
-    (folder.with_name("node") / "node.address").unlink()
+    (node / "node.address").unlink()
     said += start("node")
-    assert (folder.with_name("node") / "node.address").read_text().startswith("https://NODE#")
-    node = folder.parent / "node"
-    made = contents(folder, secrets, node)
-    assert {file.name for file in made} >= {
-        "postgresql",
-        "pgpass",
-        "grafana",
-        "prometheus",
-        "node.key",
-        "ldpkit.toml",
-    }
+    assert (node / "node.address").read_text().startswith("https://NODE#")
+    made = contents()
+    assert {file.name for file in made} >= {*SECRETS, "pgpass", "node.key", "ldpkit.toml"}
     assert all(file.stat().st_mode & 0o077 == 0 for file in made)
     assert made[secrets / "pgpass"] == b"*:*:*:ldpkit:" + made[secrets / "postgresql"] + b"\n"
-    for name in ("postgresql", "grafana", "prometheus"):
-        secret = made[secrets / name].decode().strip()
+    for secret in (made[secrets / name].decode().strip() for name in SECRETS):
         assert len(secret) >= 40
         assert secret not in said
-    start("secrets")
-    start("collector")
-    start("node")
-    kept = contents(folder, secrets, node)
-    assert {file for file in made if not file.name.startswith("ldpkit.sqlite3")} <= kept.keys()
-    assert all(kept[file] == made[file] for file in made if not file.name.startswith("ldpkit.sqlite3"))
+    for what in ("secrets", "collector", "node"):
+        start(what)
+    kept = contents()
+    assert [file for file in made if "sqlite3" not in file.name and kept[file] != made[file]] == []
 
 
 def test_an_upgrade_works_on_each_places_own_database():
