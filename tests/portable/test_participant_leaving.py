@@ -15,8 +15,8 @@ pytestmark = pytest.mark.slow
 ASKED = {**studies.YES_NO, "text": "Have you ever?"}
 SHIFTED = "const now = Date.now; Date.now = () => now() + {shift};"
 TAGS = """
-const [kind, done] = arguments;
-const tags = (registration) => registration[kind].getTags();
+const [done] = arguments;
+const tags = ({ sync }) => sync.getTags();
 navigator.serviceWorker.getRegistrations().then((all) => Promise.all(all.map(tags))).then(done);
 """
 
@@ -31,9 +31,9 @@ def close_page(browser):
     browser.switch_to.window(other)
 
 
-def workers(browser, kind="sync"):
+def workers(browser):
     """The tags that each worker is registered for."""
-    return browser.execute_async_script(TAGS, kind)
+    return browser.execute_async_script(TAGS)
 
 
 def only_for_the_code(body, headers):
@@ -68,8 +68,6 @@ def test_report_with_a_token_leaves_at_its_moment(meet):
         # A browser itself may ask again where nothing came.
         issuer.requests.clear()
         issuer.answers = [refusing(503, "busy"), lost, *[only_for_the_code] * 20]
-        permission = {"origin": person.server.url, "permissions": ["periodicBackgroundSync"]}
-        browser.execute_cdp_cmd("Browser.grantPermissions", permission)
         person.answer(ever="yes")
         person.until("report")
         person.send()
@@ -82,9 +80,6 @@ def test_report_with_a_token_leaves_at_its_moment(meet):
         assert (report["state"], report["ticket"], len(report["token"])) == ("queued", "", 472)
         puts = [url for method, url in person.requests() if method == "PUT" and "/reports/" in url]
         assert (puts, person.stored()) == ([], [])
-        # The browser of an installed site wakes the worker: promise 9 has what it sends.
-        person.wait_until(lambda: workers(browser, "periodicSync") == [["ldpkit"]])
-        browser.execute_cdp_cmd("Browser.resetPermissions", {})
         shift = {"source": SHIFTED.format(shift=report["due"] - time.time() * 1000 + 60_000)}
         script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", shift)
         browser.refresh()

@@ -40,6 +40,6 @@ globalThis.fetch = async (url, { method }) => {
 
 await import(pathToFileURL(worker));
 let work;
-handlers.periodicsync({ waitUntil: (its) => (work = its) });
+handlers.sync({ waitUntil: (its) => (work = its) });
 await work;
 console.log(JSON.stringify(asked));

@@ -185,11 +185,11 @@ async function start() {
     await show();
   }
 
-  /** Have what still waits, also a deletion, sent without this page. */
+  /** Have what still waits, also a deletion, sent without this page, unless its moment is still to come. */
   async function leaveToBrowser() {
     const { report } = await device.status(study);
-    if (report?.state !== "queued" && report?.state !== "withdrawn") return;
-    await sendLater(find("study").dataset.sender, report.due);
+    const isWaiting = report?.state === "queued" || report?.state === "withdrawn";
+    if (isWaiting && !(report.due > Date.now())) await sendLater(find("study").dataset.sender);
   }
 
   /** No true answer stays behind what is shown. */

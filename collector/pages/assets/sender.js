@@ -1,12 +1,9 @@
-/**
- * The page's service worker: sends the reports that were agreed to, and deletions, when the browser is online again, and
- * now and then where the browser does that.
- */
+/** The page's service worker: sends the reports that were agreed to, and deletions, when the browser is online again. */
 
 import { openDevice } from "../../../js/device.js";
 import { openLedger } from "../../../js/ledger.js";
 
-for (const kind of ["sync", "periodicsync"]) addEventListener(kind, (event) => event.waitUntil(sendWhatWaits()));
+addEventListener("sync", (event) => event.waitUntil(sendWhatWaits()));
 
 /**
  * The worker's turns among pages that send, which it asks for again and again, and does not wait for: while a worker waits
