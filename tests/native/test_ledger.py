@@ -207,7 +207,7 @@ def one_life(core, random, power):
 @pytest.mark.parametrize("power", [False, True], ids=["kill", "power loss"])
 def test_deaths_lose_no_report_and_no_spend(core, power):
     random, deaths = Random(5), 0
-    while deaths < (2000 if power else 1000):
+    while deaths < (1000 if power else 500):
         deaths += one_life(core, random, power)
 
 
