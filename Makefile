@@ -46,7 +46,7 @@ types: $(VENV)/test.installed
 # ~/.cache/ldpkit-native. CI does not run it.
 native: $(VENV)/test.installed
 	$(BIN)/python -m tests.native.phones.compilers
-	$(BIN)/python -m pytest -v $(addprefix tests/native/phones/,kotlin.py swift.py objects.py)
+	$(BIN)/python -m pytest -v $(addprefix tests/native/phones/,wrappers.py objects.py)
 
 schemas: $(VENV)/test.installed
 	$(BIN)/python -m schemas.json_schema
