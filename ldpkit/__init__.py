@@ -27,18 +27,8 @@ if TYPE_CHECKING:
     from ldpkit.auditing.auditing import audit
     from ldpkit.perturbing import perturb
     from schemas import Question, Report, Study
-    from schemas.shuffling.reports import (
-        ShuffledPrivacy,
-        shuffled_epsilon,
-        shuffled_privacy,
-    )
-    from summaries import (
-        Summary,
-        dask_summary,
-        spark_summary,
-        summarize,
-        summarize_dataset,
-    )
+    from schemas.shuffling.reports import ShuffledPrivacy, shuffled_epsilon, shuffled_privacy
+    from summaries import Summary, dask_summary, spark_summary, summarize, summarize_dataset
 
     __version__: str
 

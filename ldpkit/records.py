@@ -6,15 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ldp_client.documents.errors import InputError
-from ldpkit.stating import (
-    Mechanism,
-    Number,
-    Spoken,
-    decimal_of,
-    mechanism_of,
-    model_of,
-    stated_part,
-)
+from ldpkit.stating import Mechanism, Number, Spoken, decimal_of, mechanism_of, model_of, stated_part
 
 
 def regression(

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import urandom
 from ldp_client.device import budget, outbox, policy
-from ldp_client.device.arguments import (
-    checked_url,
-    folder_of,
-    listed_texts,
-    origin_of,
-)
+from ldp_client.device.arguments import checked_url, folder_of, listed_texts, origin_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.outbox import Queued
 from ldp_client.device.policy import Policy

@@ -16,14 +16,7 @@ from datetime import date
 from typing import Any
 
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
-from ldp_client.device.arguments import (
-    above_zero,
-    checked_url,
-    is_here,
-    listed_texts,
-    origin_of,
-    public_keys,
-)
+from ldp_client.device.arguments import above_zero, checked_url, is_here, listed_texts, origin_of, public_keys
 from ldp_client.device.layout import TABLES
 from ldp_client.documents.channel import Tickets
 from ldp_client.documents.errors import AnswerError, InputError, RefusedError

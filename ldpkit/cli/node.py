@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
-from ldpkit.cli.commands import (
-    TOKEN_VARIABLE,
-    group,
-    out_option,
-    require_yes,
-    study_argument,
-    yes_option,
-)
+from ldpkit.cli.commands import TOKEN_VARIABLE, group, out_option, require_yes, study_argument, yes_option
 from ldpkit.cli.output import show, warn
 from schemas.disk import read_bytes, refuse_existing, replacing
 

@@ -12,13 +12,7 @@ import click
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError, UsageError
 from ldp_client.words.text import counted, visible
 from ldpkit.cli.client import Client, RefusalError, check_address, study_path
-from ldpkit.cli.commands import (
-    collector_option,
-    command,
-    group,
-    id_argument,
-    out_option,
-)
+from ldpkit.cli.commands import collector_option, command, group, id_argument, out_option
 from ldpkit.cli.invited import NAME, Person, new_links, public_document, public_option, read_people
 from ldpkit.cli.output import show, warn
 from schemas.disk import STREAM

@@ -6,10 +6,7 @@ from http.server import BaseHTTPRequestHandler
 
 from ldp_client import Device, Direct
 from ldp_client.device.requests import fetch_document
-from ldp_client.documents.errors import (
-    AlreadyAnsweredError,
-    LdpkitError,
-)
+from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError
 from ldp_client.mechanisms.choice import RandomizedResponse
 from schemas import Study
 from schemas.signing import new_key

@@ -13,12 +13,7 @@ from ldp_client.device import device as device_module
 from ldp_client.device import sending
 from ldp_client.device.arguments import folder_of
 from ldp_client.device.ledger import locked
-from ldp_client.documents.errors import (
-    EXIT_NETWORK,
-    EXIT_REFUSED,
-    AlreadyAnsweredError,
-    RefusedError,
-)
+from ldp_client.documents.errors import EXIT_NETWORK, EXIT_REFUSED, AlreadyAnsweredError, RefusedError
 from ldpkit.cli import main
 from ldpkit.cli.answering import default_folder
 from schemas import Study

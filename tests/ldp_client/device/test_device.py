@@ -9,12 +9,7 @@ import pytest
 from ldp_client import Device
 from ldp_client.device import device as device_module
 from ldp_client.device.requests import why_not_over
-from ldp_client.documents.errors import (
-    AlreadyAnsweredError,
-    AnswerError,
-    InputError,
-    RefusedError,
-)
+from ldp_client.documents.errors import AlreadyAnsweredError, AnswerError, InputError, RefusedError
 from schemas import Report, Study
 from tests import studies
 from tests.kit.clocks import today_is
