@@ -36,6 +36,11 @@ def seed_the_system(monkeypatch: pytest.MonkeyPatch, *what: Any) -> None:
     monkeypatch.setattr("random._urandom", source)
 
 
+def no_noise(_size: int) -> bytes:
+    """A source for what must be refused before any byte is read."""
+    raise AssertionError("noise was drawn")
+
+
 class Stream(NotForRealAnswers):
     """A source of bytes: `head`, then bytes from a seed (SHAKE-256 in blocks). `taken` counts them."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -11,6 +13,7 @@ import click
 
 from ldpkit.cli import cli, main
 from ldpkit.cli.commands import Collector, NewPath, StudyFile
+from schemas import Study
 
 
 def run(*words: str) -> None:
@@ -24,6 +27,13 @@ def exit_code(words: list[str]) -> int:
         return main(words)
     except SystemExit as ended:
         return int(ended.code or 0)
+
+
+def check(folder: Path, study: Study | dict[str, Any], *options: str) -> int:
+    """Run `ldpkit check` on a study, which it writes to a folder, and return the exit code."""
+    path = folder / "study.json"
+    path.write_text(json.dumps(study.document if isinstance(study, Study) else study), encoding="utf-8")
+    return main(["check", str(path), *options])
 
 
 def leaves(

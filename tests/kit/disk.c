@@ -1,9 +1,8 @@
 /* A disk that can fail, preloaded into a server: for files under FAILING_DISK_ROOT, keeps in
    FAILING_DISK_DURABLE what a loss of power would leave, which is what was written before the last flush
    (with FAILING_DISK_FORGETS_REMOVALS also files that were removed, until a folder is flushed);
-   says that the disk is full while the file FAILING_DISK_FULL exists; makes each flush take
-   FAILING_DISK_DELAY_US microseconds more; and ends the process just before its FAILING_DISK_DIES_AT-th
-   write, flush, removal or renaming. */
+   says that the disk is full while the file FAILING_DISK_FULL exists; and ends the process just before its
+   FAILING_DISK_DIES_AT-th write, flush, removal or renaming. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -178,11 +177,8 @@ static int flush(const char *symbol, int fd)
     int (*real)(int) = dlsym(RTLD_NEXT, symbol);
     char path[PATH_MAX];
     const char *name = name_of(fd, path);
-    const char *delay = getenv("FAILING_DISK_DELAY_US");
     if (name != NULL)
         count_down();
-    if (name != NULL && delay != NULL)
-        usleep(atoi(delay));
     struct stat now;
     int is_folder = fstat(fd, &now) == 0 && S_ISDIR(now.st_mode);
     if (is_folder)

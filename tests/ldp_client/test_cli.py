@@ -19,22 +19,15 @@ from ldpkit.cli.answering import split_settings
 from ldpkit.cli.commands import WIDTH
 from schemas import Study
 from tests import studies
-from tests.kit.commands import exit_code, leaves, parsed
+from tests.kit.commands import check, exit_code, leaves, parsed
 from tests.kit.operators import never_pause
 from tests.ldp_client.issuers import channel_of
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def study_file(tmp_path):
-    path = tmp_path / "study.json"
-    path.write_text(json.dumps(studies.document()))
-    return path
-
-
-def test_study_check_states_the_true_epsilon_of_every_question(study_file, capsys):
-    assert cli.main(["check", str(study_file)]) == 0
+def test_study_check_states_the_true_epsilon_of_every_question(tmp_path, capsys):
+    assert check(tmp_path, studies.document()) == 0
     shown = capsys.readouterr().out
     for question in studies.ALL:
         assert f"{question['id']}:" in shown
@@ -58,15 +51,13 @@ def test_study_check_prints_the_priors_that_devices_ignore(capsys):
 
 
 def test_study_check_prints_the_owner_and_missing_fields(tmp_path, capsys):
-    path = tmp_path / "study.json"
-    path.write_text(json.dumps(studies.document(studies.YES_NO, **{**studies.ASKER, "closes": "2999-01-31"})))
-    assert cli.main(["check", str(path)]) == 0
+    document = studies.document(studies.YES_NO, **{**studies.ASKER, "closes": "2999-01-31"})
+    assert check(tmp_path, document) == 0
     shown = capsys.readouterr()
     for line in ("asked by: One clinic", "contact: study@example.org", "deleted 365 days after 2999-01-31"):
         assert line in shown.out
     assert "does not state" not in shown.err
-    path.write_text(json.dumps(studies.document(studies.YES_NO, owner="One clinic")))
-    assert cli.main(["check", str(path)]) == 0
+    assert check(tmp_path, studies.document(studies.YES_NO, owner="One clinic")) == 0
     assert "does not state contact, ethics, retention," in capsys.readouterr().err
 
 
@@ -203,9 +194,10 @@ for place, (blocked, arguments) in enumerate(json.loads(sys.argv[1])):
 
 
 @pytest.mark.slow
-def test_a_missing_extra_is_named(study_file, tmp_path):
+def test_a_missing_extra_is_named(tmp_path):
     """Each command runs in a fork of one process, which has imported none of the extras."""
-    study = str(study_file)
+    study = str(tmp_path / "study.json")
+    (tmp_path / "study.json").write_text(json.dumps(studies.document()))
     cases = [
         (["jax", "numpy", "numpyro"], ["fit", study, "r", "--out", "d"], "ldpkit[inference]"),
         (["pyarrow"], ["summarize", study, "r.parquet", "--out", "d"], "ldpkit[tables]"),

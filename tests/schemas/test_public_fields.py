@@ -1,15 +1,14 @@
 """Public fields: which documents have them, which values reports may have, and what people are told."""
 
-import json
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from ldp_client.documents.errors import AnswerError, StudyError
-from ldpkit.cli import main
 from schemas import Report, Study, json_schema
 from tests import studies
+from tests.kit.commands import check
 from tests.kit.errors import raises
 from tests.schemas.channels import channel
 
@@ -130,10 +129,9 @@ def test_reports_keep_their_values_and_older_ones_their_bytes():
 
 
 def test_study_check_counts_the_cells_for_so_many_people(tmp_path, capsys):
-    path = tmp_path / "study.json"
-    path.write_text(json.dumps(studies.document(studies.YES_NO, public=[REGION, AGE])))
-    assert main(["check", str(path), "--n", "2000"]) == 0
+    study = study_of(REGION, AGE)
+    assert check(tmp_path, study, "--n", "2000") == 0
     assert "may recognise that they took part" in capsys.readouterr().out
     for wrong in ("0", "-5", "x", "1e3", "9" * 30):
-        code = main(["check", str(path), f"--n={wrong}"])
+        code = check(tmp_path, study, f"--n={wrong}")
         assert (code, capsys.readouterr().out) == (3 if len(wrong) > 3 else 2, "")

@@ -1,14 +1,12 @@
 """What `ldpkit check` warns the author of a study about."""
 
-import json
-
 import pytest
 
 from ldp_client.documents.errors import StudyError
-from ldpkit.cli import main
 from schemas import Study
 from schemas.warnings import require_keys, warnings_of
 from tests import studies
+from tests.kit.commands import check
 from tests.kit.errors import raises
 from tests.schemas.channels import channel, tokens
 
@@ -102,10 +100,8 @@ def study_of(*strata, public=(REGION,)):
 
 
 def test_check_rejects_a_stratum_without_key(tmp_path, capsys):
-    path = tmp_path / "study.json"
     for strata, code in (([NORTH, SOUTH], 3), ([NORTH, SOUTH, WEST], 0)):
-        path.write_text(json.dumps(study_of(*strata).document))
-        assert main(["check", str(path)]) == code
+        assert check(tmp_path, study_of(*strata)) == code
         said = capsys.readouterr()
         assert ("lack a key for region=west" in said.err) is bool(code)
         assert ("each of the 3 strata has a separate key" in said.out) is not bool(code)

@@ -19,7 +19,7 @@ from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import READS, law_of
-from tests.statistics import Stream, follows, seeded
+from tests.statistics import Stream, follows, no_noise, seeded
 from tests.studies import mechanism_of as mechanism
 
 QUESTIONS = [*studies.ALL, *studies.NEWER]
@@ -175,10 +175,6 @@ WRONG = [
 @pytest.mark.parametrize(("question", "code", "answers"), WRONG)
 def test_arrays_that_do_not_fit_are_refused_before_any_noise(question, code, answers):
     """NumPy takes some times for numbers: eight hours would be 28,800,000,000,000."""
-
-    def no_noise(_size):
-        raise AssertionError("noise was drawn")
-
     with raises(AnswerError, code) as caught:
         perturb_many(mechanism(question), answers, no_noise)
     assert "secret" not in str(caught.value)

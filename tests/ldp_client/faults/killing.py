@@ -1,8 +1,8 @@
 """Ending a device's life at a chosen moment.
 
 Kinds: random (SIGKILL at a moment drawn evenly from a life), statement (before an SQL statement),
-request (before a request is made, or before its answer is read), write or power (before a write,
-flush, removal or renaming of a file; power loses what was not flushed).
+request (before a request is made, or before its answer is read), power (before a write, flush, removal
+or renaming of a file, and what was not flushed is lost).
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from tests.kit.failing_disk import FailingDisk
 from tests.ldp_client.faults.checking import problems_after_fault, problems_at_end
 from tests.ldp_client.faults.collector import collector
 from tests.ldp_client.faults.life import live
-from tests.ldp_client.faults.points import KILLED, KINDS, break_flushing, break_transactions
+from tests.ldp_client.faults.points import KILLED, KINDS, break_flushing
 
 FINISHED = 0
-ON_DISK = ("write", "power")
 SEED = 20260615
 # Where flushing costs nothing: a killed process does not lose what it wrote to a file.
 MEMORY = "/dev/shm"
@@ -110,7 +109,7 @@ class Faults:
 
 
 def run(kind: str, count: int, folder: Path) -> Faults:
-    """Faults of one kind: at `count` points or a few more; 0: at every one."""
+    """Faults of one kind: at `count` points or a few more."""
     faults = Faults(folder)
     if kind == "random":
         chance, longest = random.Random(SEED), _duration(folder)
@@ -119,7 +118,7 @@ def run(kind: str, count: int, folder: Path) -> Faults:
                 faults.after(number, chance.uniform(0, longest))
         return faults
     last = _last_point(faults, KINDS[kind])
-    for point in range(1, last + 1, max(1, last // count) if count else 1):
+    for point in range(1, last + 1, max(1, last // count)):
         faults.at(point, KINDS[kind])
     return faults
 
@@ -149,15 +148,12 @@ def _last_point(faults: Faults, prepare: Callable[[int], None]) -> int:
 def start(kind: str, count: int, broken: bool = False) -> subprocess.CompletedProcess[str]:
     """Run the faults in a process of their own: it forks, and may need another disk.
 
-    broken: with a ledger that commits every statement on its own (power: that flushes nothing), to
-    see the problems found.
+    broken: with a ledger that flushes nothing, to see the problems found.
     """
     with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as folder:
         environment = dict(os.environ)
-        if kind in ON_DISK:
-            power = kind == "power"
-            disk = FailingDisk(Path(folder), loses_power=power, forgets_removals=power)
-            environment |= disk.environment
+        if kind == "power":
+            environment |= FailingDisk(Path(folder), forgets_removals=True).environment
         command = [sys.executable, "-m", MODULE, kind, str(count), folder, *["broken"][: int(broken)]]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
@@ -166,7 +162,7 @@ def main() -> int:
     """Print how many lives were cut short and what was wrong then; 1 if anything was."""
     kind, count, folder, *broken = sys.argv[1:]
     if broken:
-        break_flushing() if kind == "power" else break_transactions()
+        break_flushing()
     faults = run(kind, int(count), Path(folder))
     print(f"{kind}: {faults.cut} lives cut short, {len(faults.problems)} problems")
     print("\n".join(faults.problems))

@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 from urllib.request import OpenerDirector
-
-from ldp_client.device.ledger import Ledger, reseal
 
 KILLED = 9
 
@@ -59,17 +55,7 @@ def at_write(point: int) -> None:
     os.environ["FAILING_DISK_DIES_AT"] = str(point)
 
 
-KINDS = {"statement": at_statement, "request": at_request, "write": at_write, "power": at_write}
-
-
-def break_transactions() -> None:
-    @contextmanager
-    def writing(ledger: Ledger) -> Iterator[sqlite3.Connection]:
-        with ledger._open() as connection:
-            yield connection
-            reseal(connection)
-
-    Ledger.writing = writing  # type: ignore[method-assign]
+KINDS = {"statement": at_statement, "request": at_request, "power": at_write}
 
 
 def break_flushing() -> None:

@@ -22,7 +22,7 @@ from schemas import Rational, Study
 from tests import studies
 from tests.kit.clocks import InstructionClock
 from tests.kit.errors import raises
-from tests.statistics import Stream, seed_the_system, seeded
+from tests.statistics import Stream, no_noise, seed_the_system, seeded
 from tests.studies import mechanism_of as mechanism
 
 
@@ -203,9 +203,6 @@ UNFIT = [
 
 @pytest.mark.parametrize(("question", "code", "answers"), UNFIT)
 def test_answers_that_do_not_fit_are_refused_before_any_noise_without_their_value(question, code, answers):
-    def no_noise(_size):
-        raise AssertionError("noise was drawn")
-
     for answer in answers:
         with raises(AnswerError, code) as caught:
             mechanism(question).perturb(answer, no_noise)

@@ -17,6 +17,7 @@ from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import WHOLE, biased, coin, faults, law_of, uniform, worst_ratio
+from tests.statistics import no_noise
 
 BUDGETS = [("2", "1"), ("0.5", "0.4999999"), ("6", "0.1")]
 KINDS = pytest.mark.parametrize("of", ["randomized_response", "sue"])
@@ -99,16 +100,12 @@ def mechanisms():
 @pytest.mark.parametrize("sample_one_question", [False, True])
 def test_memoized_question_is_refused_where_its_answer_would_be_drawn_anew(tmp_path, sample_one_question):
     """Ask many reports of one person in a batch: the redrawn answers together reveal the truth."""
-
-    def never(_size):
-        raise AssertionError("noise was drawn")
-
     study = Study({**STUDY.document, "sample_one_question": sample_one_question})
     (tmp_path / "answers.csv").write_text(studies.answers_csv([ANSWERS]))
     out = tmp_path / "reports.ndjson"
     for way in (
-        lambda: perturb_answers(study, mechanisms(), ANSWERS, never),
-        lambda: perturb_many(mechanisms()["habit"], np.ones(60, bool), never),
+        lambda: perturb_answers(study, mechanisms(), ANSWERS, no_noise),
+        lambda: perturb_many(mechanisms()["habit"], np.ones(60, bool), no_noise),
         lambda: perturb_file(study, str(tmp_path / "answers.csv"), str(out)),
     ):
         with raises(InputError, "core.memoized", "habit"):

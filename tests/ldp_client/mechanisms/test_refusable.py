@@ -13,15 +13,11 @@ from ldpkit.perturbing import perturb_file
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.statistics import Stream
+from tests.statistics import Stream, no_noise
 
 OFFERED = {**studies.YES_NO, "refusal": True}
 COLOUR = {**studies.ONE_OF, "refusal": True}
 BLANKS = (float("nan"), "", "None", "null", "refused", [], 3, False)
-
-
-def drawn(_: int) -> bytes:
-    raise AssertionError("noise was drawn")
 
 
 @pytest.mark.parametrize("question", [studies.YES_NO, studies.ONE_OF, studies.NUMBER, OFFERED, COLOUR])
@@ -32,14 +28,14 @@ def test_only_none_refuses_and_only_where_refusal_is_offered(question):
     unfit = {"colour": BLANKS, "ever": BLANKS[:-1], "hours": BLANKS[:-2]}[name]
     for answers in ({}, *[{name: blank} for blank in unfit]):
         with pytest.raises(AnswerError):
-            perturb_answers(study, mechanisms, answers, drawn)
+            perturb_answers(study, mechanisms, answers, no_noise)
     if question.get("refusal"):
         assert perturb_answers(study, mechanisms, {name: None}).payloads[name]
         return
     with pytest.raises(AnswerError):
-        perturb_answers(study, mechanisms, {name: None}, drawn)
+        perturb_answers(study, mechanisms, {name: None}, no_noise)
     with raises(InputError, "core.no_refusal"):
-        perturb_many(mechanisms[name], [None], drawn, refusals=True)
+        perturb_many(mechanisms[name], [None], no_noise, refusals=True)
 
 
 def test_blank_in_column_is_refusal_only_on_request():
@@ -47,7 +43,7 @@ def test_blank_in_column_is_refusal_only_on_request():
     masked = np.ma.masked_array([True, False], [False, True])
     for column in ([True, None], [True, float("nan")], np.asarray([True, None], object), masked):
         with raises(AnswerError, "core.row", "2: is missing. Remove the row, or mark a refusal"):
-            perturb_many(mechanism, column, drawn)
+            perturb_many(mechanism, column, no_noise)
         assert perturb_many(mechanism, column, refusals=True).shape == (2, 1)
 
 

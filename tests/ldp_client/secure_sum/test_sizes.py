@@ -10,9 +10,9 @@ from ldp_client.device import shares
 from ldp_client.device.outbox import MOST_BYTES
 from ldp_client.device.shares import body_size
 from ldp_client.documents.errors import RefusedError, StudyError
-from ldpkit.cli import main
 from schemas import Study
 from tests import studies
+from tests.kit.commands import check
 from tests.kit.errors import raises
 from tests.kit.secure_sum import ANSWERS, CODE, tokened_study
 from tests.ldp_client.devices import consenting
@@ -39,9 +39,7 @@ def test_body_size_is_the_size_of_all_shares(network, tmp_path):
 def test_too_large_secure_sum_is_rejected_and_not_published(network, tmp_path, capsys):
     """A sum asks for more shares than devices send: base64 adds a third to 8 bytes a number."""
     study = of_choices(60_000, 2, network.nodes)
-    path = tmp_path / "study.json"
-    path.write_text(study.to_json())
-    assert main(["check", str(path)]) == 3
+    assert check(tmp_path, study) == 3
     assert str(body_size(study)) in capsys.readouterr().err
     node = network.nodes[0]
     assert node.publish(study).status_code == 422
@@ -80,11 +78,9 @@ def test_body_size_is_known_before_a_report_is_made(tmp_path, sample_one_questio
 @pytest.mark.attack(7)
 def test_study_whose_reports_are_too_large_is_refused(tmp_path, capsys):
     """A study's report is larger than any device sends, so that devices spend epsilon for nothing."""
-    path = tmp_path / "study.json"
     study = studies.of_large_choices(97)
     assert body_size(study) > MOST_BYTES > body_size(studies.of_large_choices(95))
-    path.write_text(study.to_json())
-    assert main(["check", str(path)]) == 3
+    assert check(tmp_path, study) == 3
     assert f"would have {body_size(study)} bytes" in capsys.readouterr().err
     device = consenting(tmp_path / "device", "8")
     with raises(RefusedError, "device.report_large"):

@@ -10,7 +10,6 @@ import click
 import pytest
 
 from ldp_client.documents.errors import InputError
-from ldpkit import cli
 from ldpkit.cli.answering import Link
 from ldpkit.cli.commands import NewPath, command
 from ldpkit.cli.output import Progress, progress
@@ -18,7 +17,7 @@ from schemas import Study
 from summaries import summarize_dataset
 from summaries.progress import Step
 from tests import studies
-from tests.kit.commands import exit_code, leaves
+from tests.kit.commands import check, exit_code, leaves
 from tests.kit.errors import raises
 from tests.summaries.engines_data import STUDY as DATASET
 
@@ -197,8 +196,7 @@ def test_message_between_steps_starts_a_new_line():
 
 
 def test_json_output_is_the_only_standard_output(tmp_path, capsys):
-    (tmp_path / "study.json").write_text(STUDY.to_json())
-    assert cli.main(["check", str(tmp_path / "study.json"), "--json"]) == 0
+    assert check(tmp_path, STUDY, "--json") == 0
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     found = json.loads(out)

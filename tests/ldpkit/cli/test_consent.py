@@ -9,6 +9,7 @@ from ldp_client.device.ledger import Ledger
 from ldpkit.cli import main
 from schemas import Study
 from tests import studies
+from tests.kit.commands import check
 from tests.ldp_client.devices import Server
 
 QUESTION = {**studies.ONE_OF, "text": "What are you?", "choices": ["a spy", "a thief"]}
@@ -75,8 +76,7 @@ def test_end_of_input_is_not_consent(asked, capsys):
 def test_the_command_line_compares_digests(asked, tmp_path, capsys):
     """Show each person another document: the digest that was published elsewhere differs."""
     study = Study(studies.document(studies.YES_NO))
-    (tmp_path / "study.json").write_text(study.to_json())
-    assert main(["check", str(tmp_path / "study.json"), "--json"]) == 0
+    assert check(tmp_path, study, "--json") == 0
     digest = json.loads(capsys.readouterr().out)["digest"]
     given = ["--yes", "--set", "ever=yes", "--digest"]
     assert asked(study, *given, "0" * 64)[0] == 3
@@ -84,8 +84,7 @@ def test_the_command_line_compares_digests(asked, tmp_path, capsys):
 
 
 def test_memoized_question_notes_that_changed_answers_are_not_seen(tmp_path, capsys):
-    (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.MEMOIZED)))
-    assert main(["check", str(tmp_path / "study.json")]) == 0
+    assert check(tmp_path, studies.document(studies.MEMOIZED)) == 0
     assert "note: habit: later rounds repeat the first answer" in capsys.readouterr().err
 
 

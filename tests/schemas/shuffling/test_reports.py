@@ -1,14 +1,12 @@
 """A study's reports: several questions, one drawn, public fields, false reports; what `check` says."""
 
-import json
-
 import pytest
 
 from ldp_client.documents.errors import InputError
-from ldpkit import cli
 from schemas import Study
 from schemas.shuffling.reports import shuffled_epsilon, shuffled_privacy
 from tests import studies
+from tests.kit.commands import check
 from tests.kit.errors import raises
 from tests.kit.work import counted
 from tests.schemas.channels import tokens
@@ -88,35 +86,25 @@ def test_huge_epsilon_gets_the_devices_epsilon(questions):
     assert calls.made < 5_000_000
 
 
-@pytest.fixture
-def checked(tmp_path, capsys):
-    def check(document, *arguments):
-        path = tmp_path / "study.json"
-        path.write_text(json.dumps(document))
-        code = cli.main(["check", str(path), *arguments])
-        return code, capsys.readouterr()
-
-    return check
-
-
-def test_study_check_prints_the_bound_and_its_adversary(checked):
-    document = studies.document(studies.with_epsilon(studies.YES_NO, "4"))
-    code, said = checked(document, "--n", "100000")
-    assert code == 0
+def test_study_check_prints_the_bound_and_its_adversary(tmp_path, capsys):
+    asked = study(studies.with_epsilon(studies.YES_NO, "4"))
+    assert check(tmp_path, asked, "--n", "100000") == 0
+    said = capsys.readouterr()
     assert "towards an observer of only the set of reports, in no order: epsilon 0.11" in said.out
     assert "among 100,000 true reports" in said.out
     assert "towards an observer who sees reports arrive, nor towards relay and collector together" in said.out
     assert "the device's own epsilon 4 holds" in said.out
     assert "no channel with batches" in said.out
-    _, without = checked(document)
-    assert "the set of reports" not in without.out
+    check(tmp_path, asked)
+    assert "the set of reports" not in capsys.readouterr().out
 
 
-def test_bound_against_the_collector_needs_a_relay(checked):
+def test_bound_against_the_collector_needs_a_relay(tmp_path, capsys):
     """Without a relay the collector recognises each sender by address, even in batches."""
     for parts, may_have_tickets in (({}, True), ({"tickets": tokens()}, False)):
         stated = {"batches": {"hours": 24}, **parts}
-        _, said = checked(studies.document(studies.YES_NO, channel=stated), "--n", "1000")
+        check(tmp_path, study(channel=stated), "--n", "1000")
+        said = capsys.readouterr()
         assert "holds for a batch of 24 hours if that many true reports leave in it" in said.out
         assert "all through an independent relay" in said.out
         assert ("without tickets" in said.out) is may_have_tickets
