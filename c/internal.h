@@ -12,7 +12,7 @@
 
 #define NOISE_STRIPS 512
 
-/* A law's strip table: limit, other and above are the columns of Walker's alias table (docs/payloads.md). */
+/* A law's strip table: limit, other and above are the columns of Walker's alias table (js/strips.js). */
 typedef struct noise_law {
     uint64_t limit[NOISE_STRIPS];
     uint64_t above[NOISE_STRIPS];

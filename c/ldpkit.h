@@ -6,7 +6,7 @@
  * callback. It adds noise to answers, and writes the text of a report. A question is a table of integers.
  * `ldpkit compile study.json --to c` writes this table, so the core computes no logarithm and no privacy level.
  *
- * The same random bytes give the same payload as in Python and JavaScript. docs/payloads.md states every law.
+ * The same random bytes give the same payload as in Python and JavaScript. docs/payloads.md and js/ state the laws.
  * docs/native.md explains the use from `ldpkit compile` to a report that a collector accepts.
  *
  * Rules for all functions:
@@ -172,7 +172,7 @@ typedef struct ldp_product {
     uint16_t i, j;
 } ldp_product;
 
-/** A question and the integers of its law. Names in brackets are those of docs/payloads.md. */
+/** A question and the integers of its law, as js/mechanisms computes them. */
 typedef struct ldp_question {
     const char *id;
     ldp_mechanism mechanism;
