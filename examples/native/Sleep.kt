@@ -14,6 +14,14 @@ import ldpkit.StudySleep
 //   java … SleepKt JOURNAL answer HOURS yes|no
 //   java … SleepKt JOURNAL withdraw
 //   java … SleepKt JOURNAL send
+//
+// docs/native.md starts a collector. Then, with a JDK in JAVA_HOME (on macOS `darwin` for `linux`, `.dylib` for `.so`):
+//
+//   ldpkit compile examples/native/study.json --to kotlin --collector $COLLECTOR --out app/kotlin
+//   cc -std=c99 -O2 -fPIC -shared -Ic -Ic/posix -Iapp/kotlin "-I$JAVA_HOME/include" "-I$JAVA_HOME/include/linux" \
+//     -o app/libldpkit.so c/*.c c/posix/*.c c/kotlin/*.c app/kotlin/*.c
+//   kotlinc -include-runtime -d app/sleep.jar c/kotlin/*.kt app/kotlin/*.kt examples/native/Sleep.kt
+//   java -Djava.library.path=app -cp app/sleep.jar SleepKt app/journal-kotlin answer 7.5 no
 
 const val LIFETIME_EPSILON = 4.0
 const val TIMEOUT_MS = 20_000

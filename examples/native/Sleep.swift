@@ -9,6 +9,14 @@ import FoundationNetworking
 ///     sleep JOURNAL answer HOURS yes|no
 ///     sleep JOURNAL withdraw
 ///     sleep JOURNAL send
+///
+/// docs/native.md starts a collector. Then:
+///
+///     ldpkit compile examples/native/study.json --to swift --collector $COLLECTOR --out app/swift
+///     (cd app/swift && cc -std=c99 -O2 -I../../c -c ../../c/*.c ../../c/posix/*.c)
+///     swiftc -O -I c/swift -Xcc -Ic -import-objc-header app/swift/study_sleep.h -o app/sleep-swift \
+///       c/swift/*.swift app/swift/*.swift examples/native/Sleep.swift app/swift/*.o
+///     app/sleep-swift app/journal-swift answer 7.5 no
 @main
 struct Sleep {
     static let lifetimeEpsilon = 4.0
