@@ -112,19 +112,31 @@ class Settings:
         UsageError: a value makes no sense.
     """
 
-    database: str = _setting("sqlite:///ldpkit.sqlite3", _text, "an SQLAlchemy URL")
+    database: str = _setting(
+        "sqlite:///ldpkit.sqlite3", _text, "an SQLAlchemy URL; a relative path starts at the file's folder"
+    )
     token: str | None = _setting(None, _token, "may do everything; without one, only keys can act")
     body_limit: int = _setting(1 << 20, _whole(1, 1 << 40), "bytes of the largest body, also inflated")
-    lock_timeout: float = _setting(2.0, _number, "seconds that a write waits for a locked database")
-    grace_days: int = _setting(7, _whole(0, MOST_DAYS), "days after `closes` on which reports are taken")
+    lock_timeout: float = _setting(
+        2.0, _number, "seconds that a write waits for a locked database; a commit may take 3 s more"
+    )
+    grace_days: int = _setting(
+        7, _whole(0, MOST_DAYS), "days after `closes` on which reports are taken, until the `retention` ends"
+    )
     upload_rate: float = _setting(0.0, _number, "reports a second to one study, in a process; 0 for no limit")
-    ticket_key: str | None = _setting(None, _secret, "hides which ticket let which report in")
-    cors_origins: tuple[str, ...] = _setting((), _origins, "sites whose pages may send reports")
-    frame_ancestors: tuple[str, ...] = _setting((), _origins, "sites whose pages may frame a study's page")
+    ticket_key: str | None = _setting(
+        None, _secret, "hides which ticket let which report in; the same on all machines"
+    )
+    cors_origins: tuple[str, ...] = _setting(
+        (), _origins, "sites whose pages may send reports; they see answers before the noise"
+    )
+    frame_ancestors: tuple[str, ...] = _setting(
+        (), _origins, "sites whose pages may frame a study's page; they never learn answers"
+    )
     logo: str | None = _setting(
         None, _text, "an image above studies: SVG, PNG, JPEG or WebP, at most 256 KiB"
     )
-    ohttp_keys: str | None = _setting(None, _text, "a file of a gateway's keys")
+    ohttp_keys: str | None = _setting(None, _text, "a file of a gateway's keys, for relays")
     require_ohttp: bool = _setting(False, _flag, "refuse devices that come without a relay")
 
     @property

@@ -32,7 +32,9 @@ def made():
 
 def test_reference_pages_cover_all_public_code(made):
     for field in fields(Settings):
-        assert f"## `{field.name}`" in made["reference/settings.md"]
+        default = "none" if field.default in (None, ()) else field.default
+        section = made["reference/settings.md"].split(f"## `{field.name}`\n")[1].split("\n## ")[0]
+        assert f"`LDPKIT_{field.name.upper()}`, default `{default}`\n\n{field.metadata['help']}\n" in section
     for kind in vars(problems).values():
         if isinstance(kind, problems.Kind):
             assert f"| `{kind.type}` | {kind.status} |" in made["reference/errors.md"]
@@ -63,8 +65,10 @@ def test_reference_lists_every_command_and_option(made):
 
 def test_links_out_of_the_docs_point_to_site_pages():
     text = "[a](../SECURITY.md) [b](../examples) [c](study.md#scales) [d](https://a.example) [e](#here)"
+    text += " [f](../collector/settings.py)"
     led = (
         "[a](security.md) [b](files/examples/index.md) [c](study.md#scales) [d](https://a.example) [e](#here)"
+        " [f](reference/settings.md)"
     )
     assert links.relinked(text, "privacy.md", "docs") == led
     assert links.relinked("[a](docs/study.md)", "reference/architecture.md", "") == "[a](../study.md)"

@@ -18,6 +18,14 @@ PAGES = {
     "SECURITY.md": "security.md",
     "examples/README.md": "examples.md",
 }
+# Files of code whose content is a page of the site.
+REFERENCE = {
+    "collector/settings.py": "reference/settings.md",
+    "collector/problems.py": "reference/errors.md",
+    "ldp_client/documents/errors.py": "reference/errors.md",
+    "ldp_client/device/device.py": "reference/python.md",
+    "js/index.d.ts": "reference/javascript.md",
+}
 # Where the site keeps what is no page.
 FILES = "files"
 
@@ -41,8 +49,8 @@ def relinked(markdown: str, page: str, folder: str) -> str:
 
 def target_of(path: str) -> str | None:
     """The site's place of a file of the repository; None where pages name none of its files."""
-    if path in PAGES:
-        return PAGES[path]
+    if page := PAGES.get(path) or REFERENCE.get(path):
+        return page
     if path.startswith("docs/") and (ROOT / path).is_file():
         return path.removeprefix("docs/")
     if (ROOT / path).is_dir():

@@ -200,8 +200,6 @@ def settings_page() -> str:
     """Each setting of a collector with its variable and default."""
     from collector.settings import PREFIX, Settings
 
-    text = (ROOT / "docs" / "operate.md").read_text("utf-8")
-    about = dict(re.findall(r"^\| `(\w+)` \| .+? \| (.+) \|$", text, re.MULTILINE))
     lines = [
         "# Settings of a collector",
         "",
@@ -210,13 +208,12 @@ def settings_page() -> str:
     ]
     for field in fields(Settings):
         default = "none" if field.default in (None, ()) else field.default
-        said = relinked(about[field.name], "reference/settings.md", "docs")
         lines += [
             f"## `{field.name}`",
             "",
             f"`{PREFIX}{field.name.upper()}`, default `{default}`",
             "",
-            said,
+            field.metadata["help"],
             "",
         ]
     return "\n".join(lines)

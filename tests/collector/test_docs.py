@@ -26,13 +26,10 @@ def commands():
     return [line.strip() for line in lines]
 
 
-def test_every_setting_is_documented_as_it_is_in_the_code():
-    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+) \|$", TEXT, re.MULTILINE)
-    for setting, (name, default, text) in zip(fields(Settings), rows, strict=True):
-        value = "none" if setting.default in (None, ()) else setting.default
-        shown = f"{value:g}" if isinstance(value, float) else str(value)
-        assert (name, default.strip("`")) == (setting.name, shown)
-        assert text.startswith(setting.metadata["help"]), name
+def test_page_names_every_setting():
+    """tests/test_site.py compares the page that has their defaults."""
+    section = TEXT.split("## Settings\n")[1].split("\n#")[0]
+    assert {field.name for field in fields(Settings)} <= set(re.findall(r"`(\w+)`", section))
 
 
 @pytest.mark.parametrize("command", [line for line in commands() if line.split()[0] not in OTHERS])
