@@ -4,8 +4,8 @@ Run: python examples/telemetry.py. 100,000 devices name one feature each, at ε 
 ever crash. A prior that spreads 1,000 shares evenly does not fit that, and `ldpkit.fit` warns about it
 (docs/models.md, "When it is not known how many choices are common"). So this example counts the reports
 that support each feature, subtracts the support from noise, and names features with more support than
-noise would give to any of the 1,000. In 19 of 20 surveys, no feature is named that never crashes. In 19 of 20, all intervals
-are right at once. Both use the exact binomial distribution of the counts.
+noise would give to any of the 1,000. In 19 of 20 surveys, no feature is named that never crashes. In 19 of
+20, all intervals are right at once. Both use the exact binomial distribution of the counts.
 """
 
 from __future__ import annotations
