@@ -30,7 +30,6 @@ from inference.analyses.stated_priors import Given
 from inference.analyses.table import Private, Table, Values
 from inference.analyses.varying import Group, groups_of, levels_of
 from inference.default_priors import LOGIT_SCALE
-from inference.laws import LAWS
 from ldp_client.documents.errors import InputError
 
 # The most numbers that a likelihood holds at a time: 2.4 GB.
@@ -43,8 +42,6 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
 
     priors: "flat", or {parameter: distribution}. Raises InputError, with the reason, if it cannot be fitted.
     """
-    if family is not None and family not in LAWS:
-        raise InputError(f"{family!r} is no family: {', '.join(LAWS)} are", code="fit.unknown_family")
     formula, given = parse(text, table.names), Given(priors)
     private, public = _right_side(formula, table)
     is_private = formula.outcome in table.private

@@ -37,8 +37,6 @@ class Formula:
 
 def parse(text: str, columns: Sequence[str]) -> Formula:
     """Parse a formula over these columns. Raises InputError, with a remedy, for an unreadable formula."""
-    if not isinstance(text, str):
-        raise InputError(f"the formula must be text, not a {type(text).__name__}", code="formula.not_text")
     sides = text.split("~")
     if len(sides) != 2 or not sides[0].strip() or not sides[1].strip():
         raise InputError(

@@ -104,11 +104,16 @@ def quantities_over(
 def people_of(analysis: Assembled, table: Table, population: Population) -> People:
     """Return distinct rows of the relevant public columns, and the weight of each.
 
-    Raises InputError if the formula cannot be evaluated over the census.
+    Raises InputError if the law ignores the groups, and if the census does not go with the formula.
     """
     needed, by = [str(name) for name in analysis.table.frame.columns], population.by
-    if by is not None:
-        _refuse_unnamed(analysis, by, needed)
+    if by is not None and by not in needed:
+        text = analysis.formula.text.strip()
+        raise InputError(
+            f"--by {by}: the formula does not name {by}, so its law allows no difference between its levels. "
+            f'Write "{text} + {by}", or "{text} + (1 | {by})" if some are small',
+            code="options.by_not_in_formula",
+        )
     frame, counts = analysis.table.frame, analysis.table.sizes.astype(np.float64)
     if population.weights is not None:
         weights = table.counts * table.public[population.weights].to_numpy(np.float64)
@@ -179,22 +184,6 @@ def _matched(census: pd.Series, reported: pd.Series, name: str, grouped: bool) -
 
 def _is_number(column: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-
-
-def _refuse_unnamed(analysis: Assembled, by: str, needed: list[str]) -> None:
-    """Raise InputError if the law ignores the groups: it would find no difference."""
-    if by == analysis.formula.outcome:
-        raise InputError(
-            f"--by {by}: {by} is the formula's outcome. Use a column on its right side",
-            code="options.by_is_outcome",
-        )
-    if by not in needed:
-        text = analysis.formula.text.strip()
-        raise InputError(
-            f"--by {by}: the formula does not name {by}, so its law allows no difference between its "
-            f'levels. Write "{text} + {by}", or "{text} + (1 | {by})" if some are small',
-            code="options.by_not_in_formula",
-        )
 
 
 def notes_over(analysis: Assembled, people: People) -> tuple[str, ...]:

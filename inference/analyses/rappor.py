@@ -45,7 +45,6 @@ Values = NDArray[np.float64]
 File = str | PathLike[str]
 # The name of what was collected, and of all values that the map does not list.
 VALUE, OTHERS = "value", "(others)"
-NAMES = ("k", "h", "m", "p", "q", "f")
 ROUNDS = 3
 ONE_EACH = (
     "each report counts as another person's: if people reported more than once, intervals are too narrow"
@@ -121,19 +120,17 @@ def read_rappor(counts: File, candidates: File, params: File) -> Collection:
     """Read the three files, as `fit_rappor` describes them. Raises InputError."""
     # 1. The parameters.
     header, *rows = _rows(params)
-    if [name.strip() for name in header] != list(NAMES) or len(rows) != 1:
-        raise InputError(f"{params}: must be a header k,h,m,p,q,f and one row", code="rappor.params")
     try:
-        k, h, m = (int(text) for text in rows[0][:3])
-        p, q, f = (float(text) for text in rows[0][3:])
+        (values,) = rows
+        (k, h, m), (p, q, f) = map(int, values[:3]), map(float, values[3:])
+        often, seldom = (1 - f / 2) * q + f / 2 * p, f / 2 * q + (1 - f / 2) * p
+        good = min(k, h, m) > 0 and 0 < often < 1 and 0 < seldom < 1 and often != seldom
     except ValueError:
+        good = False
+    if not good or [name.strip() for name in header] != list("khmpqf"):
         raise InputError(
-            f"{params}: k, h and m must be whole, p, q and f numbers", code="rappor.params"
-        ) from None
-    often, seldom = (1 - f / 2) * q + f / 2 * p, f / 2 * q + (1 - f / 2) * p
-    if min(k, h, m) < 1 or not (0 < often < 1 and 0 < seldom < 1 and often != seldom):
-        raise InputError(
-            f"{params}: p, q and f must hide each bit, and not all of it: p ≠ q and f < 1",
+            f"{params}: must be a header k,h,m,p,q,f and one row. k, h and m are whole, and p, q and f hide "
+            "each bit, and not all of it: p ≠ q and f < 1",
             code="rappor.params",
         )
     # 2. The counts.

@@ -17,7 +17,7 @@ from inference.analyses.matrices import columns_of
 from inference.analyses.public_columns import as_taken, notes_of
 from inference.analyses.table import WAVE, Codes, Private, Table, level_text, table_of
 from inference.analyses.waves import concat
-from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted, rounded_up
 from schemas.disk import read_bytes
 from summaries.people import YES_OR_NO
@@ -25,7 +25,6 @@ from summaries.people.codebook import Codebook, Column, stated, typed
 from summaries.people.files import read_frame
 
 REFUSE, DROP = "error", "drop"
-BLANKS = (REFUSE, DROP)
 
 
 def load_survey(
@@ -87,8 +86,6 @@ def survey_of(
     digest: str = "",
 ) -> Table:
     """Return the table of a frame under a design; its index names rows. See `load_survey`."""
-    if blanks not in BLANKS:
-        raise UsageError(f"--missing must be {' or '.join(BLANKS)}", code="table.unknown_missing_rule")
     grouping = {column for one in design.columns for part in one.parts for column in part.rows}
     for name in sorted(grouping):
         known_column(name, list(frame.columns), "the design's rows: ")

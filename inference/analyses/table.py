@@ -76,12 +76,6 @@ class Table:
     outcome: str | None = None
 
     def __post_init__(self) -> None:
-        both = [name for name in self.private if name in self.public.columns]
-        if both:
-            raise InputError(
-                f"{both[0]} is private and public: give one of the two another name",
-                code="table.private_and_public",
-            )
         if not self.counts.sum():
             raise InputError("there are no reports: a fit would only return the prior", code="fit.no_reports")
 
@@ -154,13 +148,7 @@ def table_of(
     digest: str = "",
     noise: tuple[str, ...] = (),
 ) -> Table:
-    """Return a table with a row per report. Raises InputError if columns differ in length or share a name."""
-    for one in private:
-        if len(one.codes) != len(public):
-            raise InputError(
-                f"{one.name} has {counted(len(one.codes), 'row')}, the public columns have {len(public)}",
-                code="table.unequal_rows",
-            )
+    """Return a table with a row per report."""
     frame = public.reset_index(drop=True)
     columns = {one.name: one for one in private}
     return Table(frame, columns, np.ones(len(frame), np.int64), notes, digest, noise)

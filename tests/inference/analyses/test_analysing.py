@@ -82,7 +82,7 @@ def test_separation_is_partial_and_rejected_under_flat_priors():
     ("options", "code"),
     [
         ({"method": "fast"}, ("fit.unknown_method", "fast")),
-        ({"family": "logistic"}, ("fit.unknown_family", "logistic")),
+        ({"family": "logistic"}, ("fit.family_not_for_choice", "logistic")),
     ],
 )
 def test_unknown_option_is_rejected(options, code):

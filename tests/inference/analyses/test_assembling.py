@@ -13,13 +13,11 @@ from inference.analyses.assembling import assemble
 from inference.analyses.population import Population, notes_over, people_of
 from inference.analyses.program import Assembled
 from inference.analyses.reports import columns_in, table_of_reports
-from inference.analyses.table import Table, table_of
 from inference.design.formulas import plan_formula
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
 from tests.inference.analyses.simulated import answered, forced, table
-from tests.kit.channels import known_channel
 from tests.kit.errors import raises
 
 REFUSED = {
@@ -145,14 +143,3 @@ def test_planned_model_matches_fitted_model(kind: str):
     assert planned == names_in(assemble(came, text))
     if kind == "scale":
         assert planned == ["region[south]", "k", "threshold[never]", "threshold[seldom]"]
-
-
-def test_column_that_is_private_and_public_is_rejected():
-    with raises(InputError, "table.private_and_public", "ever"):
-        Table(
-            pd.DataFrame({"ever": [1]}),
-            {"ever": known_channel("ever", "ab", [0], np.eye(2))},
-            np.ones(1, int),
-        )
-    with raises(InputError, "table.unequal_rows"):
-        table_of(pd.DataFrame({"age": [1, 2]}), [known_channel("ever", "ab", [0], np.eye(2))])
