@@ -29,7 +29,13 @@ def use_compile_cache(environment: Mapping[str, str] = os.environ) -> Path | Non
     if told is not None:
         return Path(told)
     folder = cache_folder(environment)
-    if folder is None or not _writable(folder):
+    if folder is None:
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        return None
+    if not os.access(folder, os.W_OK | os.X_OK):
         return None
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
@@ -49,14 +55,6 @@ def cache_folder(environment: Mapping[str, str]) -> Path | None:
         return Path(parent) / "ldpkit" / "jax"
     home = environment.get("HOME", "")
     return Path(home) / ".cache" / "ldpkit" / "jax" if os.path.isabs(home) else None
-
-
-def _writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK | os.X_OK)
 
 
 Options = dict[str, str | bool]

@@ -22,7 +22,6 @@ from typing import NamedTuple
 import jax
 import numpy as np
 from jax import Array
-from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtri
 
@@ -147,7 +146,13 @@ def predict(model: Model, fit: Fit) -> Predictive | None:
         )
         laws = [program(raw_key(fit.seed), as_arrays(sites), data) for sites in drawn]
     observed = np.asarray(laws[0]["observed"], dtype=np.float64)[0].ravel()
-    simulated = [_simulated(law, n, random) for law in laws]
+    simulated = [
+        np.asarray(law["sample"], dtype=np.float64).reshape(SIMULATED, -1)
+        if "sample" in law
+        # NumPy draws counts without a program to compile.
+        else np.stack([random.multinomial(n, row / row.sum()) for row in np.asarray(law["cells"], float)])
+        for law in laws
+    ]
     before, after, shown = (groups_of(summaries.shown(values), n) for values in (*simulated, observed))
     if summaries.channel is None:
         return Predictive(before, after, shown, _far(after, shown))
@@ -191,18 +196,9 @@ def _law(model: Model, key: Array, sites: Arrays, data: Arrays) -> dict[str, Arr
     law = site["fn"]
     if isinstance(law, RecordSums):
         return {"observed": law.observed_total, "sample": law.draw_total(key)}
-    # NumPy draws counts without a program to compile.
     if isinstance(law, CellCounts):
         return {"observed": site["value"], "cells": law.cell_probs}
     return {"observed": site["value"], "sample": law.sample(key)}
-
-
-def _simulated(law: dict[str, Array], n: int, random: Generator) -> NDArray[np.float64]:
-    """Return simulated summaries (simulated, size)."""
-    if "sample" in law:
-        return np.asarray(law["sample"], dtype=np.float64).reshape(SIMULATED, -1)
-    cells = np.asarray(law["cells"], dtype=np.float64)
-    return np.stack([random.multinomial(n, row / row.sum()) for row in cells]).astype(np.float64)
 
 
 def groups_of(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:

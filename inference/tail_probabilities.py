@@ -11,14 +11,14 @@ Values = NDArray[np.float64]
 
 def binomial_at_most(counts: ArrayLike, n: ArrayLike, p: ArrayLike) -> Values:
     """P(X ≤ counts) for X binomial of n trials with chance p; arguments broadcast."""
-    count = np.asarray(counts, float)
-    return np.asarray(np.where(count < 0, 0.0, bdtr(np.clip(count, 0, n), n, p)))
+    count, trials = np.asarray(counts, float), np.asarray(n, np.int64)
+    return np.asarray(np.where(count < 0, 0.0, bdtr(np.clip(count, 0, trials), trials, p)))
 
 
 def binomial_at_least(counts: ArrayLike, n: ArrayLike, p: ArrayLike) -> Values:
     """P(X ≥ counts) for X binomial of n trials with chance p; arguments broadcast."""
-    count = np.asarray(counts, float)
-    return np.asarray(np.where(count <= 0, 1.0, bdtrc(np.clip(count - 1, 0, n), n, p)))
+    count, trials = np.asarray(counts, float), np.asarray(n, np.int64)
+    return np.asarray(np.where(count <= 0, 1.0, bdtrc(np.clip(count - 1, 0, trials), trials, p)))
 
 
 def binomial_exactly(counts: ArrayLike, n: int, p: float) -> Values:

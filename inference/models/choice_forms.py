@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -53,27 +53,35 @@ class Form:
 def form_of(mechanism: Mechanism, summary: QuestionSummary) -> Form:
     """Return a summary's form: exact if the summary is sufficient, else normal in the support counts."""
     choice = cast(ChoiceMechanism, mechanism)
-    counted = REDUCTIONS[mechanism.name].counts(mechanism)
+    counted, k = REDUCTIONS[mechanism.name].counts(mechanism), choice.choices
+    p, q = float(choice.p), float(choice.q)
+    # 1. Reports, or counts of all sets, each with its own probability.
     if summary.reports is not None:
         return _sets_form(choice, pack_sets(sets_of(mechanism, summary.reports)))
-    if counted == "columns":
-        return _hadamard(cast(Hadamard, mechanism), summary)
-    if counted == "choices":
-        return _randomized_response(choice, summary)
-    if keeps_patterns(choice.choices):
-        return _patterns(choice, summary)
-    if counted == "subsets" and cast(SubsetSelection, choice).size == 1:
-        return _randomized_response(choice, summary)
-    return _counts(choice, summary)
+    if counted not in ("columns", "choices") and keeps_patterns(k):
+        rows = np.packbits(pattern_bits(k).astype(np.uint8), axis=1, bitorder="little")
+        return _sets_form(choice, PackedSets(rows[None], summary.values[None]))
+    # 2. Counts of columns or choices, which are all reports that there are.
+    if isinstance(choice, Hadamard):
+        blocks, width = choice.blocks, choice.width
+        return _counts(summary, lambda shares, n: CellCounts(hadamard_cells(shares, p, blocks, width), n))
+    size = choice.size if isinstance(choice, SubsetSelection) else None
+    if counted == "choices" or size == 1:
+        return _counts(summary, lambda shares, n: CellCounts(response_cells(shares, p, (1 - p) / (k - 1)), n))
+    # 3. Counts of supports.
+    notes = [f"the likelihood is normal in the counts of supports of the {k} choices"]
+    notes += [TOO_FEW] if summary.n * q * (1 - q) < FEWEST_VARIANCE else []
+    if size is None:
+        return _counts(summary, lambda shares, n: bit_sums(shares, p, q, n), notes)
+    return _counts(summary, lambda shares, n: subset_counts(shares, p, size, n), notes)
 
 
-def _observed(law: Callable[[Array, Array], Distribution]) -> Callable[..., tuple[Distribution, Array]]:
-    """Turn a law of (shares, n) into a form's law, with the observed values taken from the data."""
-    return lambda shares, data: (law(shares, data["n"]), data["values"])
-
-
-def _data(summary: QuestionSummary) -> dict[str, object]:
-    return {"n": summary.n, "values": summary.values}
+def _counts(
+    summary: QuestionSummary, law: Callable[[Array, Array], Distribution], notes: Sequence[str] = ()
+) -> Form:
+    """Return the form of a law of (shares, n), observed as the summary's values."""
+    data = {"n": summary.n, "values": summary.values}
+    return Form(lambda shares, data: (law(shares, data["n"]), data["values"]), data, tuple(notes))
 
 
 def supports_of(choice: ChoiceMechanism, summary: QuestionSummary) -> Values:
@@ -105,42 +113,10 @@ def column_gain(choice: Hadamard) -> float:
     return float(choice.p) - (1 - float(choice.p)) / (2 * choice.blocks - 1)
 
 
-def _randomized_response(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
-    p = float(choice.p)
-    q = (1 - p) / (choice.choices - 1)
-    return Form(_observed(lambda shares, n: CellCounts(response_cells(shares, p, q), n)), _data(summary))
-
-
-def _hadamard(choice: Hadamard, summary: QuestionSummary) -> Form:
-    p, blocks, width = float(choice.p), choice.blocks, choice.width
-    law = _observed(lambda shares, n: CellCounts(hadamard_cells(shares, p, blocks, width), n))
-    return Form(law, _data(summary))
-
-
-def _patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
-    """Return the form in counts of all sets."""
-    bits = pattern_bits(choice.choices)
-    rows = np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")
-    return _sets_form(choice, PackedSets(rows[None], summary.values[None]))
-
-
 def log_odds(choice: ChoiceMechanism) -> float:
     """Return the exact ε: the log odds of a report under a choice inside its set versus one outside."""
     often, seldom = choice.odds
     return float(np.log1p((often - seldom) / seldom))
-
-
-def _counts(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
-    p, q = float(choice.p), float(choice.q)
-    if isinstance(choice, SubsetSelection):
-        size = choice.size
-        law = _observed(lambda shares, n: subset_counts(shares, p, size, n))
-    else:
-        law = _observed(lambda shares, n: bit_sums(shares, p, q, n))
-    notes = [f"the likelihood is normal in the counts of supports of the {choice.choices} choices"]
-    if summary.n * q * (1 - q) < FEWEST_VARIANCE:
-        notes.append(TOO_FEW)
-    return Form(law, _data(summary), tuple(notes))
 
 
 def _sets_form(choice: ChoiceMechanism, sets: PackedSets) -> Form:

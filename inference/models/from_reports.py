@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
-from ldp_client import Mechanism, mechanisms_of
+from ldp_client import mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.tables.base import TableMechanism
 from schemas import Report, Study
@@ -82,22 +82,24 @@ class SmallSamples:
 
     def __init__(self, study: Study) -> None:
         mechanisms = mechanisms_of(study)
-        self._mechanisms = {name: one for name, one in mechanisms.items() if _loses(one)}
+        # Of these the summary holds only insufficient counts of the reports that support each choice.
+        self._mechanisms = {
+            name: one
+            for name, one in mechanisms.items()
+            if REDUCTIONS[one.name].counts(one) in ("bits", "subsets")
+            and not keeps_patterns(cast(ChoiceMechanism, one).choices)
+        }
         self._payloads: dict[str, list[bytes]] = {name: [] for name in self._mechanisms}
 
     def watch(self, reports: Iterable[Report]) -> Iterator[Report]:
         """Yield the same reports, keeping the payloads of small samples."""
         for report in reports:
-            for name in list(self._payloads):
-                self._keep(name, report.payloads.get(name))
+            for name, kept in list(self._payloads.items()):
+                if name in report.payloads:
+                    kept.append(report.payloads[name])
+                if len(kept) * cast(ChoiceMechanism, self._mechanisms[name]).choices > MOST_BITS:
+                    del self._payloads[name]
             yield report
-
-    def _keep(self, name: str, payload: bytes | None) -> None:
-        kept = self._payloads[name]
-        if payload is not None:
-            kept.append(payload)
-        if len(kept) * cast(ChoiceMechanism, self._mechanisms[name]).choices > MOST_BITS:
-            del self._payloads[name]
 
     def beside(self, name: str, summary: QuestionSummary) -> QuestionSummary:
         """Return a summary with its reports, unless its counts are sufficient or the reports too many."""
@@ -105,9 +107,3 @@ class SmallSamples:
             return summary
         payloads = np.frombuffer(b"".join(self._payloads[name]), dtype=np.uint8)
         return replace(summary, reports=payloads.reshape(-1, self._mechanisms[name].payload_size))
-
-
-def _loses(mechanism: Mechanism) -> bool:
-    """Return True if the summary holds only insufficient counts of the reports that support each choice."""
-    lossy = REDUCTIONS[mechanism.name].counts(mechanism) in ("bits", "subsets")
-    return lossy and not keeps_patterns(cast(ChoiceMechanism, mechanism).choices)

@@ -76,13 +76,10 @@ def _model(
 
 
 def _from_records(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """Return the model of perturbed records, by their second moments: the cost does not depend on n."""
     record = cast(GaussianRecord, mechanism)
-    from_records = _logistic_from_records if record.binary else _linear_from_records
-    return from_records(question, record, summary)
-
-
-def _linear_from_records(question: Question, record: GaussianRecord, summary: QuestionSummary) -> Model:
-    """Return the model of perturbed records' second moments; the likelihood's cost does not depend on n."""
+    if record.binary:
+        return _logistic_from_records(question, record, summary)
     sums, squares = record_moments(record, summary.values)
     moments = np.block([[np.full((1, 1), float(summary.n)), sums[None]], [sums[:, None], squares]])
     noise = np.append(np.full(len(sums) - 1, record.feature_noise_sd), record.response_noise_sd)

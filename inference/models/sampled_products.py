@@ -90,15 +90,14 @@ def _law_of_features(question: Question, mechanism: SampledProducts, summary: Qu
     if mechanism.binary and not any(field.bounds for field in question.features):
         return leveled_cells.law_of_features(question, mechanism)._replace(parameters=parameters)
     notes, checks = warnings(question, moments_seen(mechanism, summary))
+
+    def second(line: Regression, sd: Any, mean: Array, covariance: Array) -> Array:
+        if sd is None:
+            return logistic_moments(line.coefficients, line.intercept, mean, covariance).second
+        return linear_moments(line.coefficients, line.intercept, sd, mean, covariance).second
+
     draw = partial(normal_features, question)
-    return Features(draw, _second, first_values(question), parameters, notes, checks)
-
-
-def _second(line: Regression, sd: Any, mean: Array, covariance: Array) -> Array:
-    """Return M (d + 2, d + 2) in scaled units; sd: None for a response of −1 and 1, on normal features."""
-    if sd is None:
-        return logistic_moments(line.coefficients, line.intercept, mean, covariance).second
-    return linear_moments(line.coefficients, line.intercept, sd, mean, covariance).second
+    return Features(draw, second, first_values(question), parameters, notes, checks)
 
 
 def _feature_parameters(question: Question, draws: Draws) -> dict[str, Values]:

@@ -67,11 +67,13 @@ def sample(
         space, data = space_of(model), as_arrays(model.data)
         stretch = Stretch(progress)
         chains = Chains(space, LENGTH, told=stretch.add)
-        chains.prepare(count, _blank_factor(space.dimension), data)
+        axes = 1 if space.dimension > MOST_DENSE else 2
+        chains.prepare(count, np.zeros((space.dimension,) * axes), data)
         sites_of = Program(_sites_of(space), runs_once=True)
         sites_of.prepare(np.zeros((count, kept, space.dimension)), data)
         start, keys = _beginning(space, seed, count)(as_arrays(model.initial, float), data)
-        for place, target in enumerate(_targets(model)):
+        first = model.sampling.target_acceptance
+        for place, target in enumerate((first, CAREFUL_ACCEPTANCE)[: 2 if first < CAREFUL_ACCEPTANCE else 1]):
             stretch.begin("drawing" if not place else AGAIN, sum(warmup) + kept)
             state, shape = _warmed(chains, np.asarray(start), data, seed, warmup, target, keys)
             rounds: list[Sampled] = []
@@ -118,16 +120,6 @@ def _beginning(space: Space, seed: int, chains: int) -> Program:
         return space.start(initial, data), jax.random.split(key, chains)
 
     return Program(begin, runs_once=True)
-
-
-def _targets(model: Model) -> tuple[float, ...]:
-    """Acceptances to aim at, one after the other while chains diverge."""
-    first = model.sampling.target_acceptance
-    return (first, CAREFUL_ACCEPTANCE) if first < CAREFUL_ACCEPTANCE else (first,)
-
-
-def _blank_factor(dimension: int) -> NDArray[np.float64]:
-    return np.zeros((dimension,) * (1 if dimension > MOST_DENSE else 2))
 
 
 def _warmed(

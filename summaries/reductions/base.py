@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,15 @@ def big_endian(payloads: Payloads) -> Values:
     for column in payloads.T:
         number = number * 256 + column
     return number
+
+
+def counting(size: Callable[[Mechanism], int], **more: Any) -> Reduction:
+    """Return the reduction that counts each payload, which is one of `size` whole numbers."""
+
+    def count(mechanism: Mechanism, payloads: Payloads) -> Values:
+        return np.bincount(big_endian(payloads), minlength=size(mechanism)).astype(np.int64)
+
+    return Reduction(size, count, counts_all, **more)
 
 
 def counts_all(_mechanism: Mechanism, n: int, values: Values) -> bool:

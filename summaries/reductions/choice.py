@@ -19,7 +19,7 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.olh import PRIME, SEED_BYTES, Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
-from summaries.reductions.base import Counted, Payloads, Reduction, Values, big_endian, counts_all
+from summaries.reductions.base import Counted, Payloads, Reduction, Values, big_endian, counting, counts_all
 
 # Up to this many choices, supported sets are counted as whole bit patterns.
 MOST_PATTERN_CHOICES = 12
@@ -33,14 +33,6 @@ def _choices(mechanism: Mechanism) -> int:
 
 def _columns(mechanism: Mechanism) -> int:
     return cast(Hadamard, mechanism).columns
-
-
-def _index_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
-    return np.bincount(big_endian(payloads), minlength=_choices(mechanism)).astype(np.int64)
-
-
-def _column_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
-    return np.bincount(big_endian(payloads), minlength=_columns(mechanism)).astype(np.int64)
 
 
 def keeps_patterns(choices: int) -> bool:
@@ -111,10 +103,6 @@ def _hash_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
     return total
 
 
-def _hash_sets(mechanism: Mechanism, payloads: Payloads) -> Payloads:
-    return np.packbits(hash_supports(mechanism, payloads), axis=1, bitorder="little")
-
-
 def _as_sent(_mechanism: Mechanism, payloads: Payloads) -> Payloads:
     return payloads
 
@@ -128,36 +116,37 @@ def support_sets(mechanism: Mechanism, payloads: Payloads) -> Payloads:
     return np.packbits(bits, axis=1, bitorder="little")[where.ravel()]
 
 
-def _pattern_size(mechanism: Mechanism) -> int:
-    return _set_size(mechanism) if keeps_patterns(_choices(mechanism)) else 0
+def _keeps_sets(mechanism: Mechanism) -> bool:
+    return not keeps_patterns(_choices(mechanism))
 
 
 def _support_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
-    if not keeps_patterns(_choices(mechanism)):
+    if _keeps_sets(mechanism):
         return np.zeros(0, dtype=np.int64)
     return _unary_counts(mechanism, support_sets(mechanism, payloads))
-
-
-def _keeps_sets(mechanism: Mechanism) -> bool:
-    return not keeps_patterns(_choices(mechanism))
 
 
 def _always(what: Counted) -> Callable[[Mechanism], Counted]:
     return lambda _mechanism: what
 
 
-INDEX_COUNTS = Reduction(_choices, _index_counts, counts_all, counts=_always("choices"), sets=support_sets)
-COLUMN_COUNTS = Reduction(_columns, _column_counts, counts_all, counts=_always("columns"), sets=support_sets)
+INDEX_COUNTS = counting(_choices, counts=_always("choices"), sets=support_sets)
+COLUMN_COUNTS = counting(_columns, counts=_always("columns"), sets=support_sets)
 UNARY_COUNTS = Reduction(_set_size, _unary_counts, _sets_possible, counts=_always("bits"), sets=_as_sent)
 SUBSET_COUNTS = Reduction(
     _set_size, _unary_counts, _subset_possible, counts=_always("subsets"), sets=_as_sent
 )
 HASH_COUNTS = Reduction(
-    _set_size, _hash_counts, _sets_possible, counts=_always("bits"), sets=_hash_sets, hashes=_choices
+    _set_size,
+    _hash_counts,
+    _sets_possible,
+    counts=_always("bits"),
+    sets=lambda one, payloads: np.packbits(hash_supports(one, payloads), axis=1, bitorder="little"),
+    hashes=_choices,
 )
 # For any mechanism for choices, exactly, from its `supported` alone.
 SUPPORTS = Reduction(
-    _pattern_size,
+    lambda mechanism: 0 if _keeps_sets(mechanism) else _set_size(mechanism),
     _support_counts,
     counts_all,
     _keeps_sets,

@@ -22,7 +22,7 @@ from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.summed_gaussian import SummedMechanism
-from summaries.reductions.base import Payloads, Reduction, Values, big_endian, counts_all, signed
+from summaries.reductions.base import Payloads, Reduction, Values, counting, signed
 
 # Entries are below 2**26, and 2**26 of their squares would exceed 63 bits too soon. Each entry is split into
 # high·2**13 + low; sums of the parts' products stay below 2**63 for 2**36 reports.
@@ -101,19 +101,15 @@ def record_rows(mechanism: GaussianRecord, reports: Payloads) -> tuple[Floats, N
     return np.asarray(features, dtype=np.float64), reports[:, -1].astype(np.int8)
 
 
-def _coordinate_count(mechanism: Mechanism) -> int:
-    return len(cast(GaussianStatistics, mechanism).coordinates)
+def _bounded(mechanism: Mechanism, n: int, values: Values) -> bool:
+    return int(abs(values).max()) <= n * cast("GaussianStatistics | SummedMechanism", mechanism).largest
 
 
-def _moment_sums(_mechanism: Mechanism, payloads: Payloads) -> Values:
-    return np.asarray(signed(payloads).sum(axis=0, dtype=np.int64))
-
-
-def _moments_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
-    return int(abs(values).max()) <= n * cast(GaussianStatistics, mechanism).largest
-
-
-SUMS = Reduction(_coordinate_count, _moment_sums, _moments_possible)
+SUMS = Reduction(
+    lambda mechanism: len(cast(GaussianStatistics, mechanism).coordinates),
+    lambda _mechanism, payloads: signed(payloads).sum(axis=0, dtype=np.int64),
+    _bounded,
+)
 
 
 def _sign_count(mechanism: Mechanism) -> int:
@@ -121,12 +117,8 @@ def _sign_count(mechanism: Mechanism) -> int:
     return products.patterns * len(products.blocks)
 
 
-def _sign_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
-    """Count how often each pattern of signs came, for the blocks of products side by side."""
-    return np.bincount(big_endian(payloads), minlength=_sign_count(mechanism)).astype(np.int64)
-
-
-PRODUCTS = Reduction(_sign_count, _sign_counts, counts_all)
+# How often each pattern of signs came, for the blocks of products side by side.
+PRODUCTS = counting(_sign_count)
 
 
 def _total_size(mechanism: Mechanism) -> int:
@@ -142,11 +134,7 @@ def _refuse(mechanism: Mechanism, payloads: Payloads) -> Values:
     return np.zeros(_total_size(mechanism), dtype=np.int64)
 
 
-def _total_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
-    return int(abs(values).max()) <= n * cast(SummedMechanism, mechanism).largest
-
-
-TOTALS = Reduction(_total_size, _refuse, _total_possible)
+TOTALS = Reduction(_total_size, _refuse, _bounded)
 
 
 # No values: a posterior needs the reports.
