@@ -10,8 +10,6 @@ import pytest
 
 from collector import audit_log, health
 from collector.keys import Role, add_key
-from tests.kit.certificates import write_certificate
-from tests.kit.collectors import TOKEN, Server
 from tests.kit.commands import exit_code
 from tests.kit.operators import URL, main_on
 
@@ -106,16 +104,3 @@ def test_last_export_is_of_the_last_day(habits):
                 audit_log.record(session, "ann", audit_log.EXPORT, "habits", detail)
     with habits.collector.database.read() as session:
         assert audit_log.last_exports(session) == {"habits": ("2026-01-03", 1)}
-
-
-@pytest.mark.slow
-def test_certificate_that_ends_soon_needs_action(tmp_path, monkeypatch, capsys):
-    chain, key = write_certificate(tmp_path)
-    server = Server(tmp_path, "--tls-certificate", str(chain), "--tls-key", str(key))
-    monkeypatch.setenv("SSL_CERT_FILE", str(chain))
-    monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
-    try:
-        assert exit_code(["status", "--health", "--collector", server.url]) == 1
-    finally:
-        server.kill()
-    assert "ACT\tcertificate\t0 days left: renew it" in capsys.readouterr().out

@@ -26,7 +26,7 @@ from ldpkit.cli.exporting import fetch_reports
 from schemas import Study
 from tests import studies
 from tests.kit.certificates import write_certificate
-from tests.kit.collectors import REPOSITORY, START_SECONDS, TOKEN, Server, build_report, build_study, wait_for
+from tests.kit.collectors import REPOSITORY, START_SECONDS, TOKEN, build_report, build_study, wait_for
 from tests.kit.errors import raises
 
 PATH = "/v1/studies/habits/reports"
@@ -217,30 +217,27 @@ def test_honest_devices_get_through(start_server, study, make_report):
 
 
 @pytest.mark.slow
-def test_device_that_trusts_the_certificate_answers_over_https(tmp_path):
+def test_device_that_trusts_the_certificate_answers_over_https(start_server, tmp_path):
+    """And the collector's health tells that the certificate ends soon."""
     chain, key = write_certificate(tmp_path)
-    server = Server(tmp_path, "--tls-certificate", str(chain), "--tls-key", str(key))
+    server = start_server("--tls-certificate", str(chain), "--tls-key", str(key))
     operator = {"PYTHONPATH": str(REPOSITORY), "LDPKIT_TOKEN": TOKEN}
     (tmp_path / "study.json").write_text(Study(studies.document(studies.YES_NO)).to_json())
     there = ["--collector", server.url]
     answer = ["answer", "--max-epsilon", "8", f"{server.url}/v1/studies/survey", "--set", "ever=yes", "--yes"]
     trusting = {"SSL_CERT_FILE": str(chain)}
-    try:
-        for words, environment, code, said in (
-            (["publish", "study.json", *there], trusting, 0, "survey"),
-            ([*answer, "--folder", "trusting"], trusting, 0, "1 report sent"),
-            ([*answer, "--folder", "other"], {}, 5, ""),
-            (["status", "survey", *there], trusting, 0, "1 report"),
-        ):
-            command = [sys.executable, "-m", "ldpkit", *words]
-            told = {**os.environ, **operator, **environment}
-            done = subprocess.run(
-                command, cwd=tmp_path, env=told, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == code, done.stderr
-            assert said in done.stdout + done.stderr
-    finally:
-        server.kill()
+    for words, environment, code, said in (
+        (["publish", "study.json", *there], trusting, 0, "survey"),
+        ([*answer, "--folder", "trusting"], trusting, 0, "1 report sent"),
+        ([*answer, "--folder", "other"], {}, 5, ""),
+        (["status", "survey", *there], trusting, 0, "1 report"),
+        (["status", "--health", *there], trusting, 1, "ACT\tcertificate\t0 days left: renew it"),
+    ):
+        command = [sys.executable, "-m", "ldpkit", *words]
+        told = {**os.environ, **operator, **environment}
+        done = subprocess.run(command, cwd=tmp_path, env=told, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert said in done.stdout + done.stderr
     assert "without https" not in server.log.read_text()
 
 

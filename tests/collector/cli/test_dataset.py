@@ -98,14 +98,20 @@ def test_non_empty_target_is_rejected_and_unchanged(many, place):
         many.write(place / "new")
 
 
-@pytest.mark.parametrize("reports", [0, 119])
-def test_failed_dataset_export_leaves_nothing(many, place, reports):
+@pytest.mark.parametrize("reports", [0, 119, 120], ids=["at once", "at the last report", "at the manifest"])
+def test_failed_dataset_export_leaves_nothing(many, place, monkeypatch, reports):
     def failing():
         yield from sorted(many.sent, key=lambda one: one.id)[:reports]
-        raise TransferError("cut off", code="server.cut_off")
+        if reports < 120:
+            raise KeyboardInterrupt
 
-    with pytest.raises(TransferError):
-        many.write(place / "out", failing())
+    def full(*_, **_options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dataset.json, "dumps", full)
+        with pytest.raises(KeyboardInterrupt):
+            many.write(place / "out", failing())
     assert contents(place) == {}
     many.write(place / "out")
     assert sorted(ids_in(place)) == sorted(many.ids)
@@ -132,27 +138,12 @@ def test_all_files_are_on_the_disk_before_the_dataset_has_its_name(many, place, 
     assert synced == [place.name]
 
 
-def test_unwritable_manifest_leaves_nothing(many, place, monkeypatch):
-    def full(*_, **_options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(dataset.json, "dumps", full)
-    with pytest.raises(KeyboardInterrupt):
-        many.write(place)
-    assert contents(place) == {}
-
-
 def test_a_dataset_without_its_manifest_is_refused(many, place):
     """A killed export leaves such a dataset."""
-    many.write(place)
+    assert many.write(place, []) == manifest_of(place)["files"] == []
     (place / STUDY / "_manifest.json").unlink()
     with raises(InputError, "merge.dataset_unfinished"):
         summarize_dataset(many.studies[0], place)
-
-
-def test_a_study_without_reports_makes_a_dataset_without_files(many, place):
-    assert many.write(place, []) == []
-    assert manifest_of(place)["files"] == []
 
 
 def test_pandas_and_pyarrow_read_the_dataset(many, place):

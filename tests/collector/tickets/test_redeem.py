@@ -6,10 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from collector.reports import intake
-from collector.reports.writer import Upload
 from collector.studies import close
-from collector.tickets.codes import SPENT, make_tickets
+from collector.tickets.codes import make_tickets
 from ldp_client.core.tokens import header_of, to_base64url
 from ldp_client.documents.errors import InputError
 from schemas import Study
@@ -161,27 +159,6 @@ def test_stratum_follows_from_the_tokens_key(empty):
             assert put(empty, report, token_of(strata, place)).status_code == result
     exported = {one.id: one.public["region"] for one in empty.exported()}
     assert exported == dict(zip([one.id for one in reports], ["north", "south", "south"]))
-
-
-def test_one_commit_spends_each_token_once(make_harness, database_url):
-    harness = make_harness(database=database_url)
-    harness.publish(TOKENED)
-    rules = intake.Rules.of(TOKENED)
-    one, other, third = (build_report(TOKENED) for _ in range(3))
-    token, second = token_of(TOKENED), token_of(TOKENED)
-
-    def upload(report, token):
-        packed, nonce = intake.checked(rules, rules.pack(report), None, header_of(token), None)
-        return Upload("habits", [packed], nonce)
-
-    works = [upload(one, token), upload(other, token), upload(one, token), upload(third, second)]
-    outcomes = [outcome for (outcome,) in harness.collector.writer._store(works)]
-    assert outcomes[1].kind.name == "ticket-spent"
-    stored, duplicate = intake.Receipt.STORED, intake.Receipt.DUPLICATE
-    assert [outcomes[0], *outcomes[2:]] == [stored, duplicate, stored]
-    with harness.collector.database.read() as session:
-        assert len(session.execute(SPENT.select()).all()) == 2
-    assert put(harness, other, token_of(TOKENED)).status_code == 201
 
 
 def test_study_cannot_use_tokens_and_tickets(harness):
