@@ -8,11 +8,9 @@ from pathlib import Path
 from unittest.mock import MagicMock, Mock
 
 import pytest
-from sqlalchemy import select, text
 
 from collector import clock, daily
 from collector.daily import LOOK_SECONDS, RETRY_SECONDS, UnfinishedError, Upkeep, rewrite_files
-from collector.models import UpkeepRow
 from collector.retention import delete_study
 from tests.kit.collectors import build_report
 from tests.kit.errors import raises
@@ -47,8 +45,7 @@ def send(harness, study):
 
 
 def days_in_order(harness):
-    with harness.collector.database.read() as session:
-        rows = session.execute(text("SELECT day, id FROM reports ORDER BY ctid")).all()
+    rows = harness.sql("SELECT day, id FROM reports ORDER BY ctid")
     ids = {day: [bytes(row.id) for row in rows if row.day == day] for day, _ in rows}
     return {day for day, found in ids.items() if found == sorted(found)}
 
@@ -182,8 +179,7 @@ def test_withdrawals_work_with_doubtful_clock(habits, study, days):
     assert habits.withdraw(late.id, secret=late.secret).status_code == 200
     assert habits.put(build_report(study)).status_code == 503
     assert habits.client.get("/readyz").status_code == 503
-    with habits.collector.database.read() as session:
-        assert set(session.scalars(text("SELECT day FROM reports"))) == {right.isoformat()}
+    assert {row.day for row in habits.sql("SELECT day FROM reports")} == {right.isoformat()}
     habits.day = right
     assert habits.client.get("/readyz").status_code == 200
     assert habits.exported() == []
@@ -214,8 +210,7 @@ def test_day_with_an_open_reader_is_not_done(make_harness, study):
         refused = harness.upkeep()
     assert refused.status_code == 503
     assert "the files still have the order in which reports came" in refused.get_json()["detail"]
-    with database.read() as session:
-        assert session.scalar(select(UpkeepRow.day)) < harness.day
+    assert harness.sql("SELECT day FROM upkeep")[0].day < harness.day.isoformat()
     Upkeep(database, lambda: harness.day, b"", lambda: 0.0).run_if_due()
     content = b"".join(file.read_bytes() for file in (harness.path, Path(f"{harness.path}-wal")))
     assert {content.count(bytes.fromhex(report.id)) for report in reports} == {1}

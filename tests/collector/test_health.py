@@ -53,8 +53,7 @@ def test_collector_that_was_never_backed_up_needs_action(asked, empty, capsys):
 
 def test_key_before_its_last_day_needs_action(habits, checked):
     for name, days in (("soon", 3), ("later", 100)):
-        with habits.collector.database.write() as session:
-            add_key(session, name, Role.READ, None, habits.day + timedelta(days))
+        habits.write(add_key, name, Role.READ, None, habits.day + timedelta(days))
     code, (line,) = checked()
     assert code == 1
     assert line.startswith("keys: soon expires on ")
@@ -97,10 +96,8 @@ def test_export_from_before_a_withdrawal_needs_action_until_the_next(habits, che
 
 
 def test_last_export_is_of_the_last_day(habits):
-    with habits.collector.database.write() as session:
-        for day, detail in (("2026-01-02", "5 withdrawn before"), ("2026-01-03", "1 withdrawn before")):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(audit_log, "_now", lambda day=day: day)
-                audit_log.record(session, "ann", audit_log.EXPORT, "habits", detail)
-    with habits.collector.database.read() as session:
-        assert audit_log.last_exports(session) == {"habits": ("2026-01-03", 1)}
+    for day, detail in (("2026-01-02", "5 withdrawn before"), ("2026-01-03", "1 withdrawn before")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(audit_log, "_now", lambda day=day: day)
+            habits.write(audit_log.record, "ann", audit_log.EXPORT, "habits", detail)
+    assert habits.write(audit_log.last_exports) == {"habits": ("2026-01-03", 1)}

@@ -3,7 +3,6 @@
 import hashlib
 
 import pytest
-from sqlalchemy import text
 
 from collector.keys import Role, add_key
 from tests.kit.answers import client_of
@@ -16,8 +15,7 @@ def make_key(harness, capsys, name, role):
 
 def test_only_the_hash_of_a_key_is_stored(habits, capsys):
     key = make_key(habits, capsys, "someone", "read")
-    with habits.collector.database.engine.connect() as connection:
-        (row,) = connection.execute(text("SELECT name, role, hash FROM keys"))
+    (row,) = habits.sql("SELECT name, role, hash FROM keys")
     assert (row.name, row.role, bytes(row.hash)) == ("someone", "read", hashlib.sha256(key.encode()).digest())
     assert len(key) >= 40
 
@@ -29,8 +27,7 @@ def two(habits, make_study):
 
 
 def bound(harness, role):
-    with harness.collector.database.write() as session:
-        return {"Authorization": f"Bearer {add_key(session, 'ann', role, ['habits'])}"}
+    return {"Authorization": f"Bearer {harness.write(add_key, 'ann', role, ['habits'])}"}
 
 
 @pytest.mark.attack(14)

@@ -16,9 +16,7 @@ from tests.kit.collectors import REPOSITORY
 
 
 def samples(harness):
-    response = harness.client.get("/metrics", headers=harness.operator)
-    assert response.status_code == 200
-    lines = [line for line in response.text.splitlines() if not line.startswith("#")]
+    lines = [line for line in harness.metrics().splitlines() if not line.startswith("#")]
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
@@ -63,8 +61,7 @@ def test_refusals_are_counted_by_reason(habits, study, make_study, make_report):
         "study-unknown": 3,
         "study-closed": 1,
     }
-    text = habits.client.get("/metrics", headers=habits.operator).text
-    assert set(re.findall(r'study="([^"]*)"', text)) == {"habits"}
+    assert set(re.findall(r'study="([^"]*)"', habits.metrics())) == {"habits"}
 
 
 KILLED = """
@@ -141,7 +138,7 @@ def busy(habits, make_study, study, make_report):
 
 
 def test_every_metric_that_is_named_exists(busy):
-    text = busy.client.get("/metrics", headers=busy.operator).text
+    text = busy.metrics()
     names = {re.split(r"[{ ]", line)[0] for line in text.splitlines() if not line.startswith("#")}
     assert missing(alerts() + panels(), names) == set()
     assert missing(["sum by (stduy) (ldpkit_quue_reports)"], names) == {"stduy", "ldpkit_quue_reports"}

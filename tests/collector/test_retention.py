@@ -4,10 +4,8 @@ import secrets
 from datetime import date, timedelta
 
 import pytest
-from sqlalchemy import text
 
 from collector import retention
-from collector.audit_log import entries
 from collector.daily import Days
 from collector.retention import Kept, delete_overdue
 from ldp_client.documents.errors import InputError
@@ -51,12 +49,10 @@ def test_server_deletes_reports_after_their_retention(kept, make_report, monkeyp
     assert reports_by_study(kept) == {"closing": 3, "habits": 3, "rolling": 0}
     pass_days(kept, 1)
     assert reports_by_study(kept) == {"closing": 0, "habits": 3, "rolling": 0}
-    with kept.collector.database.read() as session:
-        said = {(one.key, one.study, one.detail) for one in entries(session, 10) if one.action == "retention"}
+    said = {(one.key, one.study, one.detail) for one in kept.logged("retention")}
     assert ("(server)", "closing", "version 1, kept for 4 days: 3 reports") in said
-    metrics = kept.client.get("/metrics", headers=kept.operator).text
-    assert 'ldpkit_reports_deleted_total{by="retention"} 7.0' in metrics
-    assert 'ldpkit_study_reports_overdue{study="closing"} 0.0' in metrics
+    assert 'ldpkit_reports_deleted_total{by="retention"} 7.0' in kept.metrics()
+    assert 'ldpkit_study_reports_overdue{study="closing"} 0.0' in kept.metrics()
 
 
 def test_report_after_the_end_of_retention_is_410(inviting, make_study, make_report):
@@ -81,17 +77,15 @@ def test_report_after_the_end_of_retention_is_410(inviting, make_study, make_rep
 def test_failing_study_does_not_stop_retention_of_others(kept, make_report, caplog):
     for study_id in ("closing", "rolling"):
         send_reports(kept, make_report, study_id, 3)
-    with kept.collector.database.write() as session:
-        right = session.execute(text("SELECT sums FROM sums WHERE study = 2")).scalar_one()
-        session.execute(text("UPDATE sums SET sums = :one WHERE study = 2"), {"one": bytes(8)})
+    ((right,),) = kept.sql("SELECT sums FROM sums WHERE study = 2")
+    kept.sql("UPDATE sums SET sums = :one WHERE study = 2", one=bytes(8))
     pass_days(kept, 8)
     assert reports_by_study(kept) == {"closing": 3, "habits": 0, "rolling": 0}
     assert (
         "retention of closing failed, and is tried again: a running summary is damaged (8 bytes"
         in caplog.text
     )
-    with kept.collector.database.write() as session:
-        session.execute(text("UPDATE sums SET sums = :one WHERE study = 2"), {"one": right})
+    kept.sql("UPDATE sums SET sums = :one WHERE study = 2", one=right)
     Days(kept.collector).look()
     assert reports_by_study(kept)["closing"] == 0
 
@@ -134,10 +128,6 @@ def test_clock_months_ahead_deletes_nothing(make_harness, make_study):
     assert delete() == 1
 
 
-def switch(harness, action):
-    return harness.client.post(f"/v1/studies/rolling/{action}", headers=harness.operator).status_code
-
-
 def test_retention_does_not_end_a_study_closed_for_one_night(make_harness, make_study):
     harness = make_harness()
     study = make_study(id="rolling", retention={"days": 3})
@@ -148,9 +138,9 @@ def test_retention_does_not_end_a_study_closed_for_one_night(make_harness, make_
     harness.withdraw(withdrawn.id, "rolling", withdrawn.secret)
     pass_days(harness, 3)
     assert harness.put(build_report(study)).status_code == 201
-    assert switch(harness, "close") == 200
+    assert harness.close("rolling").status_code == 200
     pass_days(harness, 1)
-    assert switch(harness, "open") == 200
+    assert harness.reopen("rolling") == 200
     assert harness.put(build_report(study)).status_code == 201
     # What was withdrawn stays out.
     assert problem(harness.put(withdrawn))[1] == "report-withdrawn"

@@ -129,12 +129,10 @@ def test_server_does_not_start_with_a_client_key_as_token(monkeypatch, capsys):
 @pytest.mark.parametrize("role", list(Role))
 def test_current_or_removed_key_is_rejected_as_token(empty, role):
     """Start a server with a key as its token, also one that was removed: it is refused."""
-    with empty.collector.database.write() as session:
-        key = add_key(session, "ann", role)
+    key = empty.write(add_key, "ann", role)
     settings = Settings(database=f"sqlite:///{empty.path}", token=key)
     with raises(InputError, "settings.token_is_a_key", "setting token", role.value):
         create_app(settings)
-    with empty.collector.database.write() as session:
-        remove_key(session, "ann")
+    empty.write(remove_key, "ann")
     with raises(InputError, "settings.token_is_a_key", "setting token", "removed"):
         create_app(settings)

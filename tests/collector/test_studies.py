@@ -31,8 +31,7 @@ def test_a_new_version_is_served_at_once_and_the_old_one_under_its_number(habits
 def test_version_published_by_another_process_is_served(habits, monkeypatch):
     habits.client.get("/v1/studies/habits")
     newer = build_study(2, title="Newer habits")
-    with habits.collector.database.write() as session:
-        publish(session, newer)
+    habits.write(publish, newer)
     monkeypatch.setattr("collector.studies.time.monotonic", lambda: float("inf"))
     assert habits.client.get("/v1/studies/habits").data == newer.canonical()
 
@@ -86,8 +85,7 @@ LABEL = "a" * 63
 @pytest.mark.attack(15)
 def test_study_key_cannot_use_up_page_header_room(habits):
     """Someone with a key for one study names so many issuers that no page loads any more."""
-    with habits.collector.database.write() as session:
-        ann = {"Authorization": f"Bearer {add_key(session, 'ann', Role.PUBLISH, ['mine'])}"}
+    ann = {"Authorization": f"Bearer {habits.write(add_key, 'ann', Role.PUBLISH, ['mine'])}"}
     # No two studies share a token key, and hosts may have 253 characters.
     keys = {study_id: Key().text for study_id in ("mine", "other")}
     long = [f"https://{number:02}.{LABEL}.{LABEL}.{LABEL}.{LABEL[:58]}/tokens" for number in range(1, 13)]

@@ -19,13 +19,16 @@ from http.client import HTTPException
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Condition
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+from sqlalchemy import text
 from werkzeug.test import TestResponse
 
 from collector import create_app
+from collector.audit_log import Entry, entries
 from collector.db import Database
 from collector.migrations import make
+from collector.tickets.codes import make_tickets
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
@@ -35,6 +38,7 @@ from schemas import Report, Study
 from tests.kit.operators import TOKEN, exit_code, operate
 from tests.ports import held_port
 
+T = TypeVar("T")
 TICKET_KEY = "the ticket key of tests"
 TODAY = date(2026, 6, 15)
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -71,6 +75,7 @@ MAKE_AND_RUN = (
 import os
 from collector.db import Database
 from collector.migrations import make
+from collector.tickets.codes import make_tickets
 from collector.settings import Settings
 url = os.environ["LDPKIT_DATABASE"]
 if not os.path.exists(url.removeprefix("sqlite:///")):
@@ -177,6 +182,35 @@ class Harness:
 
     def close(self, study_id: str = "habits") -> TestResponse:
         return self.client.post(f"/v1/studies/{study_id}/close", headers=self.operator)
+
+    def write(self, change: Callable[..., T], *arguments: Any) -> T:
+        """What a function of a session returns, once it is durable."""
+        with self.collector.database.write() as session:
+            return change(session, *arguments)
+
+    def sql(self, statement: str, **values: Any) -> list[Any]:
+        """The rows of a statement, as another process runs it."""
+        with self.collector.database.writing_connection() as connection:
+            result = connection.execute(text(statement), values)
+            return list(result) if result.returns_rows else []
+
+    def tickets(self, count: int, study_id: str = "habits", **public: str) -> list[str]:
+        """So many new tickets, without which the study takes no more reports."""
+        words = self.write(make_tickets, study_id, count, TICKET_KEY.encode(), public)
+        self.collector.current.forget(study_id)
+        return words
+
+    def logged(self, action: str) -> list[Entry]:
+        """The audit log's lines about an action."""
+        return [entry for entry in self.write(entries, 100) if entry.action == action]
+
+    def metrics(self) -> str:
+        return self.client.get("/metrics", headers=self.operator).text
+
+    def reopen(self, study_id: str = "habits") -> int:
+        """The status of opening a closed study."""
+        path = f"/v1/studies/{study_id}/open"
+        return self.client.post(path, headers=self.operator).status_code
 
     @property
     def path(self) -> Path:

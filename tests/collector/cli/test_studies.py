@@ -15,7 +15,6 @@ import pytest
 
 from collector import retention
 from collector.api import operator
-from collector.audit_log import entries
 from ldp_client.documents.errors import InputError, LdpkitError
 from ldpkit.cli import invited, main, tickets
 from ldpkit.cli.client import RefusalError
@@ -292,9 +291,7 @@ def test_reports_from_before_a_day_are_deleted(kept, study, make_report, capsys,
     at(*delete, "--yes")
     assert lines(capsys) == ["10 reports of habits deleted"]
     assert kept.exported() == [last]
-    with kept.collector.database.read() as session:
-        found = [entry for entry in entries(session, 100) if entry.action == "expire"]
-    assert [(entry.key, entry.study) for entry in found] == [("(token)", "habits")]
+    assert [(entry.key, entry.study) for entry in kept.logged("expire")] == [("(token)", "habits")]
 
 
 def test_delete_refuses_a_day_to_come_or_an_unknown_study(kept, make_report):

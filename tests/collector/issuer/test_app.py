@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateNumbers
-from sqlalchemy import delete
 
 from collector import create_app
 from collector.issuer import app as issuer_app
 from collector.issuer import issue, signing
-from collector.models import TicketKeyRow
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.errors import InputError
@@ -76,15 +74,13 @@ def test_wrong_stratum_key_is_corrected_and_spends_nothing(office):
 def test_servers_that_run_already_never_share_a_database(database_url, make_harness):
     """Collector and issuer were started on one empty database."""
     harness = make_harness(database=ensure_database(database_url))
-    with harness.collector.database.write() as session:
-        issue.add_key(session, "sleep", {}, BY)
+    harness.write(issue.add_key, "sleep", {}, BY)
     refused = harness.publish(build_study())
     assert (refused.status_code, "an issuer" in refused.get_json(force=True)["detail"]) == (409, True)
-    with harness.collector.database.write() as session:
-        session.execute(delete(TicketKeyRow))
+    harness.sql("DELETE FROM ticket_keys")
     assert harness.publish(build_study()).status_code == 201
-    with raises(InputError, "issuer.collectors_database"), harness.collector.database.write() as session:
-        issue.add_key(session, "sleep", {}, BY)
+    with raises(InputError, "issuer.collectors_database"):
+        harness.write(issue.add_key, "sleep", {}, BY)
 
 
 def test_any_page_may_ask_for_tokens_and_none_for_tickets(small):

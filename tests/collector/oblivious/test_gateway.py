@@ -53,7 +53,7 @@ def test_sizes_depend_on_the_method_alone(gateway, make_report, study, monkeypat
         raise OtherReleaseError("in a test")
 
     monkeypatch.setattr(gateway.harness.collector.writer, "upload", away)
-    gateway.harness.client.post("/v1/studies/habits/open", headers=gateway.harness.operator)
+    gateway.harness.reopen()
     statuses.append(gateway.put(other).status)
     assert statuses == [201, 200, 200, 410, 403, 422, 404, 422, 410, 503]
     assert gateway.sizes == {(SIZE + 55, ANSWER_BYTES + ANSWER_OVERHEAD_BYTES)}

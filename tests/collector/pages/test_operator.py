@@ -4,10 +4,8 @@ from base64 import b64encode
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import select
 
 from collector.keys import MOST_SESSIONS, Role, add_key, remove_key
-from collector.models import SessionRow
 from schemas import Study
 from tests.kit.answers import client_of
 from tests.kit.deleting import delete_study
@@ -174,8 +172,7 @@ def test_a_key_has_a_bounded_number_of_sessions(habits, token):
     gone = first.get("/")
     assert (gone.status_code, "the session has ended" in gone.text.lower()) == (401, True)
     assert "ldpkit-session=;" in gone.headers["Set-Cookie"]
-    with habits.collector.database.read() as session:
-        assert len(session.scalars(select(SessionRow)).all()) == 1
+    assert len(habits.sql("SELECT * FROM sessions")) == 1
 
 
 def test_a_session_ends_after_the_next_day(habits, token):
@@ -186,15 +183,13 @@ def test_a_session_ends_after_the_next_day(habits, token):
     habits.day += timedelta(1)
     assert client.get("/v1/keys", headers=OF_PAGE).status_code == 401
     sign_in(client, token)
-    with habits.collector.database.read() as session:
-        assert len(session.scalars(select(SessionRow)).all()) == 1
+    assert len(habits.sql("SELECT * FROM sessions")) == 1
 
 
 @pytest.fixture
 def with_reading_key(habits):
     """A browser that signed in with the key `ann`, good through today."""
-    with habits.collector.database.write() as session:
-        key = add_key(session, "ann", Role.READ, expires=habits.day)
+    key = habits.write(add_key, "ann", Role.READ, None, habits.day)
     client = habits.app.test_client()
     assert sign_in(client, key).status_code == 303
     assert seen(client) == (200, 200)
@@ -211,8 +206,7 @@ def seen(client):
 def test_session_ends_with_its_key(habits, with_reading_key, is_removed):
     """Someone goes on in the browser whose key was removed, or the day after its last."""
     if is_removed:
-        with habits.collector.database.write() as session:
-            remove_key(session, "ann")
+        habits.write(remove_key, "ann")
     else:
         habits.day += timedelta(1)
     assert seen(with_reading_key) == (401, 401)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
-from sqlalchemy import create_engine, delete, text, update
+from sqlalchemy import delete, update
 from sqlalchemy.exc import DataError
 
 from collector import store
@@ -19,8 +19,7 @@ from collector.reports.intake import Receipt
 from collector.reports.writer import Change, Upload
 from collector.store import PackedReport
 from collector.studies import publish
-from collector.tickets.codes import make_tickets
-from tests.kit.answers import PROBLEM, AwayError, problem
+from tests.kit.answers import PROBLEM, AwayError, problem, refusal
 from tests.kit.collectors import QUESTIONS, TICKET_KEY, TODAY, build_report, build_study
 from tests.kit.errors import raises
 
@@ -29,22 +28,12 @@ SHUT = {"over": {"closes": "2026-05-01"}, "to come": {"opens": "2026-07-01"}}
 HOURS, FRUIT = b"\0\0\0\1", b"\0"
 
 
-def rows(harness):
-    with create_engine(f"sqlite:///{harness.path}").connect() as connection:
-        return connection.execute(text("SELECT * FROM reports")).all()
-
-
-def outcome(response):
-    document = response.get_json(force=True)
-    return response.status_code, document["type"].removeprefix(PROBLEM), document.get("field")
-
-
 def test_a_row_holds_id_version_day_and_packed_payloads(habits, study, make_report):
     report = make_report(study)
     assert habits.put(report).get_json() == {"id": report.id, "result": "stored"}
     assert habits.put(report).get_json() == {"id": report.id, "result": "duplicate"}
     packed = b"".join(report.payloads[question] for question in ("hours", "fruit", "ever"))
-    assert rows(habits) == [(1, bytes.fromhex(report.id), 1, "2026-06-15", packed)]
+    assert habits.sql("SELECT * FROM reports") == [(1, bytes.fromhex(report.id), 1, "2026-06-15", packed)]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +47,7 @@ def test_a_row_holds_id_version_day_and_packed_payloads(habits, study, make_repo
     ],
 )
 def test_an_invalid_report_is_refused_with_its_field(habits, study, make_report, changes, field):
-    assert outcome(habits.put(make_report(study, **changes))) == (422, "report-invalid", field)
+    assert refusal(habits.put(make_report(study, **changes))) == ("report-invalid", field)
     assert habits.exported() == []
 
 
@@ -68,7 +57,7 @@ def test_the_address_and_the_report_must_agree(habits, study, make_report):
     for address, field in ((f"habits/reports/{os.urandom(16).hex()}", "id"),
                            (f"other/reports/{report.id}", "study")):  # fmt: skip
         response = habits.client.put(f"/v1/studies/{address}", json=report.to_document())
-        assert outcome(response) == (422, "report-invalid", field)
+        assert refusal(response) == ("report-invalid", field)
 
 
 def test_reports_are_taken_from_a_day_early_to_a_week_late(empty, make_study, make_report):
@@ -114,7 +103,7 @@ def test_a_bad_report_does_not_refuse_the_rest(habits, study, make_report):
     assert habits.exported() == [good]
     for body, field in (([], "reports"), ({"reports": {}}, "reports"), ({"reports": [], "more": 1}, "more")):
         response = habits.client.post("/v1/studies/habits/reports", json=body)
-        assert outcome(response) == (422, "batch-invalid", field)
+        assert refusal(response) == ("batch-invalid", field)
 
 
 @pytest.mark.attack(10)
@@ -251,8 +240,7 @@ def test_unavailable_database_is_tried_once_for_all_uploads(collecting, monkeypa
 @pytest.mark.attack(14)
 def test_ticket_of_one_report_admits_no_other_with_same_id(collecting):
     """Send another report under the id of an invited one: the ticket must admit its own report alone."""
-    with collecting.collector.database.write() as session:
-        (word,) = make_tickets(session, "habits", 1, TICKET_KEY.encode())
+    (word,) = collecting.tickets(1)
     own = build_report(EARLIER)
     changed = {**own.payloads, "ever": bytes([1 - own.payloads["ever"][0]])}
     other = build_report(EARLIER, id=own.id, payloads=changed)

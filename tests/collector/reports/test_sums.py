@@ -1,7 +1,6 @@
 """The running summary is at every moment that of the stored reports."""
 
 import pytest
-from sqlalchemy import text
 
 from summaries import Summary, summarize
 from tests import studies
@@ -45,8 +44,7 @@ def test_summary_that_would_slow_down_uploads_is_not_kept(empty, make_study, cho
     assert not empty.collector.rules.find("habits", 1).tally.is_kept
     assert empty.put(device_report(study, wide=7)).status_code == 201
     assert problem(empty.summary()) == (409, "summary-too-costly")
-    with empty.collector.database.read() as session:
-        assert session.execute(text("SELECT count(*) FROM sums")).scalar_one() == 0
+    assert empty.sql("SELECT * FROM sums") == []
 
 
 def test_the_running_summary_is_kept_by_cell(empty):
@@ -88,8 +86,7 @@ def test_study_that_needs_whole_reports_has_no_summary(empty):
 def test_damaged_sums_are_rejected_until_the_study_is_deleted(habits, study, make_report, sums):
     """Damage the rows of a running summary: no report may be miscounted."""
     assert habits.put(make_report(study)).status_code == 201
-    with habits.collector.database.write() as session:
-        session.execute(text("UPDATE sums SET sums = :sums"), {"sums": sums})
+    habits.sql("UPDATE sums SET sums = :sums", sums=sums)
     assert problem(habits.summary()) == problem(habits.put(make_report(study))) == (503, "unavailable")
     assert len(habits.exported()) == 1
     deleted = habits.client.delete("/v1/studies/habits", headers=habits.operator)

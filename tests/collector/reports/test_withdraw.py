@@ -58,7 +58,7 @@ def test_expired_and_withdrawn_reports_stay_out(habits):
     assert habits.put(last).status_code == 201
     habits.close()
     assert delete_reports(database, "habits", habits.day + timedelta(1)) == 1
-    assert habits.client.post("/v1/studies/habits/open", headers=habits.operator).status_code == 200
+    assert habits.reopen() == 200
     assert [problem(habits.put(report)) for report in (*gone, last)] == [WITHDRAWN] * 4
     assert habits.summary().get_json()["questions"]["ever"]["n"] == 0
 
@@ -126,8 +126,7 @@ def test_deletions_are_limited_and_counted_but_never_an_operators(harness, caplo
     assert problem(refused) == (429, "too-many-deletions")
     assert int(refused.headers["Retry-After"]) >= 1
     assert harness.withdraw(reports[40].id).status_code == 200
-    metrics = harness.client.get("/metrics", headers=harness.operator).text
-    assert 'ldpkit_reports_deleted_total{by="device"} 40.0' in metrics
+    assert 'ldpkit_reports_deleted_total{by="device"} 40.0' in harness.metrics()
     assert not [report for report in reports if report.id in caplog.text]
 
 

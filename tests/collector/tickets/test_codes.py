@@ -12,13 +12,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from sqlalchemy import inspect, select, text
+from sqlalchemy import inspect
 
 from collector.daily import Upkeep
 from collector.keys import hash_key
 from collector.reports.writer import Upload
 from collector.tickets.codes import (
-    TICKETS,
     count_unused,
     delete_used_tickets,
     disable,
@@ -45,20 +44,17 @@ SPENT_BEFORE = (409, "ticket-spent")
 FRAME_HEADER, WAL_HEADER = 24, 32
 
 
-def made(harness, count, **public):
-    with harness.collector.database.write() as session:
-        words = make_tickets(session, "habits", count, KEY.encode(), public)
-    harness.collector.current.forget("habits")
-    return words
-
-
 def left(harness):
-    with harness.collector.database.read() as session:
-        return count_unused(session, 1)
+    return harness.write(count_unused, 1)
+
+
+def counts(harness):
+    """How many tickets there are, how many marks of used ones, and how many unused tickets."""
+    return rows(harness, "tickets"), rows(harness, "spent"), left(harness)
 
 
 def test_ticket_admits_one_report_and_resending_uses_none(either, study):
-    first, second = made(either, 2)
+    first, second = either.tickets(2)
     report, other = build_report(study), build_report(study)
     assert problem(either.put(report)) == REFUSED
     assert problem(either.put(report, "no ticket of ours")) == INVALID
@@ -78,7 +74,7 @@ def test_ticket_admits_one_report_and_resending_uses_none(either, study):
 @pytest.mark.parametrize("commits", [False, True])
 def test_failed_commit_uses_no_ticket(either, study, commits):
     """If only the acknowledgement was lost, the report is stored once."""
-    (ticket,) = made(either, 1)
+    (ticket,) = either.tickets(1)
     report = build_report(study)
     fail_next_commit(either, commits)
     assert either.put(report, ticket).status_code == 503
@@ -89,7 +85,7 @@ def test_failed_commit_uses_no_ticket(either, study, commits):
 
 def test_one_commit_with_many_uploads_uses_each_ticket_once(either, study):
     """Two reports with one ticket, one report twice, and one without."""
-    first, second = made(either, 2)
+    first, second = either.tickets(2)
     rules = either.collector.rules.find("habits", 1)
     a, b, c, d = (rules.pack(build_report(study)) for _ in range(4))
     sent = [(a, first), (b, first), (c, second), (c, second), (d, None)]
@@ -104,12 +100,12 @@ def test_racing_workers_use_each_report_and_ticket_once(postgresql, make_harness
     harnesses = [make_harness(database=url, lock_timeout=20, ticket_key=KEY) for _ in range(4)]
     harnesses[0].publish(study)
     for _ in range(3):
-        (ticket,) = made(harnesses[0], 1)
+        (ticket,) = harnesses[0].tickets(1)
         report = build_report(study)
         with ThreadPoolExecutor(4) as pool:
             statuses = [r.status_code for r in pool.map(Harness.put, harnesses, [report] * 4, [ticket] * 4)]
         assert sorted(statuses) == [200, 200, 200, 201]
-        (ticket,) = made(harnesses[0], 1)
+        (ticket,) = harnesses[0].tickets(1)
         reports = [build_report(study) for _ in harnesses]
         with ThreadPoolExecutor(4) as pool:
             statuses = [r.status_code for r in pool.map(Harness.put, harnesses, reports, [ticket] * 4)]
@@ -118,7 +114,7 @@ def test_racing_workers_use_each_report_and_ticket_once(postgresql, make_harness
 
 def test_nothing_links_a_ticket_with_its_report(either, study):
     """No column holds both; a used one is told by its tag alone, until the day's are deleted together."""
-    tickets = made(either, 13)
+    tickets = either.tickets(13)
     for ticket in tickets[1:]:
         either.put(build_report(study), ticket)
     tables = inspect(either.collector.database.engine)
@@ -132,15 +128,11 @@ def test_nothing_links_a_ticket_with_its_report(either, study):
         "reports": {"study", "id", "version", "day", "payloads"},
     }
     # At a collector these columns say nothing.
-    with either.collector.database.read() as session:
-        of_issuers = select(TICKETS.c.name, TICKETS.c.request).distinct()
-        assert session.execute(of_issuers).all() == [("", None)]
-    assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (13, 12, 1)
+    assert either.sql("SELECT DISTINCT name, request FROM tickets") == [("", None)]
+    assert counts(either) == (13, 12, 1)
     next_day(either)
-    assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (1, 0, 1)
-    with either.collector.database.engine.connect() as connection:
-        hashes = {bytes(row.hash) for row in connection.execute(text("SELECT hash FROM tickets"))}
-    assert hashes == {hash_key(tickets[0])}
+    assert counts(either) == (1, 0, 1)
+    assert [bytes(row.hash) for row in either.sql("SELECT hash FROM tickets")] == [hash_key(tickets[0])]
 
 
 @pytest.mark.attack(12)
@@ -165,8 +157,7 @@ def test_a_collector_gets_no_names(inviting, tmp_path, monkeypatch):
 
 
 def rows(harness, table):
-    with harness.collector.database.engine.connect() as connection:
-        return connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()
+    return len(harness.sql(f"SELECT 1 FROM {table}"))
 
 
 def next_day(harness):
@@ -178,12 +169,11 @@ def next_day(harness):
 @pytest.mark.attack(12)
 def test_used_hashes_tags_and_nonces_are_overwritten(inviting, study):
     """Read in a database's files what links used tickets to reports."""
-    tickets = made(inviting, 12)
+    tickets = inviting.tickets(12)
     for ticket in tickets:
         inviting.put(build_report(study), ticket)
-    with inviting.collector.database.read() as session:
-        hidden = [bytes(session.execute(text("SELECT spending FROM studies")).scalar_one())[:16]]
-        hidden += [bytes(row.mark) for row in session.execute(text("SELECT mark FROM spent"))]
+    hidden = [bytes(row.spending)[:16] for row in inviting.sql("SELECT spending FROM studies")]
+    hidden += [bytes(row.mark) for row in inviting.sql("SELECT mark FROM spent")]
     hidden += map(hash_key, tickets)
 
     def found():
@@ -206,7 +196,7 @@ def test_invite_without_ticket_key_is_rejected(habits, study):
 
 def answered(harness, study, count):
     """Pairs of a report and its ticket, in the order in which they were sent."""
-    words = made(harness, count)
+    words = harness.tickets(count)
     pairs = [(build_report(study), word) for word in words]
     for report, word in pairs:
         assert harness.put(report, word).status_code == 201
@@ -249,8 +239,7 @@ def test_sqlite_log_does_not_link_tickets_to_reports(settled, inviting, study, t
     harness = inviting
     pairs = answered(harness, study, 20)
     if settled:
-        with harness.collector.database.write() as session:
-            assert delete_used_tickets(session, 1, KEY.encode()) == 20
+        assert harness.write(delete_used_tickets, 1, KEY.encode()) == 20
     joined, by_hash = 0, {hash_key(word): report.id for report, word in pairs}
     seen = 0
     for before, after in pairwise(commits(harness.path, tmp_path)):
@@ -272,12 +261,12 @@ def test_tickets_are_used_once_also_after_upkeep(either, study):
     """Fewer than ten used ones are not deleted: a few would point to their reports."""
     pairs = answered(either, study, 9)
     upkeep(either)
-    assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (9, 9, 0)
+    assert counts(either) == (9, 9, 0)
     pairs += answered(either, study, 3)
-    (extra,) = made(either, 1)
+    (extra,) = either.tickets(1)
     assert left(either) == 1
     upkeep(either)
-    assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (1, 0, 1)
+    assert counts(either) == (1, 0, 1)
     for report, word in pairs:
         assert either.put(build_report(study), word).status_code == 401
         assert either.put(report, word).status_code == 200
@@ -287,7 +276,7 @@ def test_tickets_are_used_once_also_after_upkeep(either, study):
 def test_another_ticket_key_admits_no_report_twice(make_harness, either, study):
     """A second machine without the settings file, or a file that was lost."""
     ((_, word), *_) = answered(either, study, 12)
-    (fresh,) = made(either, 1)
+    (fresh,) = either.tickets(1)
     other = make_harness(database=either.collector.settings.database, ticket_key="another ticket key")
     for given in (word, fresh):
         answer = other.put(build_report(study), given)
@@ -314,7 +303,7 @@ def report_of(study=CARRYING, **values):
 
 
 def test_ticket_supplies_its_public_values(carrying):
-    (town,), (country,) = made(carrying, 1, stratum="town"), made(carrying, 1, stratum="country")
+    (town,), (country,) = carrying.tickets(1, stratum="town"), carrying.tickets(1, stratum="country")
     one, other, wrong = report_of(), report_of(), report_of(stratum="town")
     assert problem(carrying.put(one)) == REFUSED
     assert [carrying.put(one, town).status_code for _ in range(3)] == [201, 200, 200]
@@ -334,7 +323,7 @@ def test_report_without_the_tickets_value_is_rejected(carrying):
     reports = [report_of(), report_of(stratum="town")]
     assert [problem(carrying.put(report)) for report in reports] == [REFUSED] * 2
     assert len(carrying.post([report.to_document() for report in reports]).json["failed"]) == 2
-    made(carrying, 1, stratum="town")
+    carrying.tickets(1, stratum="town")
     with raises(InputError, "ticket.disable_carries_values", "habits"):
         act(carrying, disable)
     assert left(carrying) == 1
@@ -342,7 +331,7 @@ def test_report_without_the_tickets_value_is_rejected(carrying):
     assert left(carrying) == 0
     assert [problem(carrying.put(report)) for report in reports] == [REFUSED] * 2
     later = build_study(3, public=[REGION, {**STRATUM, "choices": ["town", "village"]}])
-    (older,) = made(carrying, 1, stratum="country")
+    (older,) = carrying.tickets(1, stratum="country")
     carrying.publish(later)
     answer = carrying.put(report_of(later), older)
     assert (problem(answer), answer.json["field"]) == (INVALID, "public.stratum")
@@ -354,23 +343,21 @@ def test_used_tickets_are_deleted_in_batches_per_stratum(carrying):
     """A used ticket that is deleted alone could be linked to its stratum's only new report."""
 
     def deleted():
-        with carrying.collector.database.write() as session:
-            return delete_used_tickets(session, 1, KEY.encode())
+        return carrying.write(delete_used_tickets, 1, KEY.encode())
 
     for stratum, count in (("town", 12), ("country", 9)):
-        used = made(carrying, count, stratum=stratum)
+        used = carrying.tickets(count, stratum=stratum)
         assert {carrying.put(report_of(), ticket).status_code for ticket in used} == {201}
     assert [deleted(), deleted()] == [12, 0]
     assert {carrying.put(report_of(), ticket).status_code for ticket in used} == {409}
-    (tenth,) = made(carrying, 1, stratum="country")
+    (tenth,) = carrying.tickets(1, stratum="country")
     carrying.put(report_of(), tenth)
     assert deleted() == 10
 
 
 def act(harness, change):
     """What an operator does with a study's tickets."""
-    with harness.collector.database.write() as session:
-        change(session, "habits", "ann")
+    harness.write(change, "habits", "ann")
     harness.collector.current.forget("habits")
 
 
@@ -378,7 +365,7 @@ def test_tickets_of_later_version_block_no_earlier_report(carrying, study):
     """Its device answered when no ticket was needed, and cannot get one."""
     late = [device_report(study) for _ in range(3)]
     assert carrying.put(late[0]).status_code == 201
-    (word,) = made(carrying, 1, stratum="town")
+    (word,) = carrying.tickets(1, stratum="town")
     assert carrying.put(late[1]).status_code == 201
     assert problem(carrying.put(report_of())) == REFUSED
     mixed = [late[2].to_document(), report_of().to_document()]
@@ -393,11 +380,11 @@ def test_page_asks_for_ticket_exactly_if_intake_requires_it(inviting, study):
     current = study
     for change, needed in (
         (lambda: None, False),
-        (lambda: made(inviting, 1), True),
+        (lambda: inviting.tickets(1), True),
         (lambda: act(inviting, revoke), True),
         (lambda: act(inviting, disable), False),
         (CARRYING, True),
-        (lambda: made(inviting, 1, stratum="town"), True),
+        (lambda: inviting.tickets(1, stratum="town"), True),
         (OPEN_AGAIN, False),
     ):
         if isinstance(change, Study):
@@ -413,7 +400,7 @@ def test_page_asks_for_ticket_exactly_if_intake_requires_it(inviting, study):
 
 def test_lift_is_refused_while_earlier_tickets_are_valid(carrying, capsys):
     """A device answered the previous version and uploads late."""
-    (word,) = made(carrying, 1, stratum="town")
+    (word,) = carrying.tickets(1, stratum="town")
     late = report_of()
     carrying.publish(OPEN_AGAIN)
     assert carrying.exit_code("invite", "habits", "--disable") == 3
@@ -449,8 +436,7 @@ def test_upkeep_of_other_studies_runs_despite_a_lost_key(make_harness, postgresq
         harness = make_harness(database=url, ticket_key=key, lock_timeout=10)
         study = build_study(id=study_id)
         harness.publish(study)
-        with harness.collector.database.write() as session:
-            words = make_tickets(session, study_id, uses, key.encode())
+        words = harness.write(make_tickets, study_id, uses, key.encode())
         assert {harness.put(build_report(study), word).status_code for word in words} == {201}
         return harness
 
@@ -467,8 +453,7 @@ def test_upkeep_of_other_studies_runs_despite_a_lost_key(make_harness, postgresq
     assert "study lost: setting ticket_key" in caplog.text
     assert "study kept" not in caplog.text
     assert rows(harness, "spent") == uses
-    with harness.collector.database.read() as session:
-        places = [row.id.hex() for row in session.execute(text("SELECT id FROM reports ORDER BY ctid"))]
+    places = [row.id.hex() for row in harness.sql("SELECT id FROM reports ORDER BY ctid")]
     old = {report.id for report in sent}
     assert [report_id for report_id in places if report_id in old] == sorted(old)
     refused = harness.upkeep()
@@ -482,7 +467,7 @@ def test_upkeep_of_other_studies_runs_despite_a_lost_key(make_harness, postgresq
 
 def test_a_ticket_lets_one_device_in(inviting, study, tmp_path):
     """A wrong or used one costs nothing and can be replaced; the ledger forgets the one that was used."""
-    first, second = made(inviting, 2)
+    first, second = inviting.tickets(2)
     with served(inviting.app) as url:
         devices = [Device(tmp_path / name, "8", url) for name in "ab"]
         for device in devices:

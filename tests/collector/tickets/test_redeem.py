@@ -1,13 +1,10 @@
 """A collector accepts exactly one report for each token."""
 
 import os
-import sqlite3
-from contextlib import closing
 
 import pytest
 
 from collector.studies import close
-from collector.tickets.codes import make_tickets
 from ldp_client.core.tokens import header_of, to_base64url
 from ldp_client.documents.errors import InputError
 from schemas import Study
@@ -38,10 +35,8 @@ def put(harness, report, token=None, header=None, fast=True):
 
 
 def spent(harness):
-    with closing(sqlite3.connect(harness.path)) as connection:
-        tokens = connection.execute("SELECT count(*) FROM spent").fetchone()[0]
-        stored = connection.execute("SELECT count(*) FROM reports WHERE payloads <> x''").fetchone()[0]
-    return tokens, stored
+    """How many tokens were spent, and how many reports are stored."""
+    return len(harness.sql("SELECT * FROM spent")), len(harness.exported())
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "fast"])
@@ -83,7 +78,7 @@ def test_a_refused_report_spends_nothing(harness, fast):
     harness.close()
     assert problem(put(harness, build_report(TOKENED), second, fast=fast)) == (410, "study-closed")
     assert spent(harness) == (1, 1)
-    harness.client.post("/v1/studies/habits/open", headers=harness.operator)
+    harness.reopen()
     assert put(harness, build_report(TOKENED), second, fast=fast).status_code == 201
 
 
@@ -163,11 +158,10 @@ def test_stratum_follows_from_the_tokens_key(empty):
 
 def test_study_cannot_use_tokens_and_tickets(harness):
     """Revoking direct tickets would forget the spent tokens, which would then let second reports in."""
-    with harness.collector.database.write() as session, raises(InputError, "ticket.issuer_gives_them"):
-        make_tickets(session, "habits", 3, b"secret")
+    with raises(InputError, "ticket.issuer_gives_them"):
+        harness.tickets(3)
     harness.publish(build_study(id="invited"))
-    with harness.collector.database.write() as session:
-        make_tickets(session, "invited", 3, b"secret")
+    harness.tickets(3, "invited")
     for study, said in (
         (build_study(2, id="invited", channel=channel_of(ISSUER)), "cannot name an issuer"),
         (build_study(2), "blind tickets"),
@@ -201,8 +195,7 @@ def test_token_keys_of_another_study_are_refused(harness):
     # The first version's key stays taken.
     assert publish("habits", version=3, channel=other_key()).status_code == 201
     require_refused()
-    with harness.collector.database.write() as session:
-        close(session, "habits", deleted=True)
+    harness.write(close, "habits", True)
     require_refused()
 
 
