@@ -33,14 +33,6 @@ class Limiter:
 
         Raises the error of `refuse` if there is no room in time.
         """
-        self.take(amount)
-        try:
-            yield
-        finally:
-            self.give_back(amount)
-
-    def take(self, amount: float = 1) -> None:
-        """Hold this amount until it is given back. Raises the error of `refuse` if no room is left."""
         with self._changed:
             if not self._held:
                 self._moved = time.monotonic()
@@ -50,13 +42,13 @@ class Limiter:
             finally:
                 # Each thread wakes the next. Waking all at once would delay the threads that work.
                 self._changed.notify()
-
-    def give_back(self, amount: float = 1) -> None:
-        """Give back this amount."""
-        with self._changed:
-            self._held -= amount
-            self._moved = time.monotonic()
-            self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held -= amount
+                self._moved = time.monotonic()
+                self._changed.notify()
 
     def _wait_for(self, amount: float) -> None:
         last = time.monotonic() + self._patience

@@ -182,15 +182,6 @@ def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
     return locked_study(session, study_id)
 
 
-def add_document(
-    session: Session, number: int, version: int, digest: str, canonical: bytes, issuer: str
-) -> None:
-    """Store one version of a study. issuer: the origin of its issuer of tickets, or ""."""
-    row = DocumentRow(study=number, version=version, digest=digest, canonical=canonical, issuer=issuer)
-    session.add(row)
-    session.flush()
-
-
 def issuers(session: Session) -> dict[int, set[str]]:
     """Return the origins of the issuers of every study that is not deleted, by its number."""
     rows = select(DocumentRow.study, DocumentRow.issuer).join(StudyRow, DocumentRow.study == StudyRow.number)

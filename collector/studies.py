@@ -145,7 +145,9 @@ def publish(session: Session, study: Study) -> bool:
     _refuse_changed_questions(session, row.number, study)
     _refuse_keys_of_others(session, row.number, study, issuer)
     _require_header_room(session, row.number, issuer)
-    store.add_document(session, row.number, study.version, study.digest, study.canonical(), issuer)
+    here = {"study": row.number, "version": study.version}
+    session.add(DocumentRow(**here, digest=study.digest, canonical=study.canonical(), issuer=issuer))
+    session.flush()
     row.version = study.version
     row.opens = date.fromisoformat(study.opens) if study.opens else None
     row.closes = date.fromisoformat(study.closes) if study.closes else None

@@ -38,7 +38,8 @@ class ForeignPages:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
-        methods = methods_at(environ["PATH_INFO"])
+        # None for the paths of operators and analysts.
+        methods = next((at for form, at in METHODS.items() if form.fullmatch(environ["PATH_INFO"])), ())
         if not methods:
             return self.plain(environ, start_response)
         origin, asks = environ.get("HTTP_ORIGIN"), environ["REQUEST_METHOD"] == "OPTIONS"
@@ -51,11 +52,6 @@ class ForeignPages:
             return []
         readable = ("Access-Control-Expose-Headers", ", ".join(READ))
         return self.plain(environ, _adding([*allowed, readable], start_response))
-
-
-def methods_at(path: str) -> tuple[str, ...]:
-    """Return the methods that devices use at a path; none for the paths of operators and analysts."""
-    return next((methods for form, methods in METHODS.items() if form.fullmatch(path)), ())
 
 
 def _answer(methods: tuple[str, ...], method: str) -> list[tuple[str, str]]:

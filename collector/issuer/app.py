@@ -188,7 +188,7 @@ def give_token() -> Response:
 def list_public_keys() -> Response:
     """Return the issuer directory (RFC 9578, section 4)."""
     with current_collector().database.read() as session:
-        spkis = issue.all_spkis(session)
+        spkis = sorted(session.scalars(select(TicketKeyRow.spki)))
     keys = [{"token-type": 2, "token-key": to_base64url(spki)} for spki in spkis]
     response = jsonify({"issuer-request-uri": TOKENS, "token-keys": keys})
     response.content_type = DIRECTORY_TYPE

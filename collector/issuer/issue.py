@@ -113,11 +113,6 @@ def keys_of(session: Session, study_id: str) -> list[TicketKeyRow]:
     return list(session.scalars(rows))
 
 
-def all_spkis(session: Session) -> list[bytes]:
-    """Return every public key, sorted."""
-    return sorted(session.scalars(select(TicketKeyRow.spki)))
-
-
 def add_key(session: Session, study_id: str, public: Mapping[str, str], by: str) -> None:
     """Make a key pair for a study, or for a stratum of it, unless there is one. Raises InputError."""
     require_original(session)

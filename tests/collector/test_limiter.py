@@ -25,18 +25,22 @@ from tests.kit.errors import raises
 
 def test_bodies_wait_for_memory_and_are_refused_after_timeout(monkeypatch):
     room = Limiter(100, 0.05, lambda: OSError("full"))
-    with room.hold(1000), pytest.raises(OSError, match="full"):
-        room.take(1)
+    with room.hold(1000), pytest.raises(OSError, match="full"), room.hold(1):
+        pass
     room, waits = Limiter(100, 60.0, lambda: OSError("full")), Event()
     wait = room._changed.wait
     monkeypatch.setattr(room._changed, "wait", lambda seconds: (waits.set(), wait(seconds)))
+
+    def hold_too():
+        with room.hold(60):
+            return True
+
     with ThreadPoolExecutor(1) as pool:
-        room.take(60)
-        second = pool.submit(room.take, 60)
-        assert waits.wait(60)
-        assert not second.done()
-        room.give_back(60)
-        second.result(60)
+        with room.hold(60):
+            second = pool.submit(hold_too)
+            assert waits.wait(60)
+            assert not second.done()
+        assert second.result(60)
 
 
 def test_full_room_without_progress_refuses_at_once(monkeypatch):
@@ -50,14 +54,12 @@ def test_full_room_without_progress_refuses_at_once(monkeypatch):
     # Time goes on only while the room waits.
     monkeypatch.setattr(limiter, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(room._changed, "wait", wait)
-    room.take()
-    now[0] = 0.5
-    with pytest.raises(OSError, match="full"):
-        room.take()
-    assert waits == [1.5]
-    with pytest.raises(OSError, match="full"):
-        room.take()
-    assert waits == [1.5]
+    with room.hold():
+        now[0] = 0.5
+        for _ in range(2):
+            with pytest.raises(OSError, match="full"), room.hold():
+                pass
+            assert waits == [1.5]
 
 
 def test_an_outage_is_logged_at_once_and_then_counted(caplog):
