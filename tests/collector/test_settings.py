@@ -69,13 +69,6 @@ def test_non_text_value_in_a_settings_file_is_rejected(tmp_path, name, value):
         Settings.load({"LDPKIT_CONFIG": str(file)})
 
 
-def test_file_that_is_not_a_database_is_rejected(tmp_path):
-    file = tmp_path / "text.sqlite3"
-    file.write_text("not a database, only a text that is long enough to have a header\n" * 100)
-    with pytest.raises(InputError, match="not a database"):
-        create_app({"database": f"sqlite:///{file}"})
-
-
 def test_help_imports_no_heavy_package():
     script = (
         "import sys; from ldpkit.cli import main; main(['--help']); "

@@ -32,10 +32,12 @@ def test_a_version_is_published_once_and_never_changes(empty, study, make_study)
 
 
 def test_replaced_versions_are_fetched_and_not_published(habits, study, make_study):
-    later = make_study(version=3)
+    """And the later version is served at once, also to those who read the earlier one."""
+    path, later = "/v1/studies/habits", make_study(version=3, title="Later habits")
+    assert [habits.client.get(each).status_code for each in (path, "/s/habits")] == [200, 200]
     assert habits.publish(later).status_code == 201
     assert refusal(habits.publish(study)) == ("study-outdated", "version")
-    path = "/v1/studies/habits"
+    assert "Later habits" in habits.client.get("/s/habits").text
     assert habits.client.get(path).data == habits.client.get(f"{path}?version=3").data == later.canonical()
     assert habits.client.get(f"{path}?version=1").data == study.canonical()
     assert habits.client.get(f"{path}?version=2").status_code == 404

@@ -186,27 +186,20 @@ def test_a_session_ends_after_the_next_day(habits, token):
     assert len(habits.sql("SELECT * FROM sessions")) == 1
 
 
-@pytest.fixture
-def with_reading_key(habits):
-    """A browser that signed in with the key `ann`, good through today."""
-    key = habits.write(add_key, "ann", Role.READ, None, habits.day)
-    client = habits.app.test_client()
-    assert sign_in(client, key).status_code == 303
-    assert seen(client) == (200, 200)
-    return client
-
-
-def seen(client):
-    """The statuses of the operator's page and of what its script asks for."""
-    return client.get("/").status_code, client.get("/v1/studies", headers=OF_PAGE).status_code
-
-
 @pytest.mark.attack(14)
 @pytest.mark.parametrize("is_removed", [True, False])
-def test_session_ends_with_its_key(habits, with_reading_key, is_removed):
+def test_session_ends_with_its_key(habits, is_removed):
     """Someone goes on in the browser whose key was removed, or the day after its last."""
+
+    def seen():
+        """The statuses of the operator's page and of what its script asks for."""
+        return client.get("/").status_code, client.get("/v1/studies", headers=OF_PAGE).status_code
+
+    client, key = habits.app.test_client(), habits.write(add_key, "ann", Role.READ, None, habits.day)
+    assert sign_in(client, key).status_code == 303
+    assert seen() == (200, 200)
     if is_removed:
         habits.write(remove_key, "ann")
     else:
         habits.day += timedelta(1)
-    assert seen(with_reading_key) == (401, 401)
+    assert seen() == (401, 401)
