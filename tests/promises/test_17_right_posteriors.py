@@ -1,61 +1,30 @@
-"""Posteriors are right: a noise scale that is 3 % off moves them by more than a fit may be off.
+"""Posteriors are right: fits with stated priors give those of tests/golden/fits.
 
-tests/inference/test_golden_fits.py compares fits of every model with posteriors that NumPy computes from a
-written-out density. Here each case has 40,000 reports, so that the same comparison finds the wrong scale.
+These were computed without the code under test. `python -m tests.inference.golden` rewrites them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from scipy import stats
 
-from inference import Summary, fit
-from ldp_client import mechanism_for
-from ldp_client.bulk import perturb_many
+from inference import Summary, fit, summarize
 from schemas import Study
-from summaries import QuestionSummary
-from tests import studies
-from tests.inference.golden import choices, numbers
-from tests.inference.golden.families import differences
-from tests.inference.golden.reference import Target, solved
+from tests.inference.golden.case import stated
+from tests.inference.golden.families import FAMILIES, FAST, differences, read
 from tests.kit.modes import fit_without_derivatives
-from tests.statistics import seeded
 
 pytestmark = pytest.mark.programs
 
-PEOPLE = 40_000
-WRONG_SCALE = 1.03
-RANDOM = np.random.default_rng(20261128)
-JOBS = RANDOM.choice(choices.LABELS, PEOPLE, p=(0.15, 0.6, 0.25)).tolist()
-# Of each case its question, what people answer, and the law of its shares or the truth of its number.
-CASES: dict[str, tuple[dict[str, Any], list[Any], Any]] = {
-    "bernoulli, randomized_response": (
-        choices.BERNOULLI,
-        (RANDOM.random(PEOPLE) < 0.3).tolist(),
-        choices.SHARE,
-    ),
-    **{
-        name: (choices.MULTINOMIALS[name], JOBS, choices.SHARES)
-        for name in ("multinomial, randomized_response", "multinomial, oue")
-    },
-    **{
-        name: (numbers.QUESTIONS[name][0], RANDOM.normal(5, 2, PEOPLE).tolist(), numbers.QUESTIONS[name][1])
-        for name in ("normal, laplace", "normal, gaussian")
-    },
-    "exponential, laplace": (
-        numbers.QUESTIONS["exponential, laplace"][0],
-        RANDOM.exponential(1 / 0.3, PEOPLE).tolist(),
-        numbers.QUESTIONS["exponential, laplace"][1],
-    ),
-}
-FAST = ("bernoulli, randomized_response", "multinomial, oue")
-NAMES = [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
+ALL = [(family, name) for family, cases in FAMILIES.items() for name in cases]
+
+
+def _marked(family: str, name: str) -> Any:
+    marks = () if name in FAST[family] else (pytest.mark.slow,)
+    return pytest.param(family, name, id=f"{family}: {name}", marks=marks)
 
 
 @pytest.fixture(autouse=True)
@@ -65,37 +34,45 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @cache
-def fitted(name: str) -> tuple[list[bytes], dict[str, Any]]:
-    """Payloads of a case, and the draws of the fit to them."""
-    question, answers, _ = CASES[name]
-    study = Study(studies.document(question))
-    mechanism = mechanism_for(study.questions[0])
-    payloads = perturb_many(mechanism, answers, seeded(name))
-    part = {question["id"]: QuestionSummary.of(mechanism, payloads)}
-    summary = Summary(study.id, study.version, study.digest, part)
-    posterior = fit(study, summary, method="gaussian_approx")[question["id"]]
-    return [bytes(payload) for payload in payloads], dict(posterior.draws)
+def data_of(family: str, name: str) -> Any:
+    """A case's reports."""
+    return FAMILIES[family][name].data()
 
 
-def target_of(name: str, scale: float, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], Target]:
-    """The posterior under noise of that many times the stated scale."""
-    question, _, law = CASES[name]
-    if question["ask"] == "number":
-        noise = {"laplace": stats.laplace(scale=scale), "gaussian": stats.norm(scale=scale)}
-        monkeypatch.setattr(numbers, "NOISE", noise)
-        return numbers.target_of(question, law)
-    epsilon = float(question["mechanism"]["epsilon"]) / scale
-    return choices.of_shares(studies.with_epsilon(question, f"{epsilon}"), law)
+@pytest.mark.parametrize(("family", "name"), [_marked(*one) for one in ALL])
+def test_fit_matches_golden_posterior(family: str, name: str) -> None:
+    case, golden = FAMILIES[family][name], read(family)[name]
+    data = data_of(family, name)
+    assert data.digest == golden["data"], "the reports are others than those of the golden values"
+    assert golden["quantities"]
+    assert differences(case.draws(data), golden["quantities"]) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_noise_scale_three_percent_off_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    payloads, draws = fitted(name)
-    found = []
-    for scale in (1.0, WRONG_SCALE):
-        target = target_of(name, scale, monkeypatch)(SimpleNamespace(payloads=lambda _name: payloads))
-        wanted = {quantity: one._asdict() for quantity, one in solved(target).quantities.items()}
-        found.append(differences(draws, wanted))
-    sound, wrong = found
-    assert sound == []
-    assert wrong
+@pytest.mark.parametrize("name", ["many, bernoulli with refusals", "many, multinomial, hadamard"])
+def test_noise_that_is_off_by_three_percent_is_detected(name: str) -> None:
+    """The reports are taken for those of another epsilon."""
+    data = data_of("choices", name)
+    document = json.loads(data.study.to_json())
+    document["questions"][0]["mechanism"]["epsilon"] = "1.03"
+    wrong = Study(document)
+    summary = Summary(wrong.id, wrong.version, wrong.digest, summarize(data.study, data.reports).questions)
+    (posterior,) = fit(wrong, summary, method="gaussian_approx").values()
+    assert differences(dict(posterior.draws), read("choices")[name]["quantities"]) != []
+
+
+def test_wrong_prior_is_detected() -> None:
+    """beta(2, 2) for the documented beta(1, 1)."""
+    data = data_of("defaults", "bernoulli")
+    wrong = {"ever": {"p": stated("beta", a=2, b=2)}}
+    draws = fit(data.study, data.reports, priors=wrong, method="gaussian_approx")["ever"].draws
+    assert differences(dict(draws), read("defaults")["bernoulli"]["quantities"]) != []
+
+
+def test_missing_quantity_is_detected() -> None:
+    assert differences({}, read("defaults")["bernoulli"]["quantities"]) == ["no p"]
+
+
+def test_every_file_has_every_case() -> None:
+    assert {family: set(read(family)) for family in FAMILIES} == {
+        family: set(cases) for family, cases in FAMILIES.items()
+    }

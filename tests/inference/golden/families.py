@@ -25,10 +25,10 @@ FAMILIES: Mapping[str, Mapping[str, Case]] = {
 FAST: Mapping[str, Sequence[str]] = {
     "choices": (
         "bernoulli, randomized_response",
-        "bernoulli with refusals",
         "multinomial, oue",
-        "multinomial, hadamard",
         "scale, randomized_response",
+        "many, bernoulli with refusals",
+        "many, multinomial, hadamard",
     ),
     "numbers": ("exponential, laplace",),
     "records": ("linear, gaussian_statistics", "logistic, sampled_products"),
