@@ -1,0 +1,239 @@
+"""DPBLR's methods agree with the authors' own code, and the steps of their samplers with exact sums.
+
+tests/golden/methods/dpblr.json has fixed noisy statistics, and what the code of their authors makes of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.diagnostics import effective_sample_size
+
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.published import gibbs_ss, mcmc_ind
+from inference.published.base import Kernel, Run, one_chain
+from inference.published.conjugate import ConjugatePrior
+from inference.published.gibbs_ss import Observed, State, draw_sums, normal_moments, observed, record_moments
+
+FILE = json.loads((Path(__file__).parents[2] / "golden" / "methods" / "dpblr.json").read_text())
+PARAMETERS = ("constant", "slope", "variance")
+ERRORS = 4.0
+DRAWS, LIMIT = 20_000, 5.0
+Moments = dict[str, tuple[float, float]]
+
+
+class Expected(NamedTuple):
+    """Of one parameter."""
+
+    mean: float
+    sd: float
+    error: float
+
+
+def cases_with(method: str) -> dict[str, dict[str, Any]]:
+    """The cases that have a posterior of this method to compare with."""
+    return {name: case for name, case in FILE["cases"].items() if method in case["posterior"]}
+
+
+def expected(case: dict[str, Any], method: str) -> dict[str, Expected]:
+    """{parameter: what to agree with}."""
+    return {name: Expected(*case["posterior"][method][name]) for name in PARAMETERS}
+
+
+def prior() -> ConjugatePrior:
+    """Of the authors' experiments, one feature."""
+    stated = FILE["prior"]
+    return ConjugatePrior(
+        np.zeros(2),
+        np.eye(2) / stated["theta_precision"],
+        np.float64(stated["shape"]),
+        np.float64(stated["rate"]),
+        np.array([[float(stated["scatter"])]]),
+        np.float64(stated["freedom"]),
+        np.zeros(1),
+        np.float64(stated["mean_records"]),
+    )
+
+
+def statistics_of(case: dict[str, Any], half: bool = False) -> HolderStatistics:
+    """As released; half: what was released beside the fourth moments, which got the other half of ε."""
+    suffix = "_of_half" if half else ""
+    sums = np.array(case["sums" + suffix])[None]
+    noise = np.full((3, 3), case["scale" + suffix])
+    records = float(case["records"])
+    sums[0, 0, 0], noise[0, 0] = records, 0.0
+    powers = np.add.outer(np.add.outer([0, 1], [0, 1]), np.add.outer([0, 1], [0, 1]))
+    fourth = np.array(case["moments"])[powers] if half else None
+    return HolderStatistics(
+        sums, noise, np.array([records]), "laplace", intercept=True, fourth_moments=fourth
+    )
+
+
+def counted_again(data: Observed, scale: float) -> Observed:
+    """The noisy Σx as two releases, each with its noise; with `scale` = inf the second says nothing."""
+    return data._replace(
+        rows=np.append(data.rows, 0.0),
+        columns=np.append(data.columns, 1.0),
+        released=np.concatenate([data.released, data.released[:, :1]], axis=1),
+        scale=np.append(data.scale, scale),
+    )
+
+
+def posteriors(kernel: Kernel, data: Sequence[Any], run: Run) -> list[Moments]:
+    """{parameter: mean and its Monte Carlo standard error} of each data set, all in one program."""
+    with jax.enable_x64(True):
+        stacked = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf, float) for leaf in leaves]), *data)
+        keys = jax.random.split(jax.random.key(run.seed), (len(data), run.chains))
+        chains = jax.vmap(lambda key, one: one_chain(kernel, key, one, run), in_axes=(0, None))
+        sites = jax.jit(jax.vmap(chains))(keys, stacked)
+        theta, variance = np.asarray(sites["theta"]), np.asarray(sites["variance"])
+    drawn = {"constant": theta[..., 0], "slope": theta[..., 1], "variance": variance}
+    return [{name: mean_and_error(draws[i]) for name, draws in drawn.items()} for i in range(len(data))]
+
+
+def mean_and_error(draws: np.ndarray) -> tuple[float, float]:
+    """Of draws (chains, kept); chains that disagree count too."""
+    between = draws.mean(axis=1).std(ddof=1) / np.sqrt(len(draws))
+    within = draws.std() / np.sqrt(float(effective_sample_size(draws)))
+    return float(draws.mean()), float(max(between, within))
+
+
+def away(found: Moments, case: dict[str, Any], method: str) -> dict[str, float]:
+    """By how many combined standard errors each parameter's mean differs."""
+    return {
+        name: abs(found[name][0] - e.mean) / np.hypot(found[name][1], e.error)
+        for name, e in expected(case, method).items()
+    }
+
+
+def as_published(case: dict[str, Any]) -> Observed:
+    """What the authors' code hands to its sampler: repaired moments of which the constant's is not 1."""
+    statistics = statistics_of(case, half=True)
+    fourth = statistics.fourth_moments
+    assert fourth is not None
+    second, covariance = gibbs_ss.repaired(fourth[0, 0], fourth, intercept=False)
+    scale = case["scale_of_half"]
+    data = counted_again(gibbs_ss.observed(statistics, prior()), scale)
+    return data._replace(
+        second=second,
+        covariance=covariance,
+        rows=np.append(data.rows, 0.0),
+        columns=np.append(data.columns, 0.0),
+        released=np.append(data.released, [[case["sums_of_half"][0][0]]], axis=1),
+        scale=np.append(data.scale, scale),
+    )
+
+
+@pytest.mark.slow
+def test_gibbs_ss_update_agrees_with_the_authors_code() -> None:
+    cases = list(cases_with("gibbs-update").values())
+    assert len(cases) == 3
+    data = [gibbs_ss.observed(statistics_of(case), prior()) for case in cases]
+    ours = [counted_again(one, np.inf) for one in data]
+    # The authors' code takes a noisy entry and its mirror image for two releases.
+    published = [counted_again(one, case["scale"]) for one, case in zip(data, cases, strict=True)]
+    found = posteriors(gibbs_ss.DRAWN_MOMENTS, ours + published, Run(1, 1000, 2000, 4))
+    for case, one in zip(cases * 2, found, strict=True):
+        assert max(away(one, case, "gibbs-update").values()) < ERRORS
+
+
+@pytest.mark.slow
+def test_gibbs_ss_noisy_matches_authors_on_repaired_moments() -> None:
+    cases = list(cases_with("gibbs-noisy").values())
+    assert len(cases) == 5
+    data = [as_published(case) for case in cases]
+    found = posteriors(gibbs_ss.GIVEN_MOMENTS, data, Run(1, 1000, 2000, 4))
+    for case, one in zip(cases, found, strict=True):
+        assert max(away(one, case, "gibbs-noisy").values()) < ERRORS
+
+
+@pytest.mark.slow
+def test_mcmc_ind_agrees_with_nuts_on_all_records() -> None:
+    case = cases_with("mcmc-ind-corrected")["bs_N100_e0.1"]
+    sites = mcmc_ind.METHOD.draw(statistics_of(case), prior(), Run(1)).sites
+    drawn = {
+        "constant": sites["theta"][..., 0],
+        "slope": sites["theta"][..., 1],
+        "variance": sites["variance"],
+    }
+    found = {name: mean_and_error(draws) for name, draws in drawn.items()}
+    assert max(away(found, case, "mcmc-ind-corrected").values()) < ERRORS
+
+
+def near(found: np.ndarray, mean: np.ndarray | float) -> bool:
+    """Whether draws (n, …) could have this mean, entry by entry."""
+    errors = found.std(axis=0) / np.sqrt(len(found))
+    return bool(np.all(np.abs(found.mean(axis=0) - mean) < LIMIT * errors + 1e-12))
+
+
+def test_record_moments_are_exact_for_features_that_are_not_normal() -> None:
+    values, shares = np.array([[-1.0, 0.5], [0.2, -0.3], [2.0, 1.0]]), np.array([0.5, 0.3, 0.2])
+    theta, variance = np.array([0.3, -1.0, 0.7]), 0.4
+    nodes, weights = np.polynomial.hermite_e.hermegauss(8)
+    rows = np.column_stack([np.ones(3), values])
+    records, probabilities = [], []
+    for (row, share), (node, weight) in product(
+        zip(rows, shares, strict=True), zip(nodes, weights, strict=True)
+    ):
+        records.append(np.append(row, row @ theta + np.sqrt(variance) * node))
+        probabilities.append(share * weight / weights.sum())
+    u, p = np.array(records), np.array(probabilities)
+    squares = np.einsum("ni,nj->nij", u, u)
+    mean = np.einsum("n,nij->ij", p, squares)
+    covariance = np.einsum("n,nij,nkl->ijkl", p, squares, squares) - np.einsum("ij,kl->ijkl", mean, mean)
+    with jax.enable_x64(True):
+        found = record_moments(
+            jnp.array(mean[:3, :3]),
+            jnp.array(covariance[:3, :3, :3, :3]),
+            jnp.array(theta),
+            jnp.array(variance),
+        )
+    assert np.allclose(found[0], mean, rtol=1e-12)
+    assert np.allclose(found[1], covariance, rtol=1e-10, atol=1e-12)
+
+
+def gaussian_holders() -> HolderStatistics:
+    """Two holders of 50 and 400 records; Σy was not released."""
+    sums = np.array([[[50.0, 3.0, 0.0], [3.0, 60.0, 20.0], [0.0, 20.0, 90.0]]] * 2)
+    sums[1] = 7 * sums[1] + 50 * np.eye(3)
+    noise = np.array([[0.0, 4.0, np.inf], [4.0, 9.0, 5.0], [np.inf, 5.0, 6.0]])
+    return HolderStatistics(sums, noise, np.array([50.0, 400.0]), intercept=True)
+
+
+@pytest.mark.slow
+def test_latent_sums_have_their_conditional_mean_and_covariance() -> None:
+    statistics, theta, variance = gaussian_holders(), np.array([0.2, 0.3]), 0.9
+    with jax.enable_x64(True):
+        second, four = normal_moments(np.array([0.1]), np.array([[1.2]]), 2)
+        data = observed(statistics, prior())
+        noise = jnp.broadcast_to(data.scale**2, data.released.shape)
+        state = State(jnp.array(theta), jnp.array(variance), second, four, noise)
+        keys = jax.random.split(jax.random.key(1), DRAWS)
+        drawn = np.asarray(jax.jit(jax.vmap(lambda key: draw_sums(key, state, data)))(keys))
+        mean, covariance = (
+            np.asarray(part) for part in record_moments(second, four, state.theta, state.variance)
+        )
+    rows, columns = np.triu_indices(3)
+    rows, columns = rows[1:], columns[1:]
+    prior_mean, prior_covariance = mean[rows, columns], covariance[rows, columns][:, rows, columns]
+    seen = np.isfinite(statistics.noise[rows, columns])
+    for j, count in enumerate(statistics.counts):
+        joint = count * prior_covariance
+        gain = joint[:, seen] @ np.linalg.inv(
+            joint[np.ix_(seen, seen)] + np.diag(statistics.noise[rows, columns][seen] ** 2)
+        )
+        released = statistics.sums[j, rows, columns]
+        exact = count * prior_mean + gain @ (released - count * prior_mean)[seen]
+        left = joint - gain @ joint[seen]
+        assert near(drawn[:, j], exact)
+        apart = drawn[:, j] - exact
+        assert near(np.einsum("ni,nj->nij", apart, apart), left)
+        assert not near(drawn[:, j], count * prior_mean)
