@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,13 +11,16 @@ from scipy import stats
 from inference.analyses.reports import table_of_reports
 from inference.false_reports.conformance import conformance, deviations
 from inference.false_reports.details import Details, detail_of
+from inference.results.verdict import FIT, NOTE
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import SummaryError
 from schemas import Report, Study
-from summaries import QuestionSummary
+from summaries import QuestionSummary, Summary
 from summaries.reducing import reduce_reports
 from tests import studies
+from tests.kit.errors import raises
 
 GROUPS, EACH = 150, 400
 
@@ -150,3 +155,65 @@ def test_formula_analysis_doubts_question_with_false_reports():
     study, reports = attacked("olh")
     assert table_of_reports(study, reports, ["occupation"]).doubts[0].text.startswith("occupation: ")
     assert table_of_reports(study, reports[FALSE:], ["occupation"]).doubts == ()
+
+
+# At the bounds, so that all that an answer can add to a report is added.
+OUTERMOST = {"age": 42, "years": 23, "rate": 5, "affair": True}
+
+
+def outermost(template):
+    """The record of these fields."""
+    return {field["id"]: OUTERMOST[field["id"]] for field in (*template["features"], template["response"])}
+
+
+@pytest.mark.attack(18)
+@pytest.mark.slow
+@pytest.mark.parametrize("template", [studies.LINEAR, studies.YES_NO_RECORD], ids=lambda one: one["id"])
+def test_few_false_reports_at_extreme_values_are_flagged(template):
+    """Send 20 records in 20,000 with every entry as far out as a device could be, to turn a slope."""
+    mechanism, payloads = sent(template, outermost(template), 20_000, seed=2)
+    entries = mechanism.payload_size // 4
+    payloads[:20, : 4 * entries] = np.full(entries, 15 << 20).astype(">i4").view(np.uint8)
+    for payload in payloads[:20]:
+        mechanism.check(payload.tobytes())
+    part = QuestionSummary.of(mechanism, payloads)
+    (finding,) = conformance({"a": mechanism}, {"a": part}, {})["a"]
+    assert finding.part == FIT
+    assert "farther out than the noise can explain" in finding.text
+    assert not conformance({"a": mechanism}, {"a": QuestionSummary.of(mechanism, payloads[20:])}, {})["a"]
+
+
+def test_counts_add_up_and_travel_with_the_summary():
+    study = Study(studies.document(studies.LINEAR))
+    mechanism, payloads = sent(studies.LINEAR, outermost(studies.LINEAR), 3000, seed=3)
+    whole = QuestionSummary.of(mechanism, payloads)
+    halves = [QuestionSummary.of(mechanism, half) for half in np.split(payloads, 2)]
+    assert np.array_equal(halves[0].merge(halves[1]).tails, whole.tails)
+    text = Summary(study.id, study.version, study.digest, {"rating": whole}).to_json()
+    assert np.array_equal(Summary.from_json(text, study).questions["rating"].tails, whole.tails)
+
+
+def test_older_summary_without_tails_is_read_with_a_note():
+    study = Study(studies.document(studies.LINEAR))
+    mechanism, payloads = sent(studies.LINEAR, outermost(studies.LINEAR), 300, seed=4)
+    part = QuestionSummary.of(mechanism, payloads)
+    document = json.loads(Summary(study.id, study.version, study.digest, {"rating": part}).to_json())
+    del document["questions"]["rating"]["tails"]
+    older = Summary.from_json(json.dumps(document), study).questions["rating"]
+    assert older.tails is None
+    assert older.merge(part).tails is None
+    (finding,) = conformance({"a": mechanism}, {"a": older}, {})["a"]
+    assert finding.part == NOTE
+    assert "few false reports would be hidden" in finding.text
+    assert conformance({"a": mechanism}, {"a": part}, {})["a"] == ()
+
+
+@pytest.mark.parametrize("change", [lambda t: t[:-1], lambda t: [-1, *t[1:]], lambda t: [0, 5, *t[2:]]])
+def test_impossible_tail_counts_are_rejected(change):
+    study = Study(studies.document(studies.LINEAR))
+    mechanism, payloads = sent(studies.LINEAR, outermost(studies.LINEAR), 300, seed=5)
+    part = QuestionSummary.of(mechanism, payloads)
+    document = json.loads(Summary(study.id, study.version, study.digest, {"rating": part}).to_json())
+    document["questions"]["rating"]["tails"] = change(document["questions"]["rating"]["tails"])
+    with raises(SummaryError, "summary.tails_impossible", field="questions.rating.tails"):
+        Summary.from_json(json.dumps(document), study)
