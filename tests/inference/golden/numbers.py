@@ -268,6 +268,7 @@ CASES: dict[str, Case] = {
     **{name: _case(name, PEOPLE) for name in QUESTIONS},
     "normal with refusals, laplace": Case(_with_refusals, approximated, _target_with_refusals),
     "many, lognormal, laplace": _case("lognormal, laplace", MANY),
+    "many, normal, gaussian": _case("normal, gaussian", MANY),
 }
 
 
