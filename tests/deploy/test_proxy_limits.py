@@ -12,14 +12,14 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from collector.nodes.app import OPERATIONS
 from tests.kit.programs import need, which
+from tests.kit.serving import LocalServer
 
 PROXY = (Path(__file__).resolve().parents[2] / "deploy/container/nginx.conf").read_text()
 EACH, MANY, ALL = (
@@ -33,21 +33,21 @@ NODE_ROUTES = [
 ]
 
 
-class Behind(ThreadingHTTPServer):
+class Behind(LocalServer):
     """A collector that answers nobody before `go`, and a node. held: released once for each who waits."""
 
-    request_queue_size = 1024
-
     def __init__(self) -> None:
-        self.held, self.go = threading.Semaphore(0), threading.Event()
-        super().__init__(("127.0.0.1", 0), Answer)
+        super().__init__(Answer)
+        self.http.held = self.held = threading.Semaphore(0)
+        self.http.go = self.go = threading.Event()
+        # As many as may wait in a test.
+        self.http.socket.listen(1024)
 
 
 class Answer(BaseHTTPRequestHandler):
     """Refuses a request without a key, unless a node has no such route; with a key, knows no study."""
 
     def do_GET(self) -> None:
-        assert isinstance(self.server, Behind)
         if self.path == "/":
             self.server.held.release()
             self.server.go.wait(SECONDS)
@@ -69,40 +69,25 @@ class Answer(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def behind() -> Iterator[Behind]:
-    server = Behind()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.go.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@contextmanager
-def running(folder: Path) -> Iterator[None]:
-    """nginx with the settings of a folder."""
-    need("nginx")
-    process = subprocess.Popen(
-        [which("nginx"), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
-    )
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(timeout=SECONDS)
+    with Behind() as server:
+        yield server
+        server.go.set()
 
 
 @pytest.fixture
 def nodes(behind: Behind, tmp_path: Path, port: int) -> Iterator[int]:
     """The composed proxy without TLS, with one relay named, in front of one server for all; its port."""
+    need("nginx")
     text = re.sub(r"^ *ssl_.*$", "", PROXY, flags=re.M).replace("listen 8443 ssl", f"listen {port}")
     text = text.replace("worker_processes auto;", "daemon off; user root;").replace("/tmp/", f"{tmp_path}/")
-    text = re.sub(r"//(collector|node-[ab]):8000", f"//127.0.0.1:{behind.server_address[1]}", text)
+    text = re.sub(r"//(collector|node-[ab]):8000", f"//127.0.0.1:{behind.http.server_port}", text)
     text = text.replace("default 0;", f"default 0; {RELAY} 1;", 1)
-    (tmp_path / "nginx.conf").write_text(text)
-    with running(tmp_path):
-        yield port
+    settings = tmp_path / "nginx.conf"
+    settings.write_text(text)
+    process = subprocess.Popen([which("nginx"), "-p", tmp_path, "-c", settings, "-e", "stderr"])
+    yield port
+    process.terminate()
+    process.wait(timeout=SECONDS)
 
 
 GET = "GET / HTTP/1.1\r\nHost: collector.example\r\nConnection: close\r\n\r\n"
