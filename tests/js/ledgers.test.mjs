@@ -8,7 +8,7 @@ import { after, test } from "node:test";
 import { expoLedger } from "../../js/ledgers/expo.js";
 import { nodeLedger } from "../../js/ledgers/node.js";
 import {
-  CHOICE, Collector, MEMOIZED, NUMBER, REGION, YES_NO, device, memoryLedger, outcome, read, study, withEpsilon,
+  Collector, MEMOIZED, NUMBER, REGION, YES_NO, device, memoryLedger, outcome, read, study, withEpsilon,
 } from "./support.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "ldpkit-"));
@@ -181,11 +181,4 @@ test("a ledgers file is private and nothing else stays beside it", async () => {
   assert.equal(await answered(file), "answered");
   assert.equal(statSync(file).mode & 0o777, 0o600);
   assert.deepEqual(readdirSync(folder).filter((name) => !/^\d+\.db(-sending)?$/.test(name)), []);
-});
-
-test("a question that is drawn is remembered", async () => {
-  const [ledger, again] = await KINDS.node();
-  const asked = await read(study([NUMBER, CHOICE], { sample_one_question: true }));
-  const place = await (await device({ ledger })).draw(asked);
-  assert.equal(await (await device({ ledger: again })).draw(asked), place);
 });

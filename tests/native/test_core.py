@@ -70,38 +70,35 @@ def biased():
         yield 65 if index % 16 == 9 else byte
 
 
+def later(*given):
+    """A source that is good at its start alone."""
+    return lambda: itertools.chain(simulated.Random(2).randbytes(POOL), *given, fresh_bytes(3))
+
+
+# {source: (its bytes, how many each call lacks, what the start gives, what a draw gives)}
 BAD = {
-    "zeros": (itertools.repeat(0), 0, BROKEN),
-    "counter": (itertools.cycle(range(256)), 0, BROKEN),
-    "period of 300": (itertools.cycle(bytes(itertools.islice(fresh_bytes(), 300))), 0, BROKEN),
-    "one byte too often": (biased(), 0, BROKEN),
-    "one byte less": (fresh_bytes(), 1, SHORT),
-    "more bytes than asked": (fresh_bytes(), -1, SHORT),
+    "zeros": (lambda: itertools.repeat(0), 0, BROKEN, BROKEN),
+    "counter": (lambda: itertools.cycle(range(256)), 0, BROKEN, BROKEN),
+    "period of 300": (
+        lambda: itertools.cycle(bytes(itertools.islice(fresh_bytes(), 300))),
+        0,
+        BROKEN,
+        BROKEN,
+    ),
+    "one byte too often": (biased, 0, BROKEN, BROKEN),
+    "one byte less": (fresh_bytes, 1, SHORT, SHORT),
+    "more bytes than asked": (fresh_bytes, -1, SHORT, SHORT),
+    "run of 9 bytes later": (later(b"\x07" * 9), 0, 0, BROKEN),
+    "27 of a window later": (later(*(bytes([5, byte]) for byte in range(100, 127))), 0, 0, BROKEN),
 }
 
 
 @pytest.mark.attack(3)
 @pytest.mark.parametrize("name", BAD)
-def test_bad_source_is_refused_at_its_start(port, name):
-    stream, lacking, why = BAD[name]
-    state, result = begun(port, Source(stream, lacking))
-    assert result == why
-    assert drawn(port, state) == (why, 0)
-
-
-LATER = {
-    "run of 9 bytes": b"\x07" * 9,
-    "27 of a window": bytes(byte for pair in zip(range(100, 127), [5] * 27) for byte in pair[::-1]),
-}
-
-
-@pytest.mark.attack(3)
-@pytest.mark.parametrize("name", LATER)
-def test_source_that_breaks_later_is_refused(port, name):
-    first = simulated.Random(2).randbytes(POOL)
-    state, result = begun(port, Source(itertools.chain(first, LATER[name], fresh_bytes(3))))
-    assert result == 0
-    assert drawn(port, state) == (BROKEN, 0)
+def test_bad_source_is_refused(port, name):
+    stream, lacking, start, draw = BAD[name]
+    state, result = begun(port, Source(stream(), lacking))
+    assert (result, drawn(port, state)) == (start, (draw, 0))
 
 
 @pytest.mark.attack(3)
@@ -128,16 +125,7 @@ def test_read_bytes_leave_the_pool(port):
 
 @pytest.mark.attack(3)
 def test_memoized_question_has_no_direct_draw(port):
-    question = {
-        **studies.YES_NO,
-        "mechanism": {
-            "name": "memoized",
-            "of": "randomized_response",
-            "epsilon": "2",
-            "instantaneous_epsilon": "1",
-        },
-    }
-    table = table_of(Study(studies.document(question)).questions[0])
+    table = table_of(Study(studies.document(studies.MEMOIZED)).questions[0])
     state, _ = begun(port, Source(fresh_bytes()))
     value, payload = Value(CHOICE, 1, 0), (ctypes.c_ubyte * 1)()
     assert port.core.ldp_draw(ctypes.byref(table), ctypes.byref(value), state, None, payload) == MEMORY
