@@ -12,17 +12,26 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from math import prod
+from types import SimpleNamespace
+
+import pytest
 
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.mechanisms import olh
 
 Read = list[tuple[bytes, Fraction]]
 Law = Mapping[bytes, Fraction]
 WHOLE = 1 << 32
+CHOICES = ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard")
+# The hash functions below this prime are few enough to try all of them.
+PRIME = 5
 
 
 def coin(threshold: int) -> Read:
-    """A word below the threshold, and one that is not."""
-    return [(bytes(4), Fraction(threshold, WHOLE)), (b"\xff" * 4, 1 - Fraction(threshold, WHOLE))]
+    """The largest word below the threshold, and the threshold itself: a coin turns exactly between them."""
+    below = Fraction(threshold, WHOLE)
+    above = min(threshold, WHOLE - 1)
+    return [((threshold - 1).to_bytes(4, "big"), below), (above.to_bytes(4, "big"), 1 - below)]
 
 
 def uniform(count: int, step: int = 1) -> Read:
@@ -31,12 +40,20 @@ def uniform(count: int, step: int = 1) -> Read:
 
 
 def biased(m) -> Read:
-    """32 digits for k ≤ 8 bits at once: a fraction of 0, below the threshold, or the largest one."""
-    below = Fraction(m.threshold, WHOLE)
-    return [
-        (bytes([bits]) * 32, prod(below if bits >> place & 1 else 1 - below for place in range(m.choices)))
-        for bits in range(1 << m.choices)
-    ]
+    """32 strings of bits, which spell the fractions just below and at the threshold, complemented."""
+    chances, reads = coin(m.threshold), []
+    for ones in itertools.product((1, 0), repeat=m.choices):
+        numbers = [m.threshold - bit for bit in ones]
+        digits = [
+            sum((1 - (number >> place & 1)) << j for j, number in enumerate(numbers)) for place in range(32)
+        ]
+        reads.append((bytes(digits), prod(chances[1 - bit][1] for bit in ones)))
+    return reads
+
+
+def fair(m) -> Read:
+    """A byte of which each choice has a bit."""
+    return [(bytes([byte]), Fraction(1, 1 << m.choices)) for byte in range(1 << m.choices)]
 
 
 def words(m) -> Read:
@@ -55,11 +72,11 @@ def joined(first: Read, second: Read) -> Read:
 
 READS: dict[str, Callable[..., list[Read]]] = {
     "randomized_response": lambda m: [coin(m.threshold), uniform(m.choices - 1)],
-    "oue": lambda m: [joined(biased(m), [(bytes([byte]), Fraction(1, 256)) for byte in range(256)])],
+    "oue": lambda m: [joined(biased(m), fair(m))],
     "sue": lambda m: [biased(m)],
     "subset_selection": lambda m: [coin(m.threshold), words(m)],
-    # `prime` is the prime that the test has put in the place of the real one.
-    "olh": lambda m, prime: [uniform(prime, 2)] * 3 + [coin(m.threshold), uniform(m.hashes - 1)],
+    # Needs `few_hashes`.
+    "olh": lambda m, prime=PRIME: [uniform(prime, 2)] * 3 + [coin(m.threshold), uniform(m.hashes - 1)],
     "hadamard": lambda m: [coin(m.threshold), uniform(2 * m.blocks - 1), uniform(m.width)],
 }
 
@@ -103,3 +120,28 @@ def faults(m, laws: list[Law]) -> set[str]:
             if chance != m.support_probability(true, index):
                 found.add("p" if true == index else "q")
     return found
+
+
+def stages_of(m) -> tuple[list[Read], list[Read]]:
+    """What the permanent and the instantaneous stage of a memoized choice read."""
+    again = SimpleNamespace(threshold=m.again, choices=m.choices)
+    return reads_of(m.first), READS[m.of](again)
+
+
+def reads_of(m) -> list[Read]:
+    """What one payload reads."""
+    if m.name != "memoized":
+        return READS[m.name](m)
+    first, again = stages_of(m)
+    return [*first, *again]
+
+
+def laws_of(m) -> list[Law]:
+    """{payload: probability} for each choice. Needs `few_hashes`."""
+    return [law_of(m, index, reads_of(m)) for index in range(m.choices)]
+
+
+@pytest.fixture
+def few_hashes(monkeypatch):
+    """All hash functions of `olh` can be tried."""
+    monkeypatch.setattr(olh, "PRIME", PRIME)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.kit import collector_fixtures as fixtures
 from tests.kit import collectors
+from tests.ldp_client import exact_laws
 from tests.ldp_client.devices import Server
 from tests.promises import watched_ledger
 from tests.promises.watched_ledger import listening
@@ -16,6 +17,7 @@ log_everything, make_harness, study = fixtures.log_everything, fixtures.make_har
 start_server, postgresql = fixtures.start_server, fixtures.postgresql
 make_postgresql = fixtures.make_postgresql
 memoized, watched = watched_ledger.memoized, watched_ledger.watched
+few_hashes = exact_laws.few_hashes
 
 
 @pytest.fixture(scope="module")

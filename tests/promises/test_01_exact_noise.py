@@ -26,19 +26,24 @@ from ldp_client.core.strips import DRAW_BYTES
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms import base
 from ldp_client.mechanisms.choice import RandomizedResponse
-from schemas import Study
 from tests import studies
-from tests.ldp_client.exact_laws import WHOLE, faults, worst_ratio
+from tests.ldp_client.exact_laws import CHOICES, WHOLE, faults, laws_of, worst_ratio
 from tests.ldp_client.mechanisms.products_laws import RECORDS
 from tests.ldp_client.mechanisms.products_laws import law as products_law
 from tests.ldpkit.auditing.faults import SharedNoise
 from tests.portable.vectors import differences, load
-from tests.promises.choice_laws import CHOICES, edges, laws_of, of_choice, question  # noqa: F401
 from tests.statistics import follows, seeded
 
 DRAWS = 200_000
 UNIT = 1 << 20
 EDGES = np.floor(np.linspace(-4, 4, 17) * UNIT) + 0.5
+
+
+def of_choice(name: str, count: int) -> Any:
+    """A question with so many numbered choices."""
+    return studies.question_of(
+        studies.CHOICE, choices={"count": count}, mechanism={"name": name, "epsilon": "1"}
+    )
 
 
 def choice_problems(m: Any) -> list[str]:
@@ -54,19 +59,19 @@ def products_problems(m: Any) -> list[str]:
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 @pytest.mark.parametrize("name", CHOICES)
-@pytest.mark.usefixtures("edges")
+@pytest.mark.usefixtures("few_hashes")
 def test_the_law_of_a_choice_holds(name: str, count: int) -> None:
     assert choice_problems(mechanism_for(of_choice(name, count))) == []
 
 
-@pytest.mark.usefixtures("edges")
+@pytest.mark.usefixtures("few_hashes")
 @pytest.mark.parametrize("asked", [studies.MEMOIZED, studies.MEMOIZED_BITS], ids=["response", "bits"])
 def test_the_law_of_a_memoized_choice_holds(asked: dict[str, Any]) -> None:
-    assert choice_problems(mechanism_for(question(asked))) == []
+    assert choice_problems(studies.mechanism_of(asked)) == []
 
 
 def test_the_law_of_sampled_products_holds() -> None:
-    assert products_problems(mechanism_for(question(studies.PRODUCTS))) == []
+    assert products_problems(studies.mechanism_of(studies.PRODUCTS)) == []
 
 
 class GenerousCoin(RandomizedResponse):
@@ -78,7 +83,7 @@ class GenerousCoin(RandomizedResponse):
         return RandomizedResponse.randomise(generous, quantised, random)
 
 
-@pytest.mark.usefixtures("edges")
+@pytest.mark.usefixtures("few_hashes")
 def test_a_planted_coin_is_found() -> None:
     assert choice_problems(GenerousCoin(of_choice("randomized_response", 5)))
 
@@ -96,7 +101,7 @@ LAST_BYTES = {
 def test_the_coin_of_a_last_byte_turns_at_its_threshold(name: str, shift: int) -> None:
     """With the planted coin the truth is told one time in 2**32 more often than stated."""
     asked, *answers, numbers = LAST_BYTES[name]
-    m: Any = mechanism_for(question(asked))
+    m: Any = studies.mechanism_of(asked)
     threshold = m.threshold
     assert (m.odds, m.p) == ((threshold, WHOLE - threshold), Rational(threshold, WHOLE))
     m.threshold += shift
@@ -125,7 +130,7 @@ def number_follows(name: str, in_bulk: bool) -> bool:
     source, (cdf, asked) = seeded(name, in_bulk), NUMBERS[name]
     if in_bulk:
         payloads = perturb_many(
-            mechanism_for(question(asked)), np.full(DRAWS, float(asked["bounds"][0])), source
+            studies.mechanism_of(asked), np.full(DRAWS, float(asked["bounds"][0])), source
         )
         noise = np.frombuffer(payloads.tobytes(), ">i4")
     else:
@@ -167,8 +172,7 @@ NOISY = {
 def noise_problems(name: str, build: Callable[[Any], Any] = mechanism_for) -> list[str]:
     """A record's words have a draw of their own each: those that the same bytes give of the number's law."""
     asked, answer, kind = NOISY[name]
-    respondent = "holder" if kind == "q" else "person"
-    m, law = build(Study(studies.document(asked, respondent=respondent)).questions[0]), strips.normal
+    m, law = build(studies.question_of(asked)), strips.normal
     if "Laplace" in name:
         law = strips.laplace
     # Zeros give no noise.

@@ -26,10 +26,10 @@ from ldpkit.dossier import dossier_of
 from schemas import Study
 from tests import studies
 from tests.kit.collectors import Harness
-from tests.promises.choice_laws import CHOICES, coin, edges, laws_of, question  # noqa: F401
+from tests.ldp_client.exact_laws import CHOICES
 from tests.promises.true_epsilon import exact, true_epsilon
 
-pytestmark = pytest.mark.usefixtures("edges")
+pytestmark = pytest.mark.usefixtures("few_hashes")
 ANSWERS = studies.ANSWERS | studies.NEWER_ANSWERS
 REFUSABLE = {**studies.NUMBER, "refusal": {"share": "0.3"}}
 EPSILONS = ("0.1", "1", "3")
@@ -61,7 +61,7 @@ def at(name: str, epsilon: str) -> dict[str, Any]:
 def problems(name: str, epsilon: str) -> list[str]:
     """Where a mechanism, or the study document that asks for it, states less than the payloads tell."""
     asked = at(name, epsilon)
-    m = mechanism_for(question(asked))
+    m = studies.mechanism_of(asked)
     with mpmath.workprec(200):
         true = true_epsilon(asked, m)
         stated = {"the mechanism": exact(m.privacy.epsilon), "the study": mpmath.mpf(epsilon)}
@@ -97,7 +97,7 @@ STUDY = Study(studies.document(*ASKED))
 def truths() -> list[Any]:
     """The true ε of each question of the study, from mechanisms that no test has touched."""
     with mpmath.workprec(200):
-        return [true_epsilon(asked, mechanism_for(question(asked))) for asked in ASKED]
+        return [true_epsilon(asked, studies.mechanism_of(asked)) for asked in ASKED]
 
 
 def text_problems(folder: Path) -> list[str]:

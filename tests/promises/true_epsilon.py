@@ -10,10 +10,9 @@ from typing import Any
 import mpmath
 
 from ldp_client.core.randomness import NotForRealAnswers
-from tests.ldp_client.exact_laws import Read, law_of, uniform, worst_ratio
+from tests.ldp_client.exact_laws import Read, coin, law_of, laws_of, uniform, worst_ratio
 from tests.ldp_client.mechanisms.products_laws import RECORDS
 from tests.ldp_client.mechanisms.products_laws import law as products_law
-from tests.promises.choice_laws import coin, laws_of
 
 UNIT = 1 << 20
 

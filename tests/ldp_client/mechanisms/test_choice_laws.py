@@ -13,7 +13,6 @@ from ldp_client.mechanisms import olh
 from tests import studies
 from tests.kit.clocks import InstructionClock
 from tests.kit.errors import raises
-from tests.promises.choice_laws import edges, laws_of  # noqa: F401
 
 
 def mechanism(name, choices, epsilon="1"):

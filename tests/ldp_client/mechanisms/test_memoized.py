@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -16,7 +17,7 @@ from ldpkit.perturbing import perturb_file
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.exact_laws import WHOLE, biased, coin, faults, law_of, uniform, worst_ratio
+from tests.ldp_client.exact_laws import WHOLE, faults, law_of, stages_of, worst_ratio
 from tests.statistics import no_noise
 
 BUDGETS = [("2", "1"), ("0.5", "0.4999999"), ("6", "0.1")]
@@ -28,26 +29,11 @@ def mechanism(of, choices, epsilon, instantaneous):
     return studies.mechanism_of(studies.CHOICE, choices={"count": choices}, mechanism=stated)
 
 
-class Stage:
-    """One of the two stages as a mechanism of its own."""
-
-    def __init__(self, m, threshold, randomise=None):
-        self.choices, self.threshold, self.randomise = m.choices, threshold, randomise
-
-
-def stages(m):
-    """Return the bytes that the permanent and the instantaneous stage read."""
-    thresholds = (m.first.threshold, m.again)
-    if m.of == "sue":
-        return [[biased(Stage(m, threshold))] for threshold in thresholds]
-    return [[coin(threshold), uniform(m.choices - 1)] for threshold in thresholds]
-
-
 @pytest.mark.parametrize(("epsilon", "instantaneous"), BUDGETS)
 @KINDS
 def test_one_report_has_the_stated_law_and_both_epsilons_follow_from_the_integers(of, epsilon, instantaneous):
     m = mechanism(of, 3, epsilon, instantaneous)
-    first, again = stages(m)
+    first, again = stages_of(m)
     laws = [law_of(m, index, [*first, *again]) for index in range(3)]
     assert not faults(m, laws)
     assert worst_ratio(laws) == Fraction(*m.odds)
@@ -64,9 +50,9 @@ def test_one_report_has_the_stated_law_and_both_epsilons_follow_from_the_integer
 def test_many_reports_reveal_only_the_permanent_answer(of):
     """Exactly, for three reports together: the worst ratio stays below that of the permanent answer."""
     m = mechanism(of, 2, "2", "1")
-    first, again = stages(m)
+    first, again = stages_of(m)
     states = [law_of(m.first, index, first) for index in range(2)]
-    reports = {state: law_of(Stage(m, 0, m.instantaneous), state, again) for state in states[0]}
+    reports = {state: law_of(SimpleNamespace(randomise=m.instantaneous), state, again) for state in states[0]}
     joint = []
     for law in states:
         together = Counter()
@@ -84,7 +70,7 @@ def test_many_reports_reveal_only_the_permanent_answer(of):
 def test_stage_without_noise_is_detected():
     m = mechanism("randomized_response", 4, "2", "1")
     m.again = WHOLE
-    first, again = stages(m)
+    first, again = stages_of(m)
     assert "odds" in faults(m, [law_of(m, index, [*first, *again]) for index in range(4)])
 
 
