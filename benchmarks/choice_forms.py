@@ -59,29 +59,27 @@ def posterior_sds(information: Matrix) -> Matrix:
     return np.asarray(np.sqrt(np.diag(covariance)))
 
 
-def ratios(mechanism: str, k: int, shape: str, epsilon: float, reports: int) -> Matrix:
-    """sd of the count form over sd of the exact form, for each choice."""
-    p = 0.5 if mechanism == "oue" else 1 / (1 + np.exp(-epsilon / 2))
-    q = 1 / (1 + np.exp(epsilon)) if mechanism == "oue" else 1 - p
+def ratios(k: int, shape: str, epsilon: float, reports: int) -> Matrix:
+    """sd of the count form over sd of the exact form, for each choice, under optimised unary encoding."""
+    p, q = 0.5, 1 / (1 + np.exp(epsilon))
     shares = shares_of(shape, k)
     exact = exact_information(shares, p, q, reports, np.random.default_rng(0))
     return np.asarray(posterior_sds(count_information(shares, p, q)) / posterior_sds(exact))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """One row for each mechanism, number of choices and law of the answers."""
+    """One row for each number of choices and law of the answers."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reports", type=int, default=200_000, help="more than there are choices")
     parser.add_argument("--choices", type=int, nargs="+", default=[16, 256])
     asked = parser.parse_args(argv)
     print("posterior sd of the count form / of the exact form: median (most) over the choices")
     print(f"{'':28}" + "".join(f"{f'epsilon {e:g}':>18}" for e in EPSILONS))
-    for mechanism in ("oue", "sue"):
-        for k in asked.choices:
-            for shape in ("equal", "1 / rank"):
-                found = [ratios(mechanism, k, shape, epsilon, asked.reports) for epsilon in EPSILONS]
-                cells = "".join(f"{f'{np.median(r):.3f} ({r.max():.3f})':>18}" for r in found)
-                print(f"{mechanism} k = {k:3}, {shape:12}    {cells}", flush=True)
+    for k in asked.choices:
+        for shape in ("equal", "1 / rank"):
+            found = [ratios(k, shape, epsilon, asked.reports) for epsilon in EPSILONS]
+            cells = "".join(f"{f'{np.median(r):.3f} ({r.max():.3f})':>18}" for r in found)
+            print(f"k = {k:3}, {shape:12}    {cells}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,46 +1,39 @@
 """How far slopes from signs of sampled products are off, beside those from sums with normal noise.
 
-python -m benchmarks.sampled_products [--repetitions 60] [--people 100000 1000000] [--seed 0] [--several]
+python -m benchmarks.sampled_products [--repetitions 60] [--people 100000 1000000] [--seed 0]
 
 RMSE of slopes by least squares on what each mechanism releases of the second moments: one sign a report,
 with each of WEIGHTS, against `gaussian_statistics` (δ = 1e-6) at norm 1 and at √d, which clips nobody, of
 which the better one counts. Eigenvalues of the features' covariance below √d of a moment's noise are taken
 for that, under both alike. Both are drawn by the mechanisms' own integers: signs by their exact law given the
 records' moments, sums as exact sums and the noise's sd. Slopes are the same in all repetitions.
-
---several: instead the RMSE with 1 to 4 products a report, from reports that the mechanism itself draws.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.models.regressions import device_statistics
-from inference.models.sampled_products import counted_signs
 from ldp_client import mechanism_for
-from ldp_client.bulk import randomise_many
 from ldp_client.columns.arrays import clip_norms
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.quantise import UNIT
-from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Study
 from summaries import QuestionSummary
-from summaries.reductions import REDUCTIONS
 
 Values = NDArray[np.float64]
 HEAD = {"format": "ldpkit.study/1", "id": "signs", "version": 1, "title": "Signs"}
 DIMENSIONS, EPSILONS = (1, 3, 5), ("0.5", "1", "2")
-MORE = ((5, "4"), (10, "1"), (10, "4"))
 WEIGHTS: tuple[dict[str, int], ...] = ({}, {"response": 4}, {"response": 16, "means": 4})
-SEVERAL, PRODUCTS = ((5, "2"), (5, "4"), (5, "8")), (1, 2, 3, 4)
 
 
 def _normal(random: Generator, n: int, d: int) -> Values:
@@ -88,12 +81,10 @@ def question_of(
     mechanism: str,
     norm: float = 0.0,
     weights: dict[str, int] | None = None,
-    products: int = 1,
 ) -> Any:
     yes_no = setting.law == "yes/no" and mechanism == "sampled_products"
     field = {"ask": "yes_no"} if yes_no else {"bounds": ["-1", "1"]}
     stated = {"name": mechanism, "epsilon": setting.epsilon, **({"weights": weights} if weights else {})}
-    stated |= {"products": products} if products > 1 else {}
     return Study(
         {
             **HEAD,
@@ -118,45 +109,6 @@ def slopes_of(second: Values, noise: float) -> Values:
     values, vectors = np.linalg.eigh(covariance[:-1, :-1])
     inverse = (vectors / np.maximum(values, noise * np.sqrt(len(values)))) @ vectors.T
     return np.asarray(inverse @ covariance[:-1, -1])
-
-
-def by_patterns(mechanism: SampledProducts, u: Values, random: Generator) -> Values:
-    """Slopes from reports of the records u, of one or several products each."""
-    rows = np.rint(u * UNIT).astype(np.int64)
-    payloads = randomise_many(mechanism, rows, NotForRealAnswers(random.bytes))
-    negative, positive = counted_signs(
-        mechanism, REDUCTIONS["sampled_products"].reduce(mechanism, payloads)
-    ).T
-    counts = np.maximum(negative + positive, 1)
-    first, other = np.asarray(mechanism.coordinates).T
-    released = np.ones((u.shape[1], u.shape[1]))
-    released[first, other] = released[other, first] = (positive - negative) / counts / float(mechanism.gain)
-    return slopes_of(released, 1 / (float(mechanism.gain) * np.sqrt(counts.mean())))
-
-
-def print_several(people: list[int], repetitions: int, seed: int) -> None:
-    """A row for each law of features and ε: RMSE of slopes by how many products a report has."""
-    print(
-        "features  d    ε    people  " + "".join(f"{products:9}" for products in PRODUCTS) + "   best / one"
-    )
-    for n in people:
-        for law in LAWS:
-            for d, epsilon in SEVERAL:
-                setting = Setting(law, d, epsilon, n)
-                random = np.random.default_rng([seed, n, d, round(10 * float(epsilon))])
-                truth = truth_of(d)
-                asked = [
-                    mechanism_for(question_of(setting, "sampled_products", products=each))
-                    for each in PRODUCTS
-                ]
-                missed: list[list[Values]] = [[] for _ in PRODUCTS]
-                for _ in range(repetitions):
-                    u = people_of(setting, truth, random)
-                    for place, mechanism in enumerate(asked):
-                        missed[place].append(by_patterns(cast(Any, mechanism), u, random) - truth)
-                found = [float(np.sqrt(np.mean(np.square(each)))) for each in missed]
-                shown = "".join(f"{each:9.4f}" for each in found)
-                print(f"{law:8} {d:2} {epsilon:>4} {n:9,}   {shown} {min(found) / found[0]:8.2f}", flush=True)
 
 
 def truth_of(d: int) -> Values:
@@ -224,7 +176,7 @@ def _clipped(mechanism: GaussianStatistics, u: Values) -> Values:
 def settings(people: list[int]) -> Iterator[Setting]:
     for n in people:
         for law in LAWS:
-            for d, epsilon in [*[(d, e) for d in DIMENSIONS for e in EPSILONS], *MORE]:
+            for d, epsilon in product(DIMENSIONS, EPSILONS):
                 yield Setting(law, d, epsilon, n)
 
 
@@ -233,16 +185,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--repetitions", type=int, default=60)
     parser.add_argument("--people", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--several", action="store_true")
     given = parser.parse_args(argv)
-    if given.several:
-        print_several(given.people, given.repetitions, given.seed)
-        return
-    ratios: dict[bool, list[tuple[float, ...]]] = {True: [], False: []}
+    ratios: list[tuple[float, ...]] = []
     print("features  d    ε    people  even weights  response 4  16, means 4  norm 1  norm √d   ratios")
     for setting in settings(given.people):
         found = errors_of(setting, given.repetitions, given.seed)
-        ratios[setting.features in DIMENSIONS and setting.epsilon in EPSILONS].append(found.ratios)
+        ratios.append(found.ratios)
         print(
             f"{setting.law:8} {setting.features:2} {setting.epsilon:>4} {setting.people:9,}"
             + "".join(f" {each:12.4f}" for each in found.signs)
@@ -250,10 +198,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             + "".join(f" {each:6.2f}" for each in found.ratios),
             flush=True,
         )
-    for inside, name in ((True, "d 1, 3, 5 and ε 0.5, 1, 2"), (False, "beyond")):
-        for place, weights in enumerate(("even", "response 4", "response 16, means 4")):
-            column = [each[place] for each in ratios[inside]]
-            print(f"{name}, {weights}: median {np.median(column):.2f}, largest {max(column):.2f}")
+    for weights, column in zip(("even", "response 4", "response 16, means 4"), zip(*ratios), strict=True):
+        print(f"{weights}: median {np.median(column):.2f}, largest {max(column):.2f}")
 
 
 if __name__ == "__main__":

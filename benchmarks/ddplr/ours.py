@@ -35,8 +35,8 @@ def model_of(question: Question, statistics: HolderStatistics, bounds: Bounds) -
     )
 
 
-def question_of(features: int, intercept: bool = False) -> Question:
-    """Features in a ball of radius 1, a response in −1…1, priors left to their defaults; else centred."""
+def question_of(features: int) -> Question:
+    """Centred features in a ball of radius 1, a response in −1…1, priors left to their defaults."""
     bounds = ["-1", "1"]
     question = {
         "id": "table",
@@ -44,7 +44,7 @@ def question_of(features: int, intercept: bool = False) -> Question:
         "features": [{"id": f"x{index}", "bounds": bounds} for index in range(features)],
         "norm": "1",
         "response": {"id": "y", "bounds": bounds},
-        "mechanism": {"name": "table_statistics", "epsilon": "1", "delta": "1e-6", "intercept": intercept},
+        "mechanism": {"name": "table_statistics", "epsilon": "1", "delta": "1e-6", "intercept": False},
         "model": {"name": "linear_regression"},
     }
     document = {
