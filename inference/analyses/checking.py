@@ -51,7 +51,12 @@ def checked(
     random, table = np.random.default_rng(seed), analysis.table
     sites = _single_chain(posterior, 2)
     is_public = analysis.response is None and not analysis.outcome.answers
-    middles = _middles(analysis, sites) if is_public else np.zeros(len(table.frame))
+    # Each cell's expected mean: distances from it show a number's law despite public columns.
+    middles = np.zeros(len(table.frame))
+    if is_public and analysis.values is not None:
+        expected = Predicted(analysis, sites).means(analysis.table.frame)[:, 0]
+        # Clip to the observed range: extreme draws may expect anything.
+        middles = np.clip(np.nan_to_num(expected), analysis.values.min(), analysis.values.max())
     # 1. Count the outcome's reports, in some cells if there are very many.
     outcome = _outcome(analysis, middles)
     reports, combinations = outcome.reports, len(analysis.law.matrix.combinations)
@@ -131,14 +136,6 @@ def _levels(frame: pd.DataFrame, people: Values) -> dict[str, Codes]:
 def _single_chain(sites: Sites, axes: int) -> dict[str, Values]:
     """Return some draws as one chain: {site: (1, draws, …)}."""
     return {name: values[None] for name, values in some_draws(sites, axes).items()}
-
-
-def _middles(analysis: Assembled, sites: Sites) -> Values:
-    """Return each cell's expected mean. Distances from it show the number's law despite public columns."""
-    assert analysis.values is not None
-    expected = Predicted(analysis, sites).means(analysis.table.frame)[:, 0]
-    # Clip to the observed range: extreme draws may expect anything.
-    return np.clip(np.nan_to_num(expected), analysis.values.min(), analysis.values.max())
 
 
 class _Reports(NamedTuple):

@@ -217,6 +217,11 @@ class Design:
     priors: Any
     document: Mapping[str, Any]
 
+    @property
+    def grouping(self) -> list[str]:
+        """Return the columns by which rows have their matrices."""
+        return sorted({name for column in self.columns for part in column.parts for name in part.rows})
+
     def in_words(self) -> list[str]:
         """Return the expanded design as readable lines."""
         return [line for column in self.columns for line in column.in_words()]

@@ -62,7 +62,10 @@ def _by_levels(
 ) -> list[Quantity]:
     """Return averages with all people at each level of a column, or at the quartiles of a number."""
     values = frame[column]
-    if pd.api.types.is_numeric_dtype(values) and values.nunique() > 2 and not _is_factor(analysis, column):
+    # A numeric column may be one of groups, or of levels as C(column).
+    is_factor = any(group.column == column for group in analysis.groups)
+    is_factor |= re.search(rf"\bC\(\s*`?{re.escape(column)}\b", analysis.formula.fixed) is not None
+    if pd.api.types.is_numeric_dtype(values) and values.nunique() > 2 and not is_factor:
         order = np.argsort(values.to_numpy(np.float64))
         share = np.cumsum(sizes[order]) / sizes.sum()
         levels = [values.iloc[order[np.searchsorted(share, at)]] for at in (0.25, 0.75)]
@@ -73,7 +76,10 @@ def _by_levels(
         levels = sorted(values.unique())
     if not 2 <= len(levels) <= MOST_LEVELS:
         return []
-    averages = {level_text(level): predicted.average(_set(frame, column, level), sizes) for level in levels}
+    averages = {}
+    for level in levels:
+        all_there = frame.assign(**{column: pd.Series([level] * len(frame), dtype=values.dtype)})
+        averages[level_text(level)] = predicted.average(all_there, sizes)
     return compared(analysis, column, averages, " with all people at ", "average difference of ")
 
 
@@ -106,38 +112,26 @@ def pairs_of(levels: Sequence[Level]) -> list[tuple[Level, Level]]:
     return list(combinations(levels, 2))
 
 
-def _is_factor(analysis: Assembled, column: str) -> bool:
-    """Return True if a numeric column is used for groups, or for levels as C(column)."""
-    grouped = any(group.column == column for group in analysis.groups)
-    return grouped or re.search(rf"\bC\(\s*`?{re.escape(column)}\b", analysis.formula.fixed) is not None
-
-
-def _set(frame: pd.DataFrame, column: str, level: object) -> pd.DataFrame:
-    """Return the frame with all people at one level, keeping the column's kind."""
-    values = frame[column]
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        fixed = pd.Categorical(
-            [level] * len(frame), categories=values.cat.categories, ordered=values.cat.ordered
-        )
-        return frame.assign(**{column: fixed})
-    return frame.assign(**{column: pd.Series([level] * len(frame), dtype=values.dtype)})
-
-
 def shown(
     analysis: Assembled, what: str, draws: Draws, before: str, after: str, contrast: bool = False
 ) -> list[Quantity]:
-    """Return quantities of averages (chains, draws, answers): the event of two answers, or all of more.
+    """Return quantities of averages (chains, draws, answers).
 
     what: the people, for the names. before, after: what a sentence says around the share or mean. contrast:
     True if the averages are differences.
     """
+    kind, end = "share" if analysis.outcome.answers else "mean", f", {what}" if what else ""
+    return [
+        Quantity(f"{kind} {of}{end}", f"{before}the {kind} of {of}{after}", values, contrast)
+        for of, values in by_answer(analysis, draws)
+    ]
+
+
+def by_answer(analysis: Assembled, draws: Draws) -> Iterator[tuple[str, Draws]]:
+    """Yield the event of two answers, or all of more, or a number, with its draws (chains, draws)."""
     of, answers = analysis.formula.outcome, analysis.outcome.answers
-    end = f", {what}" if what else ""
     if not answers:
-        return [Quantity(f"mean {of}{end}", f"{before}the mean of {of}{after}", draws[..., 0], contrast)]
-    found = []
-    for place in [1] if len(answers) == 2 else range(len(answers)):
-        share = f"share {of} = {answers[place]}"
-        words = f"{before}the share of {of} = {answers[place]}{after}"
-        found.append(Quantity(share + end, words, draws[..., place], contrast))
-    return found
+        yield of, draws[..., 0]
+    for place, answer in enumerate(answers):
+        if len(answers) > 2 or place == 1:
+            yield f"{of} = {answer}", draws[..., place]

@@ -130,7 +130,15 @@ def matrix_of(
         found = _over_reports(side, names, expanded, sizes, len(answers))
     values = np.asarray(found, np.float64)
     _refuse_infinite(values, found.columns, names)
-    _refuse_dropped(found.model_spec, names)
+    for part in found.model_spec.structure:
+        # formulaic drops a factor with one level.
+        if not part.columns:
+            term = names.restored(str(part.term))
+            named = f"{term}, or a factor of it," if part.term.degree > 1 else term
+            raise InputError(
+                f"{named} has the same level in every row, so it has no estimable effect: remove it",
+                code="formula.one_level_factor",
+            )
     terms, levels = _labels(found.model_spec, names)
     shaped = values.reshape(len(frame), len(answers), -1)
     return Matrix(shaped, terms, levels, answers, found.model_spec)
@@ -158,18 +166,6 @@ def _refuse_infinite(values: Values, columns: Iterable[object], names: Names) ->
             f"the term {term} is not a finite number in some rows: change the term or the rows",
             code="formula.term_not_finite",
         )
-
-
-def _refuse_dropped(spec: Any, names: Names) -> None:
-    """Raise InputError for a term without a column: formulaic drops a factor with one level."""
-    for part in spec.structure:
-        if not part.columns:
-            term = names.restored(str(part.term))
-            named = f"{term}, or a factor of it," if part.term.degree > 1 else term
-            raise InputError(
-                f"{named} has the same level in every row, so it has no estimable effect: remove it",
-                code="formula.one_level_factor",
-            )
 
 
 def combinations(predictors: Sequence[Private]) -> tuple[tuple[str, ...], ...]:

@@ -93,18 +93,25 @@ def peak_of(analysis: Assembled, model: Model, with_prior: bool = True) -> Peak 
         turn = np.stack([draws[ahead] - draws[behind] for draws in values.values()]) / (2 * NUDGE)
         sds = np.sqrt(np.einsum("ij,jk,ik->i", turn, covariance, turn))
 
-        # 3. Look at the heights around it: an endless slope, or a plateau, is no peak.
+        # 3. Look at the heights two sds from it, along each axis of its ellipse: an endless slope is no peak,
+        # and no plateau, as where one law approaches another.
         def heights(vectors: Array, data: Arrays) -> tuple[Array, Array]:
             likelihood = _height(model, space, False, vectors[-1], data)
             return jax.lax.map(lambda at: height(at, data), vectors), likelihood
 
-        around, at_peak = Program(heights, runs_once=True)(_around(at, covariance), data)
+        sizes, ways = np.linalg.eigh(covariance)
+        steps = STEP * (ways * np.sqrt(np.maximum(sizes, 0.0))).T
+        points = np.concatenate([at + steps, at - steps, at[None]])
+        around, at_peak = Program(heights, runs_once=True)(points, data)
+        falls = np.asarray(around)[:-1] - np.asarray(around)[-1]
+        # A direction may be so flat that its sds lead to non-finite values.
+        is_plain = not (np.isfinite(falls) & (falls >= LEAST_FALL)).all()
         peaked = finite and not found.reasons and not _far_out(analysis, sites)
         return Peak(
             {name: float(draws[0]) for name, draws in values.items()},
             dict(zip(values, map(float, sds), strict=True)),
             -float(at_peak),
-            peaked and not _is_plain(np.asarray(around)),
+            peaked and not is_plain,
             {name: draws[0] for name, draws in sites.items()},
         )
 
@@ -163,20 +170,6 @@ def unidentified(analysis: Assembled) -> list[str]:
             names = {name for name, both in values.items() if both[0] != both[1]}
             found |= names if names & flat else set()
     return [name for name in analysis.priors() if name in found]
-
-
-def _around(at: Vector, covariance: Vector) -> Vector:
-    """Return the points two sds from a peak along each axis of its ellipse, then the peak (2 d + 1, d)."""
-    sizes, ways = np.linalg.eigh(covariance)
-    steps = STEP * (ways * np.sqrt(np.maximum(sizes, 0.0))).T
-    return np.concatenate([at + steps, at - steps, at[None]])
-
-
-def _is_plain(heights: Vector) -> bool:
-    """Return True if the density does not fall in some direction, as when one law approaches another."""
-    falls = heights[:-1] - heights[-1]
-    # A direction may be so flat that its sds lead to non-finite values.
-    return not bool((np.isfinite(falls) & (falls >= LEAST_FALL)).all())
 
 
 def _far_out(analysis: Assembled, sites: Draws) -> bool:

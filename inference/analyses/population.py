@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from inference.analyses.effects import compared, shown
+from inference.analyses.effects import by_answer, compared, shown
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import again
 from inference.analyses.predicted import Predicted
@@ -238,10 +238,6 @@ def _totals(
 ) -> Iterator[Quantity]:
     """Yield expected totals. level: of the column that distinguishes people, as "region = north"."""
     named, how = (f"{level}, {how}", f"of those with {level}, {how}") if level else (how, how)
-    answers = analysis.outcome.answers
-    of = analysis.formula.outcome
-    for place in [1] if len(answers) == 2 else range(len(answers)):
-        words = f"expected number of people with {of} = {answers[place]} {how}"
-        yield Quantity(f"total {of} = {answers[place]}, {named}", words, whole[..., place] * weights.sum())
-    if not answers:
-        yield Quantity(f"total {of}, {named}", f"expected total of {of} {how}", whole[..., 0] * weights.sum())
+    kind = "number of people with" if analysis.outcome.answers else "total of"
+    for of, draws in by_answer(analysis, whole):
+        yield Quantity(f"total {of}, {named}", f"expected {kind} {of} {how}", draws * weights.sum())

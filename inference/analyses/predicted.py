@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jax import Array
+from scipy.special import softmax
 
 from inference.analyses.matrices import again
 from inference.analyses.program import Assembled
@@ -87,21 +88,13 @@ class Predicted:
         eta = np.einsum("rkj,sjo->srko", columns, self._law)
         for group in analysis.groups:
             eta += self._varying(group, rows)
-        if not analysis.predictors:
+        if analysis.shares is None or self._shares is None:
             return np.ones(eta.shape[:3]), eta
-        return self._of_choices(rows), eta
-
-    def _of_choices(self, rows: pd.DataFrame) -> Values:
-        """Return the shares of the predictors' answers."""
-        analysis = self.analysis
-        assert analysis.shares is not None
-        assert self._shares is not None
         logits = np.einsum("rkj,sjo->srko", again(analysis.shares.matrix, rows), self._shares)
         for group in analysis.shares_groups:
             logits += self._varying(group, rows)
         logits = np.concatenate([np.zeros_like(logits[:, :, 0, :1]), logits[:, :, 0]], axis=-1)
-        shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
+        return softmax(logits, axis=-1), eta
 
     def expected(self, eta: Values) -> Values:
         """Return (draws, rows, combinations, answers) from linear predictors; for a number, its mean."""

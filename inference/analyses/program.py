@@ -134,8 +134,13 @@ class Assembled:
         eta = self.law.draw(data)
         for group in self.groups:
             eta += group.draw(data)
-        own = self.own.draw()
-        log_shares = self._log_shares(data)
+        own, log_shares = self.own.draw(), None
+        if self.shares is not None:
+            others = self.shares.draw(data)[:, 0]
+            for group in self.shares_groups:
+                others += group.draw(data)[:, 0]
+            logits = jnp.concatenate([jnp.zeros_like(others[:, :1]), others], axis=1)
+            log_shares = jax.nn.log_softmax(logits, axis=1)
         shares = self.opened.draw()
         if self.outcome.answers:
             return self.outcome.law.at(eta, own), log_shares, shares
@@ -144,16 +149,6 @@ class Assembled:
         if number is not None:
             return number.log_density(law_of_number, data["numbers"][:, None]), log_shares, shares
         return law_of_number.log_prob(data["values"][:, None]), log_shares, shares
-
-    def _log_shares(self, data: dict[str, Array]) -> Array | None:
-        """Sample, inside a program, the predictors' log shares (cells, combinations)."""
-        if self.shares is None:
-            return None
-        others = self.shares.draw(data)[:, 0]
-        for group in self.shares_groups:
-            others += group.draw(data)[:, 0]
-        logits = jnp.concatenate([jnp.zeros_like(others[:, :1]), others], axis=1)
-        return jax.nn.log_softmax(logits, axis=1)
 
     def _of_patterns(self, values: Array, data: dict[str, Array]) -> Array:
         same = len(self.table.cell) == len(self.table.frame)

@@ -236,12 +236,13 @@ def private_of(question: Question, payloads: Sequence[bytes | None], are_sets: b
         odds = np.nan if alone else mechanism.odds[0] / mechanism.odds[1]
         chances = np.where(np.eye(mechanism.choices) == 1, p, q)[None, None]
         channel = Channel(chances, bits, np.zeros(len(bits), np.int64), np.asarray([odds]))
-    return Private(question.id, names_of_answers(mechanism), codes, channel, is_scale(question))
-
-
-def is_scale(question: Question) -> bool:
-    """Return True if a question's answers have an order. With a refusal choice, they have none."""
-    return bool(question.ordered and not question.refusal)
+    return Private(
+        question.id,
+        names_of_answers(mechanism),
+        codes,
+        channel,
+        bool(question.ordered and not question.refusal),
+    )
 
 
 def _hadamard_channel(mechanism: Hadamard, distinct: NDArray[np.uint8]) -> Channel:

@@ -61,9 +61,8 @@ def load_survey(
             )
         for column in dict.fromkeys([*(one.name for one in design.columns), *own]):
             known_column(column, list(frame.columns), f"wave {name}: " if added else "")
-        grouping = {column for one in design.columns for part in one.parts for column in part.rows}
-        file = Path(paths[name]).name
-        public = [column for column in {*own, *grouping} if column in frame.columns and column not in reports]
+        file, named = Path(paths[name]).name, dict.fromkeys([*own, *design.grouping])
+        public = [column for column in named if column in frame.columns and column not in reports]
         cells = stated(frame, file, codebook, public)
         cells = cells.assign(**{one: typed(cells[one], reports[one]) for one in reports})
         rows = [f"{row} of wave {name}" if added else str(row) for row in range(1, len(frame) + 1)]
@@ -86,8 +85,7 @@ def survey_of(
     digest: str = "",
 ) -> Table:
     """Return the table of a frame under a design; its index names rows. See `load_survey`."""
-    grouping = {column for one in design.columns for part in one.parts for column in part.rows}
-    for name in sorted(grouping):
+    for name in design.grouping:
         known_column(name, list(frame.columns), "the design's rows: ")
     private = [one for one in design.columns if used is None or one.name in used]
     open_ones = [
@@ -95,7 +93,7 @@ def survey_of(
         for name in frame.columns
         if name not in {one.name for one in design.columns} and (used is None or name in used)
     ]
-    public = list(dict.fromkeys([*open_ones, *sorted(grouping)]))
+    public = list(dict.fromkeys([*open_ones, *design.grouping]))
     frame = as_taken(frame, public)
     frame, notes = _without_blanks(frame, [*(one.name for one in private), *public], blanks)
     return table_of(
