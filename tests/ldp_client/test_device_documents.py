@@ -91,13 +91,6 @@ def test_older_signed_version_is_refused_as_older(tmp_path):
         device.answer(first, {"ever": True})
 
 
-@pytest.mark.parametrize("written", ["{}\r\n", '"{}"', "{}\u00a0", "\u201c{}\u201d."])
-def test_copied_ticket_is_accepted_in_any_form(tmp_path, written):
-    device = consenting(tmp_path, "2")
-    device.answer(PLACED, {"ever": True}, written.format(CODE), public={"region": "n", "age": 5})
-    assert device.ledger.queued()[0].ticket == CODE
-
-
 def test_refusal_of_another_groups_ticket_explains_itself(tmp_path):
     """ "Give one that is unused" would make the person ask for another one of the same group."""
     with Server(PLACED.canonical()) as server:

@@ -94,7 +94,3 @@ def test_missing_own_module_is_not_reported_as_extra(package, monkeypatch):
     monkeypatch.setattr("ldpkit.cli.cli.get_command", lose)
     with pytest.raises(ModuleNotFoundError):
         main(["demo"])
-    monkeypatch.setattr(ldpkit, "import_module", lose)
-    monkeypatch.delitem(vars(ldpkit), "plan", raising=False)
-    with pytest.raises(ModuleNotFoundError):
-        _ = ldpkit.plan

@@ -16,7 +16,6 @@ RFC = Path(__file__).parents[2] / "golden" / "rfc"
 BLIND = json.loads((RFC / "rfc9474.json").read_text())
 ISSUED = json.loads((RFC / "rfc9578_public.json").read_text())
 HEADERS = json.loads((RFC / "rfc9577_header.json").read_text())
-SALTED = BLIND[0]
 PSS = padding.PSS(padding.MGF1(hashes.SHA384()), 48)
 
 

@@ -13,6 +13,7 @@ from ldp_client.device import device as device_module
 from ldp_client.device import sending
 from ldp_client.device.arguments import folder_of
 from ldp_client.device.ledger import locked
+from ldp_client.device.outbox import conclude, try_now
 from ldp_client.documents.errors import EXIT_NETWORK, EXIT_REFUSED, AlreadyAnsweredError, RefusedError
 from ldpkit.cli import main
 from ldpkit.cli.answering import default_folder
@@ -247,3 +248,52 @@ def test_commands_reject_a_relative_or_missing_home(server, tmp_path, monkeypatc
     for command in (["answer", url, "--set", "ever=yes", "--yes"], ["withdraw", url], ["budget"]):
         assert main(command) == EXIT_REFUSED
     assert os.listdir(tmp_path) == []
+
+
+HOST = "http://127.0.0.1:9"
+FIRST = Study(studies.document(studies.NUMBER, studies.YES_NO, id="first"))
+SECOND = Study(studies.document(studies.CHOICE, id="second"))
+
+
+def budget(capsys, folder, *options):
+    code = main(["budget", "--folder", str(folder), *options])
+    return code, capsys.readouterr()
+
+
+def test_budget_command_lists_studies_costs_and_report_states(tmp_path, capsys):
+    device = consenting(tmp_path / "one", "8", HOST)
+    told = {
+        study.id: device.answer(
+            study, {question.id: studies.ANSWERS[question.id] for question in study.questions}
+        )
+        for study in (FIRST, SECOND)
+    }
+    _, said = budget(capsys, tmp_path / "one")
+    assert f"first, version 1, of {HOST}: epsilon 2\n  asked: ever, hours\n" in said.out
+    assert said.out.count("reports: 1 waiting") == 2
+    assert "epsilon spent in all: 3" in said.out
+    with device.ledger.writing() as connection:
+        for name, state in (("first", "sent"), ("second", "refused")):
+            assert try_now(connection, told[name])
+            conclude(connection, told[name], state)
+    device.withdraw("first")
+    _, said = budget(capsys, tmp_path / "one")
+    reports = [line.strip() for line in said.out.splitlines() if "reports:" in line]
+    assert reports == ["reports: 1 being deleted", "reports: 1 refused"]
+
+
+def test_report_withdrawn_before_sending_stays_charged(tmp_path, capsys):
+    device = consenting(tmp_path / "one", "8", HOST)
+    device.answer(SECOND, {"occupation": "worker"})
+    device.withdraw("second")
+    _, said = budget(capsys, tmp_path / "one")
+    assert "epsilon 1\n" in said.out
+    assert "no report is left" in said.out
+
+
+def test_folder_without_a_device_is_rejected_and_unchanged(tmp_path, capsys):
+    for folder in (tmp_path, tmp_path / "none"):
+        code, said = budget(capsys, folder)
+        assert code == 3
+        assert "holds no device" in said.err
+    assert not list(tmp_path.iterdir())

@@ -30,8 +30,9 @@ def test_batched_time_is_drawn_evenly_from_the_next_window(monkeypatch):
 def test_printed_queue_shows_no_secret(tmp_path):
     """An app's log or error report prints the waiting reports."""
     device = consenting(tmp_path, "4", "https://collector.example")
-    device.answer(STUDY, YES, "CODE")
+    device.answer(STUDY, YES, "“CODE”")
     (queued,) = device.ledger.queued()
+    assert queued.ticket == "CODE"
     secrets = (queued.body, queued.secret, queued.report_id, queued.ticket)
     assert all(secrets)
     assert not [secret for secret in secrets if secret in repr([queued])]
@@ -66,7 +67,11 @@ def test_a_damaged_body_is_not_sent(device, tmp_path, server):
 
 
 @pytest.mark.parametrize(
-    "given", ["CODE", " CO DE\n", "“CODE”", "(CODE).", "https://a.example/s#ticket=CODE"]
+    "given",
+    [
+        *("CODE", " CO DE\n", "CODE\r\n", "CODE\u00a0", "“CODE”", "“CODE”.", '"CODE"', "(CODE)."),
+        "https://a.example/s#ticket=CODE",
+    ],
 )
 def test_ticket_is_read_as_letters_print_it(given):
     assert plain_ticket(given) == "CODE"

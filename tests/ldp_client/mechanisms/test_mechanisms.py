@@ -22,6 +22,7 @@ from schemas import Rational, Study
 from tests import studies
 from tests.kit.clocks import InstructionClock
 from tests.kit.errors import raises
+from tests.ldp_client.mechanisms.tables.asking import random_places, table
 from tests.statistics import Stream, no_noise, seed_the_system, seeded
 from tests.studies import mechanism_of as mechanism
 
@@ -52,19 +53,14 @@ def test_laplace_epsilon_is_the_worst_ratio_of_the_exact_law(epsilon):
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-9"), ("8", "1e-3")])
-@mpmath.workprec(200)
 def test_gaussian_noise_covers_exactly_the_whole_range(epsilon, delta):
-    """The analytic Gaussian mechanism's curve (Balle & Wang 2018), without the calibration's code."""
+    """Tests of the radius hold it to the analytic Gaussian mechanism's curve."""
     stated = {"name": "gaussian", "epsilon": epsilon, "delta": delta}
     m = mechanism({**studies.NORMAL, "mechanism": stated})
-
-    def spent(distance):
-        mu, e = mpmath.mpf(distance) / m.scale, mpmath.mpf(epsilon)
-        return mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
-
-    assert spent(m.levels) <= mpmath.mpf(delta) < spent(m.levels + 1)
-    assert (m.privacy.epsilon, m.privacy.delta) == (Rational.parse(epsilon), Rational.parse(delta))
-    assert m.quantise(1e300) == m.levels
+    privacy = Rational.parse(epsilon), Rational.parse(delta)
+    assert (m.privacy.epsilon, m.privacy.delta) == privacy
+    assert m.quantise(1e300) == m.levels == gaussian_radius(*privacy, 1)
+    assert m.scale == 1 << 20
 
 
 def record(age, years, response, question=studies.RECORD):
@@ -88,7 +84,15 @@ SHIFTS = {
         record(-1, -1, True, studies.YES_NO_RECORD),
         record(1, 0.2, True, studies.YES_NO_RECORD),
     ),
+    **{
+        question["id"]: (
+            {**question, "mechanism": {**question["mechanism"], "count_share": "0.5"}},
+            *(table(random_places(40, seed)) for seed in (1, 2)),
+        )
+        for question in studies.TABLES
+    },
 }
+SILENT = NotForRealAnswers(bytes)
 
 
 @pytest.mark.parametrize("name", SHIFTS)
@@ -96,29 +100,17 @@ def test_noise_does_not_depend_on_the_answer(name):
     """One byte stream on two inputs: the same number of bytes, outputs apart by exactly the shift."""
     question, *answers = SHIFTS[name]
     m = mechanism(question)
-    silent = [m.words(m.perturb(answer, Replay(None))) for answer in answers]
+    silent = [m.words(m.perturb(answer, SILENT)) for answer in answers]
     for seed in range(20):
-        streams = [Replay(seed), Replay(seed)]
+        streams = [Stream(seed), Stream(seed)]
         noisy = [m.words(m.perturb(answer, stream)) for answer, stream in zip(answers, streams)]
-        assert streams[0].used == streams[1].used
+        assert streams[0].taken == streams[1].taken > 0
+        assert noisy[0] != silent[0]
         assert np.array_equal(np.subtract(*noisy), np.subtract(*silent))
 
 
-class Replay(NotForRealAnswers):
-    """A repeatable byte stream; with seed None it makes noise of 0."""
-
-    def __init__(self, seed):
-        super().__init__(self)
-        self.random = np.random.default_rng(seed) if seed is not None else None
-        self.used = 0
-
-    def __call__(self, size):
-        self.used += size
-        return self.random.bytes(size) if self.random else bytes(size)
-
-
 def statistics_of(m, record):
-    return np.asarray(unpack_signed(m.randomise(m.quantise(record), Replay(None))))
+    return np.asarray(unpack_signed(m.randomise(m.quantise(record), SILENT)))
 
 
 @pytest.mark.parametrize("norm", ["1", "0.3", "1.4"])
@@ -340,6 +332,14 @@ def of_record(question, share, epsilon="1"):
 
 TINY_STATISTICS = {**studies.LINEAR, "mechanism": {**studies.GAUSSIAN, "epsilon": "1e-9", "delta": "1e-30"}}
 TOO_SMALL = [
+    *[
+        ({**question, "mechanism": {**question["mechanism"], **options}}, code, field)
+        for question in studies.TABLES
+        for options, code, field in (
+            ({"epsilon": "1e-6"}, "epsilon_too_small_for_table", ""),
+            ({"count_share": "1e-9"}, "count_share_too_large", "count_share"),
+        )
+    ],
     *[(choice(name, 60_000, "1e-12"), "epsilon_too_small_for_choices", "epsilon") for name in CHOICES],
     (studies.with_epsilon(studies.NUMBER, "1e-7"), "epsilon_too_small", "epsilon"),
     (studies.with_epsilon(studies.PRODUCTS, "1e-12"), "epsilon_too_small_for_sign", "epsilon"),

@@ -17,14 +17,6 @@ from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.unary import Oue
 
 
-class OffByOneProducts(SampledProducts):
-    """A coin of one more in 2**32 than is stated."""
-
-    def __init__(self, question):
-        super().__init__(question)
-        self.threshold += 1
-
-
 class LeakyProducts(SampledProducts):
     """The product that is drawn depends on the answer."""
 

@@ -40,10 +40,6 @@ def failures(found):
     return {check.name for check in found.checks if not check.passed}
 
 
-def asked_by(name):
-    return next(question for question in studies.NEWER if question["mechanism"]["name"] == name)
-
-
 def name_of(question):
     return f"{question['id']}-{question['mechanism']['epsilon']}"
 
