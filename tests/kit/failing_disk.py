@@ -17,7 +17,7 @@ class FailingDisk:
     forgets_removals: a file that was removed is there again, unless its folder was flushed since.
     """
 
-    def __init__(self, folder: Path, forgets_removals: bool = False) -> None:
+    def __init__(self, folder: Path, loses_power: bool = True, forgets_removals: bool = False) -> None:
         need("gcc")
         self.root = folder / "disk"
         self._durable = folder / "durable"
@@ -30,8 +30,9 @@ class FailingDisk:
             "LD_PRELOAD": str(library),
             "FAILING_DISK_ROOT": str(self.root),
             "FAILING_DISK_FULL": str(folder / "full"),
-            "FAILING_DISK_DURABLE": str(self._durable),
         }
+        if loses_power:
+            self.environment["FAILING_DISK_DURABLE"] = str(self._durable)
         if forgets_removals:
             self.environment["FAILING_DISK_FORGETS_REMOVALS"] = "1"
 

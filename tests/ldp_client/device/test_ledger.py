@@ -42,13 +42,6 @@ def refuses(folder, code):
 
 
 @pytest.mark.slow
-def test_device_killed_at_any_request_has_spend_and_report_or_neither():
-    done = killing.start("request", 4)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert ": 0 lives" not in done.stdout
-
-
-@pytest.mark.slow
 def test_device_on_a_full_disk_answers_completely_or_not_at_all(tmp_path):
     answered = []
     for room in (0, 600, 9000, 1 << 16):

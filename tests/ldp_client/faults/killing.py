@@ -1,8 +1,7 @@
 """Ending a device's life at a chosen moment.
 
-Kinds: random (SIGKILL at a moment drawn evenly from a life), statement (before an SQL statement),
-request (before a request is made, or before its answer is read), power (before a write, flush, removal
-or renaming of a file, and what was not flushed is lost).
+Kinds: random (SIGKILL at a moment drawn evenly from a life), statement (before an SQL statement), write or
+power (before a write, flush, removal or renaming of a file; power loses what was not flushed).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -20,18 +20,52 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.kit.failing_disk import FailingDisk
 from tests.ldp_client.faults.checking import problems_after_fault, problems_at_end
 from tests.ldp_client.faults.collector import collector
 from tests.ldp_client.faults.life import live
-from tests.ldp_client.faults.points import KILLED, KINDS, break_flushing
 
-FINISHED = 0
+FINISHED, KILLED = 0, 9
 SEED = 20260615
 # Where flushing costs nothing: a killed process does not lose what it wrote to a file.
 MEMORY = "/dev/shm"
 MODULE = "tests.ldp_client.faults.killing"
+
+
+def at_statement(point: int) -> None:
+    seen = [0]
+
+    def count_down(_statement: str) -> None:
+        seen[0] += 1
+        if seen[0] == point:
+            os._exit(KILLED)
+
+    connect = sqlite3.connect
+
+    def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(count_down)
+        return connection
+
+    sqlite3.connect = traced  # type: ignore[assignment]
+
+
+def at_write(point: int) -> None:
+    """For a process that runs under tests/kit/disk.c."""
+    os.environ["FAILING_DISK_DIES_AT"] = str(point)
+
+
+KINDS = {"statement": at_statement, "write": at_write, "power": at_write}
+
+
+def break_flushing() -> None:
+    class Careless(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            return super().execute(statement.replace("EXTRA", "OFF"), *values)
+
+    sqlite3.connect = partial(sqlite3.connect, factory=Careless)
 
 
 def in_child(work: Callable[[], None], wait: float | None = None) -> int:
@@ -152,8 +186,9 @@ def start(kind: str, count: int, broken: bool = False) -> subprocess.CompletedPr
     """
     with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as folder:
         environment = dict(os.environ)
-        if kind == "power":
-            environment |= FailingDisk(Path(folder), forgets_removals=True).environment
+        if kind in ("write", "power"):
+            loses = kind == "power"
+            environment |= FailingDisk(Path(folder), loses_power=loses, forgets_removals=loses).environment
         command = [sys.executable, "-m", MODULE, kind, str(count), folder, *["broken"][: int(broken)]]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
