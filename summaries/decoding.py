@@ -52,18 +52,9 @@ class Decoding:
 
     def meet(self, report: Report) -> None:
         """Know the columns of the version that a report answers. Raises what `find` raises."""
-        if report.digest not in self._decoders:
-            self._learn(self._find(report.version, report.digest))
-
-    def cells(self, report: Report) -> dict[str, Cell]:
-        """The decoded cells of a report that was met: a number is one also in a column that has texts too."""
-        found: dict[str, Cell] = {}
-        for question, decoder in self._decoders[report.digest].items():
-            if question in report.payloads:
-                found.update(zip(decoder.columns, decoder.cells(report.payloads[question])))
-        return found
-
-    def _learn(self, study: Study) -> None:
+        if report.digest in self._decoders:
+            return
+        study = self._find(report.version, report.digest)
         made = {question.id: decoder_of(mechanism_for(question)) for question in study.questions}
         missing = [question for question, decoder in made.items() if decoder is None]
         self.undecoded += [question for question in missing if question not in self.undecoded]
@@ -74,6 +65,14 @@ class Decoding:
                 # In an earlier version the question may have differed: a column is numeric only if it always
                 # is.
                 self.columns[name] = is_number and self.columns.get(name, True)
+
+    def cells(self, report: Report) -> dict[str, Cell]:
+        """The decoded cells of a report that was met: a number is one also in a column that has texts too."""
+        found: dict[str, Cell] = {}
+        for question, decoder in self._decoders[report.digest].items():
+            if question in report.payloads:
+                found.update(zip(decoder.columns, decoder.cells(report.payloads[question])))
+        return found
 
 
 def decoder_of(mechanism: Mechanism) -> Decoder | None:

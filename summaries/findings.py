@@ -102,7 +102,8 @@ class Findings:
 
     def print_notes(self, versions: Mapping[tuple[int, str], int]) -> None:
         """Print on standard error how many reports were repeated, and how many left out."""
-        tell_repeated(self.repeated)
+        if self.repeated:
+            print(f"{self.repeated} reports were repeated and counted once", file=sys.stderr)
         for line in left_out_notes(versions):
             print(line, file=sys.stderr)
 
@@ -129,9 +130,3 @@ def left_out_notes(left: Mapping[tuple[int, str], int]) -> tuple[str, ...]:
         f"{reports} other versions of the study ({which}) and {verb} left out: fit those with the study "
         "file of their version",
     )
-
-
-def tell_repeated(count: int) -> None:
-    """Print on standard error how many reports were repeated."""
-    if count:
-        print(f"{count} reports were repeated and counted once", file=sys.stderr)

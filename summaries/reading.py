@@ -166,7 +166,15 @@ def evidence_of(study: Study, given: object, told: Told = _to_nobody) -> Summary
     head = list(islice(series, 1))
     whole = chain(head, series)
     if head and _is_path(head[0]):
-        return _read_files(study, _of_reports(whole), told)
+        names = [checked_path(path) for path in whole]
+        for name in names:
+            if _is_summary(name):
+                raise InputError(
+                    f"{name} is a summary, not reports: fit it alone; in Python summaries of which no two "
+                    "have a report in common add up, one.merge(other)",
+                    code="reports.is_summary",
+                )
+        return _read_files(study, names, told)
     return ReadReports(study, partial(in_documents, whole))
 
 
@@ -176,22 +184,15 @@ def _is_path(entry: object) -> bool:
     return isinstance(entry, str | PathLike) and not is_line
 
 
-def _of_reports(paths: Iterable[object]) -> list[str]:
-    """Return the paths of files of reports. Raises InputError for a summary among them."""
-    names = [checked_path(path) for path in paths]
-    for name in names:
-        if _is_summary(name):
-            raise InputError(
-                f"{name} is a summary, not reports: fit it alone; in Python summaries of which no two have a "
-                "report in common add up, one.merge(other)",
-                code="reports.is_summary",
-            )
-    return names
-
-
 def _is_summary(path: str) -> bool:
-    # Only the format counts: a label may contain such text.
-    return not _is_parquet(path) and bool(re.search(r'"format":\s*"ldpkit\.summary/', _read_head(path)))
+    if _is_parquet(path):
+        return False
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            # Only the format counts: a label may contain such text.
+            return bool(re.search(r'"format":\s*"ldpkit\.summary/', file.read(4096)))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
 
 
 def checked_path(path: object) -> str:
@@ -238,14 +239,6 @@ def _copied_input() -> str:
 
 def _is_parquet(path: str) -> bool:
     return path.lower().endswith(".parquet")
-
-
-def _read_head(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(4096)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
 
 
 class ReadReports:

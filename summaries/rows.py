@@ -72,12 +72,8 @@ class RowLayout:
     def answered(self, rows: Rows, name: str) -> Rows:
         """Return the payloads of the rows that answer a question, (answered, bytes)."""
         if self._sample_one:
-            rows = rows[self.question_numbers(rows) == self.numbers[name]]
+            rows = rows[column(rows, self.payloads_at, np.dtype("<u2")) == self.numbers[name]]
         return bytes_in(rows, self.places[name])
-
-    def question_numbers(self, rows: Rows) -> NDArray[np.uint16]:
-        """Return which question each row answers, of a study that asks one."""
-        return column(rows, self.payloads_at, np.dtype("<u2"))
 
     def rows_of(self, reports: Iterable[tuple[int, Report]]) -> Rows:
         """Return the rows of checked reports, each with its place."""
@@ -125,12 +121,6 @@ def places_of(rows: Rows) -> Places:
     return column(rows, 0, np.dtype("<u8"))
 
 
-def halves_of(rows: Rows) -> tuple[Places, Places]:
-    """Return the first and the second eight bytes of each id, as numbers of the same order."""
-    first, second = (column(rows, begin, np.dtype(">u8")) for begin in (PLACE_BYTES, PLACE_BYTES + 8))
-    return first.astype(np.uint64), second.astype(np.uint64)
-
-
 def parts_of(rows: Rows, bits: int) -> Iterator[tuple[int, Rows]]:
     """Split rows by the first bits of their ids, at most 16: each part's number, and its rows."""
     if not bits:
@@ -166,13 +156,19 @@ def once(rows: Rows) -> Once:
     Returns:
         For each id the row that was read first; later rows with the same content are repeated, others clash.
     """
-    high, low = halves_of(rows)
-    doubtful = _shared(high)
-    if not len(doubtful):
+    # 1. Rows whose ids begin with the same eight bytes as another's, sorted by id and place.
+    high, low = (
+        column(rows, begin, np.dtype(">u8")).astype(np.uint64) for begin in (PLACE_BYTES, CONTENT - 8)
+    )
+    ordered = np.sort(high)
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(again):
         return Once(rows, 0, [])
+    doubtful = np.flatnonzero(np.isin(high, again))
     some, places = rows[doubtful], places_of(rows[doubtful])
     order = np.lexsort((places, low[doubtful], high[doubtful]))
     doubtful, some = doubtful[order], some[order]
+    # 2. The first row of each id counts; rows with other content clash.
     is_first = np.ones(len(some), dtype=np.bool_)
     is_first[1:] = (np.diff(high[doubtful]) != 0) | (np.diff(low[doubtful]) != 0)
     first_of = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
@@ -183,13 +179,6 @@ def once(rows: Rows) -> Once:
     ids = [bytes(row[CONTENT - 16 : CONTENT]).hex() for row in clashing]
     clashes = list(zip(places_of(clashing).tolist(), ids))
     return Once(rows[kept], int((~is_first & is_same).sum()), clashes)
-
-
-def _shared(values: Places) -> NDArray[np.int64]:
-    """Return the places of values that occur more than once."""
-    ordered = np.sort(values)
-    again = ordered[1:][ordered[1:] == ordered[:-1]]
-    return np.flatnonzero(np.isin(values, again)) if len(again) else np.zeros(0, np.int64)
 
 
 class Reducer:

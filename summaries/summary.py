@@ -149,7 +149,10 @@ class Summary:
             if part.reports is not None:
                 raise SummaryError(f"questions.{name}", NEEDS_REPORTS, code="summary.not_serializable")
         head = {"format": FORMAT, "study": self.study, "version": self.version, "digest": self.digest}
-        cells = {} if self.cells is None else {CELLS: cells_document(self.cells)}
+        cells = {}
+        if self.cells is not None:
+            parts = sorted(self.cells.items())
+            cells[CELLS] = [{"public": list(cell), "questions": _documents(some)} for cell, some in parts]
         return canonical_json({**head, "questions": _documents(self.questions), **cells})
 
     @classmethod
@@ -190,11 +193,6 @@ Parts = Mapping[str, QuestionSummary]
 
 def _documents(parts: Parts) -> dict[str, Any]:
     return {name: part.to_document() for name, part in parts.items()}
-
-
-def cells_document(cells: Mapping[Cell, Parts]) -> list[dict[str, Any]]:
-    """Return the cells of a summary document, in the order of their values."""
-    return [{"public": list(cell), "questions": _documents(cells[cell])} for cell in sorted(cells)]
 
 
 def _merged_cells(

@@ -25,7 +25,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
 from schemas import Study
 from summaries.engines.packing import COLUMNS, NEEDED
-from summaries.engines.stores import DISKS, below, is_in_store, line_of, matching, opened, streamed
+from summaries.engines.stores import DISKS, below, line_of, matching, opened, streamed
 from summaries.tables import refuse_repeated
 
 FORMAT = "ldpkit.dataset/1"
@@ -129,7 +129,10 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
             code="merge.address_empty",
         )
     # Workers run in the folder of this process, so that relative paths mean the same to them.
-    paths = [path if is_in_store(path) else os.path.abspath(path) for path in map(_on_disk, paths)]
+    for place, path in enumerate(paths):
+        protocol, mark, rest = path.partition("://")
+        if not mark or protocol in DISKS:
+            paths[place] = os.path.abspath(rest if mark else path)
     if len(paths) == 1 and not paths[0].lower().endswith(".parquet"):
         return _of_manifest(study, paths[0])
     named = dict.fromkeys(name for path in paths for name in matching(path))
@@ -140,12 +143,6 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
                 code="merge.not_parquet_name",
             )
     return Dataset([_counted(ReportFile(number, path)) for number, path in enumerate(named)], {})
-
-
-def _on_disk(path: str) -> str:
-    """Return the path of a disk's address."""
-    protocol, mark, rest = path.partition("://")
-    return rest if mark and protocol in DISKS else path
 
 
 def _counted(file: ReportFile) -> ReportFile:

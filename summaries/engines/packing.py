@@ -73,28 +73,22 @@ class Packer:
         self.found.read += count
         if not set(NEEDED) <= set(batch.schema.names):
             return self._read_apart(batch, np.arange(count), first, where)
-        own = self._own(batch)
+        # 1. Rows that claim to answer the study's document.
+        wanted = (self._study.id, self._study.version, self._study.digest)
+        study, version, digest = (_equal(batch.column(name), value) for name, value in zip(HEAD, wanted))
+        # 2. Their ids, public values and payloads.
         rows = self.layout.empty(count)
         put_bytes(rows, 0, np.arange(first, first + count, dtype="<u8"))
-        has_id = self._put_ids(batch, rows)
-        good = own & has_id & self._put_public(batch, rows)
+        digits, good = fixed_bytes(batch.column("report_id"), 2 * ID_BYTES, TEXTS)
+        ids, are_digits = _bytes_of(digits)
+        put_bytes(rows, PLACE_BYTES, ids)
+        good &= are_digits & study & version & digest & self._put_public(batch, rows)
         good &= self._put_payloads(batch, rows, good)
+        # 3. The others are read one by one.
         if good.all():
             return rows
         apart = self._read_apart(batch, np.flatnonzero(~good), first, where)
         return self.layout.joined([rows[good], apart])
-
-    def _own(self, batch: pa.RecordBatch) -> Mask:
-        """Return which rows claim to answer the study's document."""
-        wanted = (self._study.id, self._study.version, self._study.digest)
-        study, version, digest = (_equal(batch.column(name), value) for name, value in zip(HEAD, wanted))
-        return study & version & digest
-
-    def _put_ids(self, batch: pa.RecordBatch, rows: Rows) -> Mask:
-        digits, good = fixed_bytes(batch.column("report_id"), 2 * ID_BYTES, TEXTS)
-        ids, are_digits = _bytes_of(digits)
-        put_bytes(rows, PLACE_BYTES, ids)
-        return good & are_digits
 
     def _put_public(self, batch: pa.RecordBatch, rows: Rows) -> Mask:
         good = np.ones(len(rows), dtype=np.bool_)
@@ -196,7 +190,8 @@ def fixed_bytes(column: pa.Array, size: int, kinds: Sequence[str]) -> tuple[Rows
     Returns:
         The bytes, (n, size), zeros where a value is none or of another length; and which are not, (n,).
     """
-    if not _is_one_of(column.type, kinds):
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not any(getattr(pa.types, f"is_{one}")(kind) for one in kinds):
         return np.zeros((len(column), size), np.uint8), np.zeros(len(column), np.bool_)
     column = column.cast(pa.binary())
     count = len(column)
@@ -211,12 +206,6 @@ def fixed_bytes(column: pa.Array, size: int, kinds: Sequence[str]) -> tuple[Rows
     found = np.zeros((count, size), np.uint8)
     found[good] = joined[offsets[:-1][good][:, None] + np.arange(size)]
     return found, good
-
-
-def _is_one_of(kind: pa.DataType, kinds: Sequence[str]) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return any(getattr(pa.types, f"is_{one}")(kind) for one in kinds)
 
 
 def _valid(column: pa.Array) -> Mask:
