@@ -118,8 +118,17 @@ def law_of_features(question: Question, mechanism: SampledProducts) -> Features:
     """Return the law of a question's features, with the shares of all fields' levels as the site `shares`."""
     fields = levels_of(mechanism)
 
+    alone, pairs = scales(fields)
+    yes_no = all(field.yes_no for field in fields)
+
     def draw() -> tuple[Array]:
-        law = shares_of_cells(fields, *_effects(fields))
+        of_main = dist.Normal(0, alone) if yes_no else dist.StudentT(TAILS, 0, alone)
+        main, pair = numpyro.sample("main", of_main.to_event(1)), pairs
+        # One field has no pairs.
+        if len(pairs):
+            spread = (YES_NO_PAIR if yes_no else PAIR) * pairs
+            pair = numpyro.sample("pair", dist.StudentT(TAILS, 0, spread).to_event(1))
+        law = shares_of_cells(fields, main, pair)
         numpyro.deterministic("shares", jnp.concatenate(margins(law)))
         return (law,)
 
@@ -140,23 +149,9 @@ def law_of_features(question: Question, mechanism: SampledProducts) -> Features:
                 named[f"mean[{asked.id}]"] = shares[..., 1]
         return named
 
-    # One field has no pairs.
-    effects = zip(("main", "pair"), scales(fields), strict=True)
-    initial: dict[str, object] = {name: np.zeros(len(scale)) for name, scale in effects if len(scale)}
+    initial: dict[str, object] = {"main": np.zeros(len(alone))}
+    initial |= {"pair": np.zeros(len(pairs))} if len(pairs) else {}
     return Features(draw, moments, initial, parameters, _notes_of_bins(question))
-
-
-def _effects(fields: Sequence[Levels]) -> tuple[Array, Any]:
-    """Draw the main effects of fields and the effects of pairs on log shares."""
-    alone, pairs = scales(fields)
-    yes_no = all(field.yes_no for field in fields)
-    law = dist.Normal(0, alone) if yes_no else dist.StudentT(TAILS, 0, alone)
-    main = numpyro.sample("main", law.to_event(1))
-    # One field has no pairs.
-    if not len(pairs):
-        return main, pairs
-    spread = (YES_NO_PAIR if yes_no else PAIR) * pairs
-    return main, numpyro.sample("pair", dist.StudentT(TAILS, 0, spread).to_event(1))
 
 
 def shares_of_cells(fields: Sequence[Levels], main: Any, pair: Any) -> Array:

@@ -160,11 +160,17 @@ def pulled(question: Question, answers: float, fit: Fit) -> Iterable[Finding]:
         return ()
     weight = prior_weight(question, answers)
     odds = weight / (1 - weight) if weight < 1 else np.inf
-    moved = {
-        name: odds * _pull(fit.parameters[name], mean, name.startswith("p["))
-        for name, mean in _prior_means(question, stated).items()
-        if not is_fixed(fit.parameters[name])
-    }
+    each = np.broadcast_to(np.asarray(stated, float), (len(question.choices),)) / _total_concentration(
+        question
+    )
+    means = {f"p[{label}]": each[i] for i, label in enumerate(question.choices)}
+    means |= scale_draws(question, {"p": each})
+    moved = {}
+    for name, mean in means.items():
+        draws, is_share = fit.parameters[name], name.startswith("p[")
+        if not is_fixed(draws):
+            away = float(draws.mean() - mean)
+            moved[name] = odds * max(away, 0.0 if is_share else -away) / float(draws.std())
     worst = max(moved.values(), default=0.0)
     if worst < MOVED:
         return ()
@@ -175,19 +181,6 @@ def pulled(question: Question, answers: float, fit: Fit) -> Iterable[Finding]:
         "more devices or a larger epsilon are needed, or a prior that states existing knowledge"
     )
     return (Finding(INFORMATIVENESS, reason, CARE),)
-
-
-def _pull(draws: NDArray[np.float64], mean: float, is_share: bool) -> float:
-    away = float(draws.mean()) - mean
-    return max(away, 0.0 if is_share else -away) / float(draws.std())
-
-
-def _prior_means(question: Question, concentration: object) -> dict[str, float]:
-    """Return the prior means of the shares, and of a scale's statistics."""
-    each = np.broadcast_to(np.asarray(concentration, float), (len(question.choices),))
-    shares = each / each.sum()
-    found = {f"p[{label}]": float(shares[i]) for i, label in enumerate(question.choices)}
-    return {**found, **{name: float(mean) for name, mean in scale_draws(question, {"p": shares}).items()}}
 
 
 def scale_draws(question: Question, draws: Draws) -> dict[str, NDArray[np.float64]]:

@@ -71,7 +71,11 @@ def sample(
         chains.prepare(count, np.zeros((space.dimension,) * axes), data)
         sites_of = Program(_sites_of(space), runs_once=True)
         sites_of.prepare(np.zeros((count, kept, space.dimension)), data)
-        start, keys = _beginning(space, seed, count)(as_arrays(model.initial, float), data)
+        begin = Program(
+            lambda initial, data: (space.start(initial, data), jax.random.split(raw_key(seed), count)),
+            runs_once=True,
+        )
+        start, keys = begin(as_arrays(model.initial, float), data)
         first = model.sampling.target_acceptance
         for place, target in enumerate((first, CAREFUL_ACCEPTANCE)[: 2 if first < CAREFUL_ACCEPTANCE else 1]):
             stretch.begin("drawing" if not place else AGAIN, sum(warmup) + kept)
@@ -110,16 +114,6 @@ class Stretch:
         self._done += draws
         said = f"{self._words}: {self._done:,} of {self._total:,} draws of each chain"
         self._progress(Step(said, self._done, self._total))
-
-
-def _beginning(space: Space, seed: int, chains: int) -> Program:
-    """From initial values and data to where chains begin, and their keys (chains, 2)."""
-    key = raw_key(seed)
-
-    def begin(initial: Arrays, data: Arrays) -> tuple[Array, Array]:
-        return space.start(initial, data), jax.random.split(key, chains)
-
-    return Program(begin, runs_once=True)
 
 
 def _warmed(
