@@ -1,5 +1,7 @@
 """Bulk counting of choice reports matches the mechanisms' reading of each report."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.mechanisms.base import pack_signed
 from schemas import Study
 from summaries.reductions import REDUCTIONS, sets_of
-from summaries.reductions.choice import keeps_patterns
+from summaries.reductions.choice import BITS_AT_ONCE, MOST_IN_BYTE, column_sums, keeps_patterns
 from summaries.reductions.histogram import REACH, histogram_edges
 from tests import studies
 
@@ -105,3 +107,11 @@ def test_normal_noise_is_counted_beyond_the_bounds():
         assert len(counts) == len(edges) + 1 == REDUCTIONS["gaussian"].size(m)
     assert edges[-1] - m.levels > 5.9 * m.scale
     assert np.diff(edges).max() <= m.scale / 32 + 1
+
+
+@pytest.mark.parametrize("columns", [1, 65, 130, BITS_AT_ONCE // 100])
+@pytest.mark.parametrize("rows", [0, 3, MOST_IN_BYTE, MOST_IN_BYTE + 1, 3 * MOST_IN_BYTE + 5])
+def test_column_sums_match_unpacked_bits(rows: int, columns: int) -> None:
+    bits = (np.random.default_rng(rows).random((rows, columns)) < 0.99).astype(np.uint8)
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    assert column_sums(packed, columns).tolist() == bits.sum(axis=0).tolist()

@@ -1,4 +1,4 @@
-"""Clipped laws of one number, alone and under both noises, against integrals over SciPy's cdf."""
+"""Clipped laws of one number, alone, under both noises and summed, against integrals over SciPy's cdf."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scipy import stats
 
 from inference.likelihoods import BinnedPerturbed, GaussianNoise, LaplaceNoise, Perturbed, clipped
 from inference.likelihoods.numbers.gaussian import tilted_gaussian_masses
-from inference.likelihoods.numbers.totals import signed_moments
+from inference.likelihoods.numbers.totals import noisy_moments, signed_moments
 
 NOISES = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
 SCIPY = {"laplace": stats.laplace, "gaussian": stats.norm}
@@ -236,3 +236,18 @@ def test_gradients_match_finite_differences(law, at):
 def test_law_that_quadrature_cannot_integrate_is_rejected(law):
     with pytest.raises(ValueError, match="with one peak"):
         Perturbed(law, (0.0, 1.0), LaplaceNoise(1.0))
+
+
+@pytest.mark.parametrize("noise_sd", [0.3, 50.0])
+def test_moments_have_the_dense_normal_density(noise_sd):
+    """The covariance of (u, 3/2 u²) from four moments; draws have it too."""
+    moments, n = np.array([0.3, 0.25, 0.12, 0.11]), 300
+    loc = n * np.array([moments[0], 1.5 * moments[1]])
+    cross = 1.5 * (moments[2] - moments[0] * moments[1])
+    one = [[moments[1] - moments[0] ** 2, cross], [cross, 1.5**2 * (moments[3] - moments[1] ** 2)]]
+    dense = stats.multivariate_normal(loc, n * np.array(one) + noise_sd**2 * np.eye(2))
+    law = noisy_moments(moments, n, noise_sd, 1.5)
+    value = loc + np.array([9.0, -4.0])
+    assert law.log_prob(value) == pytest.approx(dense.logpdf(value), rel=1e-12)
+    drawn = np.asarray(law.sample(jax.random.key(1), (20_000,)))
+    assert np.cov(drawn.T) == pytest.approx(dense.cov, abs=0.05 * dense.cov.max())
