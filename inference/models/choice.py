@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -113,20 +115,10 @@ class Multinomial(Family):
             law, values = form.law(of_all(question, shares.draw(order)), data)
             numpyro.sample("reports", law, obs=jnp.asarray(values))
 
-        notes = (*form.notes, *prior_note(question, answers), *refusal_notes(question))
-        data = {"order": shares.order, **form.data}
-        start = {**shares.initial, **refusal_start(question)}
-        parameters = partial(_multinomial_parameters, question, shares)
-        return Model(
-            program,
-            data,
-            start,
-            parameters,
-            notes,
-            (partial(pulled, question, answers),),
-            summaries=Summaries(replicates=form.replicates),
-            sampling=Sampling(redrawn=shares.redrawn),
-        )
+        notes = (*form.notes, *refusal_notes(question))
+        model = _of_shares(question, shares, answers, program, form.data, notes)
+        start = {**model.initial, **refusal_start(question)}
+        return replace(model, initial=start, summaries=Summaries(replicates=form.replicates))
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         n, noise_sd, values = total_of(mechanism, summary)
@@ -137,11 +129,8 @@ class Multinomial(Family):
             law = noisy_counts(shares.draw(order), n, noise_sd)
             numpyro.sample("reports", law, obs=jnp.asarray(total))
 
-        notes = (*approximation_notes(n, noise_sd, values), *prior_note(question, answers))
-        data = {"n": n, "total": values, "order": shares.order}
-        parameters = partial(_multinomial_parameters, question, shares)
-        checks, sampling = (partial(pulled, question, answers),), Sampling(redrawn=shares.redrawn)
-        return Model(program, data, shares.initial, parameters, notes, checks, sampling=sampling)
+        data, notes = {"n": n, "total": values}, approximation_notes(n, noise_sd, values)
+        return _of_shares(question, shares, answers, program, data, notes)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         shares = np.asarray([truth.parameters[f"p[{label}]"] for label in question.choices])
@@ -149,7 +138,26 @@ class Multinomial(Family):
         return with_refusals(question, truth, np.asarray(question.choices)[index], random)
 
 
-def _multinomial_parameters(
-    question: Question, shares: Shares, draws: Draws
-) -> dict[str, NDArray[np.float64]]:
-    return {**shares.parameters(draws), **scale_draws(question, draws), **refusal_draws(question, draws)}
+def _of_shares(
+    question: Question,
+    shares: Shares,
+    answers: float,
+    program: Callable[..., None],
+    data: Mapping[str, object],
+    notes: tuple[str, ...],
+) -> Model:
+    """Return a model of shares; answers: the noiseless answers that its data are worth."""
+
+    def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
+        scale, refused = scale_draws(question, draws), refusal_draws(question, draws)
+        return {**shares.parameters(draws), **scale, **refused}
+
+    return Model(
+        program,
+        {"order": shares.order, **data},
+        shares.initial,
+        parameters,
+        (*notes, *prior_note(question, answers)),
+        (partial(pulled, question, answers),),
+        sampling=Sampling(redrawn=shares.redrawn),
+    )

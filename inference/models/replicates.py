@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -27,23 +25,15 @@ def supports(mechanism: ChoiceMechanism, rows: NDArray[np.uint8], counts: NDArra
     multiplier bootstrap).
     """
     rows, counts = rows[counts > 0], counts[counts > 0]
-    n = int(counts.sum())
-    observed = counts @ np.unpackbits(rows, axis=1, bitorder="little", count=mechanism.choices)
-    return Replicates(n, observed.astype(np.float64), partial(_supports, mechanism, rows, counts))
-
-
-def _supports(
-    mechanism: ChoiceMechanism,
-    rows: NDArray[np.uint8],
-    counts: NDArray[np.int64],
-    sites: Draws,
-    random: Generator,
-) -> Values:
-    p, q, n = float(mechanism.p), float(mechanism.q), counts.sum()
-    weights = np.sqrt(counts) * random.normal(size=len(counts))
-    weights -= counts * weights.sum() / n
+    p, q, n = float(mechanism.p), float(mechanism.q), int(counts.sum())
     bits = np.unpackbits(rows, axis=1, bitorder="little", count=mechanism.choices)
-    return np.asarray(n * (q + (p - q) * _shares(sites)) + weights @ bits)
+
+    def draw(sites: Draws, random: Generator) -> Values:
+        weights = np.sqrt(counts) * random.normal(size=len(counts))
+        weights -= counts * weights.sum() / n
+        return np.asarray(n * (q + (p - q) * _shares(sites)) + weights @ bits)
+
+    return Replicates(n, (counts @ bits).astype(np.float64), draw)
 
 
 def _shares(sites: Draws) -> Values:
@@ -60,20 +50,19 @@ def records(mechanism: GaussianRecord, rows: Values) -> Replicates:
 
     rows (n, d + 1): perturbed features in scaled units and the reported response, 1 or 0.
     """
-    noise = float(mechanism.feature_noise_sd)
-    drawn = partial(_records, mechanism, len(rows), noise)
-    return Replicates(len(rows), _cells(rows, noise), drawn)
+    n, noise = len(rows), float(mechanism.feature_noise_sd)
 
+    def draw(sites: Draws, random: Generator) -> Values:
+        sd = sites["feature_sd"]
+        # The site is a factor of the correlation matrix; with one feature it does not exist.
+        root = sites.get("feature_correlation", np.eye(len(sd))) * sd[:, None]
+        x = sites["feature_mean"] + random.normal(size=(n, len(sd))) @ root.T
+        chance = 1 / (1 + np.exp(np.clip(-(sites["intercept"] + x @ sites["coefficients"]), -700, 700)))
+        yes = random.random(n) < chance
+        told = random.random(n) < np.where(yes, float(mechanism.p), float(mechanism.q))
+        return _cells(np.column_stack([x + noise * random.normal(size=x.shape), told]), noise)
 
-def _records(mechanism: GaussianRecord, n: int, noise: float, sites: Draws, random: Generator) -> Values:
-    sd = sites["feature_sd"]
-    # The site is a factor of the correlation matrix; with one feature it does not exist.
-    root = sites.get("feature_correlation", np.eye(len(sd))) * sd[:, None]
-    x = sites["feature_mean"] + random.normal(size=(n, len(sd))) @ root.T
-    chance = 1 / (1 + np.exp(np.clip(-(sites["intercept"] + x @ sites["coefficients"]), -700, 700)))
-    yes = random.random(n) < chance
-    told = random.random(n) < np.where(yes, float(mechanism.p), float(mechanism.q))
-    return _cells(np.column_stack([x + noise * random.normal(size=x.shape), told]), noise)
+    return Replicates(n, _cells(rows, noise), draw)
 
 
 def _cells(rows: Values, noise: float) -> Values:
