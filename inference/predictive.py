@@ -23,8 +23,7 @@ import jax
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
-from scipy.special import chdtrc, gammaincc, ndtri
-from scipy.stats import binom
+from scipy.special import gammaincc, ndtri
 
 from inference.compiling import Program, raw_key
 from inference.likelihoods.common import CellCounts
@@ -32,6 +31,7 @@ from inference.likelihoods.regression.sums import RecordSums
 from inference.models.base import Draws, Fit, Model
 from inference.results.verdict import FALSE_ALARM, FIT, NOT_USABLE, NOTE, Finding
 from inference.sampling.space import Arrays, as_arrays, reports_site
+from inference.tail_probabilities import binomial_at_least, binomial_at_most, squares_beyond
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -273,17 +273,16 @@ def p_values(
         sizes, counts = np.round(inside @ people), np.round(inside @ came)
         chance = inside @ (people * chances) / sizes
         # The middle of each count's probability.
-        law = binom(sizes, chance)
-        below = (law.cdf(counts) + law.cdf(counts - 1)) / 2
-        above = (law.sf(counts - 1) + law.sf(counts)) / 2
+        below = (binomial_at_most(counts, sizes, chance) + binomial_at_most(counts - 1, sizes, chance)) / 2
+        above = (binomial_at_least(counts, sizes, chance) + binomial_at_least(counts + 1, sizes, chance)) / 2
         least = np.clip(np.minimum(below, above), 1e-300, 0.5)
         scores = np.where(above < below, -1, 1) * ndtri(least)
         scores *= np.sqrt(sizes * chance * (1 - chance) / variance)
-        yield float(chdtrc(len(scores), scores @ scores)), name
+        yield squares_beyond(float(scores @ scores), len(scores)), name
         if len(scores) > 1:
-            yield len(scores) * float(chdtrc(1, np.max(scores**2))), name
+            yield len(scores) * squares_beyond(float(np.max(scores**2)), 1), name
             weights = (told - np.average(told, weights=variance)) * np.sqrt(variance)
-            yield float(chdtrc(1, (weights @ scores) ** 2 / (weights @ weights))), name
+            yield squares_beyond(float((weights @ scores) ** 2 / (weights @ weights)), 1), name
 
 
 # The test of a histogram: numbers of the clearest directions over which squares are summed and tested.
@@ -391,7 +390,7 @@ class Histogram:
     def _sum_p(self, directions: Matrix) -> float:
         along, spread = directions @ self.residual, np.sqrt(self.n) * self.spread @ directions.T
         covariance = np.eye(len(directions)) + CURVATURE * spread.T @ spread / len(spread)
-        return float(chdtrc(len(directions), along @ np.linalg.solve(covariance, along)))
+        return squares_beyond(float(along @ np.linalg.solve(covariance, along)), len(directions))
 
 
 def _half_distances(moves: Matrix) -> Matrix:

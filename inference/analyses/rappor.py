@@ -25,7 +25,6 @@ from jax import Array
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
-from scipy.special import chdtrc
 
 from inference.default_priors import EVEN
 from inference.fit_model import fields_of, fit_model
@@ -37,6 +36,7 @@ from inference.predictive import MISFIT
 from inference.results.fit import Fit
 from inference.results.verdict import FALSE_ALARM, FIT, Finding
 from inference.samplers import CHAINS, KEPT
+from inference.tail_probabilities import squares_beyond
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from schemas.disk import read_bytes
@@ -278,7 +278,7 @@ def _whitened(collection: Collection, patterns: Values, covariance: Values) -> t
 
 def _misfit(left: float, freedom: int) -> Iterable[Finding]:
     """Return a finding if the counts are too far from what any shares of these candidates explain."""
-    if freedom > 0 and chdtrc(freedom, left) < FALSE_ALARM:
+    if freedom > 0 and squares_beyond(left, freedom) < FALSE_ALARM:
         yield Finding(FIT, f"{MISFIT}: check params and map, and for frequent values that the map lacks")
 
 

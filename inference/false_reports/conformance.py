@@ -15,13 +15,17 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc
-from scipy.stats import binom
 
 from inference.false_reports.details import BINS, Detail, has_ones
 from inference.models.choice_forms import supports_of
 from inference.models.number import cell_edges
 from inference.results.verdict import FALSE_ALARM, FIT, NOTE, Finding, findings
+from inference.tail_probabilities import (
+    binomial_at_least,
+    binomial_at_most,
+    binomial_exactly,
+    squares_beyond,
+)
 from ldp_client import Mechanism
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.mechanisms.choice import ChoiceMechanism
@@ -97,8 +101,8 @@ def deviations(mechanism: Mechanism, part: QuestionSummary, detail: Detail | Non
 def _supports(mechanism: ChoiceMechanism, part: QuestionSummary) -> Deviation:
     """Test that every choice is supported with probability at least q and at most p."""
     counts, n = supports_of(mechanism, part), part.n
-    few = binom.cdf(counts, n, float(mechanism.q)).min()
-    many = binom.sf(counts - 1, n, float(mechanism.p)).min()
+    few = binomial_at_most(counts, n, float(mechanism.q)).min()
+    many = binomial_at_least(counts, n, float(mechanism.p)).min()
     words = f"some choice is reported by fewer, or by more, people than `{mechanism.name}` allows"
     return Deviation(min(1.0, 2 * len(counts) * float(min(few, many))), words)
 
@@ -114,7 +118,7 @@ def _ones(mechanism: ChoiceMechanism, part: QuestionSummary, detail: Detail | No
         sizes = pattern_bits(k).sum(axis=1).astype(int)
         ones = np.bincount(sizes, part.values, k + 1).astype(np.int64)
     if ones is not None:
-        others = binom.pmf(np.arange(k + 1), k - 1, q)
+        others = binomial_exactly(np.arange(k + 1), k - 1, q)
         law = (1 - p) * others + p * np.concatenate([[0.0], others[:-1]])
         yield Deviation(_two_sided(ones, int(ones.sum()), law), words)
         return
@@ -128,7 +132,7 @@ def _ones(mechanism: ChoiceMechanism, part: QuestionSummary, detail: Detail | No
 
 def _two_sided(counts: NDArray[np.int64], n: int, law: Vector) -> float:
     """Return the smallest p-value of exact binomial tests of each count, corrected for their number."""
-    below, above = binom.cdf(counts, n, law), binom.sf(counts - 1, n, law)
+    below, above = binomial_at_most(counts, n, law), binomial_at_least(counts, n, law)
     return min(1.0, 2 * counts.size * float(np.minimum(below, above).min()))
 
 
@@ -140,7 +144,7 @@ def _beyond(mechanism: NumberMechanism, part: QuestionSummary) -> Deviation:
         first = int(np.searchsorted(edges, 1 + sds * scale))
         chance = erfc((edges[first] - 1) / scale / sqrt(2)) / 2 if mechanism.name == "gaussian" else 0.5
         far = int(part.values[first + 1 :].sum()), int(part.values[: len(edges) - first].sum())
-        found += [float(binom.sf(count - 1, part.n, chance)) for count in far]
+        found += [float(binomial_at_least(count, part.n, chance)) for count in far]
     words = f"more reports are beyond a bound than `{mechanism.name}` noise puts there"
     return Deviation(min(1.0, len(found) * min(found)), words)
 
@@ -159,7 +163,7 @@ def _spikes(mechanism: NumberMechanism, part: QuestionSummary) -> Deviation:
     inside = part.values[1:-1]
     around = inside[:-2] + inside[1:-1] + inside[2:]
     # With a very small ε, the bounds are neighbours on the grid, and no cell is between others.
-    p = binom.sf(inside[1:-1] - 1, around, most / (1 + most)) if len(inside) > 2 else np.ones(1)
+    p = binomial_at_least(inside[1:-1], around, most / (1 + most)) if len(inside) > 2 else np.ones(1)
     words = f"more reports are at one place than next to it, which `{mechanism.name}` noise would smooth out"
     return Deviation(min(1.0, len(p) * float(p.min())), words)
 
@@ -172,7 +176,7 @@ def _products(mechanism: SampledProducts, part: QuestionSummary) -> Iterator[Dev
     words = "some product was sent more, or less, often than it is drawn"
     yield Deviation(_two_sided(drawn, part.n, law), words)
     least = (1 - float(mechanism.p)) / (mechanism.patterns - 1)
-    few = binom.cdf(signs, drawn[:, None], least).min()
+    few = binomial_at_most(signs, drawn[:, None], least).min()
     words = f"some product has fewer reports of one sign than `{mechanism.name}` gives it"
     yield Deviation(min(1.0, signs.size * float(few)), words)
 
@@ -212,13 +216,13 @@ def _far_out(mechanism: Mechanism, n: int, counts: NDArray[np.int64]) -> Deviati
     ]
     trials = [n * size] * len(ENTRY_SDS) + [n] * len(NORM_CHANCES)
     found = [
-        float(binom.sf(count - 1, tried, chance))
+        float(binomial_at_least(count, tried, chance))
         for count, tried, chance in zip(counts, trials, (*entry, *NORM_CHANCES))
     ]
     # The sum of squares is noncentral χ², here the χ² with the same first two moments (Patnaik 1949).
     degrees, centre, total = n * size, n * (reach.norm / SD) ** 2, float(counts[-1]) / PARTS**2
     stretch = (degrees + 2 * centre) / (degrees + centre)
-    found.append(float(chdtrc((degrees + centre) / stretch, total / stretch)))
+    found.append(squares_beyond(total / stretch, (degrees + centre) / stretch))
     return Deviation(
         min(1.0, len(found) * min(found)), "some reports are farther out than the noise can explain"
     )

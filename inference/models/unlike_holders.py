@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from inference.models.record_sums import rows_of
 from inference.results.verdict import FALSE_ALARM
+from inference.tail_probabilities import squares_beyond
 from inference.units import RecordUnits
 from schemas import Question
 
@@ -72,7 +72,7 @@ def p_value(statistics: HolderStatistics, lines: Lines, seed: int = 0) -> float:
     basis = np.linalg.qr(design)[0]
     seen = float(_left(basis, (white @ cross[..., None]).reshape(1, -1))[0])
     if statistics.law == "gaussian":
-        return float(chdtrc(len(design) - q, seen))
+        return squares_beyond(seen, len(design) - q)
     # 4. Under Laplace noise the squares are simulated.
     random, sizes = np.random.default_rng(seed), np.sqrt(np.diag(lines.second))
     root = np.linalg.cholesky(sampling + 1e-12 * np.eye(q))

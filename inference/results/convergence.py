@@ -6,15 +6,17 @@ Analysis 16(2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from numpyro.diagnostics import effective_sample_size, gelman_rubin
+from scipy.special import ndtri
 
 from inference.results.verdict import CONVERGENCE, Finding, findings, listed
 from inference.samplers import KEEP_MORE
+from inference.tail_probabilities import average_ranks
 
 Draws = NDArray[np.float64]
 MAX_R_HAT = 1.01
@@ -32,26 +34,50 @@ MOST_ENTRIES = 1000
 
 def r_hat(draws: Draws) -> float:
     """Return R-hat of draws (chains, draws): the larger of ranks' and folded ranks'; NaN if unknown."""
-    return _measured("rhat", draws) if len(draws) > 1 else float("nan")
+    if len(draws) < 2:
+        return float("nan")
+
+    def larger(halves: Draws) -> float:
+        folded = np.abs(halves - np.median(halves))
+        return max(float(gelman_rubin(_normal_scores(values))) for values in (halves, folded))
+
+    return _of_halves(draws, larger)
 
 
 def ess_bulk(draws: Draws) -> float:
     """Return the effective sample size of draws (chains, draws) in the bulk; NaN if unknown."""
-    return _measured("ess", draws, method="bulk")
+    return _of_halves(draws, lambda halves: _ess(_normal_scores(halves)))
 
 
 def ess_tail(draws: Draws) -> float:
     """Return the smaller effective sample size of the quantiles TAILS; NaN if unknown."""
-    return _measured("ess", draws, method="tail", prob=TAILS)
+
+    def smaller(halves: Draws) -> float:
+        below = [(halves <= np.quantile(draws, level)).astype(float) for level in TAILS]
+        # Draws that are all below a quantile, as of few values, tell nothing against their chains.
+        varying = [_ess(flags) for flags in below if np.ptp(flags)]
+        return min([*varying, float(draws.size)])
+
+    return _of_halves(draws, smaller)
 
 
-def _measured(statistic: str, draws: Draws, **options: Any) -> float:
-    """Return one of ArviZ's statistics of draws; NaN if it is unknown."""
+def _of_halves(draws: Draws, statistic: Callable[[Draws], float]) -> float:
+    """Return a statistic of the chains' first and last halves, as separate chains; NaN if it is unknown."""
     if is_fixed(draws) or draws.shape[1] < FEWEST or np.isnan(draws).any():
         return float("nan")
-    from arviz_stats.base.array import array_stats
+    half = draws.shape[1] // 2
+    return statistic(np.concatenate([draws[:, :half], draws[:, -half:]]))
 
-    return float(getattr(array_stats, statistic)(draws, chain_axis=0, draw_axis=1, **options))
+
+def _ess(draws: Draws) -> float:
+    """Return the effective sample size of draws as given; at most n log₁₀ n, if they alternate."""
+    size, most = float(effective_sample_size(draws)), draws.size * float(np.log10(draws.size))
+    return most if size <= 0 or size > most else size
+
+
+def _normal_scores(draws: Draws) -> Draws:
+    """Convert ranks among all draws to quantiles of the normal law (Blom 1958)."""
+    return np.asarray(ndtri((average_ranks(draws) - 0.375) / (draws.size + 0.25)))
 
 
 def e_bfmi(energy: Draws) -> float:

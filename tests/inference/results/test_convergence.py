@@ -1,29 +1,67 @@
-"""Statistics of chains are ArviZ's; some draws have none."""
+"""Diagnostics of chains are ArviZ's, and chances of counts SciPy's, without loading either's libraries."""
 
 import numpy as np
 import pytest
+from arviz_stats.base.array import array_stats
+from scipy import stats
 
 from inference.results.convergence import ess_bulk, ess_tail, r_hat
-
-DRAWS = np.random.default_rng(0).normal(size=(4, 300))
-
-
-@pytest.mark.parametrize(
-    "draws",
-    [np.ones((4, 300)), np.where(np.arange(300) == 7, 2.0, np.ones((4, 300))), DRAWS[:, :3], DRAWS * np.nan],
-    ids=["fixed", "fixed but for a few", "too few", "no numbers"],
+from inference.tail_probabilities import (
+    average_ranks,
+    binomial_at_least,
+    binomial_at_most,
+    binomial_exactly,
+    squares_beyond,
 )
-def test_draws_that_do_not_mix_have_no_statistics(draws):
-    assert np.isnan([r_hat(draws), ess_bulk(draws), ess_tail(draws)]).all()
 
 
-def test_one_chain_has_no_r_hat():
-    assert np.isnan(r_hat(DRAWS[:1]))
-    assert ess_bulk(DRAWS[:1]) > 200
+def ar(coefficient, chains=4, draws=300, seed=0):
+    noise = np.random.default_rng(seed).normal(size=(chains, draws))
+    for t in range(1, draws):
+        noise[:, t] += coefficient * noise[:, t - 1]
+    return noise
 
 
-def test_chains_apart_are_told_from_mixed_ones():
-    apart = DRAWS + np.arange(4)[:, None]
-    assert r_hat(DRAWS) < 1.01 < 1.3 < r_hat(apart)
-    assert ess_bulk(apart) < 20 < 900 < ess_bulk(DRAWS)
-    assert ess_tail(apart) < 100 < 900 < ess_tail(DRAWS)
+CHAINS = {
+    "independent": ar(0),
+    "sluggish": ar(0.95),
+    "alternating": ar(-0.9),
+    "odd": ar(0.3, 3, 101),
+    "two": ar(0.3, 2, 250),
+    "apart": ar(0.3) + np.arange(4)[:, None],
+    "ties": np.round(ar(0.5)),
+    "rare": (ar(0.5) > 2.3).astype(float),
+    "skewed": np.exp(3 * ar(0.7)),
+    "unknown": np.where(np.arange(300) == 7, np.nan, ar(0.1)),
+    "endless": np.where(np.arange(300) == 7, np.inf, ar(0.1)),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chain_diagnostics_match_arviz(name):
+    draws, axes = CHAINS[name], {"chain_axis": 0, "draw_axis": 1}
+    assert r_hat(draws) == pytest.approx(array_stats.rhat(draws, **axes), rel=1e-10, nan_ok=True)
+    for found, right in (
+        (ess_bulk(draws), array_stats.ess(draws, method="bulk", **axes)),
+        (ess_tail(draws), array_stats.ess(draws, method="tail", prob=(0.05, 0.95), **axes)),
+    ):
+        # NumPyro and ArviZ count the last pair of lags otherwise, which matters to draws that alternate.
+        assert found == pytest.approx(right, rel=0.05, nan_ok=True) or min(found, right) > draws.size
+
+
+def test_binomial_probabilities_match_scipy():
+    counts = np.arange(-2, 30)
+    for n, p in ((0, 0.3), (1, 0.5), (20, 0.0), (20, 1.0), (27, 0.2), (28, 1e-9)):
+        law = stats.binom(n, p)
+        np.testing.assert_allclose(binomial_at_most(counts, n, p), law.cdf(counts), rtol=1e-9, atol=1e-300)
+        np.testing.assert_allclose(
+            binomial_at_least(counts, n, p), law.sf(counts - 1), rtol=1e-9, atol=1e-300
+        )
+        np.testing.assert_allclose(binomial_exactly(counts, n, p), law.pmf(counts), rtol=1e-9, atol=1e-300)
+    law = stats.binom(10**6, 0.3)
+    far = np.array([290_000, 299_999, 310_000])
+    np.testing.assert_allclose(binomial_at_most(far, 10**6, 0.3), law.cdf(far), rtol=1e-6)
+    np.testing.assert_allclose(binomial_at_least(far, 10**6, 0.3), law.sf(far - 1), rtol=1e-6)
+    assert squares_beyond(31.0, 10) == pytest.approx(stats.chi2.sf(31.0, 10), rel=1e-10)
+    ties = CHAINS["ties"]
+    np.testing.assert_array_equal(average_ranks(ties), stats.rankdata(ties, axis=None).reshape(ties.shape))
