@@ -13,8 +13,7 @@ from collector.api.openapi import Api
 from collector.api.parameters import AFTER, DELETIONS, FORMAT, VERSION
 from collector.context import current_collector
 from collector.keys import Role
-from collector.reports.formats import FORMATS, MEDIA_TYPE
-from collector.reports.paging import open_export
+from collector.reports.paging import MEDIA_TYPE, open_export
 from collector.reports.sums import summary_text
 from collector.store import count_withdrawn
 from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER
@@ -37,15 +36,14 @@ def export_reports(study_id: str, format: str | None, after: bytes | None, delet
     copies may still have them.
     """
     collector = current_collector()
-    form = FORMATS[format or "ndjson"]
-    export = open_export(collector, study_id, after or b"", dated=form.dated, deletions=deletions)
+    export = open_export(collector, study_id, after or b"", dated=format == "dated", deletions=deletions)
     with collector.database.read() as session:
         withdrawn = count_withdrawn(session, export.number)
 
     def stream() -> Generator[bytes, None, None]:
         # Python also ends a generator that no reader ends or closes.
         with collector.exports.hold():
-            yield from form.stream(export)
+            yield from export.stream()
 
     parts = stream()
     # Read the first page now, while an error can still become a status.

@@ -10,8 +10,8 @@ from typing import Any
 from flask import request
 
 from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
-from collector.reports.formats import FORMATS
 from collector.reports.intake import TICKET
+from collector.reports.paging import FORMATS
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.fields import Day, Hex, Identifier, Integer, OneOf, Text
 from ldp_client.documents.report import ID_BYTES, SECRET_BYTES
@@ -84,7 +84,7 @@ REPORT_ID = Parameter(
 KEY_NAME = Parameter("name", Identifier(), "path")
 IN_PATH = {parameter.name: parameter for parameter in (STUDY_ID, REPORT_ID, KEY_NAME)}
 VERSION = Parameter("version", Integer(1, 10**6))
-FORMAT = Parameter("format", OneOf(tuple(FORMATS)))
+FORMAT = Parameter("format", OneOf(FORMATS))
 AFTER = Parameter("after", Hex(2 * ID_BYTES), parse=bytes.fromhex)
 DELETIONS = Parameter(
     "deletions",

@@ -13,17 +13,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector import store
+from collector.db import problem_of
 from collector.problems import broken_off, deleted_study
 from collector.reports.rules import Rules, require_same
+from collector.store import PackedReport
+from schemas.export_end import end_line
 
 if TYPE_CHECKING:
     from collector.context import Collector
 
+MEDIA_TYPE = "application/x-ndjson"
+# Of an export: a line for each report, or one with its day too.
+FORMATS = ("ndjson", "dated")
 PAGE_REPORTS = 10_000
 PAGE_BYTES = 4 << 20
 
 # A row of a dated export ends with the day.
 Page = list[store.StoredRow]
+
+
+class CutOffError(Exception):
+    """An export that cannot be read to its end; the log has the reason."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,32 @@ class Export:
     rules: Mapping[int, Rules]
     pages: Iterator[Page]
     deletions: int
+
+    def stream(self) -> Iterator[bytes]:
+        """Yield one report a line. The last line counts them: an export without it was cut off.
+
+        A failure after the first page raises CutOffError.
+        """
+        parts = self._lines()
+        yield next(parts)
+        try:
+            yield from parts
+        except Exception as error:
+            problem = problem_of(error)
+            # Servers log an exception that leaves a stream. Its text and causes may quote reports.
+            raise CutOffError(f"an export was cut off: {problem.kind.name}") from None
+
+    def _lines(self) -> Iterator[bytes]:
+        count = 0
+        for page in self.pages:
+            count += len(page)
+            # Yield a page at a time: servers and readers do some work for each part.
+            yield b"".join([self._line(*row) + b"\n" for row in page])
+        yield end_line(count).encode()
+
+    def _line(self, report_id: bytes, version: int, payloads: bytes, day: object = None) -> bytes:
+        line = self.rules[version].form.write(PackedReport(report_id, version, payloads))
+        return line if day is None else b'{"day":"%s","report":%s}' % (str(day).encode(), line)
 
 
 def open_export(

@@ -14,8 +14,7 @@ from pyarrow import parquet
 from collector import store
 from collector.problems import ProblemError
 from collector.reports import paging
-from collector.reports.formats import FORMATS, CutOffError, Format
-from collector.reports.paging import open_export
+from collector.reports.paging import CutOffError, open_export
 from ldp_client.documents.errors import TransferError
 from ldpkit.cli.client import PassingError
 from ldpkit.cli.exporting import whole_export
@@ -51,7 +50,7 @@ def test_export_is_complete_and_ordered_by_id(filled, monkeypatch):
 
 
 def test_reports_and_versions_that_come_during_an_export_are_harmless(filled, study, make_report, make_study):
-    parts = FORMATS["ndjson"].stream(open_export(filled.collector, "habits"))
+    parts = open_export(filled.collector, "habits").stream()
     text = next(parts)
     late = [make_report(study, id="0" * 32), make_report(study, id="f" * 32)]
     filled.post([report.to_document() for report in late])
@@ -232,11 +231,11 @@ def test_failed_export_leaves_no_report_in_the_log(habits, study, monkeypatch, c
     report = build_report(study)
     assert habits.put(report).status_code == 201
 
-    def failing(_form, export):
+    def failing(export):
         yield b"{}\n"
         raise KeyError(report.id, export)
 
-    monkeypatch.setattr(Format, "_lines", failing)
+    monkeypatch.setattr(paging.Export, "_lines", failing)
     with pytest.raises(CutOffError) as left:
         assert habits.export().data
     written = "".join(traceback.format_exception(left.value)) + caplog.text
