@@ -17,8 +17,9 @@ from collector.api.handling import Headers, refuse_upload
 from collector.api.openapi import JSON, Api, reference
 from collector.api.parameters import ENCODING, TICKET_HEADER, WITHDRAWAL_HEADER
 from collector.context import Collector, current_collector
+from collector.keys import Key
 from collector.reports.uploads import HEADERS, accept
-from collector.reports.withdraw import WITHDRAWN, withdraw
+from collector.reports.withdraw import Refuse, withdraw
 from ldp_client.documents.report import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -138,9 +139,15 @@ def withdraw_report(study_id: str, report_id: bytes) -> Response:
 
     If it has not arrived yet, its device gets a receipt as well, and the report is refused when it arrives.
     """
-    key = withdrawing_key(report_id.hex())
+    return withdraw_by(withdrawing_key(report_id.hex()), study_id, report_id)
+
+
+def withdraw_by(
+    key: Key | None, study_id: str, report_id: bytes, refuse: Refuse = lambda _session, _study: None
+) -> Response:
+    """Delete a report for an operator with a key, or for its device, and return the receipt."""
     collector = current_collector()
-    withdraw(collector, study_id, report_id, by_device=key is None)
+    withdraw(collector, study_id, report_id, key is None, refuse)
     if key is not None:
         collector.daily.write(key.name, "delete reports", study_id)
-    return jsonify(id=report_id.hex(), result=WITHDRAWN)
+    return jsonify(id=report_id.hex(), result="withdrawn")

@@ -16,6 +16,7 @@ from collector.api.bodies import body_bytes, sent_bytes
 from collector.api.handling import refuse_upload
 from collector.api.openapi import JSON, TEXT, Api
 from collector.api.parameters import ENCODING, MOST_CHARACTERS, WITHDRAWAL_HEADER, Parameter
+from collector.api.reports import withdraw_by
 from collector.api.studies import change_state, publish_by, read_signed
 from collector.context import current_collector
 from collector.keys import TOKEN_KEY, Role
@@ -31,7 +32,6 @@ from collector.problems import (
 )
 from collector.reports import intake
 from collector.reports.uploads import parse_body, require_json
-from collector.reports.withdraw import WITHDRAWN, withdraw
 from collector.studies import close as close_study
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.fields import Text
@@ -129,14 +129,9 @@ def withdraw_share(study_id: str, report_id: bytes) -> Response:
 
     Afterwards only confirm that a share is not stored.
     """
-    collector, key = current_collector(), withdrawing_key(report_id.hex())
-    study = current_node().opener(study_id).study
-    with intake.naming(study.digest):
-        refuse_fixed = partial(_refuse_fixed, report_id)
-        withdraw(collector, study_id, report_id, by_device=key is None, refuse=refuse_fixed)
-    if key is not None:
-        collector.daily.write(key.name, "delete reports", study_id)
-    return jsonify(id=report_id.hex(), result=WITHDRAWN)
+    key = withdrawing_key(report_id.hex())
+    with intake.naming(current_node().opener(study_id).study.digest):
+        return withdraw_by(key, study_id, report_id, partial(_refuse_fixed, report_id))
 
 
 def _refuse_fixed(identifier: bytes, session: Session, study: store.StudyState) -> None:

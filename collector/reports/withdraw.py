@@ -17,7 +17,7 @@ from collector.store import insert_withdrawn, was_withdrawn, withdraw_report
 if TYPE_CHECKING:
     from collector.context import Collector
 
-WITHDRAWN = "withdrawn"
+Refuse = Callable[[Session, store.StudyState], None]
 
 
 def withdraw(
@@ -25,7 +25,7 @@ def withdraw(
     study_id: str,
     report_id: bytes,
     by_device: bool,
-    refuse: Callable[[Session, store.StudyState], None] = lambda _session, _study: None,
+    refuse: Refuse,
 ) -> None:
     """Delete a report except its id, durable on return. Deleting it again changes nothing.
 
