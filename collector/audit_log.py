@@ -45,11 +45,12 @@ def record(session: Session, key: str, action: str, study: str | None = None, de
     session.add(AuditRow(id=id_, at=at, key=key, action=action, study=study, detail=detail))
 
 
-def is_recorded_today(session: Session, key: str, action: str, study: str, start: str) -> bool:
-    """Return True if today's lines have this action already. start: the start of its detail."""
+def record_once(session: Session, key: str, action: str, study: str, what: str, count: str = "") -> None:
+    """Write a line unless one of today begins with the same: work in several parts writes its first count."""
     same = (AuditRow.at == _now(), AuditRow.key == key, AuditRow.action == action, AuditRow.study == study)
-    statement = select(AuditRow.id).where(*same, AuditRow.detail.startswith(start, autoescape=True)).limit(1)
-    return session.execute(statement).first() is not None
+    statement = select(AuditRow.id).where(*same, AuditRow.detail.startswith(what, autoescape=True)).limit(1)
+    if session.execute(statement).first() is None:
+        record(session, key, action, study, what + count)
 
 
 def _now() -> str:

@@ -73,10 +73,9 @@ def delete_reports(
 
     def begin(session: Session) -> int:
         number = store.locked_study(session, study_id).number
-        line = f"reports from before {before}"
-        # One command may send several requests until all reports are deleted.
-        if before is not None and not audit_log.is_recorded_today(session, by, "expire", study_id, line):
-            audit_log.record(session, by, "expire", study_id, line)
+        if before is not None:
+            # One command may send several requests until all reports are deleted.
+            audit_log.record_once(session, by, "expire", study_id, f"reports from before {before}")
         return number
 
     return delete_chosen(act, find, study_id, store.Chosen(act(begin), before), most)
@@ -184,7 +183,6 @@ def _begin_overdue(session: Session, kept: Kept, today: date) -> bool:
         # Once a version's last day is over, the ids of its expired reports go too.
         return kept.is_past
     what = f"version {kept.version}, kept for {counted(kept.days, 'day')}: "
-    # Deletion in several parts, as by a server's processes, logs the total at the first part.
-    if not audit_log.is_recorded_today(session, audit_log.BY_SERVER, ACTION, kept.study, what):
-        audit_log.record(session, audit_log.BY_SERVER, ACTION, kept.study, what + counted(number, "report"))
+    # Several of a server's processes may delete a part each.
+    audit_log.record_once(session, audit_log.BY_SERVER, ACTION, kept.study, what, counted(number, "report"))
     return True
