@@ -15,22 +15,27 @@ from hypothesis.stateful import (
 )
 
 from collector.reports import paging as exporting
+from collector.tickets.codes import disable, revoke
 from ldpkit.cli.report_files import DatedReport
 from summaries import Summary, summarize
 from tests.kit.answers import fail_next_commit
-from tests.kit.collectors import TODAY, Harness, build_report, build_study
+from tests.kit.collectors import TICKET_KEY, TODAY, Harness, build_report, build_study
 from tests.kit.deleting import delete_reports
 
-EXAMPLES = {"sqlite": 3, "postgresql": 3}
+EXAMPLES = {"sqlite": 4, "postgresql": 5}
 STEPS = 30
 LATE = timedelta(days=7)
 CLOSES = TODAY + timedelta(days=10)
 PICK = st.integers(0, 10**6)
+KIND = st.sampled_from(["none", "new", "used", "unknown"])
 VERSIONS = {version: build_study(version, closes=CLOSES.isoformat()) for version in (1, 2, 3)}
 
 
 class Histories(RuleBasedStateMachine):
-    """held: {id: report} as it should be exported. days: of their arrival. gone: withdrawn ids."""
+    """held: {id: report} as it should be exported. days: of their arrival. gone: withdrawn ids.
+
+    needs: whether reports need tickets. unused, used: those that are valid.
+    """
 
     def __init__(self, database):
         super().__init__()
@@ -38,11 +43,12 @@ class Histories(RuleBasedStateMachine):
         self.day = TODAY
         self.held, self.days, self.sent, self.gone = {}, {}, [], set()
         self.published, self.closed = [1], False
+        self.needs, self.unused, self.used = False, [], []
         self.start()
         assert self.harness.publish(VERSIONS[1]).status_code == 201
 
     def start(self):
-        self.harness = Harness(self.database, lock_timeout=5)
+        self.harness = Harness(self.database, lock_timeout=5, ticket_key=TICKET_KEY)
         self.harness.day = self.day
 
     def teardown(self):
@@ -52,17 +58,34 @@ class Histories(RuleBasedStateMachine):
     def open(self):
         return not self.closed and self.day <= CLOSES + LATE
 
-    def expected(self, report):
+    def expected(self, report, ticket=None):
         """The status that an upload of this report deserves."""
         if report.id in self.gone:
             return 410
         if report.id in self.held:
             return 200 if self.held[report.id] == report else 409
-        return 201 if self.open else 410
+        if not self.open:
+            return 410
+        if not self.needs or ticket in self.unused:
+            return 201
+        return 409 if ticket in self.used else 401
 
-    def remember(self, report):
-        if self.expected(report) == 201:
+    def remember(self, report, ticket=None):
+        if self.expected(report, ticket) == 201:
             self.held[report.id], self.days[report.id] = report, self.day
+            if self.needs:
+                self.unused.remove(ticket)
+                self.used.append(ticket)
+
+    def put(self, report, ticket):
+        status, expected = self.harness.put(report, ticket).status_code, self.expected(report, ticket)
+        # The daily job forgets used tickets once they are many.
+        assert status == expected or (status, expected, ticket in self.used) == (401, 409, True)
+        self.remember(report, ticket)
+
+    def ticket(self, kind):
+        """A ticket of a kind, if there is one."""
+        return next(iter({"new": self.unused, "used": self.used, "unknown": ["unknown"]}.get(kind, [])), None)
 
     def fresh(self, pick):
         report = build_report(VERSIONS[self.published[pick % len(self.published)]])
@@ -86,20 +109,15 @@ class Histories(RuleBasedStateMachine):
             self.published.append(version)
         assert self.harness.publish(study).status_code == expected
 
-    @rule(pick=PICK)
-    def upload(self, pick):
-        report = self.fresh(pick)
-        expected = self.expected(report)
-        assert self.harness.put(report).status_code == expected
-        self.remember(report)
+    @rule(pick=PICK, kind=KIND)
+    def upload(self, pick, kind):
+        self.put(self.fresh(pick), self.ticket(kind))
 
     @precondition(lambda self: self.sent)
-    @rule(pick=PICK, change=st.booleans())
-    def upload_again(self, pick, change):
+    @rule(pick=PICK, kind=KIND, change=st.booleans())
+    def upload_again(self, pick, kind, change):
         report = self.sent[pick % len(self.sent)]
-        report = self.changed(report) if change else report
-        assert self.harness.put(report).status_code == self.expected(report)
-        self.remember(report)
+        self.put(self.changed(report) if change else report, self.ticket(kind))
 
     @rule(picks=st.lists(PICK, max_size=8))
     def upload_batch(self, picks):
@@ -113,14 +131,15 @@ class Histories(RuleBasedStateMachine):
         failed = [report.id for report, status in zip(batch, statuses, strict=True) if status >= 400]
         assert [entry["id"] for entry in result["failed"]] == failed
 
-    @rule(pick=PICK, commits=st.booleans())
-    def upload_into_a_failure(self, pick, commits):
-        """Without the commit nothing is there; with it, only the acknowledgement was lost."""
-        report = self.fresh(pick)
+    @rule(pick=PICK, kind=KIND, commits=st.booleans())
+    def upload_into_a_failure(self, pick, kind, commits):
+        """Without the commit nothing is there, and no ticket used; else only the acknowledgement was lost."""
+        report, ticket = self.fresh(pick), self.ticket(kind)
         fail_next_commit(self.harness, commits)
-        assert self.harness.put(report).status_code == 503
+        assert self.harness.put(report, ticket).status_code == 503
         if commits:
-            self.remember(report)
+            self.remember(report, ticket)
+        self.put(report, ticket)
 
     @precondition(lambda self: self.sent)
     @rule(pick=PICK)
@@ -130,6 +149,26 @@ class Histories(RuleBasedStateMachine):
         assert self.harness.withdraw(report_id).status_code == (200 if known else 404)
         if self.held.pop(report_id, None):
             self.gone.add(report_id)
+
+    @rule(pick=PICK, is_early=st.booleans())
+    def withdraw_by_the_device(self, pick, is_early):
+        """Also before the report arrives, so that it is refused when it comes."""
+        report = self.fresh(pick) if is_early or not self.sent else self.sent[pick % len(self.sent)]
+        assert self.harness.withdraw(report.id, secret=report.secret).status_code == 200
+        self.held.pop(report.id, None)
+        self.gone.add(report.id)
+
+    @precondition(lambda self: len(self.sent) > 4)
+    @rule(count=st.integers(1, 3))
+    def invite(self, count):
+        self.unused += self.harness.tickets(count)
+        self.needs = True
+
+    @precondition(lambda self: self.needs)
+    @rule(change=st.sampled_from([revoke, disable]))
+    def forget_tickets(self, change):
+        self.harness.write(change, "habits", "ann")
+        self.needs, self.unused, self.used = change is revoke, [], []
 
     @rule()
     def restart(self):
@@ -146,6 +185,12 @@ class Histories(RuleBasedStateMachine):
     def close(self):
         assert self.harness.close().status_code == 200
         self.closed = True
+
+    @precondition(lambda self: self.closed)
+    @rule()
+    def reopen(self):
+        assert self.harness.reopen() == 200
+        self.closed = False
 
     @precondition(lambda self: self.held)
     @rule(pick=PICK)

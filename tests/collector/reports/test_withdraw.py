@@ -27,23 +27,6 @@ def test_an_unknown_report_or_study_is_404(habits, make_report):
 
 
 @pytest.mark.attack(11)
-@pytest.mark.parametrize("is_closed", [False, True])
-def test_report_uploaded_after_its_withdrawal_is_refused(habits, is_closed):
-    """A withdrawn report arrives afterwards, its upload being under way: it must stay out."""
-    late, other = build_report(STUDY), build_report(STUDY)
-    habits.put(other)
-    if is_closed:
-        habits.close()
-    for _ in range(2):
-        assert habits.withdraw(late.id, secret=late.secret).status_code == 200
-    assert problem(habits.put(late)) == WITHDRAWN
-    assert habits.exported() == [other]
-    assert habits.summary().json["questions"]["ever"]["n"] == 1
-    assert habits.withdraw(other.id, secret=other.secret).status_code == 200
-    assert habits.exported() == []
-
-
-@pytest.mark.attack(11)
 def test_expired_and_withdrawn_reports_stay_out(habits):
     """A relay keeps copies of withdrawn and expired reports, and sends them later or once it opens again."""
     database = habits.collector.database

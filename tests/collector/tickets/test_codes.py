@@ -30,7 +30,7 @@ from ldpkit.cli import client
 from ldpkit.cli.client import RefusalError
 from schemas import Study
 from tests import studies
-from tests.kit.answers import fail_next_commit, problem
+from tests.kit.answers import problem
 from tests.kit.collectors import ANSWERS, Harness, build_report, build_study, device_report
 from tests.kit.collectors import TICKET_KEY as KEY
 from tests.kit.commands import run
@@ -53,34 +53,13 @@ def counts(harness):
     return rows(harness, "tickets"), rows(harness, "spent"), left(harness)
 
 
-def test_ticket_admits_one_report_and_resending_uses_none(either, study):
-    first, second = either.tickets(2)
-    report, other = build_report(study), build_report(study)
-    assert problem(either.put(report)) == REFUSED
-    assert problem(either.put(report, "no ticket of ours")) == INVALID
-    assert either.put(report, first).status_code == 201
-    assert problem(either.put(other, first)) == SPENT_BEFORE
-    for ticket in (first, second, "unknown", None):
-        assert either.put(report, ticket).status_code == 200
-    assert left(either) == 1
-    changed = build_report(study, id=report.id)
-    if changed != report:
-        assert either.put(changed, second).status_code == 409
-    either.withdraw(report.id)
-    assert problem(either.put(report, second)) == (410, "report-withdrawn")
-    assert left(either) == 1
-
-
-@pytest.mark.parametrize("commits", [False, True])
-def test_failed_commit_uses_no_ticket(either, study, commits):
-    """If only the acknowledgement was lost, the report is stored once."""
-    (ticket,) = either.tickets(1)
-    report = build_report(study)
-    fail_next_commit(either, commits)
-    assert either.put(report, ticket).status_code == 503
-    assert left(either) == (0 if commits else 1)
-    assert either.put(report, ticket).status_code == (200 if commits else 201)
-    assert [exported.id for exported in either.exported()] == [report.id]
+def test_each_refusal_of_a_ticket_has_its_problem(inviting, study):
+    """Random histories test when each comes (tests/collector/reports/test_histories.py)."""
+    (ticket,), report = inviting.tickets(1), build_report(study)
+    assert problem(inviting.put(report)) == REFUSED
+    assert problem(inviting.put(report, "no ticket of ours")) == INVALID
+    assert inviting.put(report, ticket).status_code == 201
+    assert problem(inviting.put(build_report(study), ticket)) == SPENT_BEFORE
 
 
 def test_one_commit_with_many_uploads_uses_each_ticket_once(either, study):
