@@ -23,9 +23,12 @@ from tests.kit.channels import known_channel, open_share
 pytestmark = pytest.mark.programs
 
 
-def reasons_of(check):
-    """Reasons against the model."""
-    return Verdict.of_findings(check.findings()).reasons
+def reasons_at(random, analysis, law, shares=None, **own):
+    """Reasons against the model at draws near coefficients; law, shares, own: values and their errors."""
+    sites = sites_at(random, analysis.law, *law)
+    sites |= sites_at(random, analysis.shares, *shares) if shares else {}
+    sites |= {name: random.normal(value, error, (4, 100)) for name, (value, error) in own.items()}
+    return Verdict.of_findings(checked(analysis, None, sites, 3).findings()).reasons
 
 
 NO_YES = ("no", "yes")
@@ -58,11 +61,8 @@ def test_predictor_that_relabels_the_outcome_is_detected(formula, came, good):
     """Under a wrong law a private predictor labels parts of the outcome; only its reports tell."""
     analysis, random = assemble(of_two_kinds(), formula), np.random.default_rng(2)
     low, high, share, sd = came
-    sites = sites_at(random, analysis.law, [low, high - low], [0.03, 0.03])
-    sites |= sites_at(random, analysis.shares, [np.log(share / (1 - share))], [0.03])
-    if sd:
-        sites["sigma"] = random.normal(sd, 0.02, (4, 100))
-    assert bool(reasons_of(checked(analysis, None, sites, 3))) != good
+    shares, own = ([np.log(share / (1 - share))], [0.03]), {"sigma": (sd, 0.02)} if sd else {}
+    assert bool(reasons_at(random, analysis, ([low, high - low], [0.03, 0.03]), shares, **own)) != good
 
 
 # Of the score after: intercept, before, effect of the trait, sd; of the trait's logit: intercept, before.
@@ -88,10 +88,8 @@ def test_skewed_residual_is_detected_despite_baseline_column(law, came, good):
     public = pd.DataFrame({"before": before, "after": (before + 5 * away).round(1)})
     analysis = assemble(forced(public, rolled(random, trait)), "after ~ before + armed")
     places, sigma, shares = came
-    sites = sites_at(random, analysis.law, places, [0.1, 0.001, 0.3])
-    sites |= sites_at(random, analysis.shares, shares, [0.1, 0.001])
-    sites["sigma"] = random.normal(sigma, 0.05, (4, 100))
-    assert (not reasons_of(checked(analysis, None, sites, 3))) == good
+    law, shares = (places, [0.1, 0.001, 0.3]), (shares, [0.1, 0.001])
+    assert (not reasons_at(random, analysis, law, shares, sigma=(sigma, 0.05))) == good
 
 
 @pytest.mark.attack(18)
@@ -104,8 +102,8 @@ def test_hump_over_a_numeric_column_is_detected(hump):
     said = rolled(random, random.random(n) < share)
     analysis = assemble(forced({"age": age}, said), "armed ~ age")
     level = 1.5 * (said.mean() - 1 / 6)
-    sites = sites_at(random, analysis.law, [np.log(level / (1 - level)), 0.0], [0.05, 0.001])
-    assert bool(reasons_of(checked(analysis, None, sites, 3))) == hump
+    law = ([np.log(level / (1 - level)), 0.0], [0.05, 0.001])
+    assert bool(reasons_at(random, analysis, law)) == hump
 
 
 KEPT = 0.731
@@ -129,10 +127,8 @@ def test_growing_spread_is_detected_by_reports_of_the_predictor(grows, came):
         table_of(pd.DataFrame({"age": age, "income": income}), [channel]), "income ~ age + ever"
     )
     random, (law, sigma, shares) = np.random.default_rng(1), came
-    sites = sites_at(random, analysis.law, law, [0.5, 0.01, 0.5])
-    sites |= sites_at(random, analysis.shares, shares, [0.1, 0.002])
-    sites["sigma"] = random.normal(sigma, 0.3, (4, 100))
-    reasons = reasons_of(checked(analysis, None, sites, 3))
+    law, shares = (law, [0.5, 0.01, 0.5]), (shares, [0.1, 0.002])
+    reasons = reasons_at(random, analysis, law, shares, sigma=(sigma, 0.3))
     assert any("reports of ever" in reason for reason in reasons) == grows
     assert any("one sigma is assumed for income" in note for note in notes_of(analysis))
 
@@ -145,10 +141,8 @@ def test_reports_of_predictor_with_unknown_share_are_checked(random_share, sound
     said = np.where(np.arange(n) % 9, random.random(n) < 0.26, -1)
     frame = pd.DataFrame({"age": np.arange(n) % 5, "died": random.integers(0, 2, n)})
     analysis = assemble(table_of(frame, [open_share("ever", said, "ever_random")]), "died ~ ever + age")
-    sites = sites_at(random, analysis.law, [0.0, 0.0, 0.0], [0.01, 0.01, 0.001])
-    sites |= sites_at(random, analysis.shares, [np.log(0.1 / 0.9), 0.0], [0.01, 0.001])
-    sites["ever_random"] = random.normal(random_share, 1e-4, (4, 100))
-    reasons = reasons_of(checked(analysis, None, sites, 3))
+    law, shares = ([0.0, 0.0, 0.0], [0.01, 0.01, 0.001]), ([np.log(0.1 / 0.9), 0.0], [0.01, 0.001])
+    reasons = reasons_at(random, analysis, law, shares, ever_random=(random_share, 1e-4))
     assert any("reports of ever" in reason for reason in reasons) != sound
 
 
@@ -160,9 +154,7 @@ def test_reports_of_predictor_with_unknown_share_are_checked(random_share, sound
 def test_wrong_law_of_private_number_is_detected(law, mean, sd, good):
     """A skewed private number is fitted by a normal law; eight parts of the reports' range tell."""
     found, random = assemble(workers(3000, 4, law), "hours ~ 1"), np.random.default_rng(2)
-    sites = sites_at(random, found.law, [mean], [0.06])
-    sites["sigma"] = random.normal(sd, 0.05, (4, 100))
-    assert (not reasons_of(checked(found, None, sites, 3))) == good
+    assert (not reasons_at(random, found, ([mean], [0.06]), sigma=(sd, 0.05))) == good
 
 
 @pytest.mark.attack(18)

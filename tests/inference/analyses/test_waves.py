@@ -39,19 +39,17 @@ def study_of(
 
 
 def reports_of(study: Study, share: float, n: int, seed: int) -> list[Report]:
+    """Reports of n people: a share say yes, other choices are even, and numbers are 3."""
     random = np.random.default_rng(seed)
-    answers = []
-    for person in range(n):
-        one: dict[str, Any] = {"region": study.public[0].choices[person % 2]}
-        for question in study.questions:
-            if question.choices == ("no", "yes"):
-                one[question.id] = bool(random.random() < share)
-            elif question.choices:
-                one[question.id] = question.choices[int(random.integers(len(question.choices)))]
-            else:
-                one[question.id] = 3
-        answers.append(one)
-    return answered(study, answers, seed)
+
+    def answer(choices: Any) -> Any:
+        if choices == ("no", "yes"):
+            return bool(random.random() < share)
+        return str(random.choice(choices)) if choices else 3
+
+    regions = study.public[0].choices
+    people = [{one.id: answer(one.choices) for one in study.questions} for _ in range(n)]
+    return answered(study, [{"region": regions[at % 2], **one} for at, one in enumerate(people)], seed)
 
 
 def of_rows(column: Private) -> np.ndarray:
