@@ -247,10 +247,6 @@ def notes_of(analysis: Assembled) -> Iterator[str]:
             yield f"no report has {what}: these estimates come from the groups' law alone"
     if not sets_levels(analysis):
         yield "shares by level are left out: there are too many cells. Request them with --by"
-    for one in analysis.privates:
-        missing = analysis.table.missing(one.name)
-        if missing:
-            yield f"{missing:,} of {analysis.table.n:,} people have no report of {one.name}"
     # 2. What the law of private predictors leaves out.
     whose = listed([one.name for one in analysis.predictors])
     if analysis.shares is not None:

@@ -96,17 +96,17 @@ class Channel:
 
     @cached_property
     def vectors(self) -> Values:
-        """Return P(report | answer) in each leaf, (leaves, distinct + 1, answers); last, of no report."""
+        """Return P(report | answer) in each leaf, (leaves, distinct, answers)."""
         kind = self.shows.argmax(axis=1)
         found = self.chances.swapaxes(2, 3)[:, self.part, kind]
         sets = ~self.exclusive[self.part]
         shown = self.shows[sets, : found.shape[2]]
         found[:, sets] = 1 + (self.odds[self.part[sets], None] - 1) * shown
-        return np.concatenate([found, self.silent[:, None]], axis=1)
+        return np.asarray(found)
 
     @property
     def silent(self) -> Values:
-        """Return what an absent report says of the answers, (leaves, answers): with weights, 1 of each."""
+        """Return the sum of all reports' probabilities, (leaves, answers): with weights, 1 of each."""
         return self.chances[:, 0].sum(axis=2) if self.exclusive[0] else np.ones(self.chances.shape[::2])
 
     def mixed(self, leaves: Any, sites: Mapping[str, Any]) -> Any:

@@ -20,7 +20,7 @@ from numpyro import handlers
 
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.subgroups import MOST_GROUPS, MOST_LEVELS, Mask, cuts_of, groups_of, levels_or_bands
+from inference.analyses.subgroups import MOST_GROUPS, MOST_LEVELS, cuts_of, groups_of, levels_or_bands
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.compiling import compiled
 from inference.models.base import Draws as Sites
@@ -141,12 +141,10 @@ def _single_chain(sites: Sites, axes: int) -> dict[str, Values]:
 class _Reports(NamedTuple):
     """One column's reports by kind; of exclusive kinds, the last follows from the others and is left out.
 
-    said: (patterns,) whether there is a report. part: (patterns,) its part of the design, of so many parts.
-    shows: (patterns, kinds) whether it is of that kind. chances: {site: value} of one draw -> P(kind |
-    answer), (parts, answers, kinds).
+    part: (patterns,) its part of the design, of so many parts. shows: (patterns, kinds) whether it is of that
+    kind. chances: {site: value} of one draw -> P(kind | answer), (parts, answers, kinds).
     """
 
-    said: Mask
     part: Codes
     parts: int
     shows: Values
@@ -156,8 +154,8 @@ class _Reports(NamedTuple):
         """Return people (parts × cells,) and their reports of each kind (parts × cells, kinds)."""
         where = np.full(len(table.frame), -1)
         where[some] = np.arange(len(some))
-        used, counts = self.said & (where[table.cell] >= 0), table.counts.astype(np.float64)
-        row, counts = (self.part * len(some) + where[table.cell])[used], counts[used]
+        used = where[table.cell] >= 0
+        row, counts = (self.part * len(some) + where[table.cell])[used], table.counts[used].astype(np.float64)
         rows = self.parts * len(some)
         came = [np.bincount(row, counts * kind, rows) for kind in self.shows[used].T]
         return np.bincount(row, counts, rows).astype(np.float64), np.stack(came, axis=1)
@@ -166,7 +164,7 @@ class _Reports(NamedTuple):
 def _seen(kinds: Codes, count: int) -> _Reports:
     """Return a column that is observed directly: of each answer one kind."""
     alone, eye = np.zeros(len(kinds), np.int64), np.eye(count)[:, : count - 1]
-    return _Reports(np.ones(len(kinds), bool), alone, 1, eye[kinds], lambda _sites: eye[None])
+    return _Reports(alone, 1, eye[kinds], lambda _sites: eye[None])
 
 
 def _behind(private: Private) -> _Reports:
@@ -178,7 +176,7 @@ def _behind(private: Private) -> _Reports:
         return np.asarray(channel.mixed(channel.chances, sites))[..., :kinds]
 
     shows = channel.shows[codes, :kinds].astype(np.float64)
-    return _Reports(codes >= 0, channel.part[codes], len(channel.exclusive), shows, chances)
+    return _Reports(channel.part[codes], len(channel.exclusive), shows, chances)
 
 
 class _Outcome(NamedTuple):
@@ -256,16 +254,12 @@ def _against_predictors(
     else:
         codes, number = response.codes, response.number
         values = number.reports[codes] if number is not None else list(map(str, codes))
-    columns = _levels(
-        table.frame.iloc[table.cell].assign(**{outcome: values}), table.counts.astype(np.float64)
-    )
+    people = table.counts.astype(np.float64)
+    levels = _levels(table.frame.iloc[table.cell].assign(**{outcome: values}), people)
     for predictor in analysis.predictors:
-        reports = _behind(predictor)
-        people = table.counts[reports.said].astype(np.float64)
-        came, chances = people[:, None] * reports.shows[reports.said], _chances(analysis, predictor, sites)
-        levels = {name: own[reports.said] for name, own in columns.items()}
+        came = people[:, None] * _behind(predictor).shows
+        chances = _chances(analysis, predictor, sites)[:, : came.shape[1]]
         why = f"it may use {outcome} as evidence on {predictor.name}, whose coefficient is then an artefact"
-        chances = chances[reports.said, : came.shape[1]]
         yield from _misfits(f"reports of {predictor.name}", why, people, came, chances, levels)
 
 

@@ -150,8 +150,6 @@ class Crossing:
         """Return the model of the joint shares."""
         table, (codes, levels) = self.table, self.levels
         leaves = {one.name: one.choices.vectors[:, one.codes] for one in self.columns}
-        absent = {name: table.missing(name) for name in table.private}
-        missing = [f"{count:,} people have no report of {name}" for name, count in absent.items() if count]
 
         def program(level: Array, counts: Array, **leaves: Array) -> None:
             effects = numpyro.sample("effects", JointEffects(self.law, len(levels)))
@@ -165,7 +163,7 @@ class Crossing:
             {"level": codes[table.cell], "counts": table.counts.astype(np.float64), **leaves},
             {"effects": np.zeros((len(levels), self.law.basis.shape[1])), **self.opened.initial()},
             self.parameters,
-            (*notes, table.form, NO_LAW, *missing),
+            (*notes, table.form, NO_LAW),
             (self.one_sided, self.impossible),
             lambda sites: {"quantities": tuple(self.quantities(sites).values())},
             # All quoted measures of dependence follow from the log odds ratios.

@@ -66,16 +66,15 @@ class NumberChannel:
         return found / found.sum(axis=-1, keepdims=True)
 
 
-def private_number_of(question: Question, payloads: Sequence[bytes | None]) -> Private:
+def private_number_of(question: Question, payloads: Sequence[bytes]) -> Private:
     """Return a number's payloads as reports in own units. With Laplace noise, they are clipped to the bounds.
 
     With Laplace noise, the distance of a report beyond a bound carries no information on the answer. Clipping
-    omits a constant factor, and makes many reports equal. Every payload must be present.
+    omits a constant factor, and makes many reports equal.
     """
     mechanism = mechanism_for(question)
     assert isinstance(mechanism, NumberMechanism)
-    joined = b"".join(payload for payload in payloads if payload is not None)
-    grid = np.frombuffer(joined, ">i4").astype(np.float64)
+    grid = np.frombuffer(b"".join(payloads), ">i4").astype(np.float64)
     low, width = number_units(question)
     scale = float(mechanism.scale) / mechanism.levels
     places = grid / mechanism.levels

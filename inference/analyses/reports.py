@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from inference.analyses.channel import Channel
 from inference.analyses.matrices import columns_of
 from inference.analyses.private_numbers import private_number_of
-from inference.analyses.table import Codes, Private, Table
+from inference.analyses.table import Private, Table
 from inference.false_reports.conformance import conformance
-from inference.false_reports.details import Detail, detail_of
+from inference.false_reports.details import Details
 from inference.results.methods import noise_of
-from inference.results.verdict import Finding
-from ldp_client import mechanism_for, mechanisms_of
+from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.explain import in_words
 from ldp_client.mechanisms.choice import ChoiceMechanism
@@ -27,15 +26,15 @@ from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.words.text import counted
 from schemas import Question, Report, Study
-from summaries import QuestionSummary, Summary, cell_summaries, check_study
+from summaries import Summary, cell_summaries, check_study
 from summaries.reading import Reports, evidence_of
-from summaries.reducing import Seen
+from summaries.reducing import Seen, reduce_reports
 from summaries.reductions import REDUCTIONS, sets_of
 from summaries.reductions.choice import keeps_patterns
 
 MOST_CHOICES = 1000
-# {(public values, payload of each question or None): how many reports}.
-Rows = Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]]
+# {(public values, payload of each question): how many reports}.
+Rows = Counter[tuple[tuple[str, ...], tuple[bytes, ...]]]
 
 
 def columns_in(
@@ -66,15 +65,16 @@ def table_of_reports(study: Study, given: Reports, names: Sequence[str], seen: S
     for question in asked:
         check_analysable(question)
     # 2. Count equal reports.
+    rows: Rows = Counter()
     notes: tuple[str, ...] = ()
+    details = Details(study)
     if isinstance(reports, Summary):
         if seen is not None:
             raise InputError(
                 "a summary has no single reports: waves need the reports themselves",
                 code="wave.summary_has_no_reports",
             )
-        rows = _rows_of_summary(study, reports, asked, fields)
-        doubts = conformance(mechanisms_of(study), reports.questions, {}).get(asked[0].id, ())
+        rows, summary = _rows_of_summary(study, reports, asked, fields), reports
     else:
         if study.sample_one_question and len(asked) > 1:
             raise InputError(
@@ -82,18 +82,21 @@ def table_of_reports(study: Study, given: Reports, names: Sequence[str], seen: S
                 f"{asked[1].id}, so their dependence cannot be estimated",
                 code="formula.one_question_a_person",
             )
-        rows = _rows_of_reports(reports, asked, fields, seen)
-        others = sum(rows.pop(key) for key in list(rows) if asked and not any(key[1]))
+        each = details.watch(_counted(reports, asked, fields, seen, rows))
+        summary = reduce_reports(study, each, by_cell=False)
+        others = sum(rows.pop(key) for key in list(rows) if len(key[1]) < len(asked))
         notes = reports.notes()
         if others:
             notes = (*notes, f"{counted(others, 'report')} answered another question and are not used")
-        doubts = _doubts(asked, rows)
     if not rows:
         raise InputError(
             f"no report answers {' or '.join(question.id for question in asked) or 'the study'}",
             code="fit.no_answers_to_study",
         )
-    # 3. Their public values, and P(report | answer).
+    # 3. Whether the reports are as their mechanisms send them.
+    mechanisms = {question.id: mechanism_for(question) for question in asked}
+    doubts = conformance(mechanisms, summary.questions, details.by_question()).values()
+    # 4. Their public values, and P(report | answer).
     values = {field.id: [public[at] for public, _ in rows] for at, field in enumerate(fields)}
     public = {
         field.id: pd.Categorical(values[field.id], categories=list(field.choices))
@@ -104,21 +107,21 @@ def table_of_reports(study: Study, given: Reports, names: Sequence[str], seen: S
     private = {}
     for at, question in enumerate(asked):
         came = [payloads[at] for _, payloads in rows]
-        if isinstance(mechanism_for(question), NumberMechanism):
+        if isinstance(mechanisms[question.id], NumberMechanism):
             private[question.id] = private_number_of(question, came)
         else:
             are_sets = isinstance(reports, Summary) and not _keeps_payloads(choice_mechanism(question))
             private[question.id] = private_of(question, came, are_sets)
     frame = pd.DataFrame(public, index=range(len(rows)))
-    mechanisms = {question.id: mechanism_for(question) for question in asked}
     noise = tuple(f"{name}: {noise_of(one)}. {in_words(one)}" for name, one in mechanisms.items())
-    return Table(frame, private, np.asarray([*rows.values()], np.int64), notes, study.digest, noise, doubts)
+    counts = np.asarray([*rows.values()], np.int64)
+    return Table(frame, private, counts, notes, study.digest, noise, tuple(chain.from_iterable(doubts)))
 
 
-def _rows_of_reports(
-    reports: Iterable[Report], asked: Sequence[Question], fields: Sequence[Any], seen: Seen | None
-) -> Rows:
-    rows: Rows = Counter()
+def _counted(
+    reports: Iterable[Report], asked: Sequence[Question], fields: Sequence[Any], seen: Seen | None, rows: Rows
+) -> Iterator[Report]:
+    """Yield the reports, and count them in `rows`; a report on another question has no payload there."""
     for report in reports:
         if seen is not None and seen.holds(report):
             raise InputError(
@@ -133,8 +136,9 @@ def _rows_of_reports(
                 code="report.public_value_missing",
             )
         public = tuple(report.public[field.id] for field in fields)
-        rows[public, tuple(report.payloads.get(question.id) for question in asked)] += 1
-    return rows
+        payloads = [report.payloads[one.id] for one in asked if one.id in report.payloads]
+        rows[public, tuple(payloads)] += 1
+        yield report
 
 
 def _rows_of_summary(
@@ -184,20 +188,6 @@ def _keeps_payloads(mechanism: ChoiceMechanism) -> bool:
     return REDUCTIONS[mechanism.name].counts(mechanism) in ("choices", "columns")
 
 
-def _doubts(asked: Sequence[Question], rows: Rows) -> tuple[Finding, ...]:
-    """Return findings if payloads of questions cannot all come from their mechanisms."""
-    mechanisms = {one.id: mechanism_for(one) for one in asked}
-    parts: dict[str, QuestionSummary] = {}
-    details: dict[str, Detail | None] = {}
-    for at, (name, mechanism) in enumerate(mechanisms.items()):
-        came = [(payloads[at], count) for (_, payloads), count in rows.items() if payloads[at] is not None]
-        joined = np.frombuffer(b"".join(payload or b"" for payload, _ in came), np.uint8)
-        every = joined.reshape(len(came), mechanism.payload_size)
-        every = np.repeat(every, [count for _, count in came], axis=0)
-        parts[name], details[name] = QuestionSummary.of(mechanism, every), detail_of(mechanism, every)
-    return tuple(chain.from_iterable(conformance(mechanisms, parts, details).values()))
-
-
 def check_analysable(question: Question) -> None:
     """Raise InputError unless the question's reports are sets of not too many choices, or numbers."""
     mechanism = mechanism_for(question)
@@ -217,16 +207,12 @@ def check_analysable(question: Question) -> None:
         )
 
 
-def private_of(question: Question, payloads: Sequence[bytes | None], are_sets: bool = False) -> Private:
-    """Return a question's payloads, or packed sets of choices, as likelihood vectors; None is missing."""
+def private_of(question: Question, payloads: Sequence[bytes], are_sets: bool = False) -> Private:
+    """Return a question's payloads, or packed sets of choices, as likelihood vectors."""
     mechanism = choice_mechanism(question)
-    rows = np.asarray([place for place, payload in enumerate(payloads) if payload is not None], np.int64)
-    joined = np.frombuffer(b"".join(payload for payload in payloads if payload is not None), np.uint8)
-    size = -(-mechanism.choices // 8) if are_sets else mechanism.payload_size
-    sets = joined.reshape(len(rows), size)
+    sets = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
     distinct, where = np.unique(sets if are_sets else sets_of(mechanism, sets), axis=0, return_inverse=True)
-    codes: Codes = np.full(len(payloads), -1, np.int64)
-    codes[rows] = where.ravel()
+    codes = where.ravel().astype(np.int64)
     if isinstance(mechanism, Hadamard):
         channel = _hadamard_channel(mechanism, distinct)
     else:

@@ -32,8 +32,8 @@ class Private:
     """One private column, behind a known channel.
 
     name: of the column. answers: the possible true answers. The first is the reference; of two, the second is
-    the event. A number has none. codes: (rows,) the index of each row's report in the channel, −1 without a
-    report. channel: P(report | answer). ordered: whether the answers have an order.
+    the event. A number has none. codes: (rows,) the index of each row's report in the channel. channel:
+    P(report | answer). ordered: whether the answers have an order.
     """
 
     name: str
@@ -116,10 +116,6 @@ class Table:
         if len(self.counts) > AS_ROWS * self.n:
             how = "taken one by one: nearly all differ, and the cost grows with them"
         return f"{counted(self.n, 'report')} {how}"
-
-    def missing(self, private: str) -> int:
-        """Return the number of people without a report of a private column."""
-        return int(self.counts[self.private[private].codes < 0].sum())
 
     def only(self, public: Sequence[str], private: Sequence[str], outcome: str | None = None) -> Table:
         """Count the reports by these columns alone. outcome: a public column that is no predictor.

@@ -97,13 +97,11 @@ def _private(name: str, tables: Mapping[str, Table]) -> Private:
         # JAX, which tables of choices need not.
         from inference.models.plain_means import pooled
 
-        people = [table.n - table.missing(name) for table in tables.values()]
-        plain = pooled([(n, one.plain) for n, one in zip(people, numbers, strict=True) if n and one.plain])
+        people = [table.n for table in tables.values()]
+        plain = pooled([(n, one.plain) for n, one in zip(people, numbers, strict=True) if one.plain])
         reports = np.concatenate([number.reports for number in numbers])
         channel = replace(numbers[0], reports=reports, plain=plain)
         distinct = [len(number.reports) for number in numbers]
     starts = accumulate(distinct[:-1], initial=0)
-    codes = [
-        np.where(one.codes < 0, -1, one.codes + at) for one, at in zip(parts.values(), starts, strict=True)
-    ]
+    codes = [one.codes + start for one, start in zip(parts.values(), starts, strict=True)]
     return Private(name, first.answers, np.concatenate(codes), channel, first.ordered)

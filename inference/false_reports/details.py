@@ -109,12 +109,3 @@ class Details:
         for name in self._waiting:
             self._add(name)
         return {name: detail for name, detail in self._details.items() if detail.n}
-
-
-def detail_of(mechanism: Mechanism, payloads: Payloads) -> Detail | None:
-    """Return the details of payloads (n, bytes), if there are any."""
-    if not len(payloads) or not has_details(mechanism):
-        return None
-    detail = Detail(mechanism)
-    detail.add(payloads)
-    return detail

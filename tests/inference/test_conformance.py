@@ -10,7 +10,7 @@ from scipy import stats
 
 from inference.analyses.reports import table_of_reports
 from inference.false_reports.conformance import conformance, deviations
-from inference.false_reports.details import Details, detail_of
+from inference.false_reports.details import Detail, Details, has_details
 from inference.results.verdict import FIT, NOTE
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.bulk import perturb_many
@@ -56,8 +56,10 @@ def sent(template, answer, n, seed):
 
 
 def p_values(mechanism, payloads):
-    part = QuestionSummary.of(mechanism, payloads)
-    return {one.words: one.p for one in deviations(mechanism, part, detail_of(mechanism, payloads))}
+    part, detail = QuestionSummary.of(mechanism, payloads), Detail(mechanism)
+    if has_details(mechanism):
+        detail.add(payloads)
+    return {one.words: one.p for one in deviations(mechanism, part, detail if detail.n else None)}
 
 
 @pytest.mark.slow

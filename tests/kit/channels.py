@@ -17,7 +17,7 @@ def known_channel(
     matrix: Sequence[Sequence[float]] | Values,
     ordered: bool = False,
 ) -> Private:
-    """Return a private column under one matrix P(report | answer), (answers, reports); −1 is missing."""
+    """Return a private column under one matrix P(report | answer), (answers, reports)."""
     channel = Channel.of(np.asarray(matrix, np.float64))
     return Private(name, tuple(answers), np.asarray(reports, np.int64), channel, ordered)
 

@@ -42,7 +42,7 @@ ANSWERS = {
 
 
 def table(n: int = 40, seed: int = 0) -> Table:
-    """Reports that say nothing of anything; every seventh has none of `job`."""
+    """Reports that say nothing of anything."""
     random = np.random.default_rng(seed)
     public = pd.DataFrame(
         {
@@ -60,8 +60,6 @@ def table(n: int = 40, seed: int = 0) -> Table:
 
 def _private(name: str, random: np.random.Generator, n: int) -> Private:
     reports = random.integers(0, len(CHANNELS[name][0]), n)
-    if name == "job":
-        reports[::7] = -1
     return known_channel(name, ANSWERS[name], reports, CHANNELS[name], ordered=name == "mood")
 
 

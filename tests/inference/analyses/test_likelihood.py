@@ -94,10 +94,8 @@ def enumerated(found, b, family, outcome, terms, public):
 
 
 def said(whole, name, place, answer):
-    """P(the row's report | answer), 1 where there is none."""
-    one = whole.private[name]
-    code = int(one.codes[place])
-    return 1.0 if code < 0 else CHANNELS[name][answer][code]
+    """P(the row's report | answer)."""
+    return CHANNELS[name][answer][int(whole.private[name].codes[place])]
 
 
 ROWS = 20
