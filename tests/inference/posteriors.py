@@ -7,6 +7,7 @@ import numpy as np
 from inference import Posterior
 from inference.results.convergence import Mixing, diagnose
 from inference.results.intervals import USUAL
+from inference.results.prior_notes import informativeness
 from inference.results.provenance import made_now
 from inference.results.report import TEMPLATES, shown_of
 from inference.results.verdict import INFORMATIVENESS, Finding
@@ -45,3 +46,13 @@ def made(
     return Posterior(
         question, "multinomial", 100, draws, one, *found, study_digest, 1, prior_draws=prior, **more
     )
+
+
+def learnt(study, question, names, prior_sd=1.0):
+    """A posterior near 0.3 of these parameters, under a prior of that sd."""
+    random, shape = np.random.default_rng(4), SHAPE
+    draws = {name: random.normal(0.3, 0.02, shape) for name in names}
+    before = {name: random.normal(0.3, prior_sd, 1000) for name in names}
+    found = diagnose(draws, np.zeros(shape, bool), informativeness(draws, before))
+    model, sds = study.question(question).model.name, dict.fromkeys(names, prior_sd)
+    return Posterior(question, model, 500, draws, sds, *found, study.digest, 0, prior_draws=before)

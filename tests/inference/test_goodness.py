@@ -1,4 +1,4 @@
-"""The test of a number's law: how often it rejects a right law, and which wrong laws it finds."""
+"""The test of a number's law seldom rejects a right law; promise 18 has wrong laws that it finds."""
 
 from __future__ import annotations
 
@@ -65,21 +65,3 @@ def test_right_law_is_rejected_at_most_at_stated_rate():
         found.append(p_of(truth, 4, 20_000, random))
     for level in (0.05, 0.01, FALSE_ALARM):
         assert stats.binom.sf(np.sum(np.asarray(found) < level) - 1, len(found), level) > 1e-3
-
-
-TWO_GROUPS = (normal(0.2, 0.05) + normal(0.8, 0.05))[0] / 2
-
-
-def lognormal():
-    density = stats.lognorm.pdf(np.maximum(ANSWERS, 1e-9) * 10, 0.6, scale=2.0)
-    return density / density.sum()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("law", "epsilon", "n"),
-    [(lognormal(), 4, 100_000), (TWO_GROUPS, 4, 10_000)],
-)
-def test_wrong_laws_are_rejected(law, epsilon, n):
-    random = np.random.default_rng(1)
-    assert all(p_of(law, epsilon, n, random) < FALSE_ALARM for _ in range(3))

@@ -22,6 +22,7 @@ from inference.results.verdict import NOT_USABLE, USABLE, Verdict
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
+from tests.inference.golden import numbers
 from tests.inference.posteriors import NOTHING, SHAPE, made
 from tests.kit.errors import raises
 
@@ -109,16 +110,7 @@ def test_derived_quantity_inherits_doubts():
     assert "not usable" not in repr(sound["p[blue/green]"])
 
 
-LAWS = {
-    "normal": lambda own: stats.norm(own["mean"], own["sd"]),
-    "exponential": lambda own: stats.expon(scale=1 / own["rate"]),
-    "lognormal": lambda own: stats.lognorm(own["log_sd"], scale=np.exp(own["log_mean"])),
-    "gamma": lambda own: stats.gamma(own["shape"], scale=own["mean"] / own["shape"]),
-    "weibull": lambda own: stats.weibull_min(own["shape"], scale=own["scale"]),
-    "beta": lambda own: stats.beta(own["a"], own["b"], loc=2, scale=10),
-    "poisson": lambda own: stats.poisson(own["rate"]),
-    "geometric": lambda own: stats.geom(own["p"], loc=-1),
-}
+LAWS = {**numbers.LAWS, "beta": lambda own: stats.beta(own["a"], own["b"], loc=2, scale=10)}
 
 
 def asked_for(law):

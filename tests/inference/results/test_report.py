@@ -18,10 +18,7 @@ import pytest
 
 from inference.analyses import analysing
 from inference.analyses.analysing import analyse_table
-from inference.results.convergence import diagnose
 from inference.results.intervals import between
-from inference.results.posterior import Posterior
-from inference.results.prior_notes import informativeness
 from inference.results.report import csv_of, headline, save_report
 from inference.results.verdict import CARE, NOT_USABLE, Finding
 from inference.sampling import Sampled
@@ -29,7 +26,7 @@ from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.inference.analyses.simulated import any_draws, table
-from tests.inference.posteriors import page_of
+from tests.inference.posteriors import learnt, page_of
 
 HOSTILE = ["=1+1", "a & b_c%$#{}~^\\", "[x] | <b>*y*</b> `z`"]
 STUDY = Study(
@@ -40,17 +37,8 @@ STUDY = Study(
 )
 
 
-def posterior_of(question: str, names: list[str]) -> Posterior:
-    random = np.random.default_rng(4)
-    draws = {name: random.normal(0.3, 0.02, (4, 1000)) for name in names}
-    before = {name: random.normal(0.3, 1.0, 1000) for name in names}
-    found = diagnose(draws, np.zeros((4, 1000), bool), informativeness(draws, before))
-    model = STUDY.question(question).model.name
-    return Posterior(question, model, 500, draws, dict.fromkeys(names, 1.0), *found, STUDY.digest, 0)
-
-
-EVER = posterior_of("ever", ["p"])
-COLOUR = posterior_of("colour", [f"p[{label}]" for label in HOSTILE])
+EVER = learnt(STUDY, "ever", ["p"])
+COLOUR = learnt(STUDY, "colour", [f"p[{label}]" for label in HOSTILE])
 
 
 @pytest.mark.parametrize("part", ["convergence", "fit", "informativeness"])

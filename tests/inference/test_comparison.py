@@ -1,4 +1,4 @@
-"""docs/comparison.md: its examples of other tools are run, in their own versions."""
+"""docs/two-thousand-people.md and docs/comparison.md: commands and other tools print what the pages show."""
 
 from __future__ import annotations
 
@@ -15,19 +15,61 @@ import pytest
 
 from ldpkit.cli import main
 
-PAGE = (Path(__file__).parents[2] / "docs" / "comparison.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PLANS, COMPARISON = (
+    (DOCS / f"{name}.md").read_text("utf-8") for name in ("two-thousand-people", "comparison")
+)
+PEERS, _, _ = COMPARISON.partition("## The others, run")
 RUN = {"opendp": "### OpenDP", "pure-ldp": "### pure-LDP"}
 
 
-def section(title: str) -> str:
-    return PAGE.partition(title)[2].partition("\n### ")[0]
+def section(title):
+    return COMPARISON.partition(title)[2].partition("\n### ")[0]
 
 
-def blocks(text: str, language: str) -> list[str]:
+def blocks(text, language):
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-def printed_by(code: str) -> str:
+def sessions(text):
+    """(command, what it prints) of a page's consoles."""
+    parts = [part for one in blocks(text, "console") for part in re.split(r"^\$ ldpkit ", one, flags=re.M)]
+    return [part.split("\n", 1) for part in parts if part]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.json").write_text(*blocks(PLANS, "json"))
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(("command", "printed"), sessions(PLANS))
+def test_plan_commands_print_as_the_page_shows(capsys, command, printed):
+    assert main(shlex.split(command)) == 0
+    assert capsys.readouterr().out.startswith(printed.rstrip("\n"))
+
+
+@pytest.mark.slow
+def test_commands_in_comparison_end_as_the_page_states(place, capsys):
+    (place / "answers.csv").write_text("ever,hours\nyes,20\n")
+    (place / "wrong.csv").write_text("ever,hours\nmaybe,20\n")
+    ends = []
+    for command, printed in sessions(PEERS):
+        code = main(shlex.split(command))
+        said = capsys.readouterr().out
+        ends.append(code)
+        if printed.startswith("exit "):
+            assert code == int(printed.removeprefix("exit ")), (command, said)
+        else:
+            assert (code, said) == (0, printed)
+    assert ends == [0, 3, 0, 4]
+    assert not list(place.glob("wrong.nd*"))
+
+
+def printed_by(code):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -38,7 +80,7 @@ def printed_by(code: str) -> str:
 @pytest.mark.parametrize("tool", RUN)
 def test_tool_prints_what_the_page_shows(tool):
     (code,), (printed,) = (blocks(section(RUN[tool]), language) for language in ("python", "console"))
-    assert f"{tool}=={version(tool)}" in PAGE
+    assert f"{tool}=={version(tool)}" in COMPARISON
     assert printed_by(code) == printed
 
 
