@@ -105,8 +105,26 @@ def cuts_records(question: Question, squares: Vector, noise: Vector) -> bool:
 
 def clipping_notes(question: Question, moments: ClippedMoments) -> tuple[str, ...]:
     """Return notes on how clipping affects the coefficients, if it is certain despite the noise."""
-    beyond = _beyond(moments)
-    notes = _feature_notes(question, moments, beyond[:-1])
+    # 1. Normal laws with these means and the least variances that noise allows: their mass beyond −1…1.
+    mean, squares = np.clip(moments.mean, -1, 1), moments.squares[:-1]
+    least = moments.squares - NOISE_SDS * moments.unsure - mean**2
+    sd = np.sqrt(np.maximum(least, 1e-12))
+    beyond = np.where(least > 0, share_beyond(mean, sd), 0.0)
+    crowded = features_where(question, (beyond[:-1] > FEATURE_BEYOND) & (squares < TWO_VALUES))
+    # 2. The notes on features and on the response.
+    notes: tuple[str, ...] = ()
+    if question.norm is not None and cuts_records(question, squares, moments.unsure[:-1]):
+        notes = (
+            f"the norm {question.norm} cuts many records short: coefficients describe the shortened features "
+            "and are mostly too large, and intervals do not reflect this. Ask again with a larger norm "
+            "(docs/models.md has figures)",
+        )
+    elif crowded:
+        notes = (
+            f"a normal law with the mean and sd of {listed(crowded)} has much beyond the bounds: if values "
+            "were clipped there, coefficients are too large, and intervals do not reflect this. Ask again "
+            "with wider bounds",
+        )
     if beyond[-1] > RESPONSE_BEYOND:
         notes += (
             f"a normal law with the response's mean and sd has {100 * beyond[-1]:.0f} % beyond its bounds: "
@@ -149,30 +167,3 @@ def _response_law(draws: Draws) -> tuple[Vector, Vector]:
     along = np.einsum("...i,...ij->...j", slopes * scale, factor)
     mean = draws["intercept"] + np.sum(slopes * draws["feature_mean"], axis=-1)
     return mean, np.sqrt(np.sum(along**2, axis=-1) + draws["sd"] ** 2)
-
-
-def _feature_notes(question: Question, moments: ClippedMoments, beyond: Vector) -> tuple[str, ...]:
-    squares = moments.squares[:-1]
-    if question.norm is not None and cuts_records(question, squares, moments.unsure[:-1]):
-        return (
-            f"the norm {question.norm} cuts many records short: coefficients describe the shortened features "
-            "and are mostly too large, and intervals do not reflect this. Ask again with a larger norm "
-            "(docs/models.md has figures)",
-        )
-    crowded = (beyond > FEATURE_BEYOND) & (squares < TWO_VALUES)
-    names = features_where(question, crowded)
-    if not names:
-        return ()
-    return (
-        f"a normal law with the mean and sd of {listed(names)} has much beyond the bounds: if values were "
-        "clipped there, coefficients are too large, and intervals do not reflect this. Ask again with wider "
-        "bounds",
-    )
-
-
-def _beyond(moments: ClippedMoments) -> Vector:
-    """Return the mass beyond −1…1 of normal laws with these means and the least variances noise allows."""
-    mean = np.clip(moments.mean, -1, 1)
-    least = moments.squares - NOISE_SDS * moments.unsure - mean**2
-    sd = np.sqrt(np.maximum(least, 1e-12))
-    return np.where(least > 0, share_beyond(mean, sd), 0.0)

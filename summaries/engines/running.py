@@ -194,26 +194,22 @@ def _found_in(study: Study, dataset: Dataset, workers: int) -> Iterator[Findings
         parts[file.bucket].append(file)
     largest = max(sum(file.reports for file in part) for part in parts.values()) * width
     if None not in parts and largest <= 2 * PART:
-        groups = _groups(list(parts.values()), workers)
-        yield from _done([partial(_reduce_files, document, files, group) for group in groups], workers)
+        reduce = partial(_reduce_files, document, files)
+        yield from _done(_tasks(reduce, list(parts.values()), workers), workers)
         return
     # 2. Otherwise in two steps, through temporary files.
     bits = min(MOST_BITS, (dataset.rows * width // PART).bit_length())
     with TemporaryDirectory(prefix="ldpkit-") as folder:
-        split = [
-            partial(_split_files, document, files, group, bits, folder) for group in _groups(files, workers)
-        ]
-        yield from _done(split, workers)
-        groups = _groups(sorted(os.listdir(folder)), workers)
-        yield from _done(
-            [partial(_reduce_split, document, files, group, folder) for group in groups], workers
-        )
+        split = partial(_split_files, document, files, bits, folder)
+        yield from _done(_tasks(split, files, workers), workers)
+        reduce = partial(_reduce_split, document, files, folder)
+        yield from _done(_tasks(reduce, sorted(os.listdir(folder)), workers), workers)
 
 
-def _groups(items: Sequence[Any], workers: int) -> list[Sequence[Any]]:
-    """Divide items into groups, at most TASKS for each worker."""
+def _tasks(do: Callable[[Any], Findings], items: Sequence[Any], workers: int) -> list[Task]:
+    """Divide items into groups, at most TASKS for each worker, and what to do with each."""
     count = min(workers * TASKS, len(items))
-    return [items[first::count] for first in range(count)]
+    return [partial(do, items[first::count]) for first in range(count)]
 
 
 def _reduce_files(
@@ -227,7 +223,7 @@ def _reduce_files(
 
 
 def _split_files(
-    document: str, files: Sequence[ReportFile], some: Sequence[ReportFile], bits: int, folder: str
+    document: str, files: Sequence[ReportFile], bits: int, folder: str, some: Sequence[ReportFile]
 ) -> Findings:
     """Write the rows of some files into a folder for each part, in a file of this task."""
     worker = Worker(document, files)
@@ -248,7 +244,7 @@ def _split_files(
     return worker.found
 
 
-def _reduce_split(document: str, files: Sequence[ReportFile], parts: Sequence[str], folder: str) -> Findings:
+def _reduce_split(document: str, files: Sequence[ReportFile], folder: str, parts: Sequence[str]) -> Findings:
     """Reduce parts that `_split_files` wrote."""
     worker = Worker(document, files)
     for part in parts:
