@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import jax
@@ -30,7 +29,7 @@ from inference.models.refusals import (
 from inference.models.totals import SQUARE_WEIGHT, approximation_notes, total_of
 from inference.priors.laws import state
 from inference.results.answer_law import AnswerLaw, Implied
-from inference.units import Units, number_units
+from inference.units import number_units
 from ldp_client import Mechanism
 from ldp_client.mechanisms.summed_gaussian import SummedHistogram
 from schemas import Question
@@ -63,8 +62,13 @@ class Free(Family):
 
     def condition(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         """Condition on multinomial counts of reports by cell: shares times the channel, exact for any n."""
-        law = _law_of(question)
-        told = told_by(mechanism, summary, partial(_grouped_middle, law.cells))
+        law = NonparametricLaw(question, summary.n)
+
+        def middle(numbers: Mechanism) -> Values:
+            starts, _ = grouped_channel(numbers, law.cells)
+            return np.asarray(np.add.reduceat(middle_cells(numbers), starts))
+
+        told = told_by(mechanism, summary, middle)
         starts, channel = grouped_channel(told.numbers, law.cells)
         values = told.values.reshape(2 if question.refusal else 1, -1)
         counts = np.add.reduceat(values, starts, axis=1).ravel()
@@ -80,8 +84,8 @@ class Free(Family):
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         """Condition on a secure sum's total: of cells, or of the number and its square."""
-        law = _law_of(question)
         n, noise_sd, values = total_of(mechanism, summary)
+        law = NonparametricLaw(question, n)
         cells = mechanism.size if isinstance(mechanism, SummedHistogram) else None
         seen = law.moments() if cells is None else law.in_cells(cells)
 
@@ -96,35 +100,20 @@ class Free(Family):
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         low, width = number_units(question)
-        found = low + width * _law_of(question).sample(np.asarray(truth.sites["shares"]), n, random)
+        law = NonparametricLaw(question, n)
+        found = low + width * law.sample(np.asarray(truth.sites["shares"]), n, random)
         return with_refusals(question, truth, found, random)
-
-
-def _grouped_middle(cells: int, mechanism: Mechanism) -> Values:
-    starts, _ = grouped_channel(mechanism, cells)
-    return np.asarray(np.add.reduceat(middle_cells(mechanism), starts))
 
 
 def grouped_channel(mechanism: Mechanism, cells: int) -> tuple[NDArray[np.int_], Values]:
     """Return the first cell of each group, and probabilities (cells + 2, groups) of reports in the groups."""
     edges, scale = cell_edges(mechanism)
-    starts = _group_starts(edges, scale)
-    return starts, np.add.reduceat(cells_channel(mechanism.name, scale, cells, edges), starts, axis=1)
-
-
-def _law_of(question: Question) -> NonparametricLaw:
-    return NonparametricLaw(float(question.mechanism.epsilon))
-
-
-def _group_starts(edges: Values, scale: float) -> NDArray[np.int_]:
-    """Return the first cells of groups of neighbours that are short compared with the noise.
-
-    Each outer cell is its own group.
-    """
-    cells = len(edges) - 1
+    # Neighbours that are short compared with the noise are a group; each outer cell is its own.
+    inner = len(edges) - 1
     wanted = int(np.ceil(GROUPS_PER_SCALE * (edges[-1] - edges[0]) / scale))
-    groups = min(max(wanted, FEWEST_GROUPS), cells)
-    return np.concatenate([[0], 1 + np.arange(groups) * cells // groups, [cells + 1]])
+    groups = min(max(wanted, FEWEST_GROUPS), inner)
+    starts = np.concatenate([[0], 1 + np.arange(groups) * inner // groups, [inner + 1]])
+    return starts, np.add.reduceat(cells_channel(mechanism.name, scale, cells, edges), starts, axis=1)
 
 
 def _model(
@@ -135,18 +124,13 @@ def _model(
     notes: tuple[str, ...] = (),
     start: Mapping[str, object] = {},
 ) -> Model:
-    units = number_units(question)
-    initial = {**law.start, "roughness": 5.0, **start}
-    n = int(np.sum(np.asarray(data.get("n", data.get("counts")))))
+    initial = {"shape": np.zeros(law.dimension), "roughness": 5.0, **start}
 
     def own(draws: Draws) -> dict[str, Values]:
-        return {**law.own(draws, units=units, n=n), **refusal_draws(question, draws)}
+        return {**law.own(draws), **refusal_draws(question, draws)}
 
     def derived(sites: Draws) -> dict[str, Any]:
-        return {
-            "law": law.density(sites, units=units, n=n),
-            "implied": law.implied(sites, units=units, n=n),
-        }
+        return {"law": law.density(sites), "implied": law.implied(sites)}
 
     sampling = Sampling(may_diverge=MAY_DIVERGE, winding=True)
     return Model(program, data, initial, own, notes, derived=derived, sampling=sampling)
@@ -164,25 +148,21 @@ PLACES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 class NonparametricLaw:
-    """The prior of the shares, and the parameters reported from them, with the bounds at 0 and 1.
+    """The prior of the shares of n people, and the parameters reported from them, with the bounds at 0 and 1.
 
     The log density is roughness times a random walk, drawn as cosines no shorter than the cells resolve. As
     roughness approaches zero, the density between the bounds becomes uniform.
     """
 
-    def __init__(self, epsilon: float) -> None:
-        wanted = round(CELLS_PER_EPSILON * epsilon)
+    def __init__(self, question: Question, n: int) -> None:
+        self._units, self._n = number_units(question), n
+        wanted = round(CELLS_PER_EPSILON * float(question.mechanism.epsilon))
         self.cells = int(np.clip(wanted, FEWEST_CELLS, MOST_CELLS))
         middles = (np.arange(self.cells) + 0.5) / self.cells
         waves = np.arange(1, self.cells // 2 + 1)
         self._walk = np.sqrt(2) * np.cos(np.pi * waves * middles[:, None]) / waves
         self.points = np.concatenate([[0.0], middles, [1.0]])
         self.dimension = 2 + len(waves)
-
-    @property
-    def start(self) -> dict[str, object]:
-        """Return the starting values of a fit."""
-        return {"shape": np.zeros(self.dimension)}
 
     def draw(self, roughness: Array) -> Array:
         """Draw the shares (cells + 2,) of the lower bound, each cell and the upper bound, in a program."""
@@ -194,9 +174,9 @@ class NonparametricLaw:
         shares: Array = numpyro.deterministic("shares", jnp.concatenate(parts))
         return shares
 
-    def own(self, draws: Draws, units: Units, n: int) -> dict[str, Values]:
-        """Return parameters in own units from draws of the shares (…, cells + 2), of n people."""
-        shares = _of_people(draws["shares"], n)
+    def own(self, draws: Draws) -> dict[str, Values]:
+        """Return parameters in own units from draws of the shares (…, cells + 2)."""
+        units, shares = self._units, _of_people(draws["shares"], self._n)
         mean = shares @ self.points
         square = shares @ (self.points**2) + shares[..., 1:-1].sum(axis=-1) / (12 * self.cells**2)
         below = np.cumsum(shares, axis=-1)
@@ -211,19 +191,19 @@ class NonparametricLaw:
             found[f"above[{units.zero + units.unit * place:g}]"] = 1 - self._below(below, place)
         return found
 
-    def density(self, draws: Draws, units: Units, n: int) -> AnswerLaw:
+    def density(self, draws: Draws) -> AnswerLaw:
         """Return the density with its band, in own units."""
-        edges = units.zero + units.unit * np.linspace(0.0, 1.0, self.cells + 1)
-        return AnswerLaw.of(edges, _of_people(draws["shares"], n))
+        edges = self._units.zero + self._units.unit * np.linspace(0.0, 1.0, self.cells + 1)
+        return AnswerLaw.of(edges, _of_people(draws["shares"], self._n))
 
-    def implied(self, draws: Draws, units: Units, n: int) -> Implied:
+    def implied(self, draws: Draws) -> Implied:
         """Return the share above any value and the mean, in own units, from the same draws."""
-        below = np.cumsum(_of_people(draws["shares"], n), axis=-1)
+        units, below = self._units, np.cumsum(_of_people(draws["shares"], self._n), axis=-1)
         return Implied(
             units.zero,
             units.zero + units.unit,
             lambda value: 1 - self._below(below, (value - units.zero) / units.unit),
-            lambda: self.own(draws, units, n)["mean"],
+            lambda: self.own(draws)["mean"],
         )
 
     def _quantile(self, below: Values, level: float) -> Values:
