@@ -51,9 +51,9 @@ fetch(`${address}/v1/tokens`, { method: "POST", body: new Uint8Array(259), heade
 @pytest.mark.attack(9)
 @pytest.mark.attack(12)
 def test_report_with_a_token_leaves_at_its_moment(meet):
-    """Issuer and collector compare moments: nothing of the report is anywhere before its own.
+    """Issuer and collector compare moments, or a script in the page sends what it reads to another host.
 
-    A script in the page sends what it reads to another host: the policy allows the study's issuer alone.
+    Nothing of the report is anywhere before its moment. The page's policy allows the study's issuer alone.
     """
     with Issuer() as issuer, Issuer() as other:
         person = meet(studies.document(ASKED, channel=channel_of(issuer.url)), "WRONG")
