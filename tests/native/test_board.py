@@ -48,12 +48,9 @@ def test_collector_stores_the_board_s_report(tmp_path):
     first = run(tmp_path, [BOARD / "main.c"], "board.elf")
     assert run(tmp_path, [BOARD / "main.c"], "board.elf") == first
     words, body, _ = first.split("\n")
-    collector = Server(tmp_path)
-    try:
+    with Server(tmp_path) as collector:
         assert collector.request("POST", "/v1/studies", json.loads(study.read_text())) == 201
         assert sent(collector.url, words, body)["result"] == "stored"
-    finally:
-        collector.kill()
 
 
 @pytest.mark.slow

@@ -83,12 +83,9 @@ def call(program, tmp_path):
 @contextmanager
 def collecting(folder, study):
     """A collector that has the study."""
-    collector = Server(folder)
-    try:
+    with Server(folder) as collector:
         assert collector.request("POST", "/v1/studies", study) == 201
         yield collector
-    finally:
-        collector.kill()
 
 
 @pytest.mark.attack(4)
