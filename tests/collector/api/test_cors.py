@@ -103,9 +103,13 @@ def test_invalid_origin_setting_is_rejected_in_one_line(make_harness, setting, o
 
 
 def test_only_listed_sites_may_frame_a_study(make_harness, study):
-    harness = make_harness(frame_ancestors=(LISTED, "http://localhost:8080"))
-    harness.publish(study)
-    policy = harness.client.get("/s/habits").headers["Content-Security-Policy"]
-    assert f"frame-ancestors {LISTED} http://localhost:8080;" in policy
+    for listed, sources in (
+        ((), "'none'"),
+        ((LISTED, "http://localhost:8080"), f"{LISTED} http://localhost:8080"),
+    ):
+        harness = make_harness(frame_ancestors=listed)
+        harness.publish(study)
+        policy = harness.client.get("/s/habits").headers["Content-Security-Policy"]
+        assert f"frame-ancestors {sources};" in policy
     # An operator's page is no study's.
     assert "frame-ancestors 'none'" in harness.client.get("/").headers["Content-Security-Policy"]
