@@ -66,6 +66,7 @@ def test_only_words_columns_lines_and_fixed_numbers_are_compared(command, told, 
     assert bool(untold(Step(command, told, printed, 0))) == differs
 
 
+@pytest.mark.slow
 def test_a_failed_command_is_noticed(tmp_path):
     (good, bad, asking) = play("```console\n$ echo one\none\n$ ls nowhere\n$ echo $?\n2\n```\n", tmp_path)
     assert (good.status, bad.status, untold(asking)) == (0, 2, [])

@@ -3,11 +3,11 @@
 What a test reads from the system's generator in its own process follows from the test's name: a check of a
 statistic passes always or never. Tests marked `entropy` read the true generator.
 
-A fast test fails if it sleeps, or if its own code reads the clock: give the code a clock, wait for an event,
-or mark the test `slow`. Fast tests that start processes, listen on ports or compile many programs are only
-reported: a line for each kind at the end of the run, and all of them in `guard.txt` of pytest's cache folder.
-The guard watches a test, not its fixtures. Tests marked `slow` are free to do all this, and those marked
-`programs` may compile more.
+A fast test fails if it sleeps, listens on a port, or its own code reads the clock: give the code a clock,
+wait for an event, take a server from a fixture, or mark the test `slow`. Fast tests that start processes or
+compile many programs are only reported: a line for each kind at the end of the run, and all of them in
+`guard.txt` of pytest's cache folder. The guard watches a test, not its fixtures. Tests marked `slow` are
+free to do all this, and those marked `programs` may compile more.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EVENTS = {
     "socket.bind": "listens on a port",
 }
 SLEEPS, CLOCK, PROGRAMS = "sleeps", "reads the clock", "compiles more than 3 programs"
-FORBIDDEN = {SLEEPS, CLOCK}
+FORBIDDEN = {SLEEPS, CLOCK, "listens on a port"}
 COMPILED = "/jax/core/compile/backend_compile_duration"
 TESTS = str(Path(__file__).parents[1])
 KEY = "guard"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 from base64 import b64decode
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any, NamedTuple
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
-from werkzeug.serving import BaseWSGIServer, make_server
+from werkzeug.serving import make_server
 
 from collector.nodes.app import create_node_app
 from collector.nodes.drawing import Drawing
@@ -33,7 +31,6 @@ from summaries import Summary
 from tests.kit.collectors import ensure_database
 from tests.kit.deleting import delete_study
 from tests.ldp_client.issuers import Issuer, channel_of, token_of
-from tests.ports import held_port
 
 TOKEN = "token-of-the-operators"
 NODES = 3
@@ -135,35 +132,31 @@ class Node:
         self.keys.save(self.key_file)
         self.database = folder / f"{name}.sqlite3"
         self.trouble: Callable[[WSGIEnvironment], Any] | None = None
-        self._server: BaseWSGIServer | None = None
-        # Where devices look for it, also while it is away for a moment.
-        self._held = ExitStack()
-        self._port = self._held.enter_context(held_port())
+        # Devices reach it also while its application is away for a moment.
+        self._server = make_server(HOSTS[0], 0, self._call, threaded=True)
+        Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True).start()
+        self._is_open = False
         self.start()
 
     def start(self) -> None:
-        """Start, also again on the same port after `stop`."""
+        """Open the application, also again after `stop`."""
         database = ensure_database(f"sqlite:///{self.database}")
         # The disk of a busy machine takes seconds for a commit now and then.
         settings = {"database": database, "token": TOKEN, "lock_timeout": PATIENCE}
         self.app = create_node_app(settings, key_file=self.key_file)
-        # With `reuse_port` it may listen while the socket from before the stop is still closing.
-        with socket.create_server((HOSTS[0], self._port), reuse_port=True) as listener:
-            descriptor = listener.fileno()
-            self._server = make_server(HOSTS[0], self._port, self._call, threaded=True, fd=descriptor)
-        Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True).start()
+        self._is_open = True
 
     def stop(self) -> None:
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
+        """Close the application."""
+        if self._is_open:
             self.app.extensions["ldpkit"].close()
-            self._server = None
+            self._is_open = False
 
     def close(self) -> None:
-        """Stop for good."""
+        """Close the server, too."""
+        self._server.shutdown()
+        self._server.server_close()
         self.stop()
-        self._held.close()
 
     def _call(self, environment: WSGIEnvironment, start_response: StartResponse) -> Any:
         answer = self.trouble(environment) if self.trouble else None
@@ -171,7 +164,7 @@ class Node:
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}:{self._port}"
+        return f"http://{self.host}:{self._server.server_port}"
 
     @property
     def address(self) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Self
 from wsgiref.types import WSGIApplication
 
+import pytest
 from werkzeug.serving import make_server
 
 
@@ -42,3 +43,17 @@ def served(app: WSGIApplication) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[WSGIApplication], str]]:
+    """Return a function that serves an application in place of the one before, and returns the URL."""
+    apps: list[WSGIApplication] = []
+
+    with served(lambda environ, start_response: apps[-1](environ, start_response)) as url:
+
+        def instead(app: WSGIApplication) -> str:
+            apps.append(app)
+            return url
+
+        yield instead

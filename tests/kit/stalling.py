@@ -5,13 +5,14 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
 
 from ldp_client.device import http
 
+Answer = Callable[[socket.socket], None]
 # Ends a test that hangs.
 LONGEST_SECONDS = 60
 # What a server that stalls sends at once, and then again and again.
@@ -23,12 +24,12 @@ STALLS = {
 }
 
 
-@contextmanager
-def raw_server(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Yield the URL of a server that calls `answer` with each connection, in a thread."""
-    listener = socket.create_server(("127.0.0.1", 0))
+@pytest.fixture
+def raw_server() -> Iterator[Callable[[Answer], str]]:
+    """Return a function that has a server answer each connection so, in a thread, and returns its URL."""
+    listener, answers = socket.create_server(("127.0.0.1", 0)), list[Answer]()
 
-    def serve() -> None:
+    def listen() -> None:
         with suppress(OSError):
             while True:
                 connection, _ = listener.accept()
@@ -37,33 +38,35 @@ def raw_server(answer: Callable[[socket.socket], None]) -> Iterator[str]:
     def answer_quietly(connection: socket.socket) -> None:
         with connection, suppress(OSError):
             connection.recv(1 << 16)
-            answer(connection)
+            answers[-1](connection)
 
-    threading.Thread(target=serve, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        listener.close()
+    def instead(answer: Answer) -> str:
+        answers.append(answer)
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    threading.Thread(target=listen, daemon=True).start()
+    yield instead
+    listener.close()
 
 
-@contextmanager
-def stalling_server(start: bytes, piece: bytes) -> Iterator[str]:
-    """Yield the URL of a server that stalls in this block. Waiting for its end fails."""
-    over, outlasted = threading.Event(), []
+@pytest.fixture
+def stalling_server(raw_server: Callable[[Answer], str]) -> Iterator[Callable[[bytes, bytes], str]]:
+    """Return a function that has a server stall, and returns its URL. Waiting for its end fails."""
+    over, outlasted = threading.Event(), list[bytes]()
 
-    def answer(connection: socket.socket) -> None:
-        connection.sendall(start)
-        for _ in range(LONGEST_SECONDS * 20):
-            if over.wait(0.05) or outlasted:
-                return
-            connection.sendall(piece)
-        outlasted.append(start)
+    def stall(start: bytes, piece: bytes) -> str:
+        def answer(connection: socket.socket) -> None:
+            connection.sendall(start)
+            for _ in range(LONGEST_SECONDS * 20):
+                if over.wait(0.05) or outlasted:
+                    return
+                connection.sendall(piece)
+            outlasted.append(start)
 
-    with raw_server(answer) as url:
-        try:
-            yield url
-        finally:
-            over.set()
+        return raw_server(answer)
+
+    yield stall
+    over.set()
     assert outlasted == []
 
 

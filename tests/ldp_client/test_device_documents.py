@@ -14,7 +14,7 @@ from schemas.signing import new_key, sign_study
 from tests import studies
 from tests.kit.errors import raises
 from tests.kit.work import counted
-from tests.ldp_client.devices import Server, consenting, problem
+from tests.ldp_client.devices import consenting, problem
 
 BOTH = {"en": "Have you ever cheated?", "de": "Haben Sie je betrogen?"}
 TRANSLATED = Study(studies.document({**studies.YES_NO, "text": BOTH}, languages=["en", "de"]))
@@ -91,15 +91,15 @@ def test_older_signed_version_is_refused_as_older(tmp_path):
         device.answer(first, {"ever": True})
 
 
-def test_refusal_of_another_groups_ticket_explains_itself(tmp_path):
+def test_refusal_of_another_groups_ticket_explains_itself(tmp_path, server):
     """ "Give one that is unused" would make the person ask for another one of the same group."""
-    with Server(PLACED.canonical()) as server:
-        device = consenting(tmp_path, "2", server.url)
-        device.answer(device.fetch("survey"), {"ever": True}, CODE, public={"region": "n", "age": 5})
-        media_type, text = problem("ticket-needed")
-        document = {**json.loads(text), "field": "public.region", "detail": "is another value"}
-        server.statuses, server.refusals = [403], {403: (media_type, json.dumps(document))}
-        flushed = device.flush(attempts=1)
+    server.content = PLACED.canonical()
+    device = consenting(tmp_path, "2", server.url)
+    device.answer(device.fetch("survey"), {"ever": True}, CODE, public={"region": "n", "age": 5})
+    media_type, text = problem("ticket-needed")
+    document = {**json.loads(text), "field": "public.region", "detail": "is another value"}
+    server.statuses, server.refusals = [403], {403: (media_type, json.dumps(document))}
+    flushed = device.flush(attempts=1)
     assert "public.region: HTTP status 403, ticket-needed: is another value" in flushed.reason
     assert "a ticket that carries the report's value" in flushed.reason
     assert flushed.waiting == 1

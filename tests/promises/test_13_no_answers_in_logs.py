@@ -24,6 +24,7 @@ from tests.kit.collectors import QUESTIONS, TICKET_KEY, Harness, build_report, b
 from tests.kit.commands import exit_code
 from tests.ldp_client.devices import Server
 from tests.promises.canaries import ANSWERS, CHOICES, CODE, REPORTS, TABLES, TRUE, requests_of, within
+from tests.promises.watched_ledger import Arrivals
 
 Patch, Log, Captured = pytest.MonkeyPatch, pytest.LogCaptureFixture, pytest.CaptureFixture[str]
 pytestmark = pytest.mark.usefixtures("one_of_200")
@@ -94,7 +95,7 @@ def run(captured: Captured, arguments: Sequence[object]) -> str:
     return f"{code}: {out}{err}"
 
 
-def commands_say(folder: Path, captured: Captured, log: Log) -> list[str]:
+def commands_say(folder: Path, server: Server, captured: Captured, log: Log) -> list[str]:
     """Where a command or its log says a true answer, a code, or what a report holds."""
     study, people = folder / "study.json", folder / "dev"
     study.write_text(json.dumps(PEOPLE))
@@ -103,22 +104,23 @@ def commands_say(folder: Path, captured: Captured, log: Log) -> list[str]:
         (folder / "answers.csv").write_text(table)
         command = ("perturb", study, folder / "answers.csv", "--out", folder / "out.ndjson")
         texts[f"perturb, {name}"] = run(captured, command)
-    with Server(study.read_bytes()) as server:
-        url = f"{server.url}/v1/studies/survey"
-        for answers in ANSWERS:
-            options = ("--folder", people, "--yes", "--max-epsilon", "9")
-            given = [part for answer in answers for part in ("--set", answer)]
-            texts[f"answer {answers}"] = run(captured, ("answer", f"{url}#ticket={CODE}", *options, *given))
-        body = next(body for method, _, body, _ in server.requests if method == "PUT")
-        texts["budget"] = run(captured, ("budget", "--folder", people))
-        server.refusals = {422: ("application/problem+json", "{}")}
+    server.content, server.requests = study.read_bytes(), Arrivals()
+    server.statuses, server.refusals = [], {}
+    url = f"{server.url}/v1/studies/survey"
+    for answers in ANSWERS:
+        options = ("--folder", people, "--yes", "--max-epsilon", "9")
+        given = [part for answer in answers for part in ("--set", answer)]
+        texts[f"answer {answers}"] = run(captured, ("answer", f"{url}#ticket={CODE}", *options, *given))
+    body = next(body for method, _, body, _ in server.requests if method == "PUT")
+    texts["budget"] = run(captured, ("budget", "--folder", people))
+    server.refusals = {422: ("application/problem+json", "{}")}
+    server.statuses = [422] * 9
+    texts["withdraw"] = run(captured, ("withdraw", url, "--folder", people, "--now"))
+    for command in (("publish", study), ("export", "survey", "--out", folder / "export.ndjson")):
         server.statuses = [422] * 9
-        texts["withdraw"] = run(captured, ("withdraw", url, "--folder", people, "--now"))
-        for command in (("publish", study), ("export", "survey", "--out", folder / "export.ndjson")):
-            server.statuses = [422] * 9
-            with Patch.context() as patch:
-                patch.setenv("LDPKIT_TOKEN", CODE)
-                texts[f"{command[0]}"] = run(captured, (*command, "--collector", server.url))
+        with Patch.context() as patch:
+            patch.setenv("LDPKIT_TOKEN", CODE)
+            texts[f"{command[0]}"] = run(captured, (*command, "--collector", server.url))
     report = json.loads(body)
     texts |= reading(folder, captured, study, report) | {"log": log.text}
     # A person is given the id of the report that was just made.
@@ -139,12 +141,12 @@ def reading(folder: Path, captured: Captured, study: Path, report: dict[str, Any
     return texts
 
 
-def test_no_command_prints_canary(tmp_path: Path, capsys: Captured, caplog: Log) -> None:
-    assert commands_say(tmp_path, capsys, caplog) == []
+def test_no_command_prints_canary(tmp_path: Path, server: Server, capsys: Captured, caplog: Log) -> None:
+    assert commands_say(tmp_path, server, capsys, caplog) == []
 
 
 def test_a_command_that_quotes_an_answer_is_found(
-    tmp_path: Path, capsys: Captured, caplog: Log, monkeypatch: Patch
+    tmp_path: Path, server: Server, capsys: Captured, caplog: Log, monkeypatch: Patch
 ) -> None:
     """A planted fault: the error of a choice names what was answered."""
     genuine = ChoiceMechanism.quantise
@@ -156,4 +158,4 @@ def test_a_command_that_quotes_an_answer_is_found(
             raise AnswerError(error.field, f"{answer} is none of its choices") from None
 
     monkeypatch.setattr(ChoiceMechanism, "quantise", quoting)
-    assert any("-canary" in problem for problem in commands_say(tmp_path, capsys, caplog))
+    assert any("-canary" in problem for problem in commands_say(tmp_path, server, capsys, caplog))

@@ -104,7 +104,7 @@ def read_by(study: Study, folder: Path) -> Callable[[str, Study], list[str]]:
     return read
 
 
-def problems(document: Any, folder: Path, only: str = "") -> list[str]:
+def problems(document: Any, folder: Path, server: Server, only: str = "") -> list[str]:
     """Where another document passes for this one. only: which edits are tried; all without it."""
     study = Study(document)
     beside = [(name, edited) for name, edited in studies_beside(document) if only in name]
@@ -112,16 +112,15 @@ def problems(document: Any, folder: Path, only: str = "") -> list[str]:
     if wrong:
         return wrong
     folder.mkdir(exist_ok=True)
-    with Server() as server:
-        accepted, read = accepted_by(study, folder, server), read_by(study, folder)
-        for name, edited in beside:
-            wrong += accepted(name, edited) + read(name, edited)
+    accepted, read = accepted_by(study, folder, server), read_by(study, folder)
+    for name, edited in beside:
+        wrong += accepted(name, edited) + read(name, edited)
     return wrong
 
 
-def test_each_part_changes_digest_and_other_document_is_rejected(tmp_path: Path) -> None:
+def test_each_part_changes_digest_and_other_document_is_rejected(tmp_path: Path, server: Server) -> None:
     assert len(list(studies_beside(WHOLE))) > 60
-    assert problems(WHOLE, tmp_path) == []
+    assert problems(WHOLE, tmp_path, server) == []
 
 
 def test_version_that_does_not_match_digest_is_rejected() -> None:
@@ -148,7 +147,9 @@ def test_digest_does_not_depend_on_json_spelling(tmp_path: Path) -> None:
         assert device.accept(again) == study
 
 
-def test_a_planted_fit_that_ignores_the_digest_is_found(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_planted_fit_that_ignores_the_digest_is_found(
+    tmp_path: Path, server: Server, monkeypatch: Patch
+) -> None:
     monkeypatch.setattr(fitting, "check_evidence", lambda _study, _summary: None)
-    wrong = problems(SMALL, tmp_path, "title")
+    wrong = problems(SMALL, tmp_path, server, "title")
     assert any(problem.startswith("fit takes a summary") for problem in wrong)

@@ -17,7 +17,7 @@ from ldpkit.cli.client import Client, check_address
 from ldpkit.cli.exporting import fetch_reports, fetch_summary
 from tests.kit.errors import raises
 from tests.kit.operators import URL, never_pause
-from tests.kit.stalling import STALLS, raw_server, stalling_server
+from tests.kit.stalling import STALLS
 from tests.ldp_client.devices import STUDY, Server
 
 KEY = "operators-token-0123456789"
@@ -62,7 +62,7 @@ def test_https_and_local_addresses_are_allowed(url):
 @pytest.mark.parametrize(
     ("command", "stall"), [("export", "silent"), ("summary", "dripping body"), ("node", "silent")]
 )
-def test_stalling_server_does_not_hold_operator_command(monkeypatch, command, stall):
+def test_stalling_server_does_not_hold_operator_command(monkeypatch, command, stall, stalling_server):
     """A server is silent or sends a byte now and then, to hold up an operator's command."""
     for module, name in (
         (client, "SILENCE_SECONDS"),
@@ -72,12 +72,13 @@ def test_stalling_server_does_not_hold_operator_command(monkeypatch, command, st
         monkeypatch.setattr(module, name, 0.3)
     never_pause(monkeypatch)
     code = "server.unavailable" if command == "export" else "server.no_whole_answer"
-    with stalling_server(*STALLS[stall]) as url, raises(TransferError, code):
+    url = stalling_server(*STALLS[stall])
+    with raises(TransferError, code):
         FETCH[command](url)
 
 
 @pytest.mark.attack(15)
-def test_endless_line_is_not_kept_in_memory(monkeypatch):
+def test_endless_line_is_not_kept_in_memory(monkeypatch, raw_server):
     """A server sends one line without end, to fill the memory of the machine that exports."""
     monkeypatch.setattr(report, "MAX_BYTES", 1 << 20)
     sent = []
@@ -88,7 +89,8 @@ def test_endless_line_is_not_kept_in_memory(monkeypatch):
             connection.sendall(b"x" * (1 << 16))
             sent.append(1 << 16)
 
-    with raw_server(endless) as url, raises(TransferError, "server.line_too_long"):
+    url = raw_server(endless)
+    with raises(TransferError, "server.line_too_long"):
         FETCH["export"](url)
     assert sum(sent) < 16 << 20
 

@@ -23,7 +23,6 @@ from summaries.engines.stores import below, opened
 from tests.kit.downloads import Many, contents, run_export
 from tests.kit.errors import raises
 from tests.kit.programs import need
-from tests.kit.serving import served
 
 
 @pytest.fixture
@@ -46,13 +45,13 @@ def ids_in(root):
 
 
 @pytest.mark.parametrize("ending", ["", "/"])
-def test_the_command_writes_every_report_once_into_a_new_place(many, place, capsys, token, ending):
+def test_the_command_writes_every_report_once_into_a_new_place(many, place, capsys, token, ending, serve):
     root = place / "out"
     place.mkdir()
     if not ending:
         root.mkdir()
-    with served(many.harness.app) as url:
-        assert run_export(url, f"{root}{ending}", token) == 0
+    url = serve(many.harness.app)
+    assert run_export(url, f"{root}{ending}", token) == 0
     assert sorted(ids_in(root)) == sorted(many.ids)
     files = len(list(root.rglob("*.parquet")))
     assert capsys.readouterr().out == f"120 reports in {files} files in {root}{ending}\n"

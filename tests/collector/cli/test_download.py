@@ -21,7 +21,6 @@ from tests import studies
 from tests.kit.downloads import cutting, run_export
 from tests.kit.errors import raises
 from tests.kit.operators import never_pause
-from tests.kit.serving import served
 
 
 @pytest.fixture(autouse=True)
@@ -29,22 +28,22 @@ def _no_waiting(monkeypatch):
     never_pause(monkeypatch)
 
 
-def test_ndjson_export_contains_every_report(filled, tmp_path, capsys, token):
+def test_ndjson_export_contains_every_report(filled, tmp_path, capsys, token, serve):
     out = tmp_path / "reports.ndjson"
-    with served(filled.app) as url:
-        assert run_export(url, out, token) == 0
+    url = serve(filled.app)
+    assert run_export(url, out, token) == 0
     *lines, end = out.read_text().splitlines(keepends=True)
     assert ([Report.from_json(line) for line in lines], end) == (filled.sent, end_line(40))
     assert "40 reports" in capsys.readouterr().out
     assert not list(tmp_path.glob(".*"))
 
 
-def test_proxy_that_drops_the_query_causes_no_duplicates(filled, tmp_path, token):
+def test_proxy_that_drops_the_query_causes_no_duplicates(filled, tmp_path, token, serve):
     """The export is cut, and what goes on with it begins at the first report again."""
     out = tmp_path / "reports.ndjson"
     cut = cutting(filled.app, iter([4000]))
-    app = served(lambda environ, start: cut({**environ, "QUERY_STRING": ""}, start))
-    with app as url, raises(TransferError, "server.report_came_twice"):
+    url = serve(lambda environ, start: cut({**environ, "QUERY_STRING": ""}, start))
+    with raises(TransferError, "server.report_came_twice"):
         run_export(url, out, token)
     assert not out.exists()
 
@@ -52,14 +51,14 @@ def test_proxy_that_drops_the_query_causes_no_duplicates(filled, tmp_path, token
 FRUIT = ("apple", "pear", "plum")
 
 
-def test_decoded_export_reads_back_as_the_same_summary(filled, study, tmp_path, token):
+def test_decoded_export_reads_back_as_the_same_summary(filled, study, tmp_path, token, serve):
     tables = []
-    with served(filled.app) as url:
-        for name in ("reports.csv", "reports.parquet"):
-            assert run_export(url, tmp_path / name, token) == 0
-        assert summarize(study, tmp_path / name).to_json() == summarize(study, filled.sent).to_json()
-        with pytest.raises(InputError):
-            run_export(url, tmp_path / "r.xlsx", token)
+    url = serve(filled.app)
+    for name in ("reports.csv", "reports.parquet"):
+        assert run_export(url, tmp_path / name, token) == 0
+    assert summarize(study, tmp_path / name).to_json() == summarize(study, filled.sent).to_json()
+    with pytest.raises(InputError):
+        run_export(url, tmp_path / "r.xlsx", token)
     for table in (
         pandas.read_csv(tmp_path / "reports.csv"),
         pandas.read_parquet(tmp_path / "reports.parquet"),
@@ -75,7 +74,7 @@ def test_decoded_export_reads_back_as_the_same_summary(filled, study, tmp_path, 
     pandas.testing.assert_frame_equal(*tables)
 
 
-def test_reports_are_decoded_only_by_their_own_study(filled, make_study, tmp_path, token):
+def test_reports_are_decoded_only_by_their_own_study(filled, make_study, tmp_path, token, serve):
     """A collector that gives another study under that version, or none, decodes nothing wrongly."""
     other = make_study(title="Other habits").canonical()
 
@@ -85,15 +84,16 @@ def test_reports_are_decoded_only_by_their_own_study(filled, make_study, tmp_pat
         start_response("200 OK", [("Content-Type", "application/json")])
         return [other if "version=1" in environ["QUERY_STRING"] else b"{}"]
 
-    with served(lying) as url, raises(TransferError, "server.other_study"):
+    url = serve(lying)
+    with raises(TransferError, "server.other_study"):
         run_export(url, tmp_path / "r.csv", token)
     assert not list(tmp_path.glob("r.csv"))
 
 
-def test_decoded_export_requires_valid_days(filled, tmp_path, token):
+def test_decoded_export_requires_valid_days(filled, tmp_path, token, serve):
     """A proxy that drops the query gives reports without days; a day that is none may be a formula."""
-    plain = served(lambda environ, start: filled.app({**environ, "QUERY_STRING": ""}, start))
-    with plain as url, raises(TransferError, "server.not_a_report", "in an object with day and report"):
+    url = serve(lambda environ, start: filled.app({**environ, "QUERY_STRING": ""}, start))
+    with raises(TransferError, "server.not_a_report", "in an object with day and report"):
         run_export(url, tmp_path / "r.csv", token)
     assert list(tmp_path.glob("r.*")) == []
     (report, *_) = filled.sent
@@ -103,76 +103,78 @@ def test_decoded_export_requires_valid_days(filled, tmp_path, token):
             DatedReport.from_line(line)
 
 
-def test_interrupted_export_is_resumed(filled, token):
-    with served(cutting(filled.app, iter([2000, 0, 4000, 1500]))) as url:
-        assert list(fetch_reports(Client(url, token), "habits")) == filled.sent
+def test_interrupted_export_is_resumed(filled, token, serve):
+    url = serve(cutting(filled.app, iter([2000, 0, 4000, 1500])))
+    assert list(fetch_reports(Client(url, token), "habits")) == filled.sent
 
 
-def test_export_without_end_marker_is_rejected(filled, tmp_path, token):
+def test_export_without_end_marker_is_rejected(filled, tmp_path, token, serve):
     end = len(json.dumps({"format": "ldpkit.export-end/1", "reports": 40}, separators=(",", ":"))) + 1
     whole = len(filled.export().data)
     out = tmp_path / "reports.ndjson"
     for size in (whole - end, whole - 1):
-        with (
-            served(cutting(filled.app, iter([size] + [0] * 10))) as url,
-            raises(TransferError, "server.unavailable", "0 reports"),
-        ):
+        url = serve(cutting(filled.app, iter([size] + [0] * 10)))
+        with raises(TransferError, "server.unavailable", "0 reports"):
             run_export(url, out, token)
     assert list(tmp_path.glob("*.ndjson")) == []
     assert not list(tmp_path.glob(".*"))
 
 
-def test_missing_report_is_detected(filled, token):
+def test_missing_report_is_detected(filled, token, serve):
     def losing(environ, start_response):
         lines = b"".join(filled.app(environ, start_response)).splitlines(keepends=True)
         return [b"".join(lines[:3] + lines[4:])]
 
-    with served(losing) as url, raises(TransferError, "server.export_end_differs", "39"):
+    url = serve(losing)
+    with raises(TransferError, "server.export_end_differs", "39"):
         list(fetch_reports(Client(url, token), "habits"))
 
 
-def test_rejected_export_is_final_and_states_why(filled, tmp_path, token):
-    with served(filled.app) as url:
-        with pytest.raises(TransferError, match=r"401: this collector does not know the key"):
-            run_export(url, tmp_path / "a.ndjson", "wrong")
-        with raises(TransferError, "server.refused", "404", "'nosuch'"):
-            list(fetch_reports(Client(url, token), "nosuch"))
-        with raises(TransferError, "server.refused", "422", "name:", "64"):
-            Client(url, token).send("POST", "/v1/keys", b'{"name": "Ann Lee", "role": "read"}')
+def test_rejected_export_is_final_and_states_why(filled, tmp_path, token, serve):
+    url = serve(filled.app)
+    with pytest.raises(TransferError, match=r"401: this collector does not know the key"):
+        run_export(url, tmp_path / "a.ndjson", "wrong")
+    with raises(TransferError, "server.refused", "404", "'nosuch'"):
+        list(fetch_reports(Client(url, token), "nosuch"))
+    with raises(TransferError, "server.refused", "422", "name:", "64"):
+        Client(url, token).send("POST", "/v1/keys", b'{"name": "Ann Lee", "role": "read"}')
 
 
-def test_an_export_needs_a_token_an_http_url_and_a_folder(filled, tmp_path, token):
+def test_an_export_needs_a_token_an_http_url_and_a_folder(filled, tmp_path, token, serve):
     with raises(InputError, "keys.token_missing"):
         run_export("http://127.0.0.1:1", tmp_path / "a.ndjson", "")
     with raises(InputError, "server.wrong_address"):
         Client("file:///etc", token)
-    with served(filled.app) as url, raises(InputError, "files.cannot_write"):
+    url = serve(filled.app)
+    with raises(InputError, "files.cannot_write"):
         run_export(url, tmp_path / "nosuch" / "a.ndjson", token)
 
 
-def test_a_summary_that_is_cut_off_or_refused_is_an_error(filled, tmp_path, token):
+def test_a_summary_that_is_cut_off_or_refused_is_an_error(filled, tmp_path, token, serve):
     out = tmp_path / "summary.json"
-    with served(cutting(filled.app, iter([100] * 10))) as url, pytest.raises(TransferError):
+    url = serve(cutting(filled.app, iter([100] * 10)))
+    with pytest.raises(TransferError):
         run_export(url, out, token)
-    with served(filled.app) as url, raises(TransferError, "server.refused", "401"):
+    url = serve(filled.app)
+    with raises(TransferError, "server.refused", "401"):
         run_export(url, out, "other")
     assert not out.exists()
 
 
-def test_export_prints_withdrawals(filled, tmp_path, capsys, token):
+def test_export_prints_withdrawals(filled, tmp_path, capsys, token, serve):
     """Older copies may have them."""
 
     def export(name):
         assert run_export(url, tmp_path / name, token) == 0
         return capsys.readouterr().out
 
-    with served(filled.app) as url:
-        assert "withdrawn" not in export("one.ndjson")
-        for report in filled.sent[:2]:
-            assert filled.withdraw(report.id).status_code == 200
-        said = export("two.ndjson")
-        assert "38 reports in " in said
-        assert "2 reports were withdrawn up to now: delete older copies" in said
+    url = serve(filled.app)
+    assert "withdrawn" not in export("one.ndjson")
+    for report in filled.sent[:2]:
+        assert filled.withdraw(report.id).status_code == 200
+    said = export("two.ndjson")
+    assert "38 reports in " in said
+    assert "2 reports were withdrawn up to now: delete older copies" in said
 
 
 def test_negative_number_stays_number_in_mixed_column(tmp_path):

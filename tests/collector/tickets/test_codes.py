@@ -36,7 +36,6 @@ from tests.kit.collectors import TICKET_KEY as KEY
 from tests.kit.commands import run
 from tests.kit.errors import raises
 from tests.kit.operators import URL, answering
-from tests.kit.serving import served
 
 REFUSED = (401, "ticket-needed")
 INVALID = (401, "ticket-invalid")
@@ -444,23 +443,23 @@ def test_upkeep_of_other_studies_runs_despite_a_lost_key(make_harness, postgresq
     assert left(harness) == 0
 
 
-def test_a_ticket_lets_one_device_in(inviting, study, tmp_path):
+def test_a_ticket_lets_one_device_in(inviting, study, tmp_path, serve):
     """A wrong or used one costs nothing and can be replaced; the ledger forgets the one that was used."""
     first, second = inviting.tickets(2)
-    with served(inviting.app) as url:
-        devices = [Device(tmp_path / name, "8", url) for name in "ab"]
-        for device in devices:
-            device.consent(study)
-            device.answer(study, ANSWERS, first)
-        assert devices[0].flush(attempts=1).sent == 1
-        (before,) = devices[1].ledger.queued()
-        used = devices[1].flush(attempts=1)
-        assert (used.sent, used.waiting, used.refused) == (0, 1, [])
-        assert "ticket" in used.reason
-        devices[1].give_ticket(study.id, second)
-        (after,) = devices[1].ledger.queued()
-        assert after.body == before.body
-        assert devices[1].flush(attempts=1).sent == 1
+    url = serve(inviting.app)
+    devices = [Device(tmp_path / name, "8", url) for name in "ab"]
+    for device in devices:
+        device.consent(study)
+        device.answer(study, ANSWERS, first)
+    assert devices[0].flush(attempts=1).sent == 1
+    (before,) = devices[1].ledger.queued()
+    used = devices[1].flush(attempts=1)
+    assert (used.sent, used.waiting, used.refused) == (0, 1, [])
+    assert "ticket" in used.reason
+    devices[1].give_ticket(study.id, second)
+    (after,) = devices[1].ledger.queued()
+    assert after.body == before.body
+    assert devices[1].flush(attempts=1).sent == 1
     assert second.encode() not in (tmp_path / "b" / "ledger.sqlite3").read_bytes()
 
 

@@ -4,13 +4,7 @@ import pytest
 
 from tests.kit.stalling import Waits
 from tests.ldp_client.devices import STUDY, YES, Server, consenting
-
-
-@pytest.fixture
-def server():
-    """A collector that serves the study."""
-    with Server(STUDY.canonical()) as started:
-        yield started
+from tests.ldp_client.issuers import Issuer
 
 
 @pytest.fixture
@@ -32,3 +26,10 @@ def other():
 def waits(monkeypatch):
     """The waits for exchanges."""
     return Waits(monkeypatch)
+
+
+@pytest.fixture
+def issuer():
+    """An issuer of tickets."""
+    with Issuer() as started:
+        yield started

@@ -21,8 +21,8 @@ from schemas import Study
 from tests import studies
 from tests.kit.clocks import today_is
 from tests.kit.errors import raises
-from tests.ldp_client.devices import STUDY, YES, Server, consenting
-from tests.ldp_client.issuers import Issuer, lost, study_of
+from tests.ldp_client.devices import STUDY, YES, consenting
+from tests.ldp_client.issuers import lost, study_of
 from tests.portable.embedding_guide import code
 
 
@@ -163,19 +163,18 @@ def test_report_made_in_time_is_sent_after_the_last_day(server, answer, tmp_path
 
 @pytest.mark.attack(12)
 @pytest.mark.parametrize("waits_with", ["CY", ""])
-def test_waiting_report_keeps_its_own_ticket(tmp_path, capsys, monkeypatch, waits_with):
+def test_waiting_report_keeps_its_own_ticket(tmp_path, server, issuer, capsys, monkeypatch, waits_with):
     """A person answers on another's device, and the report that waits there would get their code."""
     monkeypatch.setattr(sending, "backoff", lambda _: 0.0)
-    with Server() as server, Issuer() as issuer:
-        study = study_of(issuer.url)
-        server.content = study.canonical()
-        device = consenting(tmp_path, "8", server.url)
-        device.answer(study, YES, waits_with)
-        issuer.answers = [lost]
-        url = f"{server.url}/v1/studies/survey"
-        command = ["answer", f"{url}#ticket=ADA", "--folder", str(tmp_path), "--set", "ever=no", "--yes"]
-        assert main(command) != 0
-        codes = {headers.get("ldpkit-ticket") for _, _, headers in issuer.requests}
+    study = study_of(issuer.url)
+    server.content = study.canonical()
+    device = consenting(tmp_path, "8", server.url)
+    device.answer(study, YES, waits_with)
+    issuer.answers = [lost]
+    url = f"{server.url}/v1/studies/survey"
+    command = ["answer", f"{url}#ticket=ADA", "--folder", str(tmp_path), "--set", "ever=no", "--yes"]
+    assert main(command) != 0
+    codes = {headers.get("ldpkit-ticket") for _, _, headers in issuer.requests}
     assert codes == ({waits_with} if waits_with else set())
     assert device.ledger.queued()[0].ticket == waits_with
     assert "no value or ticket given now is used" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from ldp_client.device import http
 from ldp_client.device.requests import put_report
 from ldp_client.documents.errors import TransferError
 from tests.kit.errors import raises
-from tests.kit.stalling import LONGEST_SECONDS, STALLS, raw_server, stalling_server
+from tests.kit.stalling import LONGEST_SECONDS, STALLS
 from tests.ldp_client.devices import STUDY, YES, Server, consenting, fetch_study
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
@@ -100,10 +100,11 @@ def test_local_requests_bypass_proxy(tmp_path, server, other, monkeypatch):
 
 @pytest.mark.attack(15)
 @pytest.mark.parametrize("stall", STALLS.values(), ids=STALLS)
-def test_whole_request_has_one_deadline(monkeypatch, waits, stall):
+def test_whole_request_has_one_deadline(monkeypatch, waits, stall, stalling_server):
     """A server holds a device up: it is silent, or sends a byte now and then."""
     monkeypatch.setattr(http, "DEADLINE_SECONDS", 0.2)
-    with stalling_server(*stall) as url, raises(TransferError, "device.no_whole_answer"):
+    url = stalling_server(*stall)
+    with raises(TransferError, "device.no_whole_answer"):
         http.exchange(urllib.request.Request(url))
     assert waits.seconds == [0.2]
 
@@ -127,7 +128,7 @@ def test_nothing_is_sent_after_the_deadline(server, monkeypatch, waits):
 
 
 @pytest.mark.attack(15)
-def test_endless_answer_is_not_read_whole():
+def test_endless_answer_is_not_read_whole(raw_server):
     """A server sends an answer without end, to fill a device's memory."""
     sent = []
 
@@ -137,16 +138,17 @@ def test_endless_answer_is_not_read_whole():
             connection.sendall(b" " * (1 << 16))
             sent.append(1 << 16)
 
-    with raw_server(endless) as url:
-        assert put_report(Direct(), f"{url}/x", "{}").state == "kept"
+    url = raw_server(endless)
+    assert put_report(Direct(), f"{url}/x", "{}").state == "kept"
     assert sum(sent) < 50 << 20
 
 
-def test_truncated_answer_is_rejected():
+def test_truncated_answer_is_rejected(raw_server):
     def broken(connection):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole")
 
-    with raw_server(broken) as url, raises(TransferError, "device.cut_off"):
+    url = raw_server(broken)
+    with raises(TransferError, "device.cut_off"):
         http.exchange(urllib.request.Request(url))
 
 

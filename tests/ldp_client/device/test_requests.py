@@ -16,7 +16,6 @@ from schemas.signing import sign_study
 from tests import studies
 from tests.kit.clocks import today_is
 from tests.kit.errors import raises
-from tests.kit.stalling import raw_server
 from tests.ldp_client.devices import STUDY, YES, consenting, fetch_study, problem, signing_pair
 
 
@@ -36,10 +35,10 @@ def test_each_status_gives_its_outcome(server, request_once, status, state):
     assert request_once(Direct(), f"{server.url}/x", "ab" * 16).state == state
 
 
-def test_report_waits_without_a_valid_answer():
+def test_report_waits_without_a_valid_answer(raw_server):
     assert put_report(Direct(), "http://127.0.0.1:9/x", "{}").state == "waiting"
-    with raw_server(lambda connection: connection.sendall(b"garbage\r\n\r\n")) as url:
-        assert put_report(Direct(), f"{url}/x", "{}").state == "waiting"
+    url = raw_server(lambda connection: connection.sendall(b"garbage\r\n\r\n"))
+    assert put_report(Direct(), f"{url}/x", "{}").state == "waiting"
 
 
 @pytest.mark.attack(12)

@@ -7,7 +7,7 @@ from ldp_client.device.ledger import locked
 from ldp_client.device.requests import Outcome
 from ldp_client.documents.errors import InputError
 from tests.kit.errors import raises
-from tests.kit.stalling import STALLS, stalling_server
+from tests.kit.stalling import STALLS
 from tests.ldp_client.devices import STUDY, YES, cheap_study, consenting
 from tests.statistics import seed_the_system
 
@@ -124,18 +124,18 @@ def test_failing_report_blocks_no_other_and_no_deletion(tmp_path, server, monkey
 
 
 @pytest.mark.attack(15)
-def test_flush_ends_despite_many_stalled_reports(tmp_path, monkeypatch, waits):
+def test_flush_ends_despite_many_stalled_reports(tmp_path, monkeypatch, waits, stalling_server):
     """A server answers none of many reports, to hold a device up for minutes each."""
     monkeypatch.setattr(http, "DEADLINE_SECONDS", 20)
     monkeypatch.setattr(sending, "sleep", lambda _seconds: None)
     # Time goes on only while an exchange is waited for, and none ends.
     waits.wait = lambda _thread, _seconds: None
     monkeypatch.setattr(sending, "monotonic", lambda: 10 * sum(waits.seconds))
-    with stalling_server(*STALLS["silent"]) as url:
-        device = consenting(tmp_path, "4", url)
-        for number in range(6):
-            device.answer(cheap_study(f"s{number}"), YES)
-        assert device.flush(attempts=5).waiting == 6
+    url = stalling_server(*STALLS["silent"])
+    device = consenting(tmp_path, "4", url)
+    for number in range(6):
+        device.answer(cheap_study(f"s{number}"), YES)
+    assert device.flush(attempts=5).waiting == 6
     assert waits.seconds == [20, 20]
 
 

@@ -13,7 +13,6 @@ from ldpkit.cli import main
 from schemas import Study
 from schemas.warnings import warnings_of
 from tests import studies
-from tests.ldp_client.devices import Server
 
 SAYING = ("ldp_client", "schemas", "ldpkit")
 
@@ -93,14 +92,13 @@ def test_control_characters_of_a_study_are_shown_as_escapes(tmp_path, capsys):
 
 
 @pytest.mark.attack(8)
-def test_control_characters_of_a_server_are_shown_as_escapes(tmp_path, capsys, monkeypatch):
+def test_control_characters_of_a_server_are_shown_as_escapes(server, tmp_path, capsys, monkeypatch):
     """Have a server answer with control characters. Letters stay, so that a folder is still found."""
     monkeypatch.setenv("LDPKIT_TOKEN", "k" * 43)
     detail = f"its reports are in /srv/Ärchiv ελ 2{CLEAR}"
-    with Server() as server:
-        server.refusals[410] = "application/problem+json", json.dumps({"detail": detail})
-        server.statuses = [410, 410]
-        assert main(["export", "habits", "--collector", server.url, "--out", str(tmp_path / "r.ndjson")]) == 3
+    server.refusals[410] = "application/problem+json", json.dumps({"detail": detail})
+    server.statuses = [410, 410]
+    assert main(["export", "habits", "--collector", server.url, "--out", str(tmp_path / "r.ndjson")]) == 3
     told = capsys.readouterr().err
     assert "answered 410: its reports are in /srv/Ärchiv ελ 2\\x1b[2J" in told
     assert all(line.isprintable() for line in told.split("\n"))

@@ -20,7 +20,14 @@ TABLE = "t,v,pe\n10,40,480\n"
 
 
 @pytest.fixture
-def asked(tmp_path, monkeypatch, capsys):
+def server():
+    """A collector."""
+    with Server() as started:
+        yield started
+
+
+@pytest.fixture
+def asked(server, tmp_path, monkeypatch, capsys):
     """Return a function that answers a study and says what was shown before the question of consent."""
 
     def ask(study, *options, said="n", ticket=""):
@@ -32,11 +39,11 @@ def asked(tmp_path, monkeypatch, capsys):
 
         monkeypatch.setattr("sys.stdin.isatty", lambda: True)
         monkeypatch.setattr("sys.stdin.readline", typed, raising=False)
-        with Server(study.canonical()) as server:
-            url = f"{server.url}/v1/studies/survey{ticket}"
-            folder = str(tmp_path / "device")
-            code = main(["answer", "--max-epsilon", "100", url, "--folder", folder, *options])
-            return code, shown, server.asked("PUT")
+        server.content = study.canonical()
+        url = f"{server.url}/v1/studies/survey{ticket}"
+        folder = str(tmp_path / "device")
+        code = main(["answer", "--max-epsilon", "100", url, "--folder", folder, *options])
+        return code, shown, server.asked("PUT")
 
     return ask
 
@@ -97,14 +104,14 @@ def test_empty_setting_is_no_refusal(asked, capsys):
     assert "offers refusal and is not answered: ever" in capsys.readouterr().err
 
 
-def test_new_answer_does_not_change_a_waiting_report(tmp_path, capsys):
+def test_new_answer_does_not_change_a_waiting_report(server, tmp_path, capsys):
     """A person who moved would believe that the new region was sent."""
     study = Study(studies.document(studies.YES_NO, public=[{"id": "region", "choices": ["n", "s"]}]))
-    with Server(study.canonical()) as server:
-        device = Device(tmp_path, "8", server.url, require_consent=False)
-        device.answer(device.fetch("survey"), {"ever": True}, public={"region": "s"})
-        command = ["answer", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path), "--yes"]
-        main([*command, "--set", "ever=yes", "--public", "region=n"])
+    server.content = study.canonical()
+    device = Device(tmp_path, "8", server.url, require_consent=False)
+    device.answer(device.fetch("survey"), {"ever": True}, public={"region": "s"})
+    command = ["answer", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path), "--yes"]
+    main([*command, "--set", "ever=yes", "--public", "region=n"])
     assert "no value or ticket given now is used" in capsys.readouterr().err
 
 
@@ -126,18 +133,18 @@ def assert_nothing_is_stored(folder):
         assert connection.execute("SELECT study FROM consents").fetchall() == []
 
 
-def test_holder_answers_by_a_table_once_and_one_report_is_sent(written, tmp_path, capsys):
+def test_holder_answers_by_a_table_once_and_one_report_is_sent(server, written, tmp_path, capsys):
     path = written(TABLE)
-    with Server(HOLDER.canonical()) as server:
-        url = f"{server.url}/v1/studies/survey"
-        command = ["answer", "--max-epsilon", "8", url, "--folder", str(tmp_path / "device"), "--yes"]
-        assert main([*command, "--table", path]) == 0
-        assert "1 report sent" in capsys.readouterr().out
-        (body,) = [body for verb, _, body, _ in server.requests if verb == "PUT"]
-        assert list(json.loads(body)["payloads"]) == ["power"]
-        assert main([*command, "--table", path]) == 3
-        assert "has answered it before" in capsys.readouterr().err
-        assert len(server.asked("PUT")) == 1
+    server.content = HOLDER.canonical()
+    url = f"{server.url}/v1/studies/survey"
+    command = ["answer", "--max-epsilon", "8", url, "--folder", str(tmp_path / "device"), "--yes"]
+    assert main([*command, "--table", path]) == 0
+    assert "1 report sent" in capsys.readouterr().out
+    (body,) = [body for verb, _, body, _ in server.requests if verb == "PUT"]
+    assert list(json.loads(body)["payloads"]) == ["power"]
+    assert main([*command, "--table", path]) == 3
+    assert "has answered it before" in capsys.readouterr().err
+    assert len(server.asked("PUT")) == 1
 
 
 def test_clipped_rows_are_told_before_consent_and_a_refusal_stores_nothing(asked, written, tmp_path, capsys):
