@@ -177,8 +177,10 @@ class Harness:
         """Run the daily upkeep now."""
         return self.client.post("/v1/upkeep", json=body, headers=self.operator)
 
-    def publish(self, study: Study) -> TestResponse:
-        return self.client.post("/v1/studies", json=study.document, headers=self.operator)
+    def publish(self, study: Study | dict[str, Any], path: str = "/v1/studies") -> TestResponse:
+        """Publish a study, or a document; by another path, check a draft."""
+        document = study.document if isinstance(study, Study) else study
+        return self.client.post(path, json=document, headers=self.operator)
 
     def close(self, study_id: str = "habits") -> TestResponse:
         return self.client.post(f"/v1/studies/{study_id}/close", headers=self.operator)

@@ -50,12 +50,12 @@ def test_replaced_versions_are_fetched_and_not_published(habits, study, make_stu
 def test_an_invalid_study_names_its_field(empty, study, path):
     document = json.loads(study.to_json())
     document["questions"][2]["mechanism"]["epsilon"] = "0"
-    response = empty.client.post(path, json=document, headers=empty.operator)
-    assert refusal(response) == ("study-invalid", "questions[2].mechanism.epsilon")
+    refused = empty.publish(document, path)
+    assert refusal(refused) == ("study-invalid", "questions[2].mechanism.epsilon")
 
 
 def test_check_describes_a_draft_and_stores_nothing(empty, study):
-    checked = empty.client.post("/v1/check", json=study.document, headers=empty.operator)
+    checked = empty.publish(study, "/v1/check")
     lines, warnings = study_in_words(study)
     in_words = {"lines": lines, "warnings": warnings}
     assert checked.get_json() == {"id": "habits", "digest": study.digest, **in_words}
@@ -86,7 +86,7 @@ def test_collector_does_not_publish_too_large_report(make_harness):
     """A study's report is larger than any device sends, so that devices spend epsilon for nothing."""
     harness, large = make_harness(body_limit=8 << 20), studies.of_large_choices(97).document
     for path in ("/v1/studies", "/v1/check"):
-        response = harness.client.post(path, json=large, headers=harness.operator)
+        response = harness.publish(large, path)
         assert response.status_code == 422
         assert "1048576 can be sent" in response.get_json()["detail"]
 

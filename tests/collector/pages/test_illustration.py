@@ -8,7 +8,6 @@ from collector.pages.illustration import HALF_WIDTH, Dots, hundred_of
 from ldp_client import mechanism_for
 from schemas import Study
 from tests import studies
-from tests.kit.collectors import TOKEN
 from tests.ldp_client.exact_laws import READS, law_of
 from tests.statistics import seeded
 
@@ -111,8 +110,7 @@ def test_sentence_matches_exact_law_of_reports(name, k, epsilon):
 
 def test_page_states_reports_per_randomly_drawn_question(empty):
     asked = [{**studies.YES_NO, "id": f"q{place}"} for place in range(5)]
-    headers = {"Authorization": f"Bearer {TOKEN}"}
     document = studies.document(*asked, sample_one_question=True)
-    assert empty.client.post("/v1/studies", json=document, headers=headers).status_code == 201
+    assert empty.publish(document).status_code == 201
     page = empty.client.get(f"/s/{document['id']}").get_data(as_text=True)
     assert page.count("what follows is of these alone. Of 100 reports of people who answer yes") == 5

@@ -13,7 +13,7 @@ from ldp_client.explain import odds
 from schemas import Study
 from tests import studies
 from tests.kit.answers import client_of
-from tests.kit.collectors import TODAY, TOKEN, build_study
+from tests.kit.collectors import TODAY, build_study
 from tests.kit.errors import raises
 from tests.ldp_client.issuers import keys
 from tests.studies import MEMOIZED, YES_NO
@@ -97,8 +97,7 @@ def promise(empty):
     """A function study document → the words of the page's promise and of the hint below the form."""
 
     def of(document):
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        assert empty.client.post("/v1/studies", json=document, headers=headers).status_code == 201
+        assert empty.publish(document).status_code == 201
         page = empty.client.get(f"/s/{document['id']}").get_data(as_text=True)
         (text,) = re.findall(r'<section class="promise".*?</section>', page, re.S)
         hint = re.findall(r'<p class="hint">(Nothing is sent yet.*?)</p>', page, re.S)

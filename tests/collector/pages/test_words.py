@@ -101,14 +101,10 @@ def page_of(client, study_id, **asked):
     return got, html.unescape(re.sub(r"<script.*?</script>", "", got.get_data(as_text=True), flags=re.S))
 
 
-def publish(harness, document):
-    return harness.client.post("/v1/studies", json=document, headers=harness.operator)
-
-
 @pytest.fixture
 def published(empty):
     asked = [studies.NUMBER, studies.YES_NO, studies.CHOICE]
-    assert publish(empty, studies.document(*asked)).status_code == 201
+    assert empty.publish(studies.document(*asked)).status_code == 201
     return empty.client, studies.document()["id"]
 
 
@@ -151,7 +147,7 @@ def test_caches_keep_the_languages_apart(published):
 
 def test_data_holders_are_told_in_english(empty):
     document = studies.document(studies.TABLE, **studies.HOLDER)
-    assert publish(empty, document).status_code == 201
+    assert empty.publish(document).status_code == 201
     got, text = page_of(empty.client, document["id"], query_string={"lang": "de"})
     assert got.headers["Content-Language"] == "en"
     assert '<html lang="en" dir="ltr">' in text
@@ -168,7 +164,7 @@ def test_texts_use_the_visitors_language_or_the_studys(empty):
     swedish |= {"title": {"sv": "Vanor", "de": "Gewohnheiten"}, "purpose": "?"}
     del swedish["public"]
     for document in (studies.TRANSLATED, swedish):
-        assert publish(empty, document).status_code == 201
+        assert empty.publish(document).status_code == 201
 
     def shown(study_id, **asked):
         got, text = page_of(empty.client, study_id, **asked)
@@ -202,7 +198,7 @@ def test_page_names_the_owner_before_the_questions(empty):
     closing = {"closes": "2999-12-31", "contact": "https://a.org/?b"}
     for study_id, change in (("kept", {}), ("closes", closing)):
         document = studies.document(studies.YES_NO, id=study_id, **{**said, **change})
-        assert publish(empty, document).status_code == 201
+        assert empty.publish(document).status_code == 201
     texts = {one: page_of(empty.client, "kept", query_string={"lang": one})[1] for one in ("en", "de", "pl")}
     who, _, rest = texts["en"].partition('id="answers"')
     assert rest
