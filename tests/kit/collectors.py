@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from copy import copy
 from datetime import date
 from functools import cache
 from http.client import HTTPException
@@ -66,6 +67,9 @@ QUESTIONS: list[dict[str, Any]] = [
         "model": {"name": "bernoulli"},
     },
 ]
+REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
+AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}
+STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
 ANSWERS = {"hours": 8, "fruit": "pear", "ever": "yes"}
 
 RUN_COMMAND = "import sys; from ldpkit.cli import main; sys.exit(main())"
@@ -114,6 +118,13 @@ def build_report(study: Study, **changes: Any) -> Report:
     }
     fields.update(changes)
     return Report(**fields)
+
+
+def conflicting(report: Report) -> Report:
+    """Another report under the same id."""
+    other = copy(report)
+    other.payloads = {**report.payloads, "ever": bytes([1 - report.payloads["ever"][0]])}
+    return other
 
 
 def device_report(study: Study, **answers: Any) -> Report:

@@ -20,6 +20,7 @@ from ldpkit.cli import invited, main, tickets
 from ldpkit.cli.client import RefusalError
 from ldpkit.cli.invited import Person
 from tests.kit.answers import publish_retained, reports_by_study, send_reports
+from tests.kit.collectors import STRATUM
 from tests.kit.commands import exit_code, parsed
 from tests.kit.errors import raises
 from tests.kit.operators import URL, at, lines
@@ -110,8 +111,7 @@ def test_closed_study_takes_no_version_and_deleted_study_stays_closed(make_study
 @pytest.fixture
 def strata(served, make_study):
     """The version of the study that has strata, which tickets carry."""
-    stratum = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
-    study = make_study(2, public=[stratum])
+    study = make_study(2, public=[STRATUM])
     assert served.publish(study).status_code == 201
     return study
 

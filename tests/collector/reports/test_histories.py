@@ -19,7 +19,7 @@ from collector.tickets.codes import disable, revoke
 from ldpkit.cli.report_files import DatedReport
 from summaries import Summary, summarize
 from tests.kit.answers import fail_next_commit
-from tests.kit.collectors import TICKET_KEY, TODAY, Harness, build_report, build_study
+from tests.kit.collectors import TICKET_KEY, TODAY, Harness, build_report, build_study, conflicting
 from tests.kit.deleting import delete_reports
 
 EXAMPLES = {"sqlite": 4, "postgresql": 5}
@@ -92,10 +92,6 @@ class Histories(RuleBasedStateMachine):
         self.sent.append(report)
         return report
 
-    def changed(self, report):
-        payloads = {**report.payloads, "ever": bytes([1 - report.payloads["ever"][0]])}
-        return build_report(VERSIONS[report.version], id=report.id, payloads=payloads)
-
     @rule(version=st.integers(1, 3), change=st.booleans())
     def publish(self, version, change):
         is_later = version > self.published[-1]
@@ -117,7 +113,7 @@ class Histories(RuleBasedStateMachine):
     @rule(pick=PICK, kind=KIND, change=st.booleans())
     def upload_again(self, pick, kind, change):
         report = self.sent[pick % len(self.sent)]
-        self.put(self.changed(report) if change else report, self.ticket(kind))
+        self.put(conflicting(report) if change else report, self.ticket(kind))
 
     @rule(picks=st.lists(PICK, max_size=8))
     def upload_batch(self, picks):

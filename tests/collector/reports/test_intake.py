@@ -20,7 +20,7 @@ from collector.reports.writer import Change, Upload
 from collector.store import PackedReport
 from collector.studies import publish
 from tests.kit.answers import PROBLEM, AwayError, problem, refusal
-from tests.kit.collectors import QUESTIONS, TICKET_KEY, TODAY, build_report, build_study
+from tests.kit.collectors import QUESTIONS, TICKET_KEY, TODAY, build_report, build_study, conflicting
 from tests.kit.errors import raises
 
 EARLIER, OTHER = build_study(), build_study(id="other")
@@ -89,8 +89,8 @@ def test_a_batch_is_inserted_in_the_order_of_the_ids(habits, study, make_report,
 def test_a_bad_report_does_not_refuse_the_rest(habits, study, make_report):
     good = make_report(study)
     impossible = make_report(study, payloads={**good.payloads, "ever": b"\7"})
-    conflicting = make_report(study, id=good.id, payloads={**good.payloads, "hours": b"\1\2\3\4"})
-    batch = [impossible.to_document(), good.to_document(), {"id": "x"}, 7, conflicting.to_document()]
+    other = conflicting(good).to_document()
+    batch = [impossible.to_document(), good.to_document(), {"id": "x"}, 7, other]
     result = habits.post(batch).get_json()
     assert (result["stored"], result["duplicates"]) == (1, 0)
     failures = [(one["id"], one["type"].removeprefix(PROBLEM), one["field"]) for one in result["failed"]]
@@ -242,8 +242,7 @@ def test_ticket_of_one_report_admits_no_other_with_same_id(collecting):
     """Send another report under the id of an invited one: the ticket must admit its own report alone."""
     (word,) = collecting.tickets(1)
     own = build_report(EARLIER)
-    changed = {**own.payloads, "ever": bytes([1 - own.payloads["ever"][0]])}
-    other = build_report(EARLIER, id=own.id, payloads=changed)
+    other = conflicting(own)
     works = [upload(collecting, other), upload(collecting, own, ticket=hash_key(word))]
     outcomes = [result[0] for result in collecting.collector.writer._store(works)]
     assert outcomes[0].kind is TICKET_NEEDED

@@ -17,12 +17,9 @@ from collector.reports.rules import Rules
 from ldp_client.documents.errors import ReportError
 from schemas import Report
 from tests.kit.answers import refusal
-from tests.kit.collectors import build_report, build_study, device_report
+from tests.kit.collectors import AGE, REGION, STRATUM, build_report, build_study, device_report
 from tests.kit.errors import raises
 
-REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
-AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}
-STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
 ASKING = build_study(public=[REGION, AGE])
 PATH = "/v1/studies/habits/reports"
 

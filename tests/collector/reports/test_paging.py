@@ -22,7 +22,7 @@ from ldpkit.cli.report_files import DatedReport
 from schemas import Report
 from summaries.reading import evidence_of
 from tests.kit.answers import AwayError, problem
-from tests.kit.collectors import build_report, build_study, device_report
+from tests.kit.collectors import AGE, REGION, build_report, build_study, device_report
 from tests.kit.deleting import delete_reports, delete_study
 from tests.kit.errors import raises
 from tests.kit.tables import write_columns
@@ -146,8 +146,6 @@ def test_export_slots_are_limited_and_released(habits):
         assert habits.client.head(path, headers=habits.operator).status_code == 200
 
 
-REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
-AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}
 READ = {
     "ndjson": lambda data: list(whole_export(io.BytesIO(data), Report.from_json)),
     "dated": lambda data: list(whole_export(io.BytesIO(data), DatedReport.from_line)),

@@ -13,7 +13,7 @@ from collector.problems import ProblemError
 from collector.reports import uploads
 from collector.reports.uploads import MOST_GROWTH, MOST_WRONG, SMALL_BYTES, inflate
 from tests.kit.answers import problem
-from tests.kit.collectors import build_report, build_study
+from tests.kit.collectors import build_report, build_study, conflicting
 from tests.kit.errors import raises
 
 PATH = "/v1/studies/habits/reports"
@@ -53,8 +53,7 @@ def test_the_shortcut_and_the_view_give_the_same_answers(habits, study, make_rep
     answers = []
     for options in ({}, CHUNKED):
         first = make_report(study)
-        changed = make_report(study, id=first.id, payloads={**first.payloads, "hours": b"\1\2\3\4"})
-        sent = [first, first, changed, make_report(study, digest="0" * 64)]
+        sent = [first, first, conflicting(first), make_report(study, digest="0" * 64)]
         received = [
             send(habits, report.to_json().encode(), f"{PATH}/{report.id}", **options) for report in sent
         ]
@@ -69,7 +68,7 @@ def test_batch_names_its_failures(habits, study, make_report):
     reports = [make_report(study) for _ in range(20)]
     whole = {"stored": 20, "duplicates": 0, "failed": []}
     assert habits.post([one.to_document() for one in reports]).json == whole
-    changed = make_report(study, id=reports[0].id, payloads={**reports[0].payloads, "hours": b"\1\2\3\4"})
+    changed = conflicting(reports[0])
     for comma in (",", " , "):
         answer = send(habits, batch_of((*reports, changed, make_report(study)), comma), PATH).json
         assert answer["stored"] + answer["duplicates"] == 21

@@ -31,7 +31,7 @@ from ldpkit.cli.client import RefusalError
 from schemas import Study
 from tests import studies
 from tests.kit.answers import problem
-from tests.kit.collectors import ANSWERS, Harness, build_report, build_study, device_report
+from tests.kit.collectors import ANSWERS, REGION, STRATUM, Harness, build_report, build_study, device_report
 from tests.kit.collectors import TICKET_KEY as KEY
 from tests.kit.commands import run
 from tests.kit.errors import raises
@@ -264,8 +264,6 @@ def test_another_ticket_key_admits_no_report_twice(make_harness, either, study):
     assert either.put(build_report(study), fresh).status_code == 201
 
 
-STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
-REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
 CARRYING, OPEN_AGAIN = build_study(2, public=[REGION, STRATUM]), build_study(3)
 
 

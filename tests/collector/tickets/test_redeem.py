@@ -9,7 +9,7 @@ from ldp_client.core.tokens import header_of, to_base64url
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests.kit.answers import problem
-from tests.kit.collectors import build_report, build_study
+from tests.kit.collectors import build_report, build_study, conflicting
 from tests.kit.errors import raises
 from tests.ldp_client.issuers import REGION, Key, channel_of, keys, token_of
 
@@ -70,9 +70,7 @@ def test_spent_token_is_rejected_for_another_report(harness, fast):
 def test_a_refused_report_spends_nothing(harness, fast):
     report, second = build_report(TOKENED), token_of(TOKENED)
     put(harness, report, token_of(TOKENED), fast=fast)
-    payloads = {**report.payloads, "ever": bytes([1 - report.payloads["ever"][0]])}
-    changed = build_report(TOKENED, id=report.id, secret=report.secret, payloads=payloads)
-    assert problem(put(harness, changed, second, fast=fast)) == (409, "report-conflict")
+    assert problem(put(harness, conflicting(report), second, fast=fast)) == (409, "report-conflict")
     broken = build_report(TOKENED, payloads={**report.payloads, "ever": b"\x07"})
     assert problem(put(harness, broken, second, fast=fast)) == (422, "report-invalid")
     harness.close()
