@@ -6,6 +6,8 @@ from ldp_client import Direct
 from ldp_client.device import outbox
 from ldp_client.device.outbox import plain_ticket
 from ldp_client.documents.errors import InputError, LedgerError, RefusedError
+from schemas import Study
+from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import STUDY, YES, cheap_study, consenting, problem
 from tests.ldp_client.issuers import HOUR
@@ -128,9 +130,15 @@ def test_withdrawn_report_that_may_have_arrived_is_deleted_and_never_sent_again(
 
 
 @pytest.mark.attack(12)
-def test_ledger_does_not_keep_the_time_of_an_answer(device):
-    """Someone reads in the ledger, much later, at which second a person device."""
-    device.flush()
+def test_ledger_does_not_keep_the_time_of_an_answer(tmp_path, server, monkeypatch):
+    """Someone reads in the ledger, much later, when a person's report was to leave."""
+    monkeypatch.setattr(outbox, "now", lambda: float(NOON))
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(Study(studies.document(studies.YES_NO, channel={"batches": {"hours": 1}})), YES)
+    (queued,) = device.ledger.queued()
+    assert queued.due > NOON
+    monkeypatch.setattr(outbox, "now", lambda: float(queued.due))
+    assert device.flush().sent == 1
     with device.ledger.reading() as connection:
         assert connection.execute("SELECT state, due FROM reports").fetchall() == [("sent", 0)]
 
