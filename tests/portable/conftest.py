@@ -59,7 +59,7 @@ def meet(
         forget(browser, server.url)
         for log in ("browser", "performance"):
             browser.get_log(log)
-        return Participant(browser, server, study, ticket)
+        return Participant(browser, server, study).open(ticket)
 
     yield meet
     set_offline(browser, False)

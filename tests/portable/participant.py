@@ -50,25 +50,34 @@ def _button(buttons: list[Any], choice: str) -> Any:
     return buttons[(labels if choice in labels else values).index(choice)]
 
 
-class Participant:
-    """A browser on a study's page; it starts at the questions."""
+def stored_at(server: Server, study_id: str) -> list[Report]:
+    """The reports that a collector has."""
+    return list(fetch_reports(Client(server.url, TOKEN), study_id))
 
-    def __init__(self, browser: webdriver.Chrome, server: Server, study: Study, ticket: str = "") -> None:
+
+class Participant:
+    """A browser on a study's page, in the tab or frame that the browser is in."""
+
+    def __init__(self, browser: webdriver.Chrome, server: Server, study: Study) -> None:
         self.browser = browser
         self.server = server
         self.study = study
+
+    def open(self, ticket: str = "") -> Participant:
+        """Open the page, with a ticket in its address, and wait for the questions."""
         fragment = f"#ticket={ticket}" if ticket else ""
         # From another page: what differs behind the # alone is not loaded again.
-        browser.get("about:blank")
-        browser.get(f"{server.url}/s/{study.id}{fragment}")
+        self.browser.get("about:blank")
+        self.browser.get(f"{self.server.url}/s/{self.study.id}{fragment}")
         self.until("ask")
+        return self
 
     @contextmanager
     def another_tab(self) -> Iterator[Participant]:
         """The same page in another tab, which is in front until it is closed."""
         first = self.browser.current_window_handle
         self.browser.switch_to.new_window("tab")
-        yield Participant(self.browser, self.server, self.study)
+        yield Participant(self.browser, self.server, self.study).open()
         self.browser.close()
         self.browser.switch_to.window(first)
 
@@ -143,7 +152,7 @@ class Participant:
 
     def stored(self) -> list[Report]:
         """What the collector has."""
-        return list(fetch_reports(Client(self.server.url, TOKEN), self.study.id))
+        return stored_at(self.server, self.study.id)
 
     def requests(self) -> list[tuple[str, str]]:
         """(method, URL) of what the browser asked for since the last call."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from urllib.parse import urlencode
 
 import pytest
@@ -12,7 +11,7 @@ from schemas import Study
 from tests import studies
 from tests.kit.collectors import Server
 from tests.portable.chromium import attempt, run
-from tests.portable.participant import Participant
+from tests.portable.participant import Participant, stored_at
 from tests.portable.site import Site
 
 pytestmark = pytest.mark.slow
@@ -53,7 +52,7 @@ class Framed(Participant):
     """A person on the host's page; what they do happens in its frame."""
 
     def __init__(self, browser, site, server, study, **given):
-        self.browser, self.server, self.study = browser, server, study
+        super().__init__(browser, server, study)
         asked = {"element": f"{server.url}/assets/element.js", "src": f"{server.url}/s/{study.id}", **given}
         browser.get(f"{site}/pages/framed.html?{urlencode(asked)}")
 
@@ -167,15 +166,10 @@ await device.flush({ attempts: 1 });
 
 def test_only_a_listed_page_fetches_answers_sends_and_withdraws(browser, host, framing):
     study = published(framing, "device")
-
-    def stored():
-        lines = framing.read(f"/v1/studies/{study.id}/export").splitlines()
-        return len([line for line in lines if "payloads" in json.loads(line)])
-
     browser.get(f"{host.url}/pages/blank.html")
-    assert (run(browser, ANSWERED, framing.url, study.id), stored()) == ("sent", 1)
+    assert (run(browser, ANSWERED, framing.url, study.id), len(stored_at(framing, study.id))) == ("sent", 1)
     run(browser, WITHDRAWN, framing.url, study.id)
-    assert stored() == 0
+    assert stored_at(framing, study.id) == []
     browser.get(f"{unlisted(host)}/pages/blank.html")
     found = attempt(browser, ANSWERED, framing.url, study.id)
-    assert (found["error"], stored()) == ("TypeError: Failed to fetch", 0)
+    assert (found["error"], len(stored_at(framing, study.id))) == ("TypeError: Failed to fetch", 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import shutil
 import subprocess
 
@@ -19,7 +18,7 @@ from tests.kit.collectors import Server
 from tests.kit.serving import served
 from tests.portable import npm
 from tests.portable.chromium import forget
-from tests.portable.participant import Participant
+from tests.portable.participant import Participant, stored_at
 from tests.portable.platforms import JAVASCRIPT, REPOSITORY
 from tests.portable.site import Site
 
@@ -27,13 +26,6 @@ pytestmark = pytest.mark.slow
 EVER = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}))
 SECOND = Study(studies.document({**studies.YES_NO, "id": "still", "text": "Do you still?"}, version=2))
 AWAY = "window.tried = 0; window.fetch = async () => { tried += 1; throw new TypeError('away'); };"
-
-
-class Visitor(Participant):
-    """A person at a study's page in the frame that the browser is in."""
-
-    def __init__(self, browser, server, study):
-        self.browser, self.server, self.study = browser, server, study
 
 
 def until(browser, condition):
@@ -71,7 +63,7 @@ def test_flask_site_shows_a_study_and_sees_no_answer(browser, tmp_path):
         assert find(browser, "ldp-study").size["height"] == 42 * 16
         frame = find(browser, "ldp-study").shadow_root.find_element(By.CSS_SELECTOR, "iframe")
         browser.switch_to.frame(frame)
-        person = Visitor(browser, collector, EVER)
+        person = Participant(browser, collector, EVER)
         person.answer(ever="yes")
         person.until("report")
         person.send()
@@ -181,9 +173,7 @@ def test_app_state_never_holds_the_typed_number(react, browser):
     until(browser, lambda: shows(browser, "[role=status]", "It was sent"))
     assert not browser.find_elements(By.CSS_SELECTOR, "[role=alert]")
     assert looks + reachable(browser) == []
-    lines = server.read("/v1/studies/hours/export").splitlines()
-    (stored,) = [line for line in lines if "payloads" in json.loads(line)]
-    assert Report.from_json(stored) == Report.from_json(body)
+    assert stored_at(server, HOURS.id) == [Report.from_json(body)]
 
 
 def answer(browser, given):
@@ -211,7 +201,7 @@ def test_report_that_the_person_saw_is_sent_after_two_tabs_and_a_lost_network(re
     assert find(browser, "pre").text == shown != other
     find(browser, "#app button").click()
     until(browser, lambda: shows(browser, "pre", other))
-    assert "payloads" not in server.read(f"/v1/studies/{EVER.id}/export")
+    assert stored_at(server, EVER.id) == []
     # What could not be sent is sent at the next visit.
     browser.execute_script(AWAY)
     ActionChains(browser).double_click(find(browser, "#app button")).perform()
@@ -219,9 +209,7 @@ def test_report_that_the_person_saw_is_sent_after_two_tabs_and_a_lost_network(re
     until(browser, lambda: shows(browser, "[role=status]", "could not leave"))
     browser.get(address)
     until(browser, lambda: shows(browser, "[role=status]", "It was sent"))
-    lines = server.read(f"/v1/studies/{EVER.id}/export").splitlines()
-    (stored,) = [line for line in lines if "payloads" in json.loads(line)]
-    assert Report.from_json(stored) == Report.from_json(other)
+    assert stored_at(server, EVER.id) == [Report.from_json(other)]
 
 
 def test_study_that_was_closed_meanwhile_draws_no_noise(react, browser):

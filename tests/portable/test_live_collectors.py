@@ -7,15 +7,14 @@ from base64 import b64encode
 import pytest
 
 from collector.oblivious import GatewayKeys
-from ldpkit.cli.client import Client
-from ldpkit.cli.exporting import fetch_reports
 from schemas import Study
 from tests import studies
 from tests.js.run import device
-from tests.kit.collectors import TOKEN, Server
+from tests.kit.collectors import Server
 from tests.kit.issuing import Office, block_of
 from tests.kit.relay_example import relaying
 from tests.kit.serving import served
+from tests.portable.participant import stored_at
 
 pytestmark = pytest.mark.slow
 REGION = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
@@ -43,12 +42,12 @@ def test_report_with_its_token_is_stored_once_and_withdrawn(server, tmp_path):
     office.close()
     assert (asked, sent) == ("queued", "sent")
     assert (state, other["reason"]) == ("ticketless", "issuer problem 409 ticket-spent")
-    (stored,) = fetch_reports(Client(server.url, TOKEN), study.id)
+    (stored,) = stored_at(server, study.id)
     assert "south" not in report["body"]
     assert stored.public == {"region": "south"}
     *_, left = device(*first, ["withdraw"], *sending)
     assert left == "gone"
-    assert list(fetch_reports(Client(server.url, TOKEN), study.id)) == []
+    assert stored_at(server, study.id) == []
 
 
 @pytest.fixture

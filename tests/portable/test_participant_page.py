@@ -16,7 +16,7 @@ from ldp_client.explain import in_words, odds
 from schemas import Report
 from tests import studies
 from tests.portable import chromium
-from tests.portable.participant import ANSWERS, EVERY_KIND, Participant
+from tests.portable.participant import ANSWERS, EVERY_KIND
 
 pytestmark = pytest.mark.slow
 HABIT = {**studies.MEMOIZED, "text": "Did you ride a bicycle this week?"}
@@ -265,13 +265,13 @@ def test_ticket_is_taken_from_the_address_or_typed(meet):
     """Also for the report of an earlier version. Browsers never send what stands behind the #."""
     person = meet()
     first, second = person.server.tickets(person.study.id, 2)
-    person = Participant(person.browser, person.server, person.study, first)
+    person.open(first)
     assert first not in reported(person)
     person.send()
     assert not [url for _, url in person.requests() if first in url]
     person.until_says("This was sent")
     chromium.forget(person.browser, person.server.url)
-    person = Participant(person.browser, person.server, person.study, first)
+    person.open(first)
     shown = reported(person)
     person.send()
     person.until_says("takes reports from invited people only")
