@@ -162,7 +162,7 @@ def _learnt_alone(analysis: Assembled, peak: Peak | None, fit: Fit) -> tuple[Fin
 def _far_beyond(analysis: Assembled, fit: Fit) -> tuple[Finding, ...]:
     """Return a doubt if the law of a private number lies beyond the number's bounds."""
     channel = analysis.response.number if analysis.response is not None else None
-    if channel is None or channel.plain is None or not channel.plain.error > 0:
+    if channel is None or not channel.plain.error > 0:
         return ()
     frame, sizes = analysis.table.frame, analysis.table.sizes
     some = np.linspace(0, len(frame) - 1, min(len(frame), MOST_LOOKED_AT)).astype(int)

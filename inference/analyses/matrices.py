@@ -114,9 +114,7 @@ def _read(side: str, names: Names) -> Any:
         ) from None
 
 
-def matrix_of(
-    side: str, frame: pd.DataFrame, predictors: Sequence[Private] = (), sizes: Codes | None = None
-) -> Matrix:
+def matrix_of(side: str, frame: pd.DataFrame, predictors: Sequence[Private], sizes: Codes) -> Matrix:
     """Return the design matrix of a right side over the cells of a frame.
 
     predictors: private columns, which run over their answers in every cell. sizes: reports in each cell, over
@@ -199,9 +197,9 @@ def _renamed(frame: pd.DataFrame, names: Names) -> pd.DataFrame:
     return renamed if len(renamed.columns) else renamed.assign(column0z=0.0)
 
 
-def _over_reports(side: str, names: Names, expanded: pd.DataFrame, sizes: Codes | None, each: int) -> Any:
+def _over_reports(side: str, names: Names, expanded: pd.DataFrame, sizes: Codes, each: int) -> Any:
     """Return the matrix, with transforms found over all reports instead of once for each cell."""
-    repeats = np.repeat(sizes, each) if sizes is not None else np.ones(len(expanded), np.int64)
+    repeats = np.repeat(sizes, each)
     if repeats.sum() > MOST_ROWS:
         raise InputError(
             f"{side!r} has a transform that is found over all reports, more than {MOST_ROWS:,} here: "

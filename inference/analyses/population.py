@@ -14,8 +14,8 @@ from inference.analyses.formula import known_column
 from inference.analyses.matrices import again
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.public_columns import COUNT, as_taken, positive
-from inference.analyses.table import WAVE, Table, Values, distinct_rows, level_text, refuse_blanks
+from inference.analyses.public_columns import COUNT, as_taken, positive, refuse_blanks
+from inference.analyses.table import WAVE, Table, Values, distinct_rows, level_text
 from inference.analyses.varying import levels_of
 from inference.models.base import Draws as Sites
 from inference.results.quantity import Draws, Quantity
@@ -68,7 +68,6 @@ class Population:
                 )
         for name in columns:
             known_column(name, [str(column) for column in table.public.columns])
-            refuse_blanks(table.public[name], name)
         if self.weights is not None:
             positive(table.public[self.weights], self.weights)
         return self

@@ -24,7 +24,7 @@ class NumberChannel:
     """How an answer is reported: clipped to low…high, then with noise, all in the question's own units.
 
     noise: the mechanism's name. scale: the noise's scale. reports: (distinct,). plain: the mean of the
-    clipped answers without a law, if there are reports.
+    clipped answers without a law.
     """
 
     noise: str
@@ -32,7 +32,7 @@ class NumberChannel:
     high: float
     scale: float
     reports: Values
-    plain: PlainMean | None = None
+    plain: PlainMean
 
     @property
     def exact(self) -> bool:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from inference.analyses.table import Values, level_text
 from ldp_client.documents.errors import InputError
+from ldp_client.words.text import counted
 from summaries.people.codebook import number_in
 
 _NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)?")
@@ -70,6 +71,17 @@ def _as_numbers(column: pd.Series, where: str) -> pd.Series:
             code="table.too_many_digits",
         )
     return pd.Series(found, index=column.index, name=column.name)
+
+
+def refuse_blanks(column: pd.Series, name: str) -> None:
+    """Raise InputError that names the first blank row."""
+    blank = np.flatnonzero(column.isna())
+    if len(blank):
+        raise InputError(
+            f"column {name} is blank in {counted(len(blank), 'row')} (the first is row {blank[0] + 1}): fill "
+            "them in, give them a separate level, or remove those rows from the file",
+            code="table.blank_cells",
+        )
 
 
 def positive(column: pd.Series, name: str, least: float = 1 / MOST_WEIGHT) -> Values:

@@ -118,13 +118,8 @@ class Table:
         return f"{counted(self.n, 'report')} {how}"
 
     def only(self, public: Sequence[str], private: Sequence[str], outcome: str | None = None) -> Table:
-        """Count the reports by these columns alone. outcome: a public column that is no predictor.
-
-        Raises InputError if a public column has blanks.
-        """
+        """Count the reports by these columns alone. outcome: a public column that is no predictor."""
         named = [*public, *([outcome] if outcome else [])]
-        for name in named:
-            refuse_blanks(self.public[name], name)
         codes = {name: self.private[name].codes for name in private}
         keys = self.public[list(public)].assign(**codes)
         row, rows = distinct_rows(keys.assign(**{name: self.public[name] for name in named[len(public) :]}))
@@ -159,17 +154,6 @@ def distinct_rows(frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
     first = np.zeros(int(codes.max()) + 1, np.int64)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     return codes, frame.iloc[first].reset_index(drop=True)
-
-
-def refuse_blanks(column: pd.Series, name: str) -> None:
-    """Raise InputError that names the first blank row."""
-    blank = np.flatnonzero(column.isna())
-    if len(blank):
-        raise InputError(
-            f"column {name} is blank in {counted(len(blank), 'row')} (the first is row {blank[0] + 1}): fill "
-            "them in, give them a separate level, or remove those rows from the file",
-            code="table.blank_cells",
-        )
 
 
 def level_text(level: object) -> str:

@@ -98,7 +98,7 @@ def _private(name: str, tables: Mapping[str, Table]) -> Private:
         from inference.models.plain_means import pooled
 
         people = [table.n for table in tables.values()]
-        plain = pooled([(n, one.plain) for n, one in zip(people, numbers, strict=True) if one.plain])
+        plain = pooled([(n, one.plain) for n, one in zip(people, numbers, strict=True)])
         reports = np.concatenate([number.reports for number in numbers])
         channel = replace(numbers[0], reports=reports, plain=plain)
         distinct = [len(number.reports) for number in numbers]

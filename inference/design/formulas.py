@@ -21,9 +21,9 @@ from inference.analyses.design_file import ColumnDesign, Design
 from inference.analyses.formula import known_column, parse
 from inference.analyses.matrices import matrix_of, variables
 from inference.analyses.parameter_names import INTERCEPT, named
-from inference.analyses.public_columns import COUNT, as_taken, positive
+from inference.analyses.public_columns import COUNT, as_taken, positive, refuse_blanks
 from inference.analyses.survey import groups_of_rows
-from inference.analyses.table import distinct_rows, level_text, refuse_blanks
+from inference.analyses.table import distinct_rows, level_text
 from inference.default_priors import LOGIT_SCALE, NUMBER_SCALE
 from inference.design.information import (
     DEVICES,

@@ -58,14 +58,6 @@ def test_family_that_does_not_fit_outcome_is_rejected(formula, family):
         assemble(table(), formula, family=family)
 
 
-def test_blank_in_used_column_is_rejected():
-    whole = table()
-    whole.public.loc[3, "age"] = np.nan
-    with raises(InputError, "table.blank_cells", "4"):
-        assemble(whole, "ever ~ age")
-    assemble(whole, "ever ~ region")
-
-
 def regions(*seen: str) -> pd.Categorical:
     return pd.Categorical([seen[at % len(seen)] for at in range(30)], categories=["north", "south", "west"])
 
