@@ -58,12 +58,7 @@ def variables(side: str, columns: Sequence[str]) -> list[str]:
         if factor.eval_method is Factor.EvalMethod.LOOKUP:
             named.add(names.restored(str(factor.expr)))
         elif factor.eval_method is Factor.EvalMethod.PYTHON:
-            try:
-                nodes = list(ast.walk(ast.parse(str(factor.expr), mode="eval")))
-            except SyntaxError:
-                raise InputError(
-                    f"the formula's term {factor.expr!s} cannot be read", code="formula.terms_not_readable"
-                ) from None
+            nodes = list(ast.walk(ast.parse(str(factor.expr), mode="eval")))
             named |= {names.restored(node.id) for node in nodes if isinstance(node, ast.Name)}
             called = [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
             odd = [name for name in called if not _is_of_single_rows(name)]
@@ -241,10 +236,6 @@ def _evaluated(formula: Any, frame: pd.DataFrame, side: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)
             return formula.get_model_matrix(frame, na_action="raise", context={}, output="pandas")
-    except DataMismatchWarning as error:
-        raise InputError(
-            f"a column has levels that are not listed: {_one_line(error)}", code="formula.level_not_listed"
-        ) from None
     except Exception as error:
         raise InputError(
             f"a term of {side} cannot be evaluated: {_one_line(error)}", code="formula.term_not_evaluated"
