@@ -36,7 +36,7 @@ def test_collectors_store_the_same_batches_in_any_order(
     """Four writers, two to a slot of the sums, all making the first rows at once."""
     threads = {}
     monkeypatch.setattr(store, "_slot", lambda _: threads.setdefault(threading.get_ident(), len(threads)) % 2)
-    harnesses = [make_harness(database=database_url, lock_timeout=20) for _ in range(4)]
+    harnesses = [make_harness(database=database_url, lock_timeout=120) for _ in range(4)]
     harnesses[0].publish(study)
     reports = [make_report(study) for _ in range(300)]
     batch = [report.to_document() for report in reports]
