@@ -51,7 +51,7 @@ def largest_body(block):
 
 
 def test_proxy_example_passes_bodies_and_hides_senders():
-    block = TEXT.split("```nginx\n")[1].split("```")[0]
+    block = (Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf").read_text(encoding="utf-8")
     everybody, _, node = block.rpartition("location ~ ")
     assert block.count("{") == block.count("}")
     assert largest_body(everybody) >= Settings.body_limit

@@ -106,7 +106,7 @@ def test_study_key_cannot_use_up_page_header_room(habits):
     assert len(allowed[0]) == 4
 
 
-@pytest.mark.parametrize("recipe", ["docs/operate.md", "deploy/container/nginx.conf"])
+@pytest.mark.parametrize("recipe", ["deploy/nginx.conf", "deploy/container/nginx.conf"])
 def test_documented_proxies_accept_several_times_longer_headers(recipe):
     text = (REPOSITORY / recipe).read_text(encoding="utf-8")
     kilobytes = int(re.search(r"proxy_buffer_size (\d+)k;", text)[1])

@@ -128,8 +128,8 @@ def test_ports_and_names_agree():
 
 
 def test_proxy_settings_match_guide():
-    """The settings in docs/operate.md have been measured; those of compose must not be laxer."""
-    guide = (ROOT / "docs/operate.md").read_text().split("```nginx\n")[1].split("```")[0]
+    """The settings in deploy/nginx.conf have been measured; those of compose must not be laxer."""
+    guide = (ROOT / "deploy/nginx.conf").read_text()
     # Compose's location gives a part of the path a name, and takes the same paths.
     proxy = PROXY.replace("(?P<study>[^/]+)", "[^/]+")
     own = {re.sub(r"\s*;.*", "", line).strip() for line in proxy.splitlines()}

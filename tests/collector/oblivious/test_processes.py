@@ -1,4 +1,4 @@
-"""Device, relay and collector as separate processes, by examples/relay.py and the recipes of the docs."""
+"""Device, relay and collector as separate processes, by examples/relay.py and the servers of deploy/relay."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ from tests.kit.relay_example import relaying
 from tests.ldp_client.devices import consenting
 from tests.ports import held_port
 
-DOCUMENTED = (REPOSITORY / "docs" / "anonymous-transport.md").read_text(encoding="utf-8")
+RECIPES = REPOSITORY / "deploy" / "relay"
 # Of examples/relay.py.
 MOST_PLACES = 256
 # Until a front that hands on at once has handed on all of these.
@@ -84,8 +84,8 @@ def example_relay(folder, gateway):
 
 
 def nginx_settings(port, folder, address):
-    """The recipe of the documentation, without TLS."""
-    block = DOCUMENTED.split("```nginx\n")[1].split("```")[0]
+    """The settings of deploy/relay, without TLS."""
+    block = (RECIPES / "nginx.conf").read_text(encoding="utf-8")
     block = block.replace("listen 443 ssl;", f"listen 127.0.0.1:{port};")
     block = block.replace("http://127.0.0.1:8080", address.removesuffix("/ldpkit"))
     block = re.sub(r"^ *ssl_\w+ .*;\n", "", block, flags=re.MULTILINE)
@@ -97,7 +97,7 @@ def nginx_settings(port, folder, address):
 
 def caddy_settings(port, folder, address):
     """The same of Caddy, which keeps to this folder."""
-    block = DOCUMENTED.split("With **Caddy**")[1].split("```\n")[1].split("```")[0]
+    block = (RECIPES / "Caddyfile").read_text(encoding="utf-8")
     block = block.replace("relay.example.org", f"http://127.0.0.1:{port}")
     block = block.replace("127.0.0.1:8080", address.removeprefix("http://").removesuffix("/ldpkit"))
     # The recipe begins with what holds for every site.
