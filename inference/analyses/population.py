@@ -27,7 +27,7 @@ MOST_LEVELS = 200
 WEIGHED = "weighted shares are right only if the formula names the columns that the weights depend on"
 DRAWN_ONE_BY_ONE = (
     "intervals assume independently sampled people: they ignore clusters and strata. For such samples use "
-    "a package for surveys, such as R's survey, on the columns unbiased.… of `ldpkit export --decoded`"
+    "a package for surveys, such as R's survey, on the columns unbiased.… of `ldpkit export --out TABLE.csv`"
 )
 
 
