@@ -90,6 +90,18 @@ def session_lines(heading):
     return "".join(re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL))
 
 
+def run_beside_a_server(script, options):
+    """Run a shell script while a server runs; return what it prints."""
+    with subprocess.Popen(["sh", "-c", "exec ldpkit serve"], stderr=subprocess.PIPE, **options) as server:
+        try:
+            assert "listens on" in server.stderr.readline()
+            done = subprocess.run(["sh", "-exc", script], capture_output=True, check=False, **options)
+        finally:
+            server.terminate()
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.needs("curl")
 def test_documented_session_runs_as_written(tmp_path, port):
@@ -110,15 +122,9 @@ def test_documented_session_runs_as_written(tmp_path, port):
     script = script.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{port}")
     options = {"cwd": place, "env": environment, "text": True}
     subprocess.run(["sh", "-ec", "ldpkit init"], check=True, capture_output=True, **options)
-    with subprocess.Popen(["sh", "-c", "exec ldpkit serve"], stderr=subprocess.PIPE, **options) as server:
-        try:
-            assert "listens on" in server.stderr.readline()
-            done = subprocess.run(["sh", "-exc", script], capture_output=True, check=False, **options)
-        finally:
-            server.terminate()
-    assert done.returncode == 0, done.stderr
-    assert "\nreports\t1\n" in done.stdout
-    assert "1 report of habits deleted" in done.stdout
+    said = run_beside_a_server(script, options)
+    assert "\nreports\t1\n" in said
+    assert "1 report of habits deleted" in said
     # The session ends with the study's deletion: nobody is invited to that.
     restore = "ldpkit restore backup-1.sqlite3"
     assert f"run `{restore}`" in TEXT
@@ -129,16 +135,9 @@ def test_documented_session_runs_as_written(tmp_path, port):
     inviting = "ldpkit invite habits --count 1 --out one.csv\n"
     inviting += "ldpkit invite habits --revoke-all\nldpkit invite habits --count 500\n"
     subprocess.run(["sh", "-exc", making], capture_output=True, check=True, **options)
-    with subprocess.Popen(["sh", "-c", "exec ldpkit serve"], stderr=subprocess.PIPE, **options) as server:
-        try:
-            assert "listens on" in server.stderr.readline()
-            lines = f'export LDPKIT_TOKEN="$(ldpkit token)"\n{inviting}ldpkit status'
-            done = subprocess.run(["sh", "-exc", lines], capture_output=True, check=False, **options)
-        finally:
-            server.terminate()
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\n") == 502
-    assert "habits\tversion 1\t… to …\t1 report\n" in done.stdout
+    said = run_beside_a_server(f'export LDPKIT_TOKEN="$(ldpkit token)"\n{inviting}ldpkit status', options)
+    assert said.count("\n") == 502
+    assert "habits\tversion 1\t… to …\t1 report\n" in said
     assert (place / "ldpkit.toml").stat().st_mode & 0o077 == 0
     assert (place / "backup-1.sqlite3").stat().st_mode & 0o077 == 0
 
