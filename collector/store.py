@@ -198,6 +198,14 @@ def find_document(session: Session, study_id: str, version: int | None = None) -
     return session.scalar(select(DocumentRow).join(StudyRow, joined).where(StudyRow.id == study_id))
 
 
+def require_document(session: Session, study_id: str, version: int | None = None) -> DocumentRow:
+    """Return one version of a study, as find_document does. Raises ProblemError if there is none."""
+    document = find_document(session, study_id, version)
+    if document is None:
+        raise unknown_study(study_id)
+    return document
+
+
 def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
     """Return (current document, is open) of each study that is open, or neither summed nor deleted."""
     joined = (DocumentRow.study == StudyRow.number) & (DocumentRow.version == StudyRow.version)

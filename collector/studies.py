@@ -185,8 +185,7 @@ def publish_signed(
     Raises ProblemError as `publish` does: an earlier version is rejected even if it is signed.
     """
     is_new = publish(session, signed.study)
-    document = store.find_document(session, signed.study.id)
-    assert document is not None
+    document = store.require_document(session, signed.study.id)
     for signature in signed.signatures:
         store.add_signature(session, document, signature)
     return is_new
@@ -197,9 +196,7 @@ def fetch_signed(session: Session, study_id: str, version: int | None) -> str:
 
     Raises ProblemError for a study that is not published, or not signed.
     """
-    document = store.find_document(session, study_id, version)
-    if document is None:
-        raise unknown_study(study_id)
+    document = store.require_document(session, study_id, version)
     rows = store.signatures(session, document)
     if not rows:
         raise ProblemError(STUDY_UNSIGNED, f"version {document.version} was published without a signature")

@@ -15,7 +15,7 @@ from collector.api.parameters import ENCODING, VERSION
 from collector.context import current_collector
 from collector.keys import Role
 from collector.models import DocumentRow
-from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study, unknown_study
+from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study
 from collector.reports.rules import Rules
 from collector.studies import Published, close, fetch_signed, publish, publish_signed, reopen
 from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
@@ -147,12 +147,10 @@ def fetch_study(study_id: str, version: int | None) -> Response:
     """Return a version's canonical bytes, by default the current version's; the ETag is their digest."""
     collector = current_collector()
     current = _find_served(study_id, version)
-    document: Published | DocumentRow | None = current
+    document: Published | DocumentRow = current
     if version not in (None, current.version):
         with collector.database.read() as session:
-            document = store.find_document(session, study_id, version)
-    if document is None:
-        raise unknown_study(study_id)
+            document = store.require_document(session, study_id, version)
     response = _served(document.canonical, current)
     response.set_etag(document.digest)
     response.make_conditional(request)

@@ -13,7 +13,6 @@ from collector.problems import (
     SUMMARY_TOO_COSTLY,
     ProblemError,
     deleted_study,
-    unknown_study,
 )
 from collector.reports.rules import Rules, require_same
 from collector.store import add_sums, read_sums
@@ -49,9 +48,7 @@ def summary_text(collector: Collector, study_id: str, version: int | None) -> st
     """
     with collector.database.read() as session:
         is_deleted = store.require_study(session, study_id).deleted
-        document = store.find_document(session, study_id, version)
-    if document is None:
-        raise unknown_study(study_id)
+        document = store.require_document(session, study_id, version)
     if is_deleted:
         raise deleted_study(study_id)
     rules = collector.rules.find(study_id, document.version)

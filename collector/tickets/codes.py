@@ -128,8 +128,7 @@ def _locked(session: Session, study_id: str) -> tuple[StudyRow, Study]:
     Raises ProblemError if the study is unknown, and InputError if it has blind tickets: direct ones would
     link people with reports.
     """
-    row, document = store.locked_study(session, study_id), store.find_document(session, study_id)
-    assert document is not None
+    row, document = store.locked_study(session, study_id), store.require_document(session, study_id)
     study = Study.from_json(document.canonical)
     if study.channel is not None and study.channel.tickets is not None:
         raise InputError(
