@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from flask import request
 
 from collector.context import current_collector
-from collector.problems import BODY_TOO_LARGE, ProblemError
+from collector.problems import BODY_TOO_LARGE, MEDIA_TYPE_UNSUPPORTED, ProblemError
 from collector.reports.uploads import IDENTITY, decoded, parse_body, require_json
 
 
@@ -17,22 +19,26 @@ def json_and_bytes(limit: int | None = None) -> tuple[Any, bytes]:
     limit: in bytes, lower than the collector's own.
     """
     require_json(request.mimetype)
+    with decoded_body(limit) as body:
+        return parse_body(body), body
+
+
+@contextmanager
+def decoded_body(limit: int | None = None) -> Iterator[bytes]:
+    """Yield the body without its content encoding, as `decoded` does. limit: as json_and_bytes takes it."""
     collector = current_collector()
     most = collector.settings.body_limit
     limit = most if limit is None else min(limit, most)
     # Read the whole body before taking room, so that a slow sender does not block others.
     sent = sent_bytes(limit)
     with decoded(collector, sent, request.headers.get("Content-Encoding", IDENTITY), limit) as body:
-        return parse_body(body), body
+        yield body
 
 
-def body_bytes() -> bytes:
-    """Return the body without its content encoding. Raises ProblemError above the collector's limit."""
-    collector = current_collector()
-    limit = collector.settings.body_limit
-    sent = sent_bytes(limit)
-    with decoded(collector, sent, request.headers.get("Content-Encoding", IDENTITY), limit) as body:
-        return body
+def require_type(media_type: str) -> None:
+    """Raise ProblemError if the body has another media type."""
+    if request.mimetype != media_type:
+        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {media_type}")
 
 
 def sent_bytes(limit: int) -> bytes:

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from flask import Response, current_app, request
+from flask import Response, current_app
 
-from collector.api.bodies import sent_bytes
+from collector.api.bodies import require_type, sent_bytes
 from collector.api.handling import Headers, harden, refuse_upload, response_of
 from collector.api.openapi import TEXT, Api
 from collector.context import current_collector
 from collector.oblivious import Gateway
-from collector.problems import MEDIA_TYPE_UNSUPPORTED, OBLIVIOUS_ABSENT, OBLIVIOUS_NEEDED, ProblemError
+from collector.problems import OBLIVIOUS_ABSENT, OBLIVIOUS_NEEDED, ProblemError
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, KEYS_TYPE, MOST_MESSAGE_BYTES, REQUEST_TYPE
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ def ask_obliviously() -> Response:
     Its relay forwards it; a replay changes nothing. The size of the answer depends on the method alone.
     """
     answering = _gateway()
-    if request.mimetype != REQUEST_TYPE:
-        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {REQUEST_TYPE}")
+    require_type(REQUEST_TYPE)
     # The padded request may exceed the setting body_limit, which holds for the inner request.
     body = sent_bytes(MOST_MESSAGE_BYTES)
     with current_collector().parsing.hold(len(body)):

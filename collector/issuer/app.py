@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from collector.api import handling
 from collector.api.auth import acting_key
+from collector.api.bodies import require_type, sent_bytes
 from collector.api.health import health
 from collector.api.openapi import TEXT, Api, Operation, serve_document
 from collector.api.operator import MOST_TICKETS, PUBLIC, operator, values_of
@@ -33,7 +34,6 @@ from collector.limiter import log_throttled
 from collector.models import TicketKeyRow, TicketRow
 from collector.problems import (
     INTERNAL,
-    MEDIA_TYPE_UNSUPPORTED,
     STATEMENT_INVALID,
     TICKET_INVALID,
     TICKET_NEEDED,
@@ -177,10 +177,8 @@ def _allow_pages(response: Response) -> Response:
 )
 def give_token() -> Response:
     """Sign a blinded number for a ticket (RFC 9578, section 6); the same request gets the same answer."""
-    if request.mimetype != REQUEST_TYPE:
-        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {REQUEST_TYPE}")
-    request.max_content_length = REQUEST_BYTES + 1
-    ticket, body = request.headers.get(TICKET_HEADER.name, ""), request.get_data(cache=False)
+    require_type(REQUEST_TYPE)
+    ticket, body = request.headers.get(TICKET_HEADER.name, ""), sent_bytes(REQUEST_BYTES)
     return Response(answer(current_collector().writer.change, ticket, body), content_type=RESPONSE_TYPE)
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from collector import store
 from collector.api.auth import authorize, withdrawing_key
-from collector.api.bodies import body_bytes, sent_bytes
+from collector.api.bodies import decoded_body, require_type, sent_bytes
 from collector.api.handling import refuse_upload
 from collector.api.openapi import JSON, TEXT, Api
 from collector.api.parameters import ENCODING, MOST_CHARACTERS, WITHDRAWAL_HEADER, Parameter
@@ -26,7 +26,6 @@ from collector.nodes.statements import Statement
 from collector.nodes.transcript import SUM, NodeSum
 from collector.problems import (
     FORBIDDEN,
-    MEDIA_TYPE_UNSUPPORTED,
     SUM_FIXED,
     ProblemError,
 )
@@ -105,11 +104,10 @@ def upload_share(study_id: str, report_id: bytes) -> Response:
     collector, node = current_collector(), current_node()
     opener = node.opener(study_id)
     with intake.naming(opener.study.digest):
-        if request.mimetype != BINARY:
-            raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {BINARY}")
-        body = body_bytes()
-        share = node.take(study_id, report_id.hex(), body)
-        nonce = opener.nonce(report_id.hex(), body, request.headers.get(SHARES, ""))
+        require_type(BINARY)
+        with decoded_body() as body:
+            share = node.take(study_id, report_id.hex(), body)
+            nonce = opener.nonce(report_id.hex(), body, request.headers.get(SHARES, ""))
         token = request.headers.get("Authorization")
         receipt = intake.submit_one(collector, study_id, share, None, token, nonce)
     response = jsonify(id=report_id.hex(), result=receipt.value)

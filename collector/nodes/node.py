@@ -30,7 +30,6 @@ from collector.problems import (
     STUDY_CONFLICT,
     STUDY_OPEN,
     ProblemError,
-    unknown_study,
 )
 from collector.settings import Settings
 from collector.store import PackedReport
@@ -134,9 +133,7 @@ class Node:
         """Return the opener of a published study's shares. Raises ProblemError for an unknown study."""
         if study_id not in self._openers:
             with self.database.read() as session:
-                document = store.find_document(session, study_id)
-            if document is None:
-                raise unknown_study(study_id)
+                document = store.require_document(session, study_id)
             study = Study.from_json(document.canonical)
             self._openers[study_id] = Opener.of(study, self.place(study), self.keys.sealing)
         return self._openers[study_id]
