@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from inference.design.bands import Band, leaves, simultaneous_band
 from inference.design.simulated_posteriors import (
     FEWEST_EFFECTIVE,
-    Measured,
     Parameters,
     Progress,
-    Studies,
     fit_studies,
     poor_chains,
 )
@@ -149,17 +147,13 @@ def calibrate(
             asked, simulate(asked, mechanism, truths[place], n, generator_of(own_seed, place), clip)
         )
 
-    def measured(places: range, draws: Parameters) -> Measured:
-        below, ties = _counted(truths[places.start : places.stop], draws)
-        return {"below": below, "ties": ties, "poor": poor_chains(draws)}
-
     line = f"{question.id}: fitted {{}} of {studies} simulated studies of {n} devices"
-    (found,) = fit_studies([Studies(model, studies, own_seed, DRAWS, THIN, measured, line)], progress)
+    draws = fit_studies(model, studies, own_seed, DRAWS, THIN, line, progress)
     # 2. Judge the ranks.
-    ranks = _broken(found["below"], found["ties"], own_seed)
+    ranks = _ranks(truths, draws, own_seed)
     band = simultaneous_band(studies, DRAWS, FALSE_ALARM / len(ranks))
     outside = tuple(name for name, own in ranks.items() if leaves(band, own))
-    poor = {name: float(np.mean(own)) for name, own in found["poor"].items()}
+    poor = {name: float(np.mean(own)) for name, own in poor_chains(draws).items()}
     notes = (
         *model(0).notes,
         *_clipping(asked, truths, own_seed, clip),
@@ -223,18 +217,14 @@ def prior_truths(question: Question, count: int, seed: int) -> list[Truth]:
     ]
 
 
-def _counted(truths: Sequence[Truth], draws: Parameters) -> tuple[dict[str, Ranks], dict[str, Ranks]]:
-    """{parameter: how many of its draws are below the truth, for each study}, and how many are the truth."""
-    below, ties = {}, {}
+def _ranks(truths: Sequence[Truth], draws: Parameters, seed: int) -> dict[str, Ranks]:
+    """Return {parameter: how many of its draws are below the truth, for each study}; ties are drawn."""
+    random, ranks = np.random.default_rng([seed, 2]), {}
     for name, found in draws.items():
         truth = np.asarray([one.parameters[name] for one in truths])[:, None]
-        below[name], ties[name] = np.sum(found < truth, axis=1), np.sum(found == truth, axis=1)
-    return below, ties
-
-
-def _broken(below: Mapping[str, Ranks], ties: Mapping[str, Ranks], seed: int) -> dict[str, Ranks]:
-    random = np.random.default_rng([seed, 2])
-    return {name: found + random.integers(0, ties[name] + 1) for name, found in below.items()}
+        ties = np.sum(found == truth, axis=1)
+        ranks[name] = np.sum(found < truth, axis=1) + random.integers(0, ties + 1)
+    return ranks
 
 
 def covered(ranks: Ranks, level: float) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from inference.design.calibration import empty_model, generator_of, mixing_notes, prior_truths
 from inference.design.information import TAILS
 from inference.design.plan import Expected, clipping_notes
-from inference.design.simulated_posteriors import Measured, Parameters, Studies, fit_studies, poor_chains
+from inference.design.simulated_posteriors import Parameters, fit_studies, poor_chains
 from inference.design.simulation import clipped_share, for_devices, is_possible, simulate
 from inference.design.truth import completed
 from inference.models import model_for
@@ -55,14 +55,20 @@ def by_simulation(
         random = np.random.default_rng([seed, 3])
         shares = [clipped_share(first, truth, random) for truth in truths]
         notes = clipping_notes(first, float(np.mean(shares)), given)
-    # 2. Simulate and fit the studies.
-    studies = [_studies_of(question, truths, answers, seed) for question in questions]
-    fitted = iter(fit_studies([one for each in studies for one in each], progress))
-    measured = [[next(fitted) for _ in each] for each in studies]
-    # 3. Take medians over the truths.
-    epsilons = [str(question.mechanism.epsilon) for question in questions]
-    each = {epsilon: _medians(some) for epsilon, some in zip(epsilons, measured, strict=True)}
-    poor = [one["poor"] for some in measured for one in some]
+    # 2. Simulate and fit studies, of each number of devices alone if the noise depends on it.
+    groups = [tuple(answers)] if first.protocol is None else [(n,) for n in answers]
+    sets = [(for_devices(question, sizes[0]), sizes) for question in questions for sizes in groups]
+    found: dict[str, list[Parameters]] = {}
+    poor = []
+    for place, (question, sizes) in enumerate(sets):
+        draws = _fitted(question, truths, sizes, seed, progress, (place, len(sets)))
+        found.setdefault(str(question.mechanism.epsilon), []).append(_median_half_widths(draws))
+        poor.append(poor_chains(draws))
+    # 3. Put them together.
+    each = {
+        epsilon: {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        for epsilon, parts in found.items()
+    }
     worst = {name: max(float(np.mean(one[name])) for one in poor) for name in poor[0]}
     notes += mixing_notes(worst, SOME_MIX_POORLY)
     parameters = [truth.parameters for truth in truths]
@@ -94,19 +100,17 @@ def prior_half_widths(question: Question, seed: int) -> dict[str, float]:
     return {name: float(np.diff(np.quantile(one, TAILS))[0]) / 2 for name, one in values.items()}
 
 
-def _studies_of(
-    question: Question, truths: Sequence[Truth], answers: Sequence[int], seed: int
-) -> tuple[Studies, ...]:
-    """Return the studies to simulate; a secure sum has some per number of devices, as noise depends on it."""
-    if question.protocol is not None:
-        return tuple(_studies(for_devices(question, n), truths, (n,), seed) for n in answers)
-    return (_studies(question, truths, answers, seed),)
-
-
-def _studies(question: Question, truths: Sequence[Truth], answers: Sequence[int], seed: int) -> Studies:
-    """Return a study for each number of answers and each truth."""
+def _fitted(
+    question: Question,
+    truths: Sequence[Truth],
+    sizes: Sequence[int],
+    seed: int,
+    progress: Callable[[str], None],
+    part: tuple[int, int],
+) -> Parameters:
+    """Return the draws of a study for each number of answers and each truth."""
     mechanism = mechanism_for(question)
-    cells = [(n, truth) for n in answers for truth in truths]
+    cells = [(n, truth) for n in sizes for truth in truths]
 
     def model(place: int) -> Model:
         n, truth = cells[place]
@@ -114,19 +118,11 @@ def _studies(question: Question, truths: Sequence[Truth], answers: Sequence[int]
 
     epsilon = question.mechanism.epsilon
     line = f"{question.id}: fitted {{}} of {len(cells)} simulated studies at epsilon {epsilon}"
-    return Studies(model, len(cells), seed, DRAWS, THIN, _half_widths, line)
+    return fit_studies(model, len(cells), seed, DRAWS, THIN, line, progress, part)
 
 
-def _half_widths(_places: range, draws: Parameters) -> Measured:
-    halves = {name: np.diff(np.quantile(one, TAILS, axis=1), axis=0)[0] / 2 for name, one in draws.items()}
-    return {"half": halves, "poor": poor_chains(draws)}
-
-
-def _medians(measured: Sequence[Measured]) -> dict[str, Vector]:
-    """{parameter: (devices,)}: medians over the truths, from all studies of one budget."""
-    return {
-        name: np.concatenate(
-            [np.median(np.reshape(one["half"][name], (-1, REPEATS)), axis=1) for one in measured]
-        )
-        for name in measured[0]["half"]
-    }
+def _median_half_widths(draws: Parameters) -> Parameters:
+    """Return {parameter: (numbers of answers,)}: medians over the truths."""
+    ends = {name: np.quantile(one, TAILS, axis=1) for name, one in draws.items()}
+    halves = {name: (high - low).reshape(-1, REPEATS) / 2 for name, (low, high) in ends.items()}
+    return {name: np.median(half, axis=1) for name, half in halves.items()}

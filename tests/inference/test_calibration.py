@@ -8,9 +8,9 @@ import pytest
 
 from inference import models
 from inference.design import calibration as job
+from inference.design import simulated_posteriors
 from inference.design.bands import Band, inside_probability, leaves, simultaneous_band
 from inference.design.calibration import calibrate
-from inference.design.simulated_posteriors import Batches
 from inference.models.base import Truth
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
@@ -71,14 +71,14 @@ def test_a_sound_study_is_calibrated_on_the_command_line(tmp_path, capsys):
 def test_poorly_mixing_chains_are_reported(monkeypatch, walks, ok, says):
     """A random walk in place of some chains."""
 
-    def stuck(_batches, models, _places):
+    def stuck(_model, count, *_options):
         random = np.random.default_rng(crc32(b"0 ever"))
-        found = random.random((len(models), job.DRAWS))
+        found = random.random((count, job.DRAWS))
         slow = np.cumsum(random.normal(size=(walks, job.DRAWS)), axis=1)
         found[:walks] = 0.5 + 0.4 * np.tanh(slow / 5)
         return {"p": found}
 
-    monkeypatch.setattr(Batches, "draws", stuck)
+    monkeypatch.setattr(job, "fit_studies", stuck)
     monkeypatch.setattr(job, "leaves", lambda _band, _ranks: False)
     found = calibrate(STUDY.questions[0], STUDIES, 500)
     assert found.ok == ok
@@ -127,3 +127,23 @@ def test_calibration_notes_whether_records_are_clipped(template, clip, says):
 
 
 RECORD_SITES = {"feature_mean": np.zeros(2), "feature_sd": np.full(2, 0.2), "feature_correlation": np.eye(2)}
+
+
+def test_progress_of_simulated_studies_has_its_share_of_all_parts(monkeypatch):
+    def draw(models, _seed, _draws, _thin, told):
+        for done in (4, 8, 9):
+            told(done)
+        return {"x": np.asarray(models)}
+
+    monkeypatch.setattr(simulated_posteriors, "posterior_draws", draw)
+    lines = []
+    for part in range(2):
+        found = simulated_posteriors.fit_studies(
+            lambda place: 10 * place, 9, 1, 1, 1, "{} of 9", lines.append, (part, 2)
+        )
+        assert found["x"].tolist() == [10 * place for place in range(9)]
+    assert lines[0] == "0 of 9"
+    assert "4 of 9" in lines
+    shares = [line.share for line in lines]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0, 1)
