@@ -46,8 +46,6 @@ def simulate(
     products, whose signs are then drawn by the moments of the truth's sites). Totals are drawn from their
     law: they depend on the answers' exact sums alone.
     """
-    if question.protocol is not None:
-        return QuestionSummary(n, _summed(question, mechanism, truth, n, random, clip))
     reduction = REDUCTIONS[mechanism.name]
     values = np.zeros(reduction.size(mechanism), dtype=np.int64)
     for start in range(0, n, CHUNK):
@@ -55,7 +53,7 @@ def simulate(
         answers = family_of(question).simulate(question, truth, count, random)
         if isinstance(mechanism, SampledProducts) and not clip:
             values += random.multinomial(count, _unclipped(mechanism, truth))
-        elif isinstance(mechanism, GaussianStatistics):
+        elif isinstance(mechanism, GaussianStatistics) or question.protocol is not None:
             values += noisy_total(exact_total(question, mechanism, answers, clip), count, random)
         else:
             values += reduction.reduce(
@@ -78,16 +76,6 @@ def _unclipped(mechanism: SampledProducts, truth: Truth) -> Vector:
     patterns = np.prod((1 + sign_table(mechanism.signs) * told[:, None]) / 2, axis=-1)
     shares = (np.asarray(mechanism.weights) / mechanism.total)[:, None] * patterns
     return np.asarray(shares / shares.sum()).ravel()
-
-
-def _summed(
-    question: Question, mechanism: Mechanism, truth: Truth, n: int, random: Generator, clip: bool
-) -> NDArray[np.int64]:
-    total: NDArray[np.float64] = np.zeros(cast(SummedMechanism, mechanism).size)
-    for start in range(0, n, CHUNK):
-        answers = family_of(question).simulate(question, truth, min(CHUNK, n - start), random)
-        total += exact_total(question, mechanism, answers, clip)
-    return noisy_total(total, n, random)
 
 
 def clipped_share(question: Question, truth: Truth, random: Generator, people: int = 1000) -> float:
