@@ -1,7 +1,6 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from inference import fit, summarize
@@ -145,26 +144,3 @@ def test_fit_that_learnt_nothing_exits_with_4(files, capsys):
     assert [one["part"] for one in document["verdict"]["findings"]] == ["informativeness"]
     assert "): not usable\n  the noise drowns the signal of p" in capsys.readouterr().out
     assert "The noise drowns the signal of p" in (files / "out" / "report.html").read_text()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ("a path", "files.not_readable"),
-        (None, ("reports.unknown_kind", "NoneType")),
-        (
-            [{"ever": True}],
-            ("reports.row_without_payloads", "entry 1", "Answers", "get"),
-        ),
-        (
-            pd.DataFrame({"ever": [True, False]}),
-            ("reports.table_column_missing", "ever", "get"),
-        ),
-        ([True, False], ("reports.row_wrong_type", "1", "bool")),
-    ],
-)
-def test_wrong_kind_of_reports_is_rejected_in_one_line(wrong, said):
-    for job in (lambda: fit(ONE, wrong), lambda: summarize(ONE, wrong)):
-        with raises(InputError, said) as refused:
-            job()
-        assert "\n" not in str(refused.value)

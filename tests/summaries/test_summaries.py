@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from inference import summarize
 from ldp_client import mechanism_for
-from ldp_client.documents.errors import InputError, SummaryError
+from ldp_client.documents.errors import SummaryError
 from ldp_client.mechanisms.base import pack_signed
-from schemas import Report, Study
+from schemas import Study
 from summaries import Summary
 from summaries.reductions.histogram import histogram_cells, histogram_edges
 from tests import studies
@@ -109,19 +109,3 @@ def test_summaries_of_other_documents_do_not_merge():
     other = Study(studies.document(version=2))
     with raises(SummaryError, "summary.merge_of_other_study"):
         Summary.empty(STUDY).merge(Summary.empty(other))
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"digest": "0" * 64}, "it answers another study document"),
-        # The first of the questions without a payload.
-        ({"payloads": {"hours": bytes(4)}}, "payloads.age"),
-        ({"payloads": {**REPORTS[0].payloads, "ever": b"\x07"}}, "payloads.ever"),
-    ],
-)
-def test_foreign_or_invalid_reports_are_rejected(change, said):
-    fields = {"id": "ab" * 16, "study": "survey", "version": 1, "digest": STUDY.digest}
-    bad = Report(**{**fields, "payloads": REPORTS[0].payloads, **change})
-    with raises(InputError, "reports.many_refused", "1 of 2", said):
-        summarize(STUDY, [REPORTS[0], bad])

@@ -142,12 +142,15 @@ def test_reports_on_other_versions_are_left_out_and_reported(form):
         ),
         ([{**DOCUMENTS[0], "payloads": {"ever": 3}}], ("reports.many_refused", "payloads.ever")),
         (REPORTS[0], ("reports.unknown_kind", "Report")),
+        (None, ("reports.unknown_kind", "NoneType")),
+        ("a path", "files.not_readable"),
         ([pd.DataFrame(ROWS), pd.DataFrame(ROWS)], "reports.row_wrong_type"),
     ],
 )
 def test_invalid_reports_are_rejected_with_their_place(wrong, said):
-    with raises(InputError, said):
+    with raises(InputError, said) as refused:
         summarize(STUDY, wrong)
+    assert "\n" not in str(refused.value)
 
 
 def test_file_content_given_as_path_is_refused() -> None:
