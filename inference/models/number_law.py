@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -92,14 +92,11 @@ class NumberModel(Family):
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         return number.of_total(self, question, mechanism, summary)
 
-    def sample(self, question: Question, own: Mapping[str, float], n: int, random: Generator) -> Any:
-        """Draw n numbers, (n,), from parameters in own units."""
-        units = self.units(question)
-        sites = {name: (own[name] - zero) / unit for name, (zero, unit) in self._scales(units).items()}
-        return units.zero + units.unit * self.law.sample(random, n, **sites)
-
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
-        return with_refusals(question, truth, self.sample(question, truth.parameters, n, random), random)
+        units, own = self.units(question), truth.parameters
+        sites = {name: (own[name] - zero) / unit for name, (zero, unit) in self._scales(units).items()}
+        answers = units.zero + units.unit * self.law.sample(random, n, **sites)
+        return with_refusals(question, truth, answers, random)
 
 
 def add_number_model(name: str, law: NumberLaw) -> None:
