@@ -13,10 +13,10 @@ from tests.deploy.roots import PATH, Inside, call, copy
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONTAINERFILE = REPOSITORY / "deploy" / "Containerfile"
-# What a stage does, and what an engine notes for later.
-KNOWN = {"FROM", "ARG", "ENV", "RUN", "COPY"} | {
-    *("CMD", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "USER", "VOLUME", "WORKDIR")
-}
+# What a stage does.
+DONE = {"FROM", "ARG", "ENV", "RUN", "COPY"}
+# What an engine notes for later.
+NOTED = {"CMD", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "USER", "VOLUME", "WORKDIR"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def read() -> list[Stage]:
     stages: list[Stage] = []
     for line in filter(None, map(str.strip, text.replace("\\\n", "").splitlines())):
         word, _, rest = line.partition(" ")
-        if word not in KNOWN:
+        if word not in DONE | NOTED:
             raise ValueError(f"not understood: {line[:80]}")
         if word == "FROM":
             stages.append(Stage(rest.partition(" AS ")[2]))

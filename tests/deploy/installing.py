@@ -40,11 +40,8 @@ def try_installing(root: Path, wheels: Path) -> None:
         },
     )
     install(root, "python3", "python3-venv")
-    place, releases, first = (
-        root / PLACE,
-        root / "opt/ldpkit/releases",
-        [SCRIPT, "install", "--from", "/srv/dist"],
-    )
+    place, releases = root / PLACE, root / "opt/ldpkit/releases"
+    first = [SCRIPT, "install", "--from", "/srv/dist"]
     done = subprocess.run(
         whole(root, first, replace(inside, user="65534")), capture_output=True, text=True, check=False
     )
