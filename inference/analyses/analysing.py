@@ -186,8 +186,7 @@ def model_of(analysis: Assembled) -> Model:
 
 def _each(analysis: Assembled, sites: Mapping[str, Array]) -> tuple[Array, Array]:
     """Return the log-likelihood of each pattern of reports at one draw, and the patterns' counts."""
-    analysis = replace(analysis, counted=True)
-    data = as_arrays(analysis.data())
+    data = as_arrays(analysis.data_of_patterns())
 
     def program() -> Array:
         return analysis.each(data, *analysis.drawn(data))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import jax
@@ -133,8 +133,7 @@ def unidentified(analysis: Assembled) -> list[str]:
     flat = {name for name, prior in analysis.priors().items() if is_flat(prior)}
     if not flat:
         return []
-    analysis = replace(analysis, counted=True)
-    model = Model(analysis.program, analysis.data(), analysis.initial(), analysis.parameters)
+    model = Model(analysis.program, analysis.data_of_patterns(), analysis.initial(), analysis.parameters)
     known = {name for group in analysis.every_group for name in group.initial()}
     with jax.enable_x64(True):
         # 1. A point in general position, as sites.

@@ -39,8 +39,7 @@ class Assembled:
     response: the private outcome, None if it is public. predictors: the private predictors. law: the
     outcome's linear predictor; groups: its varying terms. shares, shares_groups: the same for the joint law
     of the predictors' answers, None without any. opened: the shares that channels leave open.
-    values: (patterns,) of a public outcome: numbers, or indices of choices. counted: True if the probability
-    of each pattern is needed, not only the sum.
+    values: (patterns,) of a public outcome: numbers, or indices of choices.
     """
 
     formula: Formula
@@ -55,7 +54,6 @@ class Assembled:
     own: OwnParameters
     opened: OpenShares
     values: Values | None = None
-    counted: bool = False
 
     @property
     def privates(self) -> tuple[Private, ...]:
@@ -86,13 +84,21 @@ class Assembled:
     def by_rows(self) -> bool:
         """Return True if products of rows are faster: for many different reports of a choice."""
         of_choice = self.response is not None and self.outcome.name in ("logit", "softmax")
-        varies = self.groups or self.predictors or self.opened.weights or self.counted
+        varies = self.groups or self.predictors or self.opened.weights
         return of_choice and not varies and len(self.table.counts) * len(self.outcome.answers) >= FROM_ROWS
 
     def data(self, dtype: DTypeLike = np.float64) -> dict[str, Any]:
         """Return the program's data. dtype: of rows, if rows are used."""
-        if self.by_rows:
-            return self._rows(dtype)
+        if not self.by_rows or self.response is None:
+            return self.data_of_patterns()
+        columns, counts = self.law.standard[:, 0], self.table.counts.astype(np.float64)
+        if self.law.intercept:
+            columns = np.concatenate([columns, np.ones((len(columns), 1))], axis=1)
+        vectors = self.response.choices.vectors[0, self.response.codes]
+        return rows_of(columns[self.table.cell], vectors, counts, dtype)
+
+    def data_of_patterns(self) -> dict[str, Any]:
+        """Return the data with which `each` computes the probability of each pattern."""
         counts = self.table.counts.astype(np.float64)
         found: dict[str, Any] = {"cell": self.table.cell, "counts": counts}
         for part in self.predictions:
@@ -106,21 +112,13 @@ class Assembled:
             found["values"] = self.values
         return found
 
-    def _rows(self, dtype: DTypeLike) -> dict[str, Any]:
-        assert self.response is not None
-        table, columns = self.table, self.law.standard[:, 0]
-        if self.law.intercept:
-            columns = np.concatenate([columns, np.ones((len(columns), 1))], axis=1)
-        vectors = self.response.choices.vectors[0, self.response.codes]
-        return rows_of(columns[table.cell], vectors, table.counts.astype(np.float64), dtype)
-
     def initial(self) -> dict[str, object]:
         """Return the start."""
         return {name: value for part in self.parts for name, value in part.initial().items()}
 
     def program(self, **data: Array) -> None:
         """Run the NumPyro program of the analysis."""
-        if self.by_rows:
+        if "row_counts" in data:
             slopes, middle = self.law.drawn()
             both = slopes if middle is None else jnp.concatenate([slopes, middle[None]])
             rows = Rows(data["row_columns"], data["row_vectors"], data["row_counts"])
