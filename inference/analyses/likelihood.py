@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -28,49 +27,39 @@ def joint(vectors: Sequence[Any]) -> Any:
     return found
 
 
-@dataclass(frozen=True)
-class Reported:
-    """Compute log P(reports) of each pattern, given the laws in its cell.
+def placed(of_cells: Array, cell: Array) -> Array:
+    """Return the cell's entry for each pattern (patterns, …). With as many cells, each pattern is one."""
+    return of_cells if len(of_cells) == len(cell) else of_cells[cell]
+
+
+def log_private(
+    cell: Array, predictors: Array, log_shares: Array | None, log_law: Array, outcome: Array
+) -> Array:
+    """Return log P(reports) of each pattern for a private outcome.
 
     cell: (patterns,). predictors: (patterns, combinations), P(reports | answers) of the private predictors;
-    (patterns, 1) of ones without any. same: True if each pattern is a separate cell, in order.
+    (patterns, 1) of ones without any. log_shares: (cells, combinations) of the predictors' answers, None
+    without predictors. log_law: (cells, combinations, answers) of the outcome. outcome: (patterns, answers),
+    P(its report | answer).
     """
-
-    cell: Array
-    predictors: Array
-    same: bool = False
-
-    def _placed(self, of_cells: Array) -> Array:
-        """Return the cell's entry for each pattern."""
-        return of_cells if self.same else of_cells[self.cell]
-
-    def of_private(self, log_shares: Array | None, log_law: Array, outcome: Array) -> Array:
-        """Return log P(reports) for a private outcome.
-
-        log_shares: (cells, combinations) of the predictors' answers, None without predictors. log_law:
-        (cells, combinations, answers) of the outcome. outcome: (patterns, answers), P(its report | answer).
-        """
-        cells, _, answers = log_law.shape
-        if log_shares is not None and not self.same and cells * answers <= FEW_LAWS:
-            return self._of_few_cells(log_shares, log_law, outcome)
-        law = self._placed(jnp.exp(log_law))
-        # A sum of products is fused with the law. A batch of small matrix products would not be.
-        inside = jnp.sum(law * outcome[:, None, :], axis=-1)
-        if log_shares is None:
-            return jnp.log(jnp.maximum(inside[:, 0], TINY))
-        shares = self._placed(jnp.exp(log_shares)) * self.predictors
-        return jnp.log(jnp.maximum(jnp.sum(shares * inside, axis=1), TINY))
-
-    def _of_few_cells(self, log_shares: Array, log_law: Array, outcome: Array) -> Array:
-        """Return the same, by a product of the channel's vectors with the laws of all cells."""
+    cells, _, answers = log_law.shape
+    if log_shares is not None and cells != len(cell) and cells * answers <= FEW_LAWS:
+        # A product of the channel's vectors with the laws of all cells.
         both = jnp.exp(log_shares[:, :, None] + log_law)
-        of_cells = jnp.einsum("pk,cka->pca", self.predictors, both)
-        own = jnp.take_along_axis(of_cells, self.cell[:, None, None], axis=1)[:, 0]
+        of_cells = jnp.einsum("pk,cka->pca", predictors, both)
+        own = jnp.take_along_axis(of_cells, cell[:, None, None], axis=1)[:, 0]
         return jnp.log(jnp.maximum(jnp.sum(own * outcome, axis=1), TINY))
+    # A sum of products is fused with the law. A batch of small matrix products would not be.
+    inside = jnp.sum(placed(jnp.exp(log_law), cell) * outcome[:, None, :], axis=-1)
+    if log_shares is None:
+        return jnp.log(jnp.maximum(inside[:, 0], TINY))
+    shares = placed(jnp.exp(log_shares), cell) * predictors
+    return jnp.log(jnp.maximum(jnp.sum(shares * inside, axis=1), TINY))
 
-    def of_public(self, log_shares: Array | None, log_density: Array) -> Array:
-        """Return log P(reports) for a public outcome. log_density: (patterns, combinations), of its value."""
-        if log_shares is None:
-            return log_density[:, 0]
-        weights = self._placed(log_shares) + jnp.log(jnp.maximum(self.predictors, TINY))
-        return jax.scipy.special.logsumexp(weights + log_density, axis=1)
+
+def log_public(cell: Array, predictors: Array, log_shares: Array | None, log_density: Array) -> Array:
+    """Return the same for a public outcome. log_density: (patterns, combinations), of its value."""
+    if log_shares is None:
+        return log_density[:, 0]
+    weights = placed(log_shares, cell) + jnp.log(jnp.maximum(predictors, TINY))
+    return jax.scipy.special.logsumexp(weights + log_density, axis=1)

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from inference.analyses.families import Outcome, OwnParameters
 from inference.analyses.formula import Formula
-from inference.analyses.likelihood import Reported, joint
+from inference.analyses.likelihood import joint, log_private, log_public, placed
 from inference.analyses.linear import Linear
 from inference.analyses.open_shares import OpenShares
 from inference.analyses.parameter_names import Parameter, Parameters
@@ -142,15 +142,11 @@ class Assembled:
         shares = self.opened.draw()
         if self.outcome.answers:
             return self.outcome.law.at(eta, own), log_shares, shares
-        law_of_number = self.outcome.law.at(self._of_patterns(eta, data)[..., 0], own)
+        law_of_number = self.outcome.law.at(placed(eta, data["cell"])[..., 0], own)
         number = self.response.number if self.response is not None else None
         if number is not None:
             return number.log_density(law_of_number, data["numbers"][:, None]), log_shares, shares
         return law_of_number.log_prob(data["values"][:, None]), log_shares, shares
-
-    def _of_patterns(self, values: Array, data: dict[str, Array]) -> Array:
-        same = len(self.table.cell) == len(self.table.frame)
-        return values if same else values[data["cell"]]
 
     def each(
         self, data: dict[str, Array], log_law: Array, log_shares: Array | None, shares: Mapping[str, Array]
@@ -164,16 +160,14 @@ class Assembled:
         first = len(self.privates) - len(self.predictors)
         own = [vectors[place] for place in range(first, len(self.privates))]
         predictors = joint([jnp.ones((len(self.table.cell), 1)), *own])
-        same = len(self.table.cell) == len(self.table.frame)
-        reported = Reported(data["cell"], predictors, same)
         if not self.outcome.answers:
-            return reported.of_public(log_shares, log_law)
+            return log_public(data["cell"], predictors, log_shares, log_law)
         if self.response is not None:
-            return reported.of_private(log_shares, log_law, vectors[0])
+            return log_private(data["cell"], predictors, log_shares, log_law, vectors[0])
         chosen = data["values"].astype(int)
-        of_patterns = self._of_patterns(log_law, data)
+        of_patterns = placed(log_law, data["cell"])
         picked = jnp.take_along_axis(of_patterns, chosen[:, None, None], axis=2)[:, :, 0]
-        return reported.of_public(log_shares, picked)
+        return log_public(data["cell"], predictors, log_shares, picked)
 
     @cached_property
     def entries(self) -> list[Parameter]:
