@@ -16,11 +16,10 @@ from numpy.typing import DTypeLike
 
 from inference.analyses.families import Outcome, OwnParameters
 from inference.analyses.formula import Formula
-from inference.analyses.likelihood import joint, log_private, log_public, placed
+from inference.analyses.likelihood import Rows, joint, log_of_rows, log_private, log_public, placed, rows_of
 from inference.analyses.linear import Linear
 from inference.analyses.open_shares import OpenShares
 from inference.analyses.parameter_names import Parameter, Parameters
-from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Private, Table, Values
 from inference.analyses.varying import Group
@@ -122,7 +121,7 @@ class Assembled:
             slopes, middle = self.law.drawn()
             both = slopes if middle is None else jnp.concatenate([slopes, middle[None]])
             rows = Rows(data["row_columns"], data["row_vectors"], data["row_counts"])
-            numpyro.factor("reports", log_likelihood(both, rows))
+            numpyro.factor("reports", log_of_rows(both, rows))
             return
         log_law, log_shares, shares = self.drawn(data)
         numpyro.factor("reports", jnp.sum(data["counts"] * self.each(data, log_law, log_shares, shares)))

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from inference.analyses import likelihood, program, row_likelihood
+from inference.analyses import likelihood, program
 from inference.analyses.assembling import assemble
 from tests.inference.analyses.simulated import ANSWERS, CHANNELS, log_density, table
 
@@ -131,7 +131,7 @@ def test_likelihood_by_cell_products_matches_enumeration(most, monkeypatch):
 def test_likelihood_by_rows_matches_enumeration(shape, chunk, monkeypatch):
     """In one chunk, and in chunks that do not divide the reports."""
     monkeypatch.setattr(program, "FROM_ROWS", 0)
-    monkeypatch.setattr(row_likelihood, "CHUNK", chunk)
+    monkeypatch.setattr(likelihood, "CHUNK", chunk)
     assert assemble(table(ROWS), SHAPES[shape][0]).by_rows
     is_enumerated(*SHAPES[shape])
 
