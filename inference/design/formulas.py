@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,12 +16,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
 from inference.analyses.design_file import ColumnDesign, Design
-from inference.analyses.formula import known_column, parse
+from inference.analyses.formula import Formula, parse
 from inference.analyses.matrices import matrix_of, variables
 from inference.analyses.parameter_names import INTERCEPT, named
-from inference.analyses.public_columns import COUNT, as_taken, positive, refuse_blanks
+from inference.analyses.public_columns import COUNT
 from inference.analyses.survey import groups_of_rows
-from inference.analyses.table import distinct_rows, level_text
 from inference.default_priors import LOGIT_SCALE, NUMBER_SCALE
 from inference.design.information import (
     DEVICES,
@@ -32,15 +29,16 @@ from inference.design.information import (
     law_of_reports,
     masses,
     number_channel,
-    rough_notes,
 )
-from inference.design.plan import Plan, answers_of
+from inference.design.notes import rough_notes
+from inference.design.people import People, people_in, uniform_people
+from inference.design.plan import Plan
+from inference.design.questions import answers_of
 from inference.limits import check_devices
 from inference.results.verdict import listed
 from inference.units import number_units
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.public import PublicField
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.number import NumberMechanism
 from schemas import Question, Study
@@ -50,8 +48,6 @@ Vector = NDArray[np.float64]
 
 # The most combinations of public values that are summed over.
 MOST_CELLS = 20_000
-# A public number without a table is taken at so many places of its range, or fewer beside other numbers.
-PLACES, FEWER_PLACES = 25, 7
 # Places for a private number's answers between its bounds.
 ANSWERS = 257
 # The number of people over whom transforms such as scale() are found.
@@ -60,15 +56,6 @@ PEOPLE = 100_000
 ROUGH = 0.8
 # A small change of an argument of a law; steps to the intercepts that give stated shares.
 STEP, STEPS = 1e-4, 500
-
-
-@dataclass(frozen=True)
-class People:
-    """frame: distinct rows of public columns. shares: (rows,) of all people. words: where they are from."""
-
-    frame: pd.DataFrame
-    shares: Vector
-    words: str
 
 
 @dataclass(frozen=True)
@@ -136,31 +123,17 @@ def plan_formula(
         InputError: a formula that cannot be planned, an impossible truth, or a wrong table of people.
     """
     # 1. The outcome, and the public columns.
-    study, fields = None, {}
-    private: dict[str, Question | ColumnDesign] = {}
-    if isinstance(source, Study):
-        check_study(source)
-        study, private = source, {question.id: question for question in source.questions}
-        fields = {field.id: field for field in source.public}
-        public = list(fields)
-    else:
-        private |= {column.name: column for column in source.columns}
-        own = {*private, COUNT}
-        public = [] if known is None else [str(name) for name in known.columns if name not in own]
-    parsed = parse(formula, [*private, *public])
-    right = variables(parsed.fixed, [*private, *public])
-    wrong = [name for name in right if name in private] or [one.group for one in parsed.varying]
-    if parsed.outcome not in private or wrong:
-        raise InputError(
-            f"a plan takes a formula with a private outcome and public columns: leave out "
-            f"{wrong[0] if wrong else parsed.outcome}",
-            code="plan.formula_not_plannable",
-        )
-    asked = private[parsed.outcome]
+    study = source if isinstance(source, Study) else None
+    fields = {field.id: field for field in study.public} if study is not None else {}
+    parsed, asked, right = _parsed(source, formula, known)
     # 2. The people, and what they report.
     parts = asked.parts if isinstance(asked, ColumnDesign) else ()
     names = list(dict.fromkeys([*right, *(name for part in parts for name in part.rows)]))
-    people = _people(known, names, fields) if known is not None else _uniform([fields[one] for one in names])
+    people = (
+        people_in(known, names, fields)
+        if known is not None
+        else uniform_people([fields[one] for one in names])
+    )
     if len(people.frame) > MOST_CELLS:
         raise InputError(
             f"{len(people.frame):,} combinations of public values are too many to sum over: name fewer "
@@ -207,6 +180,31 @@ def plan_formula(
     )
 
 
+def _parsed(
+    source: Study | Design, formula: str, known: pd.DataFrame | None
+) -> tuple[Formula, Question | ColumnDesign, list[str]]:
+    """Return a formula, its private outcome, and its public columns. Raises InputError for other formulas."""
+    private: dict[str, Question | ColumnDesign] = {}
+    if isinstance(source, Study):
+        check_study(source)
+        private |= {question.id: question for question in source.questions}
+        public = [field.id for field in source.public]
+    else:
+        private |= {column.name: column for column in source.columns}
+        own = {*private, COUNT}
+        public = [] if known is None else [str(name) for name in known.columns if name not in own]
+    parsed = parse(formula, [*private, *public])
+    right = variables(parsed.fixed, [*private, *public])
+    wrong = [name for name in right if name in private] or [one.group for one in parsed.varying]
+    if parsed.outcome not in private or wrong:
+        raise InputError(
+            f"a plan takes a formula with a private outcome and public columns: leave out "
+            f"{wrong[0] if wrong else parsed.outcome}",
+            code="plan.formula_not_plannable",
+        )
+    return parsed, private[parsed.outcome], right
+
+
 def _epsilon(asked: Question | ColumnDesign) -> str:
     return str(asked.mechanism.epsilon) if isinstance(asked, Question) else ""
 
@@ -240,65 +238,6 @@ def _of_design(design: ColumnDesign, people: People) -> Outcome:
     return Outcome(
         design.name, design.answers, channels[groups_of_rows(people.frame, design)], design.ordered
     )
-
-
-def _people(known: pd.DataFrame, names: Sequence[str], fields: Mapping[str, PublicField]) -> People:
-    """Return distinct rows of these columns of a table; a column `count` is each row's number of people.
-
-    fields: of a study, whose values they must have. Raises InputError.
-    """
-    where = "the table of people"
-    columns = [str(name) for name in known.columns]
-    weights = np.ones(len(known))
-    for name in names:
-        known_column(name, columns, f"{where}: ")
-        refuse_blanks(known[name], f"{name} of {where}")
-    known = as_taken(known, names, f"{where}: ")
-    if COUNT in columns and COUNT not in names:
-        refuse_blanks(known[COUNT], f"{COUNT} of {where}")
-        weights = positive(as_taken(known, [COUNT], f"{where}: ")[COUNT], f"{COUNT} of {where}", 0.0)
-    known, weights = known[weights > 0], weights[weights > 0]
-    if not len(known):
-        raise InputError(f"{where} is empty", code="plan.table_without_people")
-    for name, field in ((name, fields[name]) for name in names if name in fields):
-        texts = known[name].map(level_text)
-        numbers = not field.choices and pd.api.types.is_numeric_dtype(known[name])
-        good = texts.isin(field.choices)
-        if numbers:
-            good = known[name].between(float(field.value(0)), float(field.value(field.size - 1)))
-        if not good.all():
-            raise InputError(
-                f"{where}: {name} has {texts[~good].iloc[0]!r}, which the study does not have",
-                code="plan.unknown_public_value",
-            )
-        if field.choices:
-            known = known.assign(**{name: pd.Categorical(texts, categories=list(field.choices))})
-    codes, frame = distinct_rows(known[list(names)])
-    shares = np.bincount(codes, weights) / weights.sum()
-    return People(frame, shares, f"{', '.join(names) or 'people'}: as in {where}, {weights.sum():,.0f}")
-
-
-def _uniform(fields: Sequence[PublicField]) -> People:
-    """Return all combinations of public fields, equally likely, with numbers at a few places."""
-    places = PLACES if sum(not field.choices for field in fields) < 2 else FEWER_PLACES
-    values: list[Sequence[Any]] = []
-    for field in fields:
-        if field.choices:
-            values.append(field.choices)
-        else:
-            # The middles of equal parts of the range, whose ends are half a step beyond the values.
-            low, high = float(field.value(0)), float(field.value(field.size - 1))
-            half = (high - low) / (field.size - 1) / 2
-            ends = np.linspace(low - half, high + half, min(field.size, places) + 1)
-            values.append(((ends[1:] + ends[:-1]) / 2).tolist())
-    rows = list(product(*values))
-    frame = pd.DataFrame(index=range(len(rows)))
-    for place, field in enumerate(fields):
-        column = [row[place] for row in rows]
-        frame[field.id] = pd.Categorical(column, categories=list(field.choices)) if field.choices else column
-    names = listed([field.id for field in fields]) if fields else "people"
-    words = f"{names}: all values equally likely (a --table of people says who they are)"
-    return People(frame, np.full(len(rows), 1 / len(rows)), words)
 
 
 def _truth(

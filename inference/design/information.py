@@ -17,7 +17,6 @@ from scipy.special import betainc, betaincinv, gammainc, ndtr, ndtri, pdtr
 
 from inference.default_priors import DEFAULTS, Stated, with_stated
 from inference.results.intervals import REFUSED
-from inference.results.verdict import listed
 from inference.units import number_units
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism
@@ -393,14 +392,3 @@ def share_beyond_bounds(question: Question, truth: Mapping[str, float]) -> float
     """Return the share of a number's answers that devices clip."""
     low, width = number_units(question)
     return float(_below(question, truth, low - 1e-9) + 1 - _below(question, truth, low + width))
-
-
-def rough_notes(rough: Mapping[str, NDArray[np.bool_]], devices: Sequence[int]) -> tuple[str, ...]:
-    """Return a note if posteriors are too wide to be normal; rough: {epsilon: (devices,)}."""
-    where = [
-        f"up to {devices[int(np.flatnonzero(too_wide)[-1])]:,} people"
-        + (f" at epsilon {epsilon}" * bool(epsilon))
-        for epsilon, too_wide in rough.items()
-        if too_wide.any()
-    ]
-    return (f"posteriors are not normal, so that widths are rough: {listed(where)}",) if where else ()

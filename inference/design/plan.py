@@ -5,11 +5,8 @@ Widths are by information where that has a formula, and from simulated studies o
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
-from decimal import ROUND_DOWN, Decimal
 from functools import partial
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -25,30 +22,18 @@ from inference.design.information import (
     ROUGH,
     Prior,
     half_widths,
-    has_information,
-    rough_notes,
     share_beyond_bounds,
 )
+from inference.design.notes import Widths, clipping_notes, drawn_note, prior_width_notes, rough_notes
+from inference.design.questions import answers_of, has_formula, questions_to_plan
 from inference.design.records import ROUGH as ROUGH_LINE
-from inference.design.records import RecordPrior, is_line_of_records, record_widths
-from inference.design.truth import completed, settable
-from inference.limits import check_devices, check_seed
-from inference.results.verdict import DROWNED, listed
-from ldp_client import mechanism_for
-from ldp_client.documents.errors import InputError, UsageError
+from inference.design.records import RecordPrior, record_widths
+from inference.design.truth import completed
+from inference.results.verdict import listed
+from ldp_client.documents.errors import UsageError
 from schemas import Question, Study
-from schemas.disk import chosen_questions
-from summaries import check_study
 
 Vector = NDArray[np.float64]
-# {epsilon: {parameter: (devices,)}}.
-Widths = Mapping[str, Mapping[str, Vector]]
-
-# Shares of answers beyond their bounds: above the first a note reports it, above the second the truth is
-# refused.
-FEW_CLIPPED, NEARLY_ALL = 0.01, 0.99
-# Multiples of the study's epsilon, if a plan gets no list.
-AROUND = (0.5, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -270,146 +255,6 @@ def plan_difference(
         notes = (f"assumed: {listed(rest)} {how}", *notes)
     effects = {name: values[0] - values[1]}
     return Plan(first.id, first.model.name, chosen, widths, given, notes, effects, method=groups[0].method)
-
-
-def has_formula(question: Question) -> bool:
-    """Return True if a question's widths need no simulation."""
-    return has_information(question) or is_line_of_records(question)
-
-
-def check_plannable(question: Question) -> None:
-    """Raise InputError for a question that has no formula, and that cannot be simulated."""
-    if not has_formula(question):
-        from inference.design.calibration import empty_model
-
-        empty_model(question)
-
-
-def plannable(study: Study, question_id: str | None, check: Callable[[Question], object]) -> list[str]:
-    """Return the chosen question, or all that pass a check; the others are named on standard error.
-
-    Raises InputError if none passes.
-    """
-    chosen = chosen_questions(study.questions, question_id)
-    names = []
-    for question in chosen:
-        try:
-            check(question)
-        except InputError as error:
-            if len(chosen) == 1:
-                raise
-            print(f"left out: {error}", file=sys.stderr, flush=True)
-            continue
-        names.append(question.id)
-    if not names:
-        raise InputError("no question of this study can be planned", code="plan.no_question_to_plan")
-    return names
-
-
-def drawn_note(question: Question, truths: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
-    """Return a note on the parameters that could be stated, and were not: truths differ in them."""
-    first = settable(question, truths[0])
-    drawn = [name for name in first if any(truth[name] != first[name] for truth in truths)]
-    if not drawn:
-        return ()
-    return (f"not stated, {listed(drawn)}: as the prior draws it; --truth states it",)
-
-
-def clipping_notes(question: Question, share: float, given: Mapping[str, float]) -> tuple[str, ...]:
-    """Return a note on the share of answers beyond their bounds, at a given truth or under the prior.
-
-    Raises InputError for a given truth that leaves hardly an answer between the bounds.
-    """
-    stated = ", ".join(f"{name}={value:g}" for name, value in given.items())
-    if given and share > NEARLY_ALL:
-        raise InputError(
-            f"{question.id}: with {stated} {share:.0%} of the answers lie beyond their bounds, where devices "
-            "clip them: is it in the question's own units?",
-            code="plan.answers_beyond_bounds",
-        )
-    if share <= FEW_CLIPPED:
-        return ()
-    which = f"with {stated}" if given else "under the prior"
-    beyond = "the bounds: devices clip them, and so does this plan"
-    if question.ask == "record":
-        beyond = "their bounds or their norm: devices clip them, which regressions do not know of"
-    return (f"{which} {share:.0%} of the answers lie beyond {beyond}",)
-
-
-def questions_to_plan(
-    study: Study, question_id: str, devices: Sequence[int], epsilons: Sequence[str], seed: int
-) -> list[Question]:
-    """Return the question at each epsilon. Raises the errors of `plan`, before anything is simulated."""
-    check_study(study)
-    check_seed(seed)
-    if not any(question.id == question_id for question in study.questions):
-        raise InputError(f"the study has no question {question_id!r}", code="study.unknown_question")
-    if isinstance(epsilons, str):
-        raise UsageError(
-            "epsilons must be a list of decimals, such as ['0.5', '1']", code="plan.epsilons_wrong_form"
-        )
-    for n in devices:
-        check_devices(n)
-        answers_of(study, n)
-    stated = float(study.question(question_id).mechanism.epsilon)
-    around = [f"{factor * stated:.6g}" for factor in AROUND]
-    return [at_epsilon(study, question_id, epsilon) for epsilon in epsilons or around]
-
-
-def at_epsilon(study: Study, question_id: str, epsilon: str) -> Question:
-    """Return a question at another epsilon, and scale a memoized mechanism's spending. Raises StudyError."""
-    document = deepcopy(study.document)
-    (mechanism,) = [asked["mechanism"] for asked in document["questions"] if asked["id"] == question_id]
-    if "instantaneous_epsilon" in mechanism:
-        part = Decimal(mechanism["instantaneous_epsilon"]) / Decimal(mechanism["epsilon"])
-        again = (part * Decimal(epsilon)).quantize(Decimal("0.000001"), ROUND_DOWN)
-        mechanism["instantaneous_epsilon"] = f"{again:f}"
-    mechanism["epsilon"] = f"{Decimal(epsilon):f}"
-    question = Study(document).question(question_id)
-    mechanism_for(question)
-    return question
-
-
-def answers_of(study: Study, devices: int) -> int:
-    """Return how many answers each question gets from so many devices: fewer if each device answers one.
-
-    Raises InputError if there would be none.
-    """
-    if not study.sample_one_question:
-        return devices
-    if devices < len(study.questions):
-        raise InputError(
-            f"{devices} devices are too few: each answers 1 of {len(study.questions)} questions. Plan more",
-            code="plan.too_few_devices",
-        )
-    return devices // len(study.questions)
-
-
-def prior_width_notes(each: Widths, devices: Sequence[int], prior: Mapping[str, float]) -> tuple[str, ...]:
-    """Return notes if an expected width is the prior's own: nothing would be learnt there, or at all.
-
-    prior: {parameter: half of its prior's 90 % interval}.
-    """
-    notes = []
-    for epsilon, widths in each.items():
-        drowned = {name: half > DROWNED * prior.get(name, np.inf) for name, half in widths.items()}
-        hopeless = [name for name, where in drowned.items() if where[-1]]
-        early = [
-            f"{name} up to {devices[int(np.flatnonzero(where)[-1])]:,}"
-            for name, where in drowned.items()
-            if where.any() and not where[-1]
-        ]
-        if hopeless:
-            notes.append(
-                f"hopeless at epsilon {epsilon}: even {devices[-1]:,} people leave {listed(hopeless)} about "
-                "as wide as the prior is, so that the reports would say nothing of it"
-            )
-        if early:
-            notes.append(
-                f"at epsilon {epsilon} the width is the prior's own: of {listed(early)} people; a fit would "
-                "call that not learnt"
-            )
-    return tuple(notes)
 
 
 def devices_for(width: float, devices: Sequence[int], halves: Vector) -> float:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from inference.design.calibration import empty_model, generator_of, mixing_notes, prior_truths
 from inference.design.information import TAILS
-from inference.design.plan import Expected, clipping_notes
+from inference.design.notes import clipping_notes
+from inference.design.plan import Expected
 from inference.design.simulated_posteriors import Parameters, fit_studies, poor_chains
 from inference.design.simulation import clipped_share, for_devices, is_possible, simulate
 from inference.design.truth import completed

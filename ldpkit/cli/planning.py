@@ -124,7 +124,8 @@ def _plan_questions(
     question: str | None,
 ) -> list[Plan]:
     """Plan the study's own models."""
-    from inference.design.plan import check_plannable, plan, plannable
+    from inference.design.plan import plan
+    from inference.design.questions import check_plannable, plannable
 
     asked = plannable(study, question, check_plannable)
     if truth and len(asked) > 1:
@@ -179,8 +180,8 @@ def calibrate(study: Study, out: str, question: str | None, studies: int, device
     """Simulate whether intervals contain the truth as often as they say."""
     from inference.compiling import use_compile_cache
     from inference.design.calibration import calibrate, check_simulation, empty_model
-    from inference.design.plan import answers_of, plannable
     from inference.design.plan_words import calibration_lines
+    from inference.design.questions import answers_of, plannable
     from inference.results.saving import new_folder, write_document
 
     if study.sample_one_question:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from inference.design import widths
-from inference.design.plan import devices_for, plan, prior_width_notes
+from inference.design.notes import prior_width_notes
+from inference.design.plan import devices_for, plan
 from inference.design.records import RecordPrior
 from inference.design.truth import completed, stated_values
 from ldp_client import mechanism_for
