@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from itertools import chain, islice
 from operator import itemgetter
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ from collector.models import (
 from collector.problems import unknown_study
 from ldp_client.documents.signed import MOST_SIGNATURES, Signature
 
+T = TypeVar("T")
 SIGNATURES = cast(Table, SignatureRow.__table__)
 STUDIES = cast(Table, StudyRow.__table__)
 REPORTS = cast(Table, ReportRow.__table__)
@@ -332,11 +333,17 @@ def ask_upkeep(session: Session) -> None:
     session.execute(update(UpkeepRow).values(closed=True))
 
 
+def chunks(values: Iterable[T], size: int = IDS_PER_STATEMENT) -> Iterator[list[T]]:
+    """Yield the values in lists of this size, by default as many as one statement takes."""
+    remaining = iter(values)
+    while chunk := list(islice(remaining, size)):
+        yield chunk
+
+
 def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:
     """Return the stored reports among these ids, including withdrawn ones."""
     held: dict[bytes, StoredRow] = {}
-    remaining = iter(ids)
-    while chunk := list(islice(remaining, IDS_PER_STATEMENT)):
+    for chunk in chunks(ids):
         rows = _driver_rows(session.connection().execute(HELD, {"the_study": study, "ids": chunk}))
         held.update(zip([row[0] for row in rows], rows))
     return held

@@ -18,7 +18,6 @@ from sqlalchemy.orm import Session
 from collector import audit_log, store
 from collector.issuer.signing import new_pair
 from collector.models import CollectorRow, DocumentRow, TicketKeyRow, TicketRow
-from collector.store import IDS_PER_STATEMENT
 from collector.tickets.codes import new_tickets
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import canonical_json
@@ -230,9 +229,9 @@ def _replace_named(
 
 def end_unused(session: Session, number: int, hashes: Sequence[bytes]) -> None:
     """Delete the unused among these tickets. A ticket that got its token meanwhile stays."""
-    for start in range(0, len(hashes), IDS_PER_STATEMENT):
-        some = TicketRow.hash.in_(hashes[start : start + IDS_PER_STATEMENT])
-        _changed(session, delete(TicketRow).where(TicketRow.study == number, some, UNUSED))
+    for some in store.chunks(hashes):
+        here = (TicketRow.study == number, TicketRow.hash.in_(some), UNUSED)
+        _changed(session, delete(TicketRow).where(*here))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
 from os import urandom
 
 from sqlalchemy.orm import Session
@@ -211,8 +210,7 @@ class Node:
         return self._statement("sum", study_id, ids, sha256(total).hexdigest()), total
 
     def _shares(self, number: int, ids: Sequence[bytes], rows: int) -> Iterator[tuple[bytes, bytes]]:
-        remaining = iter(ids)
-        while chunk := list(islice(remaining, rows)):
+        for chunk in store.chunks(ids, rows):
             with self.database.read() as session:
                 held = store.held_reports(session, number, chunk)
             if len(held) < len(chunk):

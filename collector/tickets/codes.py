@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 from collector import audit_log, store
 from collector.keys import hash_key, new_word
 from collector.models import SpentRow, StudyRow, TicketKeyRow, TicketRow
-from collector.store import IDS_PER_STATEMENT, STUDIES, insert_new
+from collector.store import STUDIES, chunks, insert_new
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.words.text import counted
@@ -228,10 +228,9 @@ def count_unused(session: Session, number: int) -> int:
 def known_tickets(session: Session, study: int, hashes: Iterable[bytes]) -> dict[bytes, dict[str, str]]:
     """Return the known tickets among these, used or unused, with the public values that each carries."""
     known: dict[bytes, dict[str, str]] = {}
-    wanted = sorted(hashes)
-    for start in range(0, len(wanted), IDS_PER_STATEMENT):
-        some = TICKETS.c.hash.in_(wanted[start : start + IDS_PER_STATEMENT])
-        rows = select(TICKETS.c.hash, TICKETS.c.public).where(TICKETS.c.study == study, some)
+    for some in chunks(sorted(hashes)):
+        here = (TICKETS.c.study == study, TICKETS.c.hash.in_(some))
+        rows = select(TICKETS.c.hash, TICKETS.c.public).where(*here)
         known.update((hashed, json.loads(public or "{}")) for hashed, public in session.execute(rows))
     return known
 
@@ -242,11 +241,10 @@ def spend(session: Session, study: int, marks: Iterable[bytes]) -> set[bytes]:
     A mark is that of a direct ticket (`Spending.mark`) or the hash of a blind token's nonce. Neither reveals
     a participant or, once both are stored, a report. PostgreSQL keeps rows in order of arrival.
     """
-    wanted = sorted(marks)
     spent: set[bytes] = set()
     # In one order, which prevents deadlocks between processes.
-    for start in range(0, len(wanted), IDS_PER_STATEMENT):
-        rows = [{"study": study, "mark": mark} for mark in wanted[start : start + IDS_PER_STATEMENT]]
+    for some in chunks(sorted(marks)):
+        rows = [{"study": study, "mark": mark} for mark in some]
         new = insert_new(session, SPENT, ["study", "mark"]).values(rows)
         spent.update(session.connection().execute(new.returning(SPENT.c.mark)).scalars())
     return spent
@@ -274,9 +272,9 @@ def delete_used_tickets(session: Session, study: int, secret: bytes) -> int:
     used = sorted(hashed for hashed in carried if alike[carried[hashed]] >= FEWEST_TOGETHER)
     if not used:
         return 0
-    for start in range(0, len(used), IDS_PER_STATEMENT):
-        some = TICKETS.c.hash.in_(used[start : start + IDS_PER_STATEMENT])
-        session.connection().execute(delete(TICKETS).where(TICKETS.c.study == study, some))
+    for some in chunks(used):
+        together = delete(TICKETS).where(TICKETS.c.study == study, TICKETS.c.hash.in_(some))
+        session.connection().execute(together)
     session.connection().execute(delete(SPENT).where(here))
     fresh = Spending.of(secret)
     spend(session, study, map(fresh.mark, carried.keys() - set(used)))
