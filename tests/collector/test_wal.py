@@ -13,10 +13,10 @@ from sqlalchemy import text
 from collector import wal
 from collector.backup import back_up
 from collector.db import Database
-from collector.migrations import check, make
+from collector.migrations import check
 from ldp_client.documents.errors import InputError
 from tests.kit.answers import problem
-from tests.kit.collectors import START_SECONDS, build_report, build_study, damage_reports
+from tests.kit.collectors import START_SECONDS, build_report, build_study, damage_reports, ensure_database
 from tests.kit.errors import raises
 
 
@@ -222,9 +222,7 @@ def test_second_server_is_refused_under_any_name_of_file(tmp_path):
 @pytest.fixture
 def path(tmp_path):
     """A database without a server."""
-    made = opened(tmp_path / "collector.sqlite3")
-    make(made)
-    made.engine.dispose()
+    ensure_database(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
     return tmp_path / "collector.sqlite3"
 
 

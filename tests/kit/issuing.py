@@ -14,10 +14,10 @@ from collector.issuer import issue
 from collector.issuer.app import create_issuer_app
 from collector.issuer.issue import Person
 from collector.issuer.signing import new_pair
-from collector.migrations import make
 from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.channel import TokenKey
+from tests.kit.collectors import ensure_database
 from tests.kit.operators import TOKEN, operate
 
 TYPES = {"Content-Type": "application/private-token-request"}
@@ -62,7 +62,7 @@ class Office:
 
     def __init__(self, url, strata=(NORTH, SOUTH), people=TWO):
         self.url, self._app, pairs = url, None, iter(made_pairs())
-        make(Database(url, 5))
+        ensure_database(url)
         with pytest.MonkeyPatch.context() as patch, self.writing() as session:
             patch.setattr(issue, "new_pair", lambda: next(pairs))
             for public in strata:
