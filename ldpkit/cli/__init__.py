@@ -151,7 +151,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         warn(error.format_message())
         return EXIT_USAGE
     except click.ClickException as error:
-        return _usage(error)
+        ctx = getattr(error, "ctx", None)
+        more = f" (see {ctx.command_path} --help)" if ctx else ""
+        warn(visible(f"ldpkit: {error.format_message()}{more}"))
+        return EXIT_USAGE
     except LdpkitError as error:
         warn(visible(f"ldpkit: {error}"))
         return error.exit_code
@@ -180,14 +183,6 @@ def end_by_signal() -> None:
     # Windows has no SIGHUP.
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: sys.exit(EXIT_HUNG_UP))
-
-
-def _usage(error: click.ClickException) -> int:
-    """Print a wrong command line in one line, with the command whose help says more."""
-    ctx = getattr(error, "ctx", None)
-    more = f" (see {ctx.command_path} --help)" if ctx else ""
-    warn(visible(f"ldpkit: {error.format_message()}{more}"))
-    return EXIT_USAGE
 
 
 def _full_output(error: OSError) -> int:

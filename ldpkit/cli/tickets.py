@@ -77,13 +77,8 @@ def invite(
     # 2. Revoke tickets.
     if not is_making:
         collector.ask("POST", f"{path}/{'disable' if disable else 'revoke'}", lambda body: body["id"], {})
-        show(
-            [
-                f"everybody's reports to {study} are let in"
-                if disable
-                else f"only new tickets to {study} count"
-            ]
-        )
+        line = "everybody's reports to {} are let in" if disable else "only new tickets to {} count"
+        show([line.format(study)])
         return
     # 3. Or make them. A collector gets no names: with them its database could join people and reports.
     link, is_issuer = _link_of(collector, study, address, bool(again))
