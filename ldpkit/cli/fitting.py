@@ -74,7 +74,7 @@ def fit(
 ) -> int:
     """Fit a posterior to each question.
 
-    REPORTS_OR_SUMMARY is NDJSON, CSV or Parquet, one file or several, or what summarize wrote.
+    REPORTS_OR_SUMMARY is NDJSON or Parquet, one file or several, or what summarize wrote.
     """
     from schemas.study import load_study
 
