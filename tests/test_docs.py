@@ -48,7 +48,7 @@ BUDGETS = {
     "docs/operate.md": 10.1,
     "docs/payloads.md": 8,
     "docs/privacy.md": 7.2,
-    "docs/public-fields.md": 3.8,
+    "docs/public-fields.md": 3.7,
     "docs/rappor.md": 1.1,
     "docs/results.md": 5.6,
     "docs/scaling.md": 3.5,
@@ -57,7 +57,7 @@ BUDGETS = {
     "docs/study.md": 10,
     "docs/surveys.md": 10.4,
     "docs/tickets.md": 5.8,
-    "docs/troubleshooting.md": 4.3,
+    "docs/troubleshooting.md": 4.5,
     "docs/tutorials/app.md": 5.2,
     "docs/tutorials/epidemiologist.md": 5.3,
     "docs/tutorials/operator.md": 5.4,
@@ -205,6 +205,15 @@ def test_formulas_that_docstrings_cite_exist():
     cited = set(re.findall(r"METHODS (\d+(?:\.\d+b?)?)", sources))
     assert len(cited) > 10
     assert cited - set(sections) == set()
+
+
+def test_lines_below_verdicts_that_troubleshooting_quotes_exist():
+    sources = "".join(path.read_text() for path in sorted((ROOT / "inference").rglob("*.py")))
+    sources = re.sub(r'"\s*f?"', "", sources)
+    table = (DOCS / "troubleshooting.md").read_text().partition("## Fits, by verdict")[2]
+    quoted = re.findall(r'"([^"]+)"', "".join(re.findall(r"^\| (\".*?) \|", table, flags=re.M)))
+    assert len(quoted) > 8
+    assert [part for line in quoted for part in line.split(" … ") if part not in sources] == []
 
 
 def test_make_commands_of_the_readme_exist():
