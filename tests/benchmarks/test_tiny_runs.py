@@ -73,12 +73,7 @@ def some_lines(_model, _epsilon, parts, *_more):
     return [np.ones(1 + part.x.shape[1]) for part in parts]
 
 
-NO_FIT = SimpleNamespace(
-    form="5 patterns",
-    method="nuts",
-    rows=lambda: {"p": {"ess_bulk": 1.0}},
-    verdict=SimpleNamespace(reasons=(), ok=True),
-)
+NO_FIT = SimpleNamespace(verdict=SimpleNamespace(reasons=(), ok=True))
 RUNS: dict[str, tuple[Run, ...]] = {
     # test_analyses.py has a formula.
     "analyses": (Run("--studies 2 --case crossing", r"crossing: 2 studies in .*%   ranks p = [\d.]+\n"),),

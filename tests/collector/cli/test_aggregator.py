@@ -28,7 +28,6 @@ from tests.kit.answers import problem
 from tests.kit.errors import raises
 from tests.kit.operators import never_pause
 from tests.kit.secure_sum import ANSWERS, FEWEST, MOST, TOKEN, close_study, delete_at
-from tests.statistics import seed_the_system
 
 
 @pytest.fixture(autouse=True)
@@ -52,8 +51,7 @@ def answered(network):
     return network
 
 
-def test_total_is_the_sum_plus_noise(network, monkeypatch):
-    seed_the_system(monkeypatch, "noise")
+def test_total_is_the_sum_plus_noise(network):
     network.publish()
     network.answer(MOST)
     total = close(network).total

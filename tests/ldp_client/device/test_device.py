@@ -15,7 +15,6 @@ from tests import studies
 from tests.kit.clocks import today_is
 from tests.kit.errors import raises
 from tests.ldp_client.devices import PAIR, STUDY, YES, consenting
-from tests.statistics import seed_the_system
 
 ALL = Study(studies.document())
 
@@ -206,8 +205,7 @@ def test_answered_question_is_not_asked_again_as_memoized(tmp_path):
     assert (device.epsilon_left, len(device.ledger.queued())) == (3, 1)
 
 
-def test_each_memoized_question_is_charged_in_the_version_that_draws_it(tmp_path, monkeypatch):
-    seed_the_system(monkeypatch, "drawn")
+def test_each_memoized_question_is_charged_in_the_version_that_draws_it(tmp_path):
     device, drawn = consenting(tmp_path, "4"), set()
     for version in range(1, 9):
         device.answer(rounds(version, sample_one_question=True), {"habit": "yes", "brand": "worker"})
@@ -216,9 +214,8 @@ def test_each_memoized_question_is_charged_in_the_version_that_draws_it(tmp_path
     assert len(drawn) == 2
 
 
-def test_the_question_drawn_is_charged_and_bodies_have_one_size(tmp_path, monkeypatch):
+def test_the_question_drawn_is_charged_and_bodies_have_one_size(tmp_path):
     """A memoized question costs its own epsilon, which is 2; any other the largest of those, which is 1."""
-    seed_the_system(monkeypatch, "one of many")
     asked = (studies.MEMOIZED, studies.CHOICE, studies.RECORD, studies.NUMBER)
     study = Study(studies.document(*asked, sample_one_question=True))
     answers = {**studies.NEWER_ANSWERS, **studies.ANSWERS}

@@ -11,7 +11,7 @@ from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import STUDY, YES, cheap_study, consenting, problem
 from tests.ldp_client.issuers import HOUR
-from tests.statistics import follows, seed_the_system
+from tests.statistics import follows
 
 DAY = 24 * HOUR
 NOON = 20_000 * DAY + 12 * HOUR
@@ -19,7 +19,6 @@ NOON = 20_000 * DAY + 12 * HOUR
 
 def test_batched_time_is_drawn_evenly_from_the_next_window(monkeypatch):
     monkeypatch.setattr(outbox, "now", lambda: float(NOON))
-    seed_the_system(monkeypatch, "moments")
     drawn = [outbox.in_next_window(24) for _ in range(6000)]
     start = (NOON // DAY + 1) * DAY
     assert all(start <= moment < start + DAY for moment in drawn)

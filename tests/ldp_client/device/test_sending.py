@@ -9,7 +9,6 @@ from ldp_client.documents.errors import InputError
 from tests.kit.errors import raises
 from tests.kit.stalling import STALLS
 from tests.ldp_client.devices import STUDY, YES, cheap_study, consenting
-from tests.statistics import seed_the_system
 
 
 @pytest.fixture
@@ -52,9 +51,8 @@ def test_report_is_sent_and_deleted_only_at_its_own_collector(device, tmp_path, 
 
 
 @pytest.mark.attack(12)
-def test_reports_are_sent_in_random_order(tmp_path, server, monkeypatch):
+def test_reports_are_sent_in_random_order(tmp_path, server):
     """A collector joins a person's answers by the order in which their reports come."""
-    seed_the_system(monkeypatch, "order")
     device = consenting(tmp_path, "4", server.url)
     ids = [device.answer(cheap_study(f"s{number}"), YES) for number in range(12)]
     device.flush()
