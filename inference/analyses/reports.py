@@ -158,19 +158,15 @@ def _rows_of_summary(
     if summary.digest != study.digest:
         raise SummaryError("digest", "it is of another study document", code="summary.other_study")
     (question,) = asked
-    if isinstance(mechanism_for(question), NumberMechanism):
+    mechanism = mechanism_for(question)
+    keeps_payloads = isinstance(mechanism, ChoiceMechanism) and _keeps_payloads(mechanism)
+    if not isinstance(mechanism, ChoiceMechanism) or not (
+        keeps_payloads or keeps_patterns(mechanism.choices)
+    ):
         raise InputError(
-            f"a summary has the reports of the number {question.id} only by cells of a grid: use "
+            f"a summary of {question.id} adds its reports up, and does not keep how often each came: use "
             "the reports themselves",
-            code="formula.summary_of_number",
-        )
-    mechanism = choice_mechanism(question)
-    keeps_payloads = _keeps_payloads(mechanism)
-    if not keeps_payloads and not keeps_patterns(mechanism.choices):
-        raise InputError(
-            f"a summary of {question.id} only counts how often each of its {mechanism.choices} choices was "
-            "supported, not in which combinations: use the reports themselves",
-            code="formula.summary_of_supports",
+            code="formula.summary_adds_reports_up",
         )
     rows: Rows = Counter()
     places = [study.public.index(field) for field in fields]

@@ -12,11 +12,10 @@ from inference.analyses.formula import known_column
 from inference.analyses.population import Population
 from inference.analyses.reports import columns_in, table_of_reports
 from inference.analyses.table import WAVE, Table
-from inference.analyses.waves import concat
+from inference.analyses.waves import concat, refuse_wave
 from inference.results.posterior import Posterior
 from inference.samplers import CHAINS
 from inference.sampling import KEPT
-from ldp_client.documents.errors import InputError
 from schemas import Study
 from summaries.reading import ReadReports, Reports, evidence_of
 from summaries.reducing import Seen, study_of
@@ -111,11 +110,7 @@ def table_of_waves(waves: Waves, formula: str | None, also: Sequence[str] = ()) 
     tables: dict[str, Table] = {}
     for name, (study, given) in waves.items():
         known = [*(asked.id for asked in study.questions), *(field.id for field in study.public)]
-        if WAVE in known:
-            raise InputError(
-                f"wave {name}: its study already has a field {WAVE}, which would be hidden",
-                code="wave.field_name_taken",
-            )
+        refuse_wave(name, known)
         own = [column for column in names if column != WAVE]
         for column in own:
             known_column(column, known, f"wave {name}: ")

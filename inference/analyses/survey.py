@@ -16,7 +16,7 @@ from inference.analyses.formula import known_column
 from inference.analyses.matrices import columns_of
 from inference.analyses.public_columns import as_taken, notes_of
 from inference.analyses.table import WAVE, Codes, Private, Table, level_text, table_of
-from inference.analyses.waves import concat
+from inference.analyses.waves import concat, refuse_wave
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted, rounded_up
 from schemas.disk import read_bytes
@@ -54,11 +54,8 @@ def load_survey(
     # 2. A table of each file.
     tables = {}
     for name, frame in frames.items():
-        if added and WAVE in frame.columns:
-            raise InputError(
-                f"wave {name}: {paths[name]} already has a column wave: rename it",
-                code="wave.column_called_wave",
-            )
+        if added:
+            refuse_wave(name, frame.columns)
         for column in dict.fromkeys([*(one.name for one in design.columns), *own]):
             known_column(column, list(frame.columns), f"wave {name}: " if added else "")
         file, named = Path(paths[name]).name, dict.fromkeys([*own, *design.grouping])

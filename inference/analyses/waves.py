@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -52,6 +52,14 @@ def concat(tables: Mapping[str, Table], named: Sequence[str] = (WAVE,)) -> Table
         tuple(f"wave {name}: {line}" for name, table in tables.items() for line in table.noise),
         tuple(replace(finding, text=f"wave {name}, {finding.text}") for name, finding in doubts),
     )
+
+
+def refuse_wave(name: str, columns: Iterable[str]) -> None:
+    """Raise InputError if a wave has a column that the waves' names would hide."""
+    if WAVE in columns:
+        raise InputError(
+            f"wave {name}: it has a column {WAVE}, which would be hidden: rename it", code="wave.name_taken"
+        )
 
 
 def _public(name: str, tables: Mapping[str, Table]) -> pd.Series:

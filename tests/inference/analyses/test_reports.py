@@ -164,8 +164,8 @@ def test_input_that_cannot_be_analysed_is_rejected():
         (study, [], "ever ~ age", "fit.no_answers_to_study"),
         (record, [], "ever ~ rating", "formula.question_not_analysable"),
         (one, [], "ever ~ job", "formula.one_question_a_person"),
-        (wide, Summary.empty(wide), "job ~ age", "formula.summary_of_supports"),
-        (number, Summary.empty(number), "hours ~ region", "formula.summary_of_number"),
+        (wide, Summary.empty(wide), "job ~ age", "formula.summary_adds_reports_up"),
+        (number, Summary.empty(number), "hours ~ region", "formula.summary_adds_reports_up"),
         (study_of({**JOB, "choices": {"count": 1001}}), [], "job ~ age", "formula.too_many_choices"),
     ):
         with raises(InputError, code):

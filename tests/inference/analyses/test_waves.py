@@ -133,7 +133,7 @@ OTHER_JOB = {**JOB, "choices": ["student", "worker", "nurse", "other"]}
         (study_of(2, OTHER_JOB), ["job"], ("wave.other_answers", "teacher", "nurse")),
         (study_of(2, {**JOB, "ordered": True}), ["job"], ("wave.other_answers", "wave b")),
         (study_of(2, JOB), ["ever"], ("table.unknown_column", "wave b")),
-        (study_of(2, EVER, {**JOB, "id": "wave"}), ["ever", "wave"], ("wave.field_name_taken", "wave b")),
+        (study_of(2, EVER, {**JOB, "id": "wave"}), ["ever", "wave"], ("wave.name_taken", "wave b")),
     ],
 )
 def test_incompatible_waves_are_rejected(second, names, code):
@@ -225,6 +225,7 @@ def tables(tmp_path, monkeypatch):
     Path("d.json").write_text(design(q={"matrices": parts, "reports": ["0", "1"]}))
     write(Path("bad.csv"), ["q", "age"], [[0, 1], [7, 1]])
     write(Path("short.csv"), ["q"], [[0], [1]])
+    write(Path("named.csv"), ["q", "age", "wave"], [[0, 1, 1], [1, 2, 1]])
 
 
 @pytest.mark.usefixtures("tables")
@@ -255,6 +256,7 @@ OTHER = [*STUDIES, "--wave", "b=b.json,b.ndjson", "--wave"]
         ([*WITH_A, "b=a.json,a.ndjson"], 2, "have one design"),
         ([*WITH_A, "b=d.json,bad.csv", "--missing", "drop"], 3, "q, row 2 of wave b"),
         ([*WITH_A, "b=d.json,short.csv", "--missing", "drop"], 3, "wave b: there is"),
+        ([*WITH_A, "b=d.json,named.csv", "--missing", "drop"], 3, "wave b: it has a column wave"),
         ([*OTHER, "a=a.json"], 2, "must be NAME="),
         ([*OTHER, "a=a.json,"], 2, "must be NAME="),
         ([*OTHER, "a=a.json,a.ndjson", "--missing", "drop"], 2, "are for tables"),
