@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, gammainc, ndtr, ndtri, pdtr
 
 from inference.default_priors import DEFAULTS, Stated, with_stated
+from inference.design.truth import completed
 from inference.results.intervals import REFUSED
 from inference.units import number_units
 from ldp_client import mechanism_for
@@ -86,7 +87,7 @@ class Prior:
     """The prior of a question of shares, or of a number with a law.
 
     each: {parameter: its marginal distribution, as stated}. half_widths: {parameter: half of its 90 %
-    interval before any report}.
+    interval before any report}. rough: as a share of these, half widths at which posteriors are not normal.
     """
 
     def __init__(self, question: Question) -> None:
@@ -98,10 +99,17 @@ class Prior:
             )
 
         self.half_widths = {name: half_width_of(stated) for name, stated in self.each.items()}
+        # Those of shares are computed on a grid.
+        self.rough = np.inf if question.model.name in SHARES else ROUGH
 
-    def truths(self, seed: int) -> list[dict[str, float]]:
-        """Draw as many truths as a plan takes its medians over."""
-        return self.draws(FEW_TRUTHS if len(self.each) > MOST_TOGETHER else TRUTHS, seed)
+    def truths(self, seed: int, given: Mapping[str, float]) -> list[dict[str, float]]:
+        """Draw as many truths as a plan takes its medians over, with the given parameters."""
+        drawn = self.draws(FEW_TRUTHS if len(self.each) > MOST_TOGETHER else TRUTHS, seed)
+        return [{**values, **completed(self._question, values, given)} for values in drawn]
+
+    def values(self, truth: dict[str, float]) -> dict[str, float]:
+        """Return {parameter: value} of a truth."""
+        return truth
 
     def draws(self, count: int, seed: int) -> list[dict[str, float]]:
         """Draw parameters together: the shares of choices add up to 1."""
@@ -114,6 +122,21 @@ class Prior:
                 zip(names, np.maximum(parts, 1e-300) / np.maximum(parts, 1e-300).sum(axis=0), strict=True)
             )
         return [{name: float(values[i]) for name, values in drawn.items()} for i in range(count)]
+
+    def widths(
+        self, question: Question, truths: Sequence[Mapping[str, float]], answers: Sequence[int]
+    ) -> dict[str, Vector]:
+        """Return {parameter: (numbers of answers,)}: medians over truths. question: at its epsilon."""
+        if question.model.name in SHARES:
+            widths_at = partial(_shares, question, answers=answers, prior=self)
+        else:
+            channel = number_channel(question, _answers(question))
+            widths_at = partial(_number, question, answers=answers, prior=self, channel=channel)
+        # If all parameters are stated, the truths are equal.
+        distinct = {tuple(truth.items()): truth for truth in truths}
+        known = {key: widths_at(truth) for key, truth in distinct.items()}
+        each = [known[tuple(truth.items())] for truth in truths]
+        return {name: np.median([halves[name] for halves in each], axis=0) for name in each[0]}
 
 
 def _marginals(question: Question, stated: Stated) -> dict[str, Stated]:
@@ -155,22 +178,6 @@ def has_information(question: Question) -> bool:
 def _even(question: Question) -> dict[str, float]:
     shares = {f"p[{label}]": 1 / len(question.choices) for label in question.choices or ()}
     return {**(shares or {"p": 0.5}), **({REFUSED: 0.1} if question.refusal else {})}
-
-
-def half_widths(
-    question: Question, truths: Sequence[Mapping[str, float]], answers: Sequence[int], prior: Prior
-) -> dict[str, Vector]:
-    """Return {parameter: (numbers of answers,)}: medians over truths. The question has a formula."""
-    if question.model.name in SHARES:
-        widths_at = partial(_shares, question, answers=answers, prior=prior)
-    else:
-        channel = number_channel(question, _answers(question))
-        widths_at = partial(_number, question, answers=answers, prior=prior, channel=channel)
-    # If all parameters are stated, the truths are equal.
-    distinct = {tuple(truth.items()): truth for truth in truths}
-    known = {key: widths_at(truth) for key, truth in distinct.items()}
-    each = [known[tuple(truth.items())] for truth in truths]
-    return {name: np.median([halves[name] for halves in each], axis=0) for name in each[0]}
 
 
 def _shares(

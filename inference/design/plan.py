@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -19,16 +18,12 @@ from inference.design.information import (
     BY_INFORMATION,
     DEVICES,
     HALF,
-    ROUGH,
     Prior,
-    half_widths,
     share_beyond_bounds,
 )
 from inference.design.notes import Widths, clipping_notes, drawn_note, prior_width_notes, rough_notes
 from inference.design.questions import answers_of, has_formula, questions_to_plan
-from inference.design.records import ROUGH as ROUGH_LINE
-from inference.design.records import RecordPrior, record_widths
-from inference.design.truth import completed
+from inference.design.records import RecordPrior
 from inference.results.verdict import listed
 from ldp_client.documents.errors import UsageError
 from schemas import Question, Study
@@ -170,29 +165,20 @@ def _by_information(
 ) -> Expected:
     """Return a question's widths by the information of its reports."""
     first = questions[0]
-    prior: Prior | RecordPrior
-    if first.ask == "record":
-        prior, limit = RecordPrior(first), ROUGH_LINE
-        completed(first, dict.fromkeys(prior.names, 1.0), given)
-        points = prior.truths(seed, given)
-        truths = [prior.line(point) for point in points]
-        widths_at = partial(record_widths, truths=points, answers=answers, prior=prior)
-    else:
-        prior, limit = Prior(first), ROUGH
-        truths = [{**values, **completed(first, values, given)} for values in prior.truths(seed)]
-        widths_at = partial(half_widths, truths=truths, answers=answers, prior=prior)
-    each = {str(question.mechanism.epsilon): widths_at(question) for question in questions}
+    prior: Any = RecordPrior(first) if first.ask == "record" else Prior(first)
+    points = prior.truths(seed, given)
+    truths = [prior.values(point) for point in points]
+    each = {str(asked.mechanism.epsilon): prior.widths(asked, points, answers) for asked in questions}
     notes: tuple[str, ...] = ()
     if given and first.ask == "number":
         beyond = float(np.mean([share_beyond_bounds(first, truth) for truth in truths]))
         notes = clipping_notes(first, beyond, given)
-    if first.ask in ("number", "record"):
-        rough = {
-            epsilon: np.max([half / prior.half_widths[name] for name, half in widths.items()], axis=0) > limit
-            for epsilon, widths in each.items()
-        }
-        notes += rough_notes(rough, devices)
-    return Expected(each, prior.half_widths, truths, notes)
+    rough = {
+        epsilon: np.max([half / prior.half_widths[name] for name, half in widths.items()], axis=0)
+        > prior.rough
+        for epsilon, widths in each.items()
+    }
+    return Expected(each, prior.half_widths, truths, (*notes, *rough_notes(rough, devices)))
 
 
 def plan_difference(

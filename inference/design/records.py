@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from inference.default_priors import has_yes_no_response, regression_priors, state, with_stated
 from inference.design.information import HALF, STEP, TRUTHS, half_width_of, sampled
+from inference.design.truth import completed
 from inference.units import RecordUnits, has_levels
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
@@ -53,6 +54,8 @@ class RecordPrior:
 
     sds: of the parameters. names: of the line. half_widths: {name: half of its 90 % interval}, in own units.
     """
+
+    rough = ROUGH
 
     def __init__(self, question: Question) -> None:
         self.question, self.units = question, RecordUnits(question)
@@ -92,8 +95,9 @@ class RecordPrior:
     def truths(self, seed: int, given: Mapping[str, float]) -> list[Vector]:
         """Draw truths with the given line whose records are between their bounds, in scaled units.
 
-        Raises InputError if the bounds allow none.
+        Raises InputError if the bounds allow none, and the errors of `completed`.
         """
+        completed(self.question, dict.fromkeys(self.names, 1.0), given)
         random, line, d = np.random.default_rng(seed), len(self.names), len(self.units.names)
         drawn = np.column_stack(
             [(sampled(prior, TRIED, random) - zero) / unit for prior, zero, unit in self._stated]
@@ -106,7 +110,7 @@ class RecordPrior:
         drawn[:, len(self.sds) - self._correlations :] = (products * scale[:, :, None] * scale[:, None])[
             :, rows, columns
         ]
-        own = np.asarray([list(self.line(point).values()) for point in drawn])
+        own = np.asarray([list(self.values(point).values()) for point in drawn])
         for place, name in enumerate(self.names):
             own[:, place] = given.get(name, own[:, place])
         own[:, 0] -= self.units.response.zero
@@ -120,7 +124,7 @@ class RecordPrior:
             )
         return possible
 
-    def line(self, point: Vector) -> dict[str, float]:
+    def values(self, point: Vector) -> dict[str, float]:
         """Return {name: value} of the line in own units."""
         own = self.turn @ point
         own[0] += self.units.response.zero
@@ -148,27 +152,24 @@ class RecordPrior:
         middle = np.concatenate([[1.0], means, [intercept + slopes @ means]])
         return np.outer(middle, middle) + np.pad(spread, ((1, 0), (1, 0)))
 
-
-def record_widths(
-    question: Question, truths: Sequence[Vector], answers: Sequence[int], prior: RecordPrior
-) -> dict[str, Vector]:
-    """Return {parameter of the line: (numbers of answers,)}: medians over truths."""
-    steps = STEP * np.diag(prior.sds)
-    precision = np.diag(1 / prior.sds**2)
-    each = []
-    for truth in truths:
-        first, other, own = _information(question, prior.moments(truth))
-        slopes = np.stack(
-            [
-                (prior.moments(truth + s) - prior.moments(truth - s))[first, other] / (2 * s.max())
-                for s in steps
-            ]
-        )
-        whole = slopes @ own @ slopes.T
-        covariances = [np.linalg.inv(n * whole + precision) for n in answers]
-        each.append([np.diag(prior.turn @ one @ prior.turn.T) for one in covariances])
-    halves = HALF * np.sqrt(np.median(each, axis=0))
-    return dict(zip(prior.names, halves.T, strict=True))
+    def widths(
+        self, question: Question, truths: Sequence[Vector], answers: Sequence[int]
+    ) -> dict[str, Vector]:
+        """Return {parameter: (numbers of answers,)}: medians over truths. question: at its epsilon."""
+        steps = STEP * np.diag(self.sds)
+        precision = np.diag(1 / self.sds**2)
+        each = []
+        for truth in truths:
+            first, other, own = _information(question, self.moments(truth))
+            moved = [self.moments(truth + step) - self.moments(truth - step) for step in steps]
+            slopes = np.stack(
+                [change[first, other] / (2 * step.max()) for change, step in zip(moved, steps, strict=True)]
+            )
+            whole = slopes @ own @ slopes.T
+            covariances = [np.linalg.inv(n * whole + precision) for n in answers]
+            each.append([np.diag(self.turn @ one @ self.turn.T) for one in covariances])
+        halves = HALF * np.sqrt(np.median(each, axis=0))
+        return dict(zip(self.names, halves.T, strict=True))
 
 
 def _information(question: Question, second: Vector) -> tuple[Places, Places, Vector]:

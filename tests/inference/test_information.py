@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from inference.design import information
-from inference.design.information import HALF, Prior, half_widths, law_of_reports, share_covariance
+from inference.design.information import HALF, Prior, law_of_reports, share_covariance
 from inference.design.plan import plan_difference
-from inference.design.records import RecordPrior, record_widths
+from inference.design.records import RecordPrior
 from inference.design.simulated_posteriors import posterior_draws
 from inference.design.simulation import simulate
 from inference.models import model_for
@@ -39,7 +39,7 @@ def test_width_for_normal_law_matches_textbook():
     question = question_of({**HOURS, "mechanism": GAUSSIAN, "model": {"name": "normal", "prior": prior}})
     number = mechanism_for(question)
     noise = 24 * number.scale / number.levels
-    found = half_widths(question, [{"mean": 12.0, "sd": 2.0}], [10**8], Prior(question))
+    found = Prior(question).widths(question, [{"mean": 12.0, "sd": 2.0}], [10**8])
     whole = sqrt(4 + noise**2)
     assert found["mean"] == pytest.approx([HALF * whole / 1e4], rel=0.01)
     # Of a normal's variance v an estimate has the variance 2 v² / n, and sd moves it by 2 sd.
@@ -96,7 +96,7 @@ def test_width_of_a_share_is_the_median_of_its_exact_posteriors(epsilon, share, 
         log_density = yes * np.log(support) + (n - yes) * np.log1p(-support)
         below = np.cumsum(np.exp(log_density - log_density.max()))
         exact.append(np.diff(np.interp([0.05 * below[-1], 0.95 * below[-1]], below, grid))[0] / 2)
-    found = half_widths(question, [{"p": share}], [n], Prior(question))["p"]
+    found = Prior(question).widths(question, [{"p": share}], [n])["p"]
     assert found == pytest.approx([np.median(exact)], rel=0.05)
 
 
@@ -135,7 +135,7 @@ def test_widths_are_those_of_fits(design):
     """Within a tenth of the median of fits of studies that are simulated at the same truth."""
     document, truth, n = DESIGNS[design]
     question = question_of(document)
-    planned = half_widths(question, [truth], [n], Prior(question))
+    planned = Prior(question).widths(question, [truth], [n])
     fitted = fitted_halves(simulated(question, truth, n))
     ratios = [planned[name][0] / fitted[name] for name in truth]
     # Fitted medians of twenty shares differ by chance: their average is compared.
@@ -153,14 +153,14 @@ def test_widths_of_a_line_are_those_of_fits(template, epsilon):
     prior = RecordPrior(question)
     numbers = sum(field.bounds is not None for field in question.features)
     point = np.asarray([0.1, 0.3, 0.3, 0.4, 0, 0, *[0.35] * numbers, 0.2])
-    planned = record_widths(question, [point], [n], prior)
+    planned = prior.widths(question, [point], [n])
     sites = {
         "feature_mean": np.zeros(2),
         "feature_sd": np.asarray([0.35, 0.35 if numbers == 2 else 1.0]),
         "feature_correlation": np.linalg.cholesky([[1, 0.2], [0.2, 1]]),
         "second": prior.moments(point),
     }
-    fitted = fitted_halves(simulated(question, prior.line(point), n, sites, clip=False))
+    fitted = fitted_halves(simulated(question, prior.values(point), n, sites, clip=False))
     assert [planned[name][0] / fitted[name] for name in planned] == pytest.approx([1] * 4, abs=0.1)
 
 

@@ -129,10 +129,10 @@ def test_truths_of_records_keep_the_stated_line_within_the_bounds():
     prior, line = RecordPrior(question), {"intercept": 3.0, "coefficient[age]": 0.0, "sd": 0.5}
     points = prior.truths(1, line)
     for point in points:
-        found = prior.line(point)
+        found = prior.values(point)
         assert {name: found[name] for name in line} == pytest.approx(line, abs=1e-12)
         assert np.diag(prior.moments(point)).max() <= 1
-    assert np.std([prior.line(point)["coefficient[married]"] for point in points]) > 0
+    assert np.std([prior.values(point)["coefficient[married]"] for point in points]) > 0
     with raises(InputError, "plan.records_beyond_bounds"):
         prior.truths(1, {"sd": 100.0})
     with raises(InputError, "plan.unknown_truth_parameter"):
