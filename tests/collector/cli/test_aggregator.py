@@ -158,31 +158,25 @@ def test_a_lost_answer_changes_nothing(answered):
 
 
 def edited(edit):
-    """A change of an answer's bytes."""
-    return lambda answer: Response(
-        edit(answer.get_data()), answer.status_code, content_type=answer.content_type
-    )
+    """A change of an answer's document, or bytes in its place."""
 
-
-def with_fields(**fields):
-    return lambda text: json.dumps({**json.loads(text), **fields}).encode()
-
-
-def with_statement(**fields):
-    def change(text):
-        document = json.loads(text)
-        return json.dumps({**document, "statement": {**document.get("statement", {}), **fields}}).encode()
+    def change(answer):
+        content = edit if isinstance(edit, bytes) else json.dumps(edit(json.loads(answer.get_data())))
+        return Response(content, answer.status_code, content_type=answer.content_type)
 
     return change
 
 
-def with_ids(change):
-    def changed(text):
-        document = json.loads(text)
-        ids = change(b64decode(document["ids"]))
-        return json.dumps({**document, "ids": b64encode(ids).decode()}).encode()
+def with_fields(**fields):
+    return lambda document: {**document, **fields}
 
-    return changed
+
+def with_statement(**fields):
+    return lambda document: {**document, "statement": {**document.get("statement", {}), **fields}}
+
+
+def with_ids(change):
+    return lambda document: {**document, "ids": b64encode(change(b64decode(document["ids"]))).decode()}
 
 
 CHANGED = [
@@ -193,8 +187,8 @@ CHANGED = [
     ("/nonce", with_fields(nonce="0" * 64)),
     ("/sum", with_statement(set="0" * 64)),
     ("/sum", with_statement(signature="")),
-    ("/sum", lambda _: b"[" * 100_000),
-    ("/sum", lambda _: b'{"a":1,"a":2}'),
+    ("/sum", b"[" * 100_000),
+    ("/sum", b'{"a":1,"a":2}'),
     ("/sum", with_fields(total="AAAAAAAAAAA=")),
     ("/sum", with_fields(total=7)),
 ]
@@ -212,10 +206,9 @@ def test_changed_answers_are_detected(network):
     assert devices_in(close(network)) == FEWEST + 1
 
 
-def lied(node, lie, text):
-    document = json.loads(text)
+def lied(node, lie, document):
     statement = replace(Statement.from_document(document["statement"]), signature=b"", **lie)
-    return json.dumps({**document, "statement": statement.signed(node.keys.signing).to_document()}).encode()
+    return {**document, "statement": statement.signed(node.keys.signing).to_document()}
 
 
 def test_node_that_signs_a_false_statement_is_detected(answered):
