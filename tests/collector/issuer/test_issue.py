@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import ExitStack, closing
 from copy import copy
 from datetime import timedelta
 from pathlib import Path
@@ -39,15 +40,8 @@ def make_place(tmp_path, monkeypatch):
     """Makes an issuer with one key and a list of people, on a database."""
     monkeypatch.chdir(tmp_path)
     write_names("people.csv", PEOPLE)
-    made = []
-
-    def make(url):
-        made.append(Office(url, [{}], []))
-        return made[-1]
-
-    yield make
-    for place in made:
-        place.close()
+    with ExitStack() as made:
+        yield lambda url: made.enter_context(closing(Office(url, [{}], [])))
 
 
 @pytest.fixture
