@@ -1,4 +1,6 @@
-"""A relay for oblivious HTTP (RFC 9458): python relay.py https://collector.example.org/ohttp --port 8080
+"""A relay for oblivious HTTP (RFC 9458).
+
+    python relay.py https://collector.example.org/ohttp --port 8080
 
 It forwards each encapsulated request to one gateway from its own address, and logs nothing. It hides senders
 only if its operator is not the collector's. Put a server with TLS in front of it: see

@@ -89,8 +89,7 @@ def report_of(
 
 
 def refuse_route(study: Study) -> None:
-    """Raise RefusedError if the study has a protocol: one device's noise alone does not protect its
-    answer."""
+    """Raise RefusedError if the study has a protocol: one device's noise does not protect its answer."""
     if study.protocol is not None:
         raise RefusedError.say("core.sum_alone", study=study.id)
 

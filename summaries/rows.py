@@ -136,10 +136,12 @@ def parts_of(rows: Rows, bits: int) -> Iterator[tuple[int, Rows]]:
 
 
 class Once(NamedTuple):
-    """Attributes:
-    kept: the rows that count, each id's first.
-    repeated: how many rows came again.
-    clashes: where a row has the id of another with different content, and that id; in any order.
+    """Rows without repetitions.
+
+    Attributes:
+        kept: the rows that count, each id's first.
+        repeated: how many rows came again.
+        clashes: where a row has the id of another with different content, and that id; in any order.
     """
 
     kept: Rows

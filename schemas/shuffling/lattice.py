@@ -55,7 +55,7 @@ def expected_excess(atoms: Sequence[Atom], people: int) -> Fraction:
 
 
 class _Sum:
-    """The law of a sum: masses over 2**WORK_BITS at first × step, (first + 1) × step, …
+    """The law of a sum: masses over 2**WORK_BITS at first × step, (first + 1) × step and so on.
 
     lost: an upper bound on the probability that was cut off above.
     """

@@ -157,8 +157,7 @@ ODD = ["%F0%9F%98%80", "%00", "%ED%A0%80", "habits%0A", "Habits", "x" * 65]
 @pytest.mark.attack(15)
 @pytest.mark.parametrize("odd", ODD)
 def test_malformed_study_id_never_reaches_the_writer(habits, odd, monkeypatch):
-    """Send study ids that no database can store: they must be unknown before they share
-    a commit with others."""
+    """Send study ids that no database can store: they are unknown before they share a commit."""
     monkeypatch.setattr(habits.collector.writer, "_run_job", lambda _job: pytest.fail("it was written"))
     for method, path in (("POST", "reports"), ("DELETE", "reports/" + "0" * 32), ("GET", "")):
         address = f"/v1/studies/{odd}/{path}".rstrip("/")

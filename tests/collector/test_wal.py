@@ -70,8 +70,10 @@ def ids_in(path):
 @pytest.mark.attack(10)
 @pytest.mark.parametrize("replace", [restored, moved, overwritten, overwritten_by_a_served_one])
 def test_server_with_replaced_database_acknowledges_nothing(habits, study, caplog, replace):
-    """Put a backup in the place of a running server's database, or move it away:
-    nothing more is acknowledged, and the log with what was acknowledged is kept."""
+    """Put a backup in the place of a running server's database, or move it away.
+
+    Nothing more is acknowledged, and the log with what was acknowledged is kept.
+    """
     path = habits.path
     assert habits.put(build_report(study)).status_code == 201
     replace(path)
@@ -94,8 +96,7 @@ def test_server_with_replaced_database_acknowledges_nothing(habits, study, caplo
 @pytest.mark.attack(10)
 @pytest.mark.slow
 def test_stopping_server_does_not_change_restored_file(start_server, tmp_path, study):
-    """A backup is put in place before the server is stopped: its log must not be written
-    into the other file."""
+    """A backup is put in place before the server stops, which must not write its log into it."""
     server = start_server("--workers", "2")
     (path,) = tmp_path.glob("*.sqlite3")
     server.request("POST", "/v1/studies", study.document)

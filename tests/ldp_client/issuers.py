@@ -63,8 +63,13 @@ def token_of(study, place=0, nonce=None, key=None):
 
 
 class Issuer(LocalServer):
-    """answers: functions of (body, headers) that give (status, media type, content), one for each request to
-    come; then honest ones. requests: (path, body, headers)."""
+    """An issuer that answers as a test says.
+
+    Attributes:
+        answers: functions of (body, headers) that give (status, media type, content), one for each request to
+            come; then honest ones.
+        requests: (path, body, headers).
+    """
 
     def __init__(self):
         self.requests, self.answers = [], []

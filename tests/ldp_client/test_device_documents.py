@@ -92,7 +92,7 @@ def test_older_signed_version_is_refused_as_older(tmp_path):
 
 
 def test_refusal_of_another_groups_ticket_explains_itself(tmp_path, server):
-    """ "Give one that is unused" would make the person ask for another one of the same group."""
+    """Advice to give an unused code would make the person ask for another one of the same group."""
     server.content = PLACED.canonical()
     device = consenting(tmp_path, "2", server.url)
     device.answer(device.fetch("survey"), {"ever": True}, CODE, public={"region": "n", "age": 5})

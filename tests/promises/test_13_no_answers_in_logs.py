@@ -60,7 +60,6 @@ def problems(harness: Harness, log: Log, only: str = "") -> list[str]:
 
 def fail_inside(monkeypatch: Patch) -> None:
     """Have the database refuse a statement, in words that quote the report."""
-
     genuine = store.insert_reports
 
     def insert(session: Any, number: int, day: Any, rows: Any) -> Any:

@@ -116,7 +116,7 @@ def test_editing_documents_does_not_change_a_study():
 
 @pytest.mark.parametrize("place", ["question", "public", "title"])
 def test_text_with_null_character_is_rejected(place):
-    """NumPy's labels "a" and "a\\0" are one: the second would be reported as the first."""
+    """For NumPy a label with a zero byte at its end is the one without: it would be reported as that."""
     labels = ["a", "a\0", "b"]
     documents = {
         "question": studies.document({**studies.ONE_OF, "choices": labels}),

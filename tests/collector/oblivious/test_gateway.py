@@ -124,7 +124,7 @@ def test_require_ohttp_collector_rejects_direct_reports(make_gateway, make_repor
 
 @pytest.fixture
 def upload(make_report, study):
-    """(a report, its request)"""
+    """Return a report and its request."""
     report = make_report(study)
     path = f"/v1/studies/habits/reports/{report.id}"
     return report, Request("PUT", "collector.example", path, [JSON], report.to_json().encode())

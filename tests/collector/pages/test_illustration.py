@@ -94,8 +94,7 @@ def shares(k, supports):
 @pytest.mark.parametrize("epsilon", ["1", "3", "7"])
 @pytest.mark.parametrize(("name", "k"), ENUMERATED)
 def test_sentence_matches_exact_law_of_reports(name, k, epsilon):
-    """Show people a wrong rate of equal reports by others before they decide: the page
-    states the exact rate."""
+    """Show people a wrong rate of equal reports by others before they decide: the page states it."""
     question, m = built(k, name=name, epsilon=epsilon)
     laws = [law_of(m, index, READS[name](m)) for index in range(k)]
     has = [{payload for law in laws for payload in law if m.supported(payload, i)} for i in range(k)]

@@ -65,7 +65,6 @@ def test_renamed_term_follows_the_rule():
 @pytest.mark.attack(17)
 def test_open_shares_of_one_name_are_rejected():
     """Share c of ever_b and share b_c of ever get one name."""
-
     age, codes = pd.DataFrame({"age": np.arange(ROWS) % 7}), np.arange(ROWS) % 2
     columns = [open_share("ever", codes, "ever_b_c"), open_share("ever_b", codes, "ever_b_c")]
     table = table_of(age, columns)

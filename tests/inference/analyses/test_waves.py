@@ -159,7 +159,7 @@ def test_single_wave_and_summary_are_rejected(waves):
 
 
 def notes(names: list[str], *versions: Study, n: int = 4) -> list[str]:
-    """Notes on waves called 1, 2 …"""
+    """Return the notes on waves called 1, 2 and so on."""
     given = {str(at): (one, reports_of(one, 0.5, n, at)) for at, one in enumerate(versions, 1)}
     return list(table_of_waves(given, None, names).notes)
 
