@@ -153,6 +153,8 @@ MECHANISMS: dict[str, Callable[[Question], Mechanism]] = {}
 def register(kind: type[Mechanism]) -> type[Mechanism]:
     """Add a mechanism to the registry: a class decorator.
 
+    Other threads may use the class at once: what it needs of its module comes before it.
+
     Raises:
         ValueError: Another mechanism has the name.
     """

@@ -16,6 +16,14 @@ COEFFICIENTS = 3
 SEED_BYTES = 4 * COEFFICIENTS
 
 
+def _below_prime(random: Source) -> int:
+    """Draw a uniform integer below PRIME; reject the only 31-bit word that is not below it."""
+    while True:
+        word = random_bits(32, random) >> 1
+        if word < PRIME:
+            return word
+
+
 @register
 class Olh(ChoiceMechanism):
     """Send a seed a, b, c, and by randomized response the hash ((a·x² + b·x + c) mod PRIME) mod hashes of x.
@@ -70,11 +78,3 @@ class Olh(ChoiceMechanism):
             raise self.impossible("has a seed that is never drawn")
         if int.from_bytes(payload[SEED_BYTES:], "big") >= self.hashes:
             raise self.impossible(f"is not among {self.hashes} groups")
-
-
-def _below_prime(random: Source) -> int:
-    """Draw a uniform integer below PRIME; reject the only 31-bit word that is not below it."""
-    while True:
-        word = random_bits(32, random) >> 1
-        if word < PRIME:
-            return word

@@ -33,6 +33,17 @@ SQUARE = UNIT * UNIT
 SPARE_BITS = 64 - (2 * UNIT_BITS + 1)
 
 
+def _codes(field: Field) -> list[list[int]]:
+    """Return the entries of each level, −1 and 1; empty for a field without levels."""
+    if field.cuts:
+        levels = range(len(field.cuts) + 1)
+        return [[1 if cut < level else -1 for cut in range(len(field.cuts))] for level in levels]
+    # A character is 1 if level and number have an even number of binary ones in common, else −1.
+    numbers = range(1, power_of_two(len(field.choices)))
+    levels = range(len(field.choices))
+    return [[1 - 2 * ((level & number).bit_count() & 1) for number in numbers] for level in levels]
+
+
 @register
 class SampledProducts(RecordMechanism):
     """Report a block of products and their signs, which are true with probability threshold / 2**32.
@@ -161,14 +172,3 @@ class SampledProducts(RecordMechanism):
         super().check(payload)
         if int.from_bytes(payload, "big") >= self.patterns * len(self.blocks):
             raise self.impossible(f"is not among {len(self.blocks)} products")
-
-
-def _codes(field: Field) -> list[list[int]]:
-    """Return the entries of each level, −1 and 1; empty for a field without levels."""
-    if field.cuts:
-        levels = range(len(field.cuts) + 1)
-        return [[1 if cut < level else -1 for cut in range(len(field.cuts))] for level in levels]
-    # A character is 1 if level and number have an even number of binary ones in common, else −1.
-    numbers = range(1, power_of_two(len(field.choices)))
-    levels = range(len(field.choices))
-    return [[1 - 2 * ((level & number).bit_count() & 1) for number in numbers] for level in levels]

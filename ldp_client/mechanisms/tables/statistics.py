@@ -16,6 +16,13 @@ from ldp_client.mechanisms.tables.sensitivities import Ball, box_distance, ddplr
 HALF = Fraction(1, 2)
 
 
+@lru_cache(maxsize=256)
+def l1_distance(radius: int, unit: int, features: int, intercept: bool, average: int) -> int:
+    """The L1 distance of two tables' statistics at most: what the box and what the ball allow."""
+    box = box_distance(radius, unit, features, intercept, average)
+    return min(box, Ball(radius, unit, features, intercept).distance(average))
+
+
 @register
 class TableStatistics(TableMechanism):
     """The upper triangle of Σ vvᵀ, off-diagonal entries times √2, all with the same noise (METHODS 1.3).
@@ -90,10 +97,3 @@ class TableStatisticsLaplace(TableMechanism):
     def _multipliers(self, room: int) -> list[int]:
         distance = l1_distance(self.radius, UNIT, len(self.features), self.intercept, self.average)
         return [(room << MULTIPLIER_BITS) // distance] * len(self.coordinates)
-
-
-@lru_cache(maxsize=256)
-def l1_distance(radius: int, unit: int, features: int, intercept: bool, average: int) -> int:
-    """The L1 distance of two tables' statistics at most: what the box and what the ball allow."""
-    box = box_distance(radius, unit, features, intercept, average)
-    return min(box, Ball(radius, unit, features, intercept).distance(average))
