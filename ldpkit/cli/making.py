@@ -123,7 +123,11 @@ def dossier(study: Study, out: str) -> None:
 )
 @click.option("--collector", metavar="URL", required=True, help="the collector that the app sends reports to")
 @click.option(
-    "--out", metavar="DIR", required=True, help="a folder: gets the source files, which must be new"
+    "--out",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    required=True,
+    help="a folder: gets the source files, which must be new",
 )
 def compile_(study: Study, language: str, collector: str, out: str) -> None:
     """Write a study's integers and words as source code for an app."""

@@ -143,7 +143,7 @@ def test_words_are_escaped_as_the_apps_language_asks(language):
 
 
 def test_command_writes_new_files_or_says_in_one_line_why_not(tmp_path, capsys):
-    def command(document):
+    def command(document, out="app"):
         (tmp_path / "study.json").write_text(Study(document).to_json())
         words = [
             tmp_path / "study.json",
@@ -152,7 +152,7 @@ def test_command_writes_new_files_or_says_in_one_line_why_not(tmp_path, capsys):
             "--collector",
             COLLECTOR,
             "--out",
-            tmp_path / "app",
+            tmp_path / out,
         ]
         return main(["compile", *map(str, words)])
 
@@ -164,3 +164,4 @@ def test_command_writes_new_files_or_says_in_one_line_why_not(tmp_path, capsys):
     assert {path.name for path in (tmp_path / "app").iterdir()} == {"StudySurvey.swift", "study_survey.h"}
     assert command(studies.document(studies.NUMBER)) == 3
     assert "is there already" in capsys.readouterr().err
+    assert command(studies.document(studies.NUMBER), out="study.json") == 2
