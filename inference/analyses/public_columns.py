@@ -90,6 +90,12 @@ def positive(column: pd.Series, name: str, least: float = 1 / MOST_WEIGHT) -> Va
         problem = "must hold numbers: write 1234, not 1,234"
         raise InputError(f"{name} {problem}", code="weights.not_numbers")
     values = column.to_numpy(np.float64)
+    if least > 0 and (values == 0).any():
+        raise InputError(
+            f"{name} is 0 in row {int(np.argmax(values == 0)) + 1}: remove the rows of weight 0, as they "
+            "represent nobody",
+            code="weights.zero",
+        )
     good = np.isfinite(values) & (values >= least) & (values <= MOST_WEIGHT)
     if not good.all():
         raise InputError(

@@ -111,6 +111,7 @@ BAD = [
     ({"by": "income"}, ("options.by_too_many_values", "300")),
     ({"weights": "place"}, ("weights.not_numbers", "place")),
     ({"weights": "huge"}, ("weights.not_positive", "7")),
+    ({"weights": "zero"}, ("weights.zero", "row 3: remove the rows of weight 0")),
     ({"weights": "income", **frame(place=["town"], count=[1])}, "census.with_weights"),
     ({"census": "census.csv"}, "census.not_frame"),
     (frame(place=["sea"], income=[1], count=[1]), ("census.unknown_value", "place", "'sea'")),
@@ -126,7 +127,9 @@ BAD = [
 @pytest.mark.parametrize(("given", "code"), BAD)
 def test_invalid_population_is_rejected(given, code):
     columns = {"place": ["town", "land"] * 150, "income": np.arange(300.0) + 1}
-    whole = forced({**columns, "huge": np.where(np.arange(300) == 6, 1e200, 1.0)})
+    people = np.arange(300)
+    columns |= {"huge": np.where(people == 6, 1e200, 1.0), "zero": np.where(people == 2, 0.0, 1.0)}
+    whole = forced(columns)
     with raises(InputError, code):
         over = Population(**given).checked(whole)
         people_of(assemble(whole, "armed ~ place + income"), whole, over)
