@@ -109,8 +109,9 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     if by is not None and by not in needed:
         text = analysis.formula.text.strip()
         raise InputError(
-            f"--by {by}: the formula does not name {by}, so its law allows no difference between its levels. "
-            f'Write "{text} + {by}", or "{text} + (1 | {by})" if some are small',
+            f"--by {by}: the formula's right side does not name {by}, so its law allows no difference "
+            f'between its levels. Use a column that it names, or write "{text} + {by}", or '
+            f'"{text} + (1 | {by})" if some levels are small',
             code="options.by_not_in_formula",
         )
     frame, counts = analysis.table.frame, analysis.table.sizes.astype(np.float64)

@@ -98,6 +98,8 @@ def test_groups_missing_from_the_formula_are_rejected(census):
     whole, by = table(), Population(by="region", census=census)
     with raises(InputError, "options.by_not_in_formula", "ever ~ (1 | clinic) + region"):
         people_of(assemble(whole, "ever ~ (1 | clinic)"), whole, by)
+    with raises(InputError, "options.by_not_in_formula", "Use a column that it names"):
+        people_of(assemble(whole, "region ~ (1 | clinic)"), whole, by)
     people_of(assemble(whole, "ever ~ region + (1 | clinic)"), whole, by)
 
 
