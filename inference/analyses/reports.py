@@ -128,13 +128,6 @@ def _counted(
                 f"report {report.id} is also in another wave: give each report once",
                 code="wave.report_in_two",
             )
-        missing = [field.id for field in fields if field.id not in report.public]
-        if missing:
-            raise InputError(
-                f"report {report.id} has no {missing[0]}, which was in its ticket: export the reports from "
-                "their collector, which adds it",
-                code="report.public_value_missing",
-            )
         public = tuple(report.public[field.id] for field in fields)
         payloads = [report.payloads[one.id] for one in asked if one.id in report.payloads]
         rows[public, tuple(payloads)] += 1
