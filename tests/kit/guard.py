@@ -3,11 +3,11 @@
 What a test reads from the system's generator in its own process follows from the test's name: a check of a
 statistic passes always or never. Tests marked `entropy` read the true generator.
 
-A fast test fails if it sleeps, listens on a port, or its own code reads the clock: give the code a clock,
-wait for an event, take a server from a fixture, or mark the test `slow`. Fast tests that start processes or
-compile many programs are only reported: a line for each kind at the end of the run, and all of them in
-`guard.txt` of pytest's cache folder. The guard watches a test, not its fixtures. Tests marked `slow` are
-free to do all this, and those marked `programs` may compile more.
+A fast test fails if it listens on a port, or its own code sleeps or reads the clock: give the code a clock,
+wait for an event, take a server from a fixture, or mark the test `slow`. Fast tests that start processes,
+wait in the product or compile many programs are only reported: a line for each kind at the end of the run,
+and all of them in `guard.txt` of pytest's cache folder. The guard watches a test, not its fixtures. Tests
+marked `slow` are free to do all this, and those marked `programs` may compile more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import subprocess
 import sys
 import threading
 import time
@@ -35,6 +34,8 @@ EVENTS = {
     "socket.bind": "listens on a port",
 }
 SLEEPS, CLOCK, PROGRAMS = "sleeps", "reads the clock", "compiles more than 3 programs"
+# Such as for a database that is locked: only a busy machine may bring it about.
+WAITS = "waits in the product"
 FORBIDDEN = {SLEEPS, CLOCK, "listens on a port"}
 COMPILED = "/jax/core/compile/backend_compile_duration"
 TESTS = str(Path(__file__).parents[1])
@@ -53,7 +54,7 @@ class Guard:
         self._reads = itertools.count()
         os.urandom = random._urandom = self._system_bytes  # type: ignore[attr-defined,assignment]
         os.register_at_fork(after_in_child=self._stop_seeding)  # else children would draw the same bytes
-        time.sleep = self._telling(time.sleep, SLEEPS, everywhere=True)
+        time.sleep = self._telling(time.sleep, SLEEPS, WAITS)
         for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter"):
             setattr(time, name, self._telling(getattr(time, name), CLOCK))
 
@@ -78,16 +79,12 @@ class Guard:
         if self._test and event in EVENTS:
             self._kinds.add(EVENTS[event])
 
-    def _telling(
-        self, function: Callable[..., Any], kind: str, everywhere: bool = False
-    ) -> Callable[..., Any]:
-        """The function, which notes that it was called: by a test's own code, or everywhere."""
+    def _telling(self, function: Callable[..., Any], own: str, elsewhere: str = "") -> Callable[..., Any]:
+        """The function, which notes that it was called: by a test's own code, or elsewhere."""
 
         def told(*arguments: Any) -> Any:
-            caller = sys._getframe(1).f_code.co_filename
-            # A wait for a process with a timeout sleeps now and then.
-            is_own = caller.startswith(TESTS) or (everywhere and caller != subprocess.__file__)
-            if self._test and is_own and threading.get_ident() not in self._others:
+            kind = own if sys._getframe(1).f_code.co_filename.startswith(TESTS) else elsewhere
+            if self._test and kind and threading.get_ident() not in self._others:
                 self._kinds.add(kind)
             return function(*arguments)
 

@@ -18,6 +18,9 @@ def test_sleeps():
 def test_starts_a_process():
     subprocess.run([sys.executable, "--version"])
 
+def test_waits_in_the_product():
+    exec(compile("time.sleep(0)", "product.py", "exec"))
+
 def test_listens_on_a_port():
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -66,7 +69,7 @@ def test_guard_seeds_bytes_and_finds_tests_that_do_more_than_compute(tmp_path):
     kinds = [line.partition(":")[0] for line in listed]
     names = [line.rpartition("::test_")[2].replace("_", " ") for line in listed]
     assert names == kinds
-    assert len(kinds) == 4
+    assert len(kinds) == 5
     (seeded, again), (true, other) = (
         [re.search(rf"{word} (\w+)", run.stdout)[1] for run in runs] for word in ("seeded", "true")
     )

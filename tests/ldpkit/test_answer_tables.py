@@ -86,7 +86,7 @@ def test_csv_error_names_the_problem_without_values(tmp_path, text, code):
     (tmp_path / "table.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
     with raises(InputError, code, "table.csv") as caught:
         perturb_file(ONE, str(tmp_path / "table.csv"), str(tmp_path / "report.ndjson"))
-    assert "77" not in str(caught.value)
+    assert "77" not in str(caught.value).replace(str(tmp_path), "")
     assert not (tmp_path / "report.ndjson").exists()
 
 
