@@ -210,7 +210,7 @@ def plan_difference(
 
     Raises:
         UsageError: values that are equal.
-        InputError: a missing parameter, values that are impossible, or arguments that `plan` refuses.
+        InputError: values that are impossible, or arguments that `plan` refuses.
     """
     if values[0] == values[1]:
         raise UsageError(
