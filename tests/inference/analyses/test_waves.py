@@ -93,8 +93,10 @@ def test_rows_of_each_wave_keep_their_channel(waves):
     assert whole.n == 160
 
 
-def test_choices_in_another_order_are_matched_by_label():
-    first, second = study_of(1, JOB), study_of(2, {**JOB, "choices": JOB["choices"][::-1]})
+@pytest.mark.parametrize("mechanism", ["oue", "randomized_response", "hadamard"])
+def test_choices_in_another_order_are_matched_by_label(mechanism):
+    job = {**JOB, "mechanism": {**JOB["mechanism"], "name": mechanism}}
+    first, second = study_of(1, job), study_of(2, {**job, "choices": job["choices"][::-1]})
     reports = reports_of(second, 0.5, 40, 7)
     table = table_of_waves(
         {"a": (first, reports_of(first, 0.5, 9, 8)), "b": (second, reports)}, None, ["job"]
