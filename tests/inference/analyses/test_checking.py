@@ -84,7 +84,7 @@ def test_skewed_residual_is_detected_despite_baseline_column(law, came, good):
         "normal": random.normal(size=n),
         "lognormal": (np.exp(random.normal(0, 0.6, n)) - np.exp(0.18)) / 0.78,
     }[law]
-    before = random.normal(70, 20, n).round(1)
+    before = random.normal(70, 500, n).round(1)
     public = pd.DataFrame({"before": before, "after": (before + 5 * away).round(1)})
     analysis = assemble(forced(public, rolled(random, trait)), "after ~ before + armed")
     places, sigma, shares = came
