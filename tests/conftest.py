@@ -15,7 +15,7 @@ from hypothesis import settings
 from tests.kit.guard import Guard
 from tests.kit.programs import need
 from tests.kit.serving import serve  # noqa: F401
-from tests.kit.stalling import raw_server, stalling_server  # noqa: F401
+from tests.kit.stalling import endless_server, raw_server, stalling_server  # noqa: F401
 from tests.ports import held_port
 
 # A busy machine stands still for longer than an example may take.

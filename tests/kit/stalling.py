@@ -50,6 +50,24 @@ def raw_server() -> Iterator[Callable[[Answer], str]]:
 
 
 @pytest.fixture
+def endless_server(raw_server: Callable[[Answer], str]) -> Callable[[bytes, bytes], tuple[str, list[int]]]:
+    """Return a function that has a server repeat a byte after a head: its URL, and the sizes that it sent."""
+
+    def endless(head: bytes, byte: bytes) -> tuple[str, list[int]]:
+        sent = list[int]()
+
+        def answer(connection: socket.socket) -> None:
+            connection.sendall(head)
+            for _ in range(3000):
+                connection.sendall(byte * (1 << 16))
+                sent.append(1 << 16)
+
+        return raw_server(answer), sent
+
+    return endless
+
+
+@pytest.fixture
 def stalling_server(raw_server: Callable[[Answer], str]) -> Iterator[Callable[[bytes, bytes], str]]:
     """Return a function that has a server stall, and returns its URL. Waiting for its end fails."""
     over, outlasted = threading.Event(), list[bytes]()

@@ -78,18 +78,10 @@ def test_stalling_server_does_not_hold_operator_command(monkeypatch, command, st
 
 
 @pytest.mark.attack(15)
-def test_endless_line_is_not_kept_in_memory(monkeypatch, raw_server):
+def test_endless_line_is_not_kept_in_memory(monkeypatch, endless_server):
     """A server sends one line without end, to fill the memory of the machine that exports."""
     monkeypatch.setattr(report, "MAX_BYTES", 1 << 20)
-    sent = []
-
-    def endless(connection):
-        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-        for _ in range(1000):
-            connection.sendall(b"x" * (1 << 16))
-            sent.append(1 << 16)
-
-    url = raw_server(endless)
+    url, sent = endless_server(b"HTTP/1.1 200 OK\r\n\r\n", b"x")
     with raises(TransferError, "server.line_too_long"):
         FETCH["export"](url)
     assert sum(sent) < 16 << 20

@@ -17,7 +17,7 @@ from ldp_client.device import http
 from ldp_client.device.requests import put_report
 from ldp_client.documents.errors import TransferError
 from tests.kit.errors import raises
-from tests.kit.stalling import LONGEST_SECONDS, STALLS
+from tests.kit.stalling import JSON_HEADERS, LONGEST_SECONDS, STALLS
 from tests.ldp_client.devices import STUDY, YES, Server, consenting, fetch_study
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
@@ -128,17 +128,9 @@ def test_nothing_is_sent_after_the_deadline(server, monkeypatch, waits):
 
 
 @pytest.mark.attack(15)
-def test_endless_answer_is_not_read_whole(raw_server):
+def test_endless_answer_is_not_read_whole(endless_server):
     """A server sends an answer without end, to fill a device's memory."""
-    sent = []
-
-    def endless(connection):
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
-        for _ in range(3000):
-            connection.sendall(b" " * (1 << 16))
-            sent.append(1 << 16)
-
-    url = raw_server(endless)
+    url, sent = endless_server(JSON_HEADERS + b"\r\n", b" ")
     assert put_report(Direct(), f"{url}/x", "{}").state == "kept"
     assert sum(sent) < 50 << 20
 
