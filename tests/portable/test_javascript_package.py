@@ -129,7 +129,7 @@ const elsewhere = await openDevice({ maxEpsilon: "4" }).catch(({ message }) => m
 console.log(JSON.stringify([first, again, elsewhere]));
 """
 PAGE = """<!doctype html><html lang="en"><title>One question</title><main><h1>One question</h1>
-<label>Hours <input id="hours"></label> <button id="take">Answer</button> <p id="said" hidden></p></main>
+<label>Hours <input id="hours"></label> <button id="take" disabled>Answer</button> <p id="said" hidden></p></main>
 <script type="module" src="built/app.mjs"></script></html>"""
 APP = """
 import { isSame, take } from "./take.mjs";
@@ -142,6 +142,8 @@ find("take").addEventListener("click", async () => {
   find("said").textContent = `${same} ${state} ${again}`;
   find("said").hidden = false;
 });
+// WebKit's driver does not wait for modules.
+find("take").disabled = false;
 """
 
 
@@ -236,8 +238,10 @@ def said_in(browser, url):
     with webkit.started() as started:
         started.get(url)
         started.find_element(By.ID, "hours").send_keys("3.5")
+        wait = WebDriverWait(started, 60)
+        wait.until(lambda _: started.find_element(By.ID, "take").is_enabled())
         started.find_element(By.ID, "take").click()
-        WebDriverWait(started, 60).until(lambda _: started.find_element(By.ID, "said").is_displayed())
+        wait.until(lambda _: started.find_element(By.ID, "said").is_displayed())
         return started.find_element(By.TAG_NAME, "main").text
 
 
