@@ -61,9 +61,12 @@ const visit = async (page, { url, steps }, looks) => {
   for (const [verb, target, text] of steps) {
     if (verb === "look") looks[target] = await look(page);
     else {
-      const part = await page.waitForSelector(target, { visible: true, timeout: WAIT });
-      if (verb === "fill") await retype(part, text);
-      if (verb === "click") await part.click();
+      // A locator looks again when a page has replaced the part that it found.
+      if (verb === "click") await page.locator(target).setTimeout(WAIT).click();
+      else {
+        const part = await page.waitForSelector(target, { visible: true, timeout: WAIT });
+        if (verb === "fill") await retype(part, text);
+      }
     }
   }
 };
