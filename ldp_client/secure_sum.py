@@ -10,11 +10,9 @@ All nodes of a study together can read every answer exactly, and the study's aut
 device's owner must list the nodes whose operators would not all collude.
 """
 
-import hashlib
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from hashlib import sha256
 from typing import Any
 
 from ldp_client.answering import quantise_answers
@@ -31,7 +29,9 @@ NONCE = bytes(16)
 def expand(expansion: str, seed: bytes, size: int) -> bytes:
     """Expand a seed to `size` bytes. Raises MissingExtraError for "chacha20" without `cryptography`."""
     if expansion == "shake_256":
-        return hashlib.shake_256(seed).digest(size)
+        from hashlib import shake_256
+
+        return shake_256(seed).digest(size)
     ciphers = _primitives("ciphers")
     cipher = ciphers.Cipher(ciphers.algorithms.ChaCha20(seed, NONCE), mode=None)
     stream: bytes = cipher.encryptor().update(bytes(size))
@@ -111,6 +111,8 @@ def shares_nonce(report_id: str, digests: bytes) -> bytes:
 
     digests: SHA-256 of each sealed share, in the nodes' order. Sealing is random, so the nonce is too.
     """
+    from hashlib import sha256
+
     return sha256(TOKEN_CONTEXT + bytes.fromhex(report_id) + digests).digest()
 
 

@@ -8,7 +8,6 @@ compared with its recent ones: a stuck or periodic generator repeats them.
 
 import os
 from collections.abc import Callable
-from hashlib import sha256
 from typing import Any
 
 from ldp_client.documents.errors import RandomnessError
@@ -58,17 +57,20 @@ def _refuse_repeated(fresh: bytes) -> None:
     Only digests are kept: the bytes themselves are secrets.
     """
     if _recent[0] is not os.urandom:
-        _recent[:] = [os.urandom, []]
-    digest = sha256(fresh).digest()[:LEAST_COMPARED]
-    if digest in _recent[1]:
+        from hashlib import sha256
+
+        _recent[:] = [os.urandom, sha256, []]
+    _, hashed, digests = _recent
+    digest = hashed(fresh).digest()[:LEAST_COMPARED]
+    if digest in digests:
         raise RandomnessError.say("core.random_same")
-    _recent[1].append(digest)
-    if len(_recent[1]) > RECENT_READS:
-        _recent[1].pop(0)
+    digests.append(digest)
+    if len(digests) > RECENT_READS:
+        digests.pop(0)
 
 
-# The system's generator, and digests of its recent reads.
-_recent: list[Any] = [None, []]
+# The system's generator, the hash function, loaded at the first read, and digests of recent reads.
+_recent: list[Any] = [None, None, []]
 
 
 def random_bits(bits: int, random: Source) -> int:

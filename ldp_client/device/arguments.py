@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ldp_client.core.public_keys import PublicKey
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.documents.rational import Rational
+
+if TYPE_CHECKING:
+    from ldp_client.core.public_keys import PublicKey
 
 # Names of the local machine.
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -110,6 +112,8 @@ def public_keys(given: Sequence[str | os.PathLike[str]]) -> list[PublicKey]:
 
 def load_public_key(text_or_path: str | os.PathLike[str]) -> PublicKey:
     """Load a key from its PEM text, or from a file that holds it. Raises InputError."""
+    from ldp_client.core.public_keys import PublicKey
+
     if isinstance(text_or_path, str) and "-----BEGIN" in text_or_path:
         return PublicKey.from_pem(text_or_path)
     try:

@@ -8,10 +8,7 @@ once and kept in the ledger, `instantaneous(permanent, random) -> payload` for e
 
 from __future__ import annotations
 
-import sqlite3
-from datetime import date
 from fractions import Fraction
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ldp_client.documents.canonical import canonical_json
@@ -21,6 +18,9 @@ from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism, Privacy, mechanisms_of
 
 if TYPE_CHECKING:
+    import sqlite3
+    from datetime import date
+
     from ldp_client.device.policy import Policy
     from ldp_client.mechanisms.memoized import Remembering
 
@@ -58,6 +58,8 @@ class Terms:
 
     def refuse_outside_days(self, today: date) -> None:
         """Raise RefusedError before the study opens and after it closes."""
+        from datetime import date
+
         study = self.study
         # Days are counted as numbers: a clock may show the last day that `date` has.
         if study.opens and today.toordinal() + EARLY_DAYS < date.fromisoformat(study.opens).toordinal():
@@ -74,6 +76,8 @@ class Terms:
 
 def _noise_of(question: dict[str, Any]) -> str:
     """Return a digest of what decides a permanent answer's law."""
+    from hashlib import sha256
+
     choices = question.get("choices", ())
     count = choices if isinstance(choices, dict) else len(choices)
     law = {"mechanism": question["mechanism"], "choices": count}

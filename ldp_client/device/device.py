@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +16,12 @@ from ldp_client.device.outbox import Queued
 from ldp_client.device.policy import Policy
 from ldp_client.device.transport import Direct
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import Study
 
 if TYPE_CHECKING:
     from ldp_client.device.sending import Flushed
     from ldp_client.device.transport import Transport
+    from ldp_client.documents.signed import SignedStudy
 
 
 class Device:
@@ -147,6 +146,8 @@ class Device:
             RefusedError: the device answered a higher version, or another document of this version; its
                 digest is not a published one; or, if keys are pinned, no pinned key has a valid signature.
         """
+        from ldp_client.documents.signed import SignedStudy
+
         plain = study.study if isinstance(study, SignedStudy) else study
         policy.refuse_no_study(plain)
         self.policy.refuse_unpublished(plain)
@@ -174,7 +175,7 @@ class Device:
         policy.refuse_no_study(study)
         policy.refuse_unsigned(study, self.policy.keys, self._signed)
         with self.ledger.writing() as connection:
-            policy.note_consent(connection, study, self.ledger.origin, date.today())
+            policy.note_consent(connection, study, self.ledger.origin, outbox.today())
 
     def answer(
         self,
@@ -222,7 +223,7 @@ class Device:
             # 2. Refuse repeats, then other days: a report that was answered in time is sent on any day.
             budget.refuse_second_answers(connection, terms)
             policy.refuse_asked_behind_noise(connection, study)
-            terms.refuse_outside_days(date.today())
+            terms.refuse_outside_days(outbox.today())
             outbox.refuse_full(connection)
             # 3. Refuse to exceed the budget. Permanent answers that are repeated were paid for before.
             values = policy.with_public(study, answers, public)

@@ -1,10 +1,15 @@
 """The layout of a device's folder: its files, their permissions, and the tables of its ledger."""
 
+from __future__ import annotations
+
 import _thread
 import os
-import sqlite3
 import stat
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
 
 LAYOUT = 11
 LEDGER_NAME = "ledger.sqlite3"

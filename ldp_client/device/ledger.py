@@ -7,13 +7,15 @@ Beside it is a lock between the processes that share the folder, with a mark tha
 SQLite's own lock: it works wherever the ledger does, and ends with the process that holds it.
 """
 
+from __future__ import annotations
+
 import errno
 import json
 import os
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from ldp_client.device.budget import Spend
 from ldp_client.device.layout import (
@@ -27,6 +29,9 @@ from ldp_client.device.layout import (
 )
 from ldp_client.device.outbox import Queued, digest_of, pending
 from ldp_client.documents.errors import LedgerError
+
+if TYPE_CHECKING:
+    import sqlite3
 
 LOCK_SECONDS = 10.0
 # Each body has a separate digest, checked when it is sent, so sealing costs the same for any outbox.
@@ -54,6 +59,8 @@ def locked(folder: str, seconds: float) -> Iterator[sqlite3.Connection]:
 
     A lost lock is created again, with its mark if there is a ledger.
     """
+    import sqlite3
+
     path = os.path.join(folder, LOCK_NAME)
     connection = None
     try:
@@ -283,6 +290,8 @@ class Ledger:
     @contextmanager
     def _open(self, path: str = "") -> Iterator[sqlite3.Connection]:
         """Yield a connection that is rolled back and closed on any error."""
+        import sqlite3
+
         connection = None
         if not os.path.exists(path or self.path):
             # SQLite would create an empty ledger.

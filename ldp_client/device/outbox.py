@@ -9,12 +9,12 @@ A study's channel may ask that its reports leave together with others, so that n
 Then each request leaves at a random moment of a window, and tickets.py requests the reports' tokens.
 """
 
-import hashlib
+from __future__ import annotations
+
 import os
-import sqlite3
 import time
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ldp_client.device.transport import Direct
 from ldp_client.documents.canonical import canonical_json
@@ -22,6 +22,10 @@ from ldp_client.documents.channel import CHANNEL, Channel
 from ldp_client.documents.errors import LedgerError, RefusedError, StudyError
 from ldp_client.documents.report import Report
 from ldp_client.documents.study import Study
+
+if TYPE_CHECKING:
+    import sqlite3
+    from datetime import date
 
 HOUR = 3600
 MOST_PENDING = 500
@@ -59,7 +63,7 @@ class Queued(NamedTuple):
     token_text: str | None = None
 
     @classmethod
-    def of(cls, study: Study, report: Report, body: str, ticket: str, origin: str) -> "Queued":
+    def of(cls, study: Study, report: Report, body: str, ticket: str, origin: str) -> Queued:
         """Return a fresh report, as it will leave."""
         nodes = " ".join([node.url for node in study.protocol.nodes]) if study.protocol is not None else ""
         due, stated, channel = 0, "", study.channel
@@ -98,7 +102,9 @@ class Queued(NamedTuple):
 
 def digest_of(body: str) -> str:
     """Return the SHA-256 of a report's bytes, in hexadecimal digits."""
-    return hashlib.sha256(body.encode("utf-8")).hexdigest()
+    from hashlib import sha256
+
+    return sha256(body.encode("utf-8")).hexdigest()
 
 
 def plain_ticket(given: str) -> str:
@@ -114,6 +120,13 @@ def plain_ticket(given: str) -> str:
 def now() -> float:
     """Return the seconds since 1970, UTC."""
     return time.time()
+
+
+def today() -> date:
+    """Return the day by this device's clock."""
+    from datetime import date
+
+    return date.today()
 
 
 def in_next_window(hours: int) -> int:

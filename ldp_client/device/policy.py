@@ -10,19 +10,22 @@ first collector that is named. In SQL, `is_own(origin)` holds for the rows of th
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Sequence
-from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
 from ldp_client.device.arguments import above_zero, checked_url, is_here, listed_texts, origin_of, public_keys
 from ldp_client.device.layout import TABLES
-from ldp_client.documents.channel import Tickets
 from ldp_client.documents.errors import AnswerError, InputError, RefusedError
-from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import Study
 from ldp_client.secure_sum import TrustedNodes
+
+if TYPE_CHECKING:
+    import sqlite3
+    from datetime import date
+
+    from ldp_client.core.public_keys import PublicKey
+    from ldp_client.documents.channel import Tickets
+    from ldp_client.documents.signed import SignedStudy
 
 
 class Policy:
@@ -129,6 +132,8 @@ def verify_study(signed: SignedStudy, keys: Sequence[PublicKey]) -> list[PublicK
     Neither other keys' signatures nor wrong signatures next to a valid one count. Raises RefusedError if no
     pinned key signed, or if all signatures of pinned keys are wrong.
     """
+    from ldp_client.core.public_keys import is_signed_by_rsa
+
     trusted = {key.id: key for key in keys}
     pinned = [signature for signature in signed.signatures if signature.key in trusted]
     if not pinned:

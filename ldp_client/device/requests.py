@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ldp_client.core.tokens import header_of
+from ldp_client.device import outbox
 from ldp_client.device.http import MOST_BYTES, MOST_CHARACTERS
 from ldp_client.device.transport import TEMPORARY
 from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError
@@ -208,7 +209,7 @@ def why_not_over(closes: str, answered: str) -> str:
     """
     if not closes:
         return "the report is kept until the study takes it or the person withdraws"
-    if min(date.today(), _day_of(answered)) - date.fromisoformat(closes) > timedelta(GRACE_DAYS):
+    if min(outbox.today(), _day_of(answered)) - date.fromisoformat(closes) > timedelta(GRACE_DAYS):
         return ""
     last = min(date.fromisoformat(closes).toordinal() + GRACE_DAYS, date.max.toordinal())
     return f"the report is kept until {date.fromordinal(last).isoformat()}, in case the study is opened again"

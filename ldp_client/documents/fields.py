@@ -7,7 +7,6 @@
 import re
 from binascii import a2b_base64
 from collections.abc import Callable
-from datetime import date
 from operator import gt, le, lt
 from typing import Any
 
@@ -251,6 +250,8 @@ class Day(Matching):
         super().__init__("[0-9]{4}-[0-9]{2}-[0-9]{2}", "must be a day, YYYY-MM-DD", format="date")
 
     def _matches(self, value: Any) -> bool:
+        from datetime import date
+
         try:
             return super()._matches(value) and bool(date.fromisoformat(value))
         except ValueError:

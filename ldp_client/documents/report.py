@@ -1,6 +1,5 @@
 """A report: what one device sends, once, in answer to one study."""
 
-from hashlib import sha256
 from typing import Any, Self
 
 from ldp_client.documents.canonical import canonical_json, parse_json, to_base64
@@ -24,6 +23,8 @@ def report_id_of(secret: bytes) -> str:
 
     The secret gives the right to delete the report. It cannot be computed from the id.
     """
+    from hashlib import sha256
+
     return sha256(ID_PREFIX + secret).digest()[:ID_BYTES].hex()
 
 

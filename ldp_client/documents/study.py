@@ -1,9 +1,9 @@
 """A study: what is asked, what a device may answer, and the noise that protects the answer."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 from typing import Any, Self
 
@@ -117,7 +117,6 @@ class Study:
             stated.
         public: the fields that reports carry without noise, in the document's order; carried: the public
             fields whose values come with the ticket.
-        digest: SHA-256 of the canonical bytes, 64 hexadecimal digits.
 
     Raises:
         StudyError: the document is not a study; the error names the field that is wrong.
@@ -133,7 +132,6 @@ class Study:
         self.languages: tuple[str, ...] = languages_of(document, StudyError)
         self._take(self._read(document))
         self._canonical = canonical_json(document)
-        self.digest: str = hashlib.sha256(self.canonical()).hexdigest()
 
     def _read(self, document: Any) -> dict[str, Any]:
         """Parse the document in its own language. Raise StudyError if it is invalid in any language."""
@@ -204,6 +202,13 @@ class Study:
     def canonical(self) -> bytes:
         """Return the canonical bytes, over which the digest and signatures are computed."""
         return self._canonical.encode("utf-8")
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical bytes, 64 hexadecimal digits."""
+        from hashlib import sha256
+
+        return sha256(self.canonical()).hexdigest()
 
     def shown_in(self, language: str) -> Self:
         """Return the study with its texts in one language, for display only: its digest differs.

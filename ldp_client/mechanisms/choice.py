@@ -4,7 +4,6 @@ A report encodes a set S of choices. P(report | x) is c·e^ε if x is in S, else
 every x (METHODS 3.2b). Subclasses define how S is drawn and encoded.
 """
 
-import hashlib
 from fractions import Fraction
 from typing import Any
 
@@ -49,13 +48,13 @@ class Places:
 
 def _digest(label: str) -> bytes:
     """Return the SHA-256 of the label, padded to a fixed length."""
+    from hashlib import sha256
+
     try:
         text = label.encode()
     except UnicodeError:  # half of a surrogate pair: no label has one
         text = b""
-    return hashlib.sha256(
-        len(text).to_bytes(4, "big") + text + bytes(max(LABEL_BYTES - len(text), 0))
-    ).digest()
+    return sha256(len(text).to_bytes(4, "big") + text + bytes(max(LABEL_BYTES - len(text), 0))).digest()
 
 
 class ChoiceMechanism(Mechanism):

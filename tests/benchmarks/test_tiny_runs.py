@@ -85,7 +85,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "client": (
         Run(
             "--starts 1 rr16 unary_many",
-            rf"wheel: \d+ kB .*\nimport ldp_client: [^ ]+ ms.* 16 choices: {NUMBER} µs, .*perturb_many",
+            rf"wheel: \d+ kB .*\nimporting Device: [^ ]+ ms.* 16 choices: {NUMBER} µs, .*perturb_many",
         ),
     ),
     "collector": (

@@ -1,7 +1,6 @@
-"""Clocks and days that code is given in place of the true ones."""
+"""A clock that code is given in place of the true one."""
 
 import sys
-from datetime import date
 
 
 class InstructionClock:
@@ -25,8 +24,3 @@ class InstructionClock:
 
     def __exit__(self, *_):
         sys.settrace(self.before)
-
-
-def today_is(monkeypatch, module, day):
-    """Have a module that asks `date.today()` get this day."""
-    monkeypatch.setattr(module, "date", type("Today", (date,), {"today": classmethod(lambda _: day)}))

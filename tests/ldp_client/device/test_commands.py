@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from ldp_client import Device
-from ldp_client.device import device as device_module
-from ldp_client.device import sending
+from ldp_client.device import outbox, sending
 from ldp_client.device.arguments import folder_of
 from ldp_client.device.ledger import locked
 from ldp_client.device.outbox import conclude, try_now
@@ -19,7 +18,6 @@ from ldpkit.cli import main
 from ldpkit.cli.answering import default_folder
 from schemas import Study
 from tests import studies
-from tests.kit.clocks import today_is
 from tests.kit.errors import raises
 from tests.ldp_client.devices import STUDY, YES, consenting
 from tests.ldp_client.issuers import lost, study_of
@@ -143,12 +141,12 @@ CLOSING = Study(studies.document(studies.YES_NO, closes=LAST.isoformat()))
 
 def test_report_made_in_time_is_sent_after_the_last_day(server, answer, tmp_path, monkeypatch):
     server.content, server.statuses = CLOSING.canonical(), [200, 503]
-    today_is(monkeypatch, device_module, LAST)
+    monkeypatch.setattr(outbox, "today", lambda: LAST)
     assert answer() == EXIT_NETWORK
     gateway = gateway_of(tmp_path, server)
     server.statuses = [503]
     assert gateway("member", CLOSING, YES) is False
-    today_is(monkeypatch, device_module, LAST + timedelta(1))
+    monkeypatch.setattr(outbox, "today", lambda: LAST + timedelta(1))
     assert answer() == EXIT_REFUSED
     assert [gateway("member", CLOSING, YES), gateway("member", CLOSING, YES)] == [True, True]
     assert len(uploads(server)) == 4

@@ -7,12 +7,11 @@ from fractions import Fraction
 import pytest
 
 from ldp_client import Device
-from ldp_client.device import device as device_module
+from ldp_client.device import outbox
 from ldp_client.device.requests import why_not_over
 from ldp_client.documents.errors import AlreadyAnsweredError, AnswerError, InputError, RefusedError
 from schemas import Report, Study
 from tests import studies
-from tests.kit.clocks import today_is
 from tests.kit.errors import raises
 from tests.ldp_client.devices import PAIR, STUDY, YES, consenting
 
@@ -103,7 +102,7 @@ def test_a_study_outside_its_days_costs_nothing(tmp_path, monkeypatch, days, cod
     """West of the study's author, the first day comes later."""
     closes = (TODAY + timedelta(1)).isoformat()
     study = Study(studies.document(studies.YES_NO, opens=TODAY.isoformat(), closes=closes))
-    today_is(monkeypatch, device_module, TODAY + timedelta(days))
+    monkeypatch.setattr(outbox, "today", lambda: TODAY + timedelta(days))
     device = consenting(tmp_path, "4")
     if code:
         with raises(RefusedError, code):
@@ -119,7 +118,7 @@ def test_moved_clock_does_not_change_answers(tmp_path, monkeypatch):
     study = Study(studies.document(studies.YES_NO, opens=TODAY.isoformat(), closes=TODAY.isoformat()))
     bodies = set()
     for days in (0, -4000, 4000, 0):
-        today_is(monkeypatch, device_module, TODAY + timedelta(days))
+        monkeypatch.setattr(outbox, "today", lambda days=days: TODAY + timedelta(days))
         monkeypatch.setattr("time.time", lambda days=days: 1.8e9 + 86_400 * days)
         device = consenting(tmp_path, "4")
         if bodies:
@@ -133,7 +132,7 @@ def test_moved_clock_does_not_change_answers(tmp_path, monkeypatch):
 
 def test_clock_on_the_last_day_of_the_calendar_damages_nothing(tmp_path, monkeypatch):
     """A board without a battery may have any date."""
-    today_is(monkeypatch, device_module, date.max)
+    monkeypatch.setattr(outbox, "today", lambda: date.max)
     days = {"opens": "0001-01-01", "closes": "9999-12-31"}
     device = consenting(tmp_path, "4", "http://127.0.0.1:9")
     device.answer(Study(studies.document(studies.YES_NO, **days)), YES)

@@ -7,14 +7,12 @@ from email.utils import format_datetime
 import pytest
 
 from ldp_client import Direct
-from ldp_client.device import device as device_module
-from ldp_client.device import requests
+from ldp_client.device import outbox
 from ldp_client.device.requests import delete_report, put_report
 from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError
 from schemas import Study
 from schemas.signing import sign_study
 from tests import studies
-from tests.kit.clocks import today_is
 from tests.kit.errors import raises
 from tests.ldp_client.devices import STUDY, YES, consenting, fetch_study, problem, signing_pair
 
@@ -213,9 +211,9 @@ def test_report_of_closed_study_is_dropped_after_30_days_by_both_clocks(
     """A collector closes a study by mistake, or a clock is wrong, so that reports would be dropped."""
     last = date(2026, 6, 15)
     study = Study(studies.document(studies.YES_NO, closes=last.isoformat()))
-    today_is(monkeypatch, device_module, last)
+    monkeypatch.setattr(outbox, "today", lambda: last)
     device, _ = fetched(tmp_path, server, study)
-    today_is(monkeypatch, requests, last + timedelta(shift))
+    monkeypatch.setattr(outbox, "today", lambda: last + timedelta(shift))
     noon = datetime(last.year, last.month, last.day, 12, tzinfo=UTC)
     moment = None if collectors_shift is None else noon + timedelta(collectors_shift)
     header = "never" if moment is None else format_datetime(moment, usegmt=True)
