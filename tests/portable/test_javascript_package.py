@@ -129,7 +129,8 @@ const elsewhere = await openDevice({ maxEpsilon: "4" }).catch(({ message }) => m
 console.log(JSON.stringify([first, again, elsewhere]));
 """
 PAGE = """<!doctype html><html lang="en"><title>One question</title><main><h1>One question</h1>
-<label>Hours <input id="hours"></label> <button id="take" disabled>Answer</button> <p id="said" hidden></p></main>
+<label>Hours <input id="hours"></label> <button id="take" disabled>Answer</button>
+<p id="said" hidden></p></main>
 <script type="module" src="built/app.mjs"></script></html>"""
 APP = """
 import { isSame, take } from "./take.mjs";
