@@ -64,7 +64,7 @@ def check_whole(file, said):
 @pytest.mark.needs("gcc")
 def test_withdrawal_survives_a_loss_of_power(tmp_path):
     """The power fails after a withdrawal, and SQLite's journal would restore the report."""
-    disk = FailingDisk(tmp_path, forgets_removals=True)
+    disk = FailingDisk(tmp_path)
     at = disk.root / "kept.db", "http://127.0.0.1:9", Study(studies.document(studies.NUMBER))
     device(*at, ["answer", {"hours": 3}], ["consent"])
     disk.keep()

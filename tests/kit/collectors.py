@@ -72,21 +72,18 @@ AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}
 STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
 ANSWERS = {"hours": 8, "fruit": "pear", "ever": "yes"}
 
-RUN_COMMAND = "import sys; from ldpkit.cli import main; sys.exit(main())"
 # In one process: another that opens the file beside a simulated disk would be forgotten by it.
-MAKE_AND_RUN = (
-    """
-import os
+MAKE_AND_RUN = """
+import os, sys
 from collector.db import Database
 from collector.migrations import make
-from collector.tickets.codes import make_tickets
 from collector.settings import Settings
+from ldpkit.cli import main
 url = os.environ["LDPKIT_DATABASE"]
 if not os.path.exists(url.removeprefix("sqlite:///")):
     make(Database(url, Settings.lock_timeout))
+sys.exit(main())
 """
-    + RUN_COMMAND
-)
 
 
 def build_study(version: int = 1, **changes: Any) -> Study:
@@ -302,7 +299,9 @@ class Server:
                 stderr=log,
                 start_new_session=True,
             )
-            self.url = self._wait_for(ready)
+            wait_for(lambda: ready.exists() or self.process.poll() is not None)
+            assert ready.exists(), self.log.read_text()
+            self.url = ready.read_text().strip()
 
     def __enter__(self) -> Self:
         return self
@@ -310,42 +309,30 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
-    def _wait_for(self, ready: Path) -> str:
-        deadline = time.monotonic() + START_SECONDS
-        while not ready.exists():
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < deadline, "the server did not start"
-            time.sleep(0.02)
-        return ready.read_text().strip()
-
-    def request(
+    def exchange(
         self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None
-    ) -> int:
-        """The status of a request that the server grants; the connection is not kept."""
+    ) -> tuple[int, str]:
+        """The status and text of an answer to a request that the server grants."""
         body = None if document is None else json.dumps(document).encode()
         fields = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", **(headers or {})}
         request = urllib.request.Request(self.url + path, body, fields, method=method)
         with urllib.request.urlopen(request, timeout=30) as response:
-            response.read()
-            status: int = response.status
-            return status
+            return response.status, response.read().decode()
+
+    def request(self, *arguments: Any) -> int:
+        """The status of such a request."""
+        return self.exchange(*arguments)[0]
+
+    def read(self, path: str) -> str:
+        """The text of a page for the operator."""
+        return self.exchange("GET", path)[1]
 
     def tickets(self, study_id: str, count: int, **public: str) -> list[str]:
         """So many new tickets, without which the study takes no more reports."""
         asked = {"count": count, "public": [{"field": name, "value": public[name]} for name in public]}
-        fields = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-        path = f"{self.url}/v1/studies/{study_id}/tickets"
-        request = urllib.request.Request(path, json.dumps(asked).encode(), fields)
-        with urllib.request.urlopen(request, timeout=30) as response:
-            words: list[str] = json.load(response)["tickets"]
-            return words
-
-    def read(self, path: str) -> str:
-        """The text of a page for the operator."""
-        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {TOKEN}"})
-        with urllib.request.urlopen(request, timeout=30) as response:
-            text: str = response.read().decode()
-            return text
+        _, text = self.exchange("POST", f"/v1/studies/{study_id}/tickets", asked)
+        words: list[str] = json.loads(text)["tickets"]
+        return words
 
     def put(self, report: Report, headers: dict[str, str] | None = None) -> int:
         path = f"/v1/studies/{report.study}/reports/{report.id}"
@@ -353,13 +340,15 @@ class Server:
 
     def put_until_taken(self, report: Report) -> int:
         """The status once there is one, as a device would try again and again."""
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                return self.put(report)
-            except (OSError, HTTPException):
-                time.sleep(0.05)
-        raise AssertionError("the server did not come back")
+        statuses: list[int] = []
+
+        def is_taken() -> list[int]:
+            with suppress(OSError, HTTPException):
+                statuses.append(self.put(report))
+            return statuses
+
+        wait_for(is_taken)
+        return statuses[0]
 
     def logged(self, words: str) -> list[str]:
         """The log's lines with these words, once there is one: some are written after an answer is."""
@@ -368,12 +357,9 @@ class Server:
 
     def children(self) -> list[int]:
         """The workers' process ids. The list may lack some while processes start and end (man 5 proc)."""
-        deadline = time.monotonic() + 10
-        while True:
-            text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-            if text or time.monotonic() > deadline:
-                return [int(pid) for pid in text.split()]
-            time.sleep(0.05)
+        file = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        wait_for(file.read_text)
+        return [int(pid) for pid in file.read_text().split()]
 
     def kill(self) -> None:
         """kill -9 of the master and every worker at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -14,15 +14,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from collector.api.gateway import EXTENSION
 from collector.problems import KINDS, MEDIA_TYPE
-from ldp_client.oblivious.binary_http import Request, padded
-from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
+from ldp_client.oblivious.encapsulation import REQUEST_TYPE
 from schemas import Report
-
-if TYPE_CHECKING:
-    from collector.oblivious import Gateway
-    from tests.kit.collectors import Harness
+from tests.kit.collectors import Harness
 
 TYPES = {kind.type for kind in KINDS}
 
@@ -79,7 +74,7 @@ def run_cases(
         @given(operation.as_strategy())
         def send(case: schemathesis.Case) -> None:
             sent = answered.total()
-            _make_real(case, harness, reports[sent % len(reports)], sent)
+            _make_real(case, reports[sent % len(reports)], sent)
             response = case.call_and_validate(headers=harness.operator, checks=CHECKS)
             answered[_operation(case), response.status_code] += 1
 
@@ -91,7 +86,7 @@ def _operation(case: schemathesis.Case) -> str:
     return str(case.operation.definition.raw["operationId"])
 
 
-def _make_real(case: schemathesis.Case, harness: Harness, report: Report, number: int) -> None:
+def _make_real(case: schemathesis.Case, report: Report, number: int) -> None:
     """Name what is stored, in two cases of three; and in some send what a device would."""
     if number % 3 == 0:
         return
@@ -101,15 +96,3 @@ def _make_real(case: schemathesis.Case, harness: Harness, report: Report, number
         case.path_parameters["report_id"] = report.id
     if number % 6 == 1 and _operation(case) == "uploadReport":
         case.body = report.to_document()
-    if number % 6 == 1 and _operation(case) == "askObliviously":
-        case.body = _encapsulated(harness.app.extensions[EXTENSION], report)
-
-
-def _encapsulated(gateway: Gateway, report: Report) -> bytes:
-    """The upload of a report, as a device's relay brings it."""
-    fields = [("content-type", "application/json")]
-    body = report.to_json().encode()
-    upload = Request("PUT", "", f"/v1/studies/{report.study}/reports/{report.id}", fields, body)
-    key = gateway.keys.keys[0]
-    public = key.private.public_key().public_bytes_raw()
-    return encapsulate(key.number, public, padded(upload)).message

@@ -1,11 +1,9 @@
 /* A disk that can fail, preloaded into a server: for files under FAILING_DISK_ROOT, keeps in
-   FAILING_DISK_DURABLE what a loss of power would leave, which is what was written before the last flush
-   (with FAILING_DISK_FORGETS_REMOVALS also files that were removed, until a folder is flushed);
-   says that the disk is full while the file FAILING_DISK_FULL exists; and ends the process just before its
+   FAILING_DISK_DURABLE what a loss of power would leave, which is what was written before the last flush, and
+   files that were removed since a folder was last flushed; and ends the process just before its
    FAILING_DISK_DIES_AT-th write, flush, removal or renaming. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -50,12 +48,6 @@ static const char *name_of(int fd, char *path)
     return path + skipped + 1;
 }
 
-static int is_full(void)
-{
-    const char *sign = getenv("FAILING_DISK_FULL");
-    return sign != NULL && access(sign, F_OK) == 0;
-}
-
 static void count_down(void)
 {
     static long done;
@@ -83,10 +75,6 @@ static ssize_t write_at(const char *symbol, int fd, const void *data, size_t len
     const char *name = name_of(fd, path);
     if (name != NULL)
         count_down();
-    if (name != NULL && is_full()) {
-        errno = ENOSPC;
-        return -1;
-    }
     ssize_t written = real(fd, data, length, start);
     if (name != NULL && written > 0)
         remember(name, start, written);
@@ -213,20 +201,15 @@ static const char *durable_of(const char *path, char *copy)
     return copy;
 }
 
-/* The file system keeps its own directory in order: a file that is deleted or renamed stays so, unless told otherwise. */
 int unlink(const char *path)
 {
     char copy[PATH_MAX];
-    const char *forgets = getenv("FAILING_DISK_FORGETS_REMOVALS");
-    if (durable_of(path, copy) != NULL) {
-        if (forgets != NULL)
-            remember_removal(copy);
-        else
-            remove_copy(copy);
-    }
+    if (durable_of(path, copy) != NULL)
+        remember_removal(copy);
     return remove_copy(path);
 }
 
+/* The file system keeps its own directory in order: a file that is renamed stays so. */
 int rename(const char *from, const char *to)
 {
     int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "rename");

@@ -14,10 +14,10 @@ SOURCE = Path(__file__).with_name("disk.c")
 class FailingDisk:
     """A folder for a database, and what a loss of power would leave of it. Needs gcc.
 
-    forgets_removals: a file that was removed is there again, unless its folder was flushed since.
+    A file that was removed is there again, unless its folder was flushed since.
     """
 
-    def __init__(self, folder: Path, loses_power: bool = True, forgets_removals: bool = False) -> None:
+    def __init__(self, folder: Path, loses_power: bool = True) -> None:
         need("gcc")
         self.root = folder / "disk"
         self._durable = folder / "durable"
@@ -26,15 +26,9 @@ class FailingDisk:
             made.mkdir()
         command = ["gcc", "-shared", "-fPIC", "-O2", "-o", str(library), str(SOURCE), "-ldl", "-lpthread"]
         subprocess.run(command, check=True)
-        self.environment = {
-            "LD_PRELOAD": str(library),
-            "FAILING_DISK_ROOT": str(self.root),
-            "FAILING_DISK_FULL": str(folder / "full"),
-        }
+        self.environment = {"LD_PRELOAD": str(library), "FAILING_DISK_ROOT": str(self.root)}
         if loses_power:
             self.environment["FAILING_DISK_DURABLE"] = str(self._durable)
-        if forgets_removals:
-            self.environment["FAILING_DISK_FORGETS_REMOVALS"] = "1"
 
     def keep(self) -> None:
         """All that is there by now is flushed."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from base64 import b64encode
 from http.server import BaseHTTPRequestHandler
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import pytest
 
@@ -15,11 +17,14 @@ from ldp_client.oblivious.binary_http import Answer, Request, padded
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
 from schemas import Study
 from tests import studies
-from tests.kit.relay_example import relaying
 from tests.kit.serving import LocalServer
 
 JSON = ("content-type", "application/json")
 SIZE = 4096
+# examples/relay.py as a module.
+_spec = spec_from_file_location("relay_example", Path(__file__).parents[2] / "examples" / "relay.py")
+relaying = module_from_spec(_spec)
+_spec.loader.exec_module(relaying)
 
 
 class Gateway:

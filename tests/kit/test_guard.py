@@ -1,4 +1,4 @@
-"""The guard seeds planted tests, lists them, and lets some fail."""
+"""The guard seeds planted tests, and lets some fail."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ import sys
 import pytest
 
 PLANTED = """
-import os, socket, subprocess, sys, time
+import os, socket, time
 import pytest
 
 def test_sleeps():
     time.sleep(0)
-
-def test_starts_a_process():
-    subprocess.run([sys.executable, "--version"])
 
 def test_waits_in_the_product():
     exec(compile("time.sleep(0)", "product.py", "exec"))
@@ -34,9 +31,6 @@ def test_seeded():
 @pytest.mark.entropy
 def test_true():
     print("true", os.urandom(4).hex())
-
-def test_only_computes():
-    assert 1 + 1 == 2
 """
 
 
@@ -49,29 +43,15 @@ def test_guard_seeds_bytes_and_finds_tests_that_do_more_than_compute(tmp_path):
         "    config.pluginmanager.register(guard.Guard(), 'guard')\n"
     )
     (tmp_path / "test_planted.py").write_text(PLANTED)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-qs",
-        "-p",
-        "no:xdist",
-        "--rootdir",
-        str(tmp_path),
-        str(tmp_path),
-    ]
-    runs = [subprocess.run(command, capture_output=True, text=True, check=False) for _ in range(2)]
-    failed = [sorted(re.findall(r"^FAILED .*::(\w+)", run.stdout, re.M)) for run in runs]
-    assert failed == [["test_listens_on_a_port", "test_reads_the_clock", "test_sleeps"]] * 2, (
-        runs[0].stdout + runs[0].stderr
+    options = ["-qs", "-p", "no:xdist", "--rootdir", str(tmp_path), str(tmp_path)]
+    command = [sys.executable, "-m", "pytest", *options]
+    first, second = (
+        subprocess.run(command, capture_output=True, text=True, check=False).stdout for _ in range(2)
     )
-    listed = (tmp_path / ".pytest_cache/d/guard/guard.txt").read_text().splitlines()
-    kinds = [line.partition(":")[0] for line in listed]
-    names = [line.rpartition("::test_")[2].replace("_", " ") for line in listed]
-    assert names == kinds
-    assert len(kinds) == 5
-    (seeded, again), (true, other) = (
-        [re.search(rf"{word} (\w+)", run.stdout)[1] for run in runs] for word in ("seeded", "true")
-    )
+    for printed in (first, second):
+        failed = sorted(re.findall(r"^FAILED .*::(\w+)", printed, re.M))
+        assert failed == ["test_listens_on_a_port", "test_reads_the_clock", "test_sleeps"], printed
+    pattern = r"seeded (\w+).*true (\w+)"
+    (seeded, true), (again, other) = (re.search(pattern, text, re.S).groups() for text in (first, second))
     assert seeded == again
     assert true != other

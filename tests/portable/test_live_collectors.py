@@ -12,7 +12,7 @@ from tests import studies
 from tests.js.run import device
 from tests.kit.collectors import Server
 from tests.kit.issuing import Office, block_of
-from tests.kit.relay_example import relaying
+from tests.kit.oblivious import relaying
 from tests.kit.serving import served
 from tests.portable.participant import stored_at
 

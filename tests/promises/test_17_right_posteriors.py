@@ -17,8 +17,6 @@ from tests.inference.golden.case import stated
 from tests.inference.golden.families import FAMILIES, FAST, differences, read
 from tests.kit.modes import fit_without_derivatives
 
-pytestmark = pytest.mark.programs
-
 ALL = [(family, name) for family, cases in FAMILIES.items() for name in cases]
 
 

@@ -23,7 +23,7 @@ from inference.analyses.population import Population
 from inference.analyses.table import Private, Table, table_of
 from tests.kit.channels import known_channel
 
-pytestmark = [pytest.mark.programs, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 NO_YES = ("no", "yes")
 # P(report | answer) of forced response with dice, and of one with more noise.

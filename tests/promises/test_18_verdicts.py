@@ -22,8 +22,6 @@ from tests.kit.modes import fit_without_derivatives
 from tests.promises.verdict_cases import BAD, CODES, GOOD, NO_POSTERIOR, USABLE, spoilt
 from tests.promises.verdict_reports import Case, command_of
 
-pytestmark = pytest.mark.programs
-
 Patch = pytest.MonkeyPatch
 CASES = {**BAD, **GOOD}
 SEEDS = range(10)

@@ -27,8 +27,6 @@ from schemas import Report, Study
 from tests import studies
 from tests.statistics import seeded
 
-pytestmark = pytest.mark.programs
-
 REGION = {"id": "region", "choices": ["north", "south"]}
 STUDY = Study(studies.document(studies.with_epsilon(studies.YES_NO, "3"), public=[REGION]))
 # The correlation of 2,000 independent draws is below this.

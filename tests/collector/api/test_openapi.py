@@ -87,8 +87,6 @@ def with_gateway(make_harness, study, tmp_path):
 def test_generated_requests_get_documented_answers(run_cases, with_gateway, study, make_report):
     answered = run_cases(with_gateway, [make_report(study) for _ in range(5)], CASES_EACH)
     assert answered.total() >= 5 * CASES_EACH
-    # Some get through a gateway, and some are not for its key.
-    assert {("askObliviously", 200), ("askObliviously", 400)} <= set(answered)
 
 
 def test_undocumented_answer_is_detected(run_cases, with_gateway, study, make_report):

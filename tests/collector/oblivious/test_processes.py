@@ -18,9 +18,8 @@ from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
 from ldpkit.cli import main
 from tests.kit.collectors import REPOSITORY, wait_for
 from tests.kit.oblivious import Relay as Recorder
-from tests.kit.oblivious import batched_study, through
+from tests.kit.oblivious import batched_study, relaying, through
 from tests.kit.programs import need, which
-from tests.kit.relay_example import relaying
 from tests.ldp_client.devices import consenting
 from tests.ports import held_port
 

@@ -17,7 +17,7 @@ from summaries.progress import Step
 from tests.inference.analyses.simulated import forced
 from tests.kit.errors import raises
 
-pytestmark = [pytest.mark.slow, pytest.mark.programs]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

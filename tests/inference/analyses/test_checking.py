@@ -20,8 +20,6 @@ from inference.results.verdict import CARE, Verdict
 from tests.inference.analyses.simulated import YES_NO, any_draws, forced, rolled, sites_at, workers
 from tests.kit.channels import known_channel, open_share
 
-pytestmark = pytest.mark.programs
-
 
 def reasons_at(random, analysis, law, shares=None, **own):
     """Reasons against the model at draws near coefficients; law, shares, own: values and their errors."""

@@ -20,7 +20,6 @@ from tests.kit.channels import known_channel, open_share
 from tests.kit.errors import raises
 from tests.statistics import share_is
 
-pytestmark = pytest.mark.programs
 TRUTH_TOLD = np.e / (1 + np.e)
 CHANNEL = np.asarray([[TRUTH_TOLD, 1 - TRUTH_TOLD], [1 - TRUTH_TOLD, TRUTH_TOLD]])
 YES_NO_OF = np.asarray(YES_NO)

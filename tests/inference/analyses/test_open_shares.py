@@ -158,7 +158,6 @@ def test_plan_rejects_unknown_shares():
 
 
 @pytest.mark.attack(18)
-@pytest.mark.programs
 def test_flat_prior_that_reports_cannot_bound_is_rejected_before_sampling():
     """P(yes) depends on prevalence × (1 − denial) alone: both are a ridge without an end."""
     counts = {("a", "no", 0): 60, ("a", "yes", 0): 40}
@@ -168,7 +167,6 @@ def test_flat_prior_that_reports_cannot_bound_is_rejected_before_sampling():
 
 
 @pytest.mark.slow
-@pytest.mark.programs
 @pytest.mark.attack(17)
 def test_posterior_of_two_shares_equals_grid_integration():
     """Beta priors of both shares on their own scale, and a uniform prevalence."""
@@ -198,7 +196,6 @@ STUDIES, DRAWS = 200, 100_000
 
 
 @pytest.mark.slow
-@pytest.mark.programs
 @pytest.mark.attack(17)
 def test_intervals_of_shares_have_their_level():
     """Truths from the prior, two arms with other dice: 90 % intervals hold them in 90 % of studies.

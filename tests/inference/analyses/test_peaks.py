@@ -18,7 +18,7 @@ from inference.analyses.table import Table, table_of
 from tests.inference.analyses.simulated import MATRIX, YES_NO, design, with_design
 from tests.kit.channels import known_channel
 
-pytestmark = [pytest.mark.slow, pytest.mark.programs]
+pytestmark = pytest.mark.slow
 
 
 def peak(table: Table, formula: str) -> Peak:

@@ -187,8 +187,7 @@ def start(kind: str, count: int, broken: bool = False) -> subprocess.CompletedPr
     with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as folder:
         environment = dict(os.environ)
         if kind in ("write", "power"):
-            loses = kind == "power"
-            environment |= FailingDisk(Path(folder), loses_power=loses, forgets_removals=loses).environment
+            environment |= FailingDisk(Path(folder), loses_power=kind == "power").environment
         command = [sys.executable, "-m", MODULE, kind, str(count), folder, *["broken"][: int(broken)]]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
