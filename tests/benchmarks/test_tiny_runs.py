@@ -63,11 +63,6 @@ def some_draws(models, seed, draws, thin=1):
     return SomeDraws((len(models), draws), seed)
 
 
-def some_slopes(models, seed, draws, thin):
-    """The same, of the one slope of a study with one yes or no."""
-    return {"coefficient[smokes]": some_draws(models, seed, draws, thin)["smokes"]}
-
-
 def some_lines(_model, _epsilon, parts, *_more):
     """What `posterior_lines` would give."""
     return [np.ones(1 + part.x.shape[1]) for part in parts]
@@ -196,18 +191,6 @@ RUNS: dict[str, tuple[Run, ...]] = {
                 "ldpbi.figure_4.posterior_lines": some_lines,
                 "ldpbi.figure_5.posterior_lines": some_lines,
             },
-        ),
-    ),
-    "leveled_slopes": (
-        Run(
-            "--studies 2 --people 500 --only yes/no",
-            r"covered\nyes/no +500 smokes .*%\n",
-            stand_ins={"leveled_slopes.posterior_draws": some_slopes},
-        ),
-        Run(
-            "--studies 2 --people 500 --only yes/no --truths prior",
-            r"covered\nyes/no +500 smokes .*%\n",
-            stand_ins={"leveled_slopes.posterior_draws": some_slopes},
         ),
     ),
     "sampled_products": (

@@ -149,7 +149,6 @@ def test_invalid_levels_are_rejected(fields, where):
 
 @pytest.mark.slow
 def test_intervals_have_their_stated_coverage():
-    """20 studies of truths from the prior; benchmarks/leveled_slopes.py has long ones."""
     found = calibrate(question_of(JOB, epsilon="2"), 20, 20_000, 1)
     shares = [
         covered(ranks, 0.9) for name, ranks in found.ranks.items() if name.startswith(("inter", "coef"))
