@@ -10,18 +10,14 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from benchmarks.inference_rows import accelerators, fits, fresh, literal, summarising
+from benchmarks.inference_rows import fits, fresh, summarising
 from benchmarks.running import Row, Size, add_sizes
 
 ROWS: Mapping[str, Callable[[Size], Iterator[Row]]] = {
     "summarise": summarising.rates,
-    "literal-normal": literal.normal_numbers,
-    "literal-unary": literal.unary_choices,
-    "accelerator": accelerators.accelerator,
     "fits": fits.whole_fits,
     "fresh": fresh.fresh_processes,
     "signs": fresh.signs,
-    "large": fits.large_fits,
 }
 
 
@@ -33,8 +29,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     add_sizes(parser)
     arguments = parser.parse_args(argv)
-    # Some rows are measured in processes of their own, which need an accelerator's memory too.
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     print(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     for name in arguments.only:
         for row in ROWS[name](arguments.size):

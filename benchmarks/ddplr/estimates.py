@@ -15,8 +15,6 @@ from benchmarks.ddplr.ours import default_draws
 from benchmarks.ddplr.releases import Setting, releases
 from benchmarks.ddplr.ridges import ridge_points
 from benchmarks.papers import mcmc_bs
-from benchmarks.papers.marginal import conjugate_model
-from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.published import mcmc_fixeds, mcmc_normalx
 from inference.published.base import Kernel, Run, one_chain
@@ -33,7 +31,6 @@ PUBLISHED = ("mcmc_normalx", "mcmc_fixeds", "bayes_fixeds_fast", "mcmc_bs", "ada
 # marginal on the statistics of DDPLR's methods and on its own mechanism's; its own priors do not know theirs.
 OURS: dict[str, NoiseOf] = {"marginal, S z": cross_noise, "marginal": svec_noise}
 METHODS = (*PUBLISHED, *OURS)
-SAME_PRIOR = "marginal, published prior"
 
 
 def draws_of(method: str, setting: Setting) -> Matrix:
@@ -43,9 +40,6 @@ def draws_of(method: str, setting: Setting) -> Matrix:
         return chains(kernel, releases(setting, noise_of), setting)
     if method in OURS:
         return default_draws(releases(setting, OURS[method]), setting.table.bounds, setting.nuts)
-    if method == SAME_PRIOR:
-        models = [conjugate_model(one, setting.prior) for one in releases(setting, svec_noise)]
-        return posterior_draws(models, seed=0, draws=setting.nuts)["theta"]
     if method == "ada_ssp":
         return np.stack([point[None] for point in ridge_points(setting)])
     third = setting.table.bounds.y / 3

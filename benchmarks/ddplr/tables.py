@@ -1,4 +1,4 @@
-"""What holders hold: the paper's real tables, prepared as it did, and its simulated ones."""
+"""What holders hold: the paper's real tables, prepared as it did."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from benchmarks.ddplr.constants import Bounds
 from benchmarks.ldpbi.data import table
@@ -52,23 +51,3 @@ def real(name: str) -> tuple[Table, Table]:
     y = y / np.abs(y).max()
     n = int(np.ceil(TRAINED * len(y)))
     return Table(x[:n], y[:n]), Table(x[n:], y[n:])
-
-
-class Simulated(NamedTuple):
-    """A simulated table and what it was drawn from."""
-
-    table: Table
-    theta: Matrix
-    covariance: Matrix
-    scatter: Matrix
-
-
-def simulated(n: int, d: int, seed: int) -> Simulated:
-    """Section 5.1: θ ~ N(0, I), x ~ N(0, Σ), Σ ~ IW(VᵀV, d + 1), σ = 1."""
-    random = np.random.default_rng(seed)
-    root = random.normal(size=(d, d))
-    scatter = root.T @ root
-    covariance = np.atleast_2d(stats.invwishart(d + 1, scatter).rvs(random_state=random))
-    theta = random.normal(size=d)
-    x = random.normal(size=(n, d)) @ np.linalg.cholesky(covariance).T
-    return Simulated(Table(x, x @ theta + random.normal(size=n)), theta, covariance, scatter)

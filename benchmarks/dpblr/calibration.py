@@ -1,4 +1,4 @@
-"""Figures 5 and 6, and the QQ plots of ranks (3): are posteriors calibrated?"""
+"""Figure 5, and the QQ plots of ranks (3): are posteriors calibrated?"""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 
 from benchmarks.dpblr.posteriors import Lengths, draws_of, methods_for
 from benchmarks.dpblr.scores import PARAMETERS, ranks, uniformity
-from benchmarks.dpblr.worlds import Matrix, Noise, Release, World, draw_world, release
+from benchmarks.dpblr.worlds import Matrix, Noise, draw_world, release
 from benchmarks.running import COLOURS, save, show_table, verdict
 
-# What the issue calls calibrated.
+# Posteriors whose p-values exceed it are called calibrated.
 LIMIT = 0.01
 Ranks = dict[str, dict[str, Matrix]]
 
@@ -24,7 +24,6 @@ def run_settings(
     lengths: Lengths,
     methods: Sequence[str],
     out: Path,
-    name: str,
 ) -> None:
     """Print the Kolmogorov-Smirnov distances for each (records, ε), and draw the ranks."""
     found = {}
@@ -32,22 +31,16 @@ def run_settings(
         found[records, epsilon] = all_ranks(records, epsilon, noise, lengths, methods)
         print(f"\n  n = {records}, ε = {epsilon:g}, {lengths.tables} tables", flush=True)
         _print(found[records, epsilon])
-    save(_draw(found, lengths.tables), out, f"{name}_{noise}")
-
-
-def worlds_and_releases(
-    records: int, epsilon: float, noise: Noise, tables: int
-) -> tuple[list[World], list[Release]]:
-    """So many tables and what is released of them; the same tables for all ε and noises."""
-    randoms = np.random.default_rng([7, records]).spawn(tables)
-    worlds = [draw_world(records, random) for random in randoms]
-    noises = np.random.default_rng([8, records, round(1000 * epsilon)]).spawn(tables)
-    return worlds, [release(w, epsilon, noise, r) for w, r in zip(worlds, noises, strict=True)]
+    save(_draw(found, lengths.tables), out, f"by_records_{noise}")
 
 
 def all_ranks(records: int, epsilon: float, noise: Noise, lengths: Lengths, methods: Sequence[str]) -> Ranks:
     """{method: {parameter: ranks (tables,)}}."""
-    worlds, releases = worlds_and_releases(records, epsilon, noise, lengths.tables)
+    # The same tables for all ε and noises.
+    randoms = np.random.default_rng([7, records]).spawn(lengths.tables)
+    worlds = [draw_world(records, random) for random in randoms]
+    noises = np.random.default_rng([8, records, round(1000 * epsilon)]).spawn(lengths.tables)
+    releases = [release(w, epsilon, noise, r) for w, r in zip(worlds, noises, strict=True)]
     chosen = [method for method in methods_for(noise) if method in methods]
     return {method: ranks(draws_of(method, releases, lengths), worlds) for method in chosen}
 

@@ -85,23 +85,13 @@ def _logistic(question: Question, n: int, random: Generator) -> QuestionSummary:
     return record_summary(question, x, np.where(random.random(n) < chance, 1.0, -1.0), random)
 
 
-def multinomial(choices: int) -> Case:
-    """Unary encoding at ε = 1."""
-    return Case(choice_study(choices, 1.0), _multinomial)
-
-
-def linear(features: int) -> Case:
-    """Linear regression at ε = 2."""
-    return Case(record_study(features, 2.0, "linear_regression"), _linear)
-
-
 CASES: dict[str, Case] = {
     "normal": Case(number_study("normal", 1.0), _normal),
     "exponential": Case(number_study("exponential", 1.0), _exponential),
     "bernoulli": Case(yes_no_study(1.0), _bernoulli),
-    "multinomial k = 8": multinomial(8),
-    "multinomial k = 64": multinomial(64),
-    "linear d = 10": linear(10),
+    "multinomial k = 8": Case(choice_study(8, 1.0), _multinomial),
+    "multinomial k = 64": Case(choice_study(64, 1.0), _multinomial),
+    "linear d = 10": Case(record_study(10, 2.0, "linear_regression"), _linear),
     "logistic d = 10": Case(record_study(10, 2.0, "logistic_regression"), _logistic),
 }
 

@@ -9,7 +9,7 @@ from benchmarks.ddplr import constants
 from benchmarks.ddplr.constants import Bounds
 from benchmarks.ddplr.estimates import draws_of
 from benchmarks.ddplr.releases import Setting, paper_prior, releases
-from benchmarks.ddplr.tables import simulated
+from benchmarks.ddplr.tables import Table
 
 RANDOM = np.random.default_rng(20261123)
 
@@ -47,8 +47,10 @@ def test_right_noise_covers_every_exchange_of_records_and_published_does_not(bou
 
 @pytest.fixture(scope="module")
 def setting():
-    made = simulated(600, 2, seed=1)
-    return Setting(made.table, 3, 50.0, "right", paper_prior(made.scatter), runs=3, iterations=400, nuts=100)
+    random = np.random.default_rng(1)
+    x = random.normal(size=(600, 2))
+    table = Table(x, x @ random.normal(size=2) + random.normal(size=600))
+    return Setting(table, 3, 50.0, "right", paper_prior(np.eye(2)), runs=3, iterations=400, nuts=100)
 
 
 def test_releases_hold_all_records_and_the_stated_noise(setting):
