@@ -287,33 +287,3 @@ def test_operator_builds_a_study_by_the_page(collector, browser, desk):
     assert f'<ldp-study src="{collector.url}/s/work-b">' in text_of("pre")
     with urlopen(f"{collector.url}/v1/studies/work-b") as published:
         assert Study.from_json(published.read().decode()).document == BUILT.document
-
-
-def fits(browser, width):
-    return browser.execute_script("return document.documentElement.scrollWidth") <= width
-
-
-@pytest.mark.slow
-def test_report_page_fits_its_width_and_loads_nothing(browser, tmp_path):
-    """Medians, intervals and verdicts are in sight on a phone, and details open on a click."""
-    width, _ = chromium.PHONE
-    browser.get_log("browser")
-    browser.get(report_page(tmp_path))
-    assert fits(browser, width)
-    cells = browser.find_elements("css selector", "section > .scroll td:last-child")
-    assert len(cells) == 6
-    assert all(cell.rect["x"] + cell.rect["width"] <= width for cell in cells)
-    for question in PARAMETERS:
-        section = browser.find_element("id", question)
-        details = section.find_elements("tag name", "details")[-1]
-        details.find_element("tag name", "summary").click()
-        assert "any report is at most 2.72 times as likely" in details.text
-    assert "Not usable" in browser.find_element("id", "rating").text
-    (details,) = browser.find_elements("css selector", "#ever details")
-    picture = details.find_element("tag name", "figure")
-    assert "bulk ESS" in details.text
-    assert picture.is_displayed()
-    assert fits(browser, width)
-    loaded = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
-    assert [name for name in loaded if not name.startswith("data:")] == []
-    assert browser.get_log("browser") == []

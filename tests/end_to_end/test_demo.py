@@ -11,8 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from inference.demo import run as demo
-from inference.demo.survey import answers_of, survey_study
+from inference.demo.survey import answers_of
 
 DEMO = [sys.executable, "-m", "ldpkit", "demo"]
 
@@ -72,19 +71,6 @@ def test_an_interrupted_demo_leaves_no_server_and_no_results(tmp_path):
         time.sleep(0.05)
     assert list(tmp_path.iterdir()) == []
     lines.close()
-
-
-def test_interrupted_demo_starts_no_further_device(tmp_path, monkeypatch):
-    begun = []
-
-    def slow(_, __, answers, public):
-        begun.append((answers, public))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(demo.Device, "answer", slow)
-    with pytest.raises(KeyboardInterrupt):
-        demo.send_all(survey_study(), [{}] * 3000, "http://127.0.0.1:9", tmp_path, print)
-    assert len(begun) < 1000
 
 
 def test_the_survey_is_the_real_one_and_the_seed_chooses_people():

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from babel import Locale
 
-from collector.pages.words import LANGUAGES
 from ldp_client.documents.errors import LdpkitError
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import mechanisms_of
@@ -119,21 +117,3 @@ def test_python_and_javascript_reject_the_same_studies(tmp_path):
     assert [
         (document, one, other) for document, one, other in zip(documents, expected, found) if one != other
     ] == []
-
-
-PLURALS = """
-console.log(JSON.stringify(%s.map((language) => {
-  const rules = new Intl.PluralRules(language);
-  const parts = new Intl.NumberFormat(language, { numberingSystem: "latn" }).formatToParts(123456.5);
-  const mark = (kind) => parts.find(({ type }) => type === kind).value;
-  return [Array.from({ length: 205 }, (_, count) => rules.select(count)), mark("decimal"), mark("group")];
-})))"""
-
-
-def test_browsers_and_collector_use_the_same_plural_forms():
-    """Plural forms and marks in numbers come from two libraries."""
-    found = json.loads(npm.node("--input-type=module", "-e", PLURALS % json.dumps(LANGUAGES)))
-    for language, one in zip(LANGUAGES, found, strict=True):
-        locale = Locale.parse(language)
-        marks = locale.number_symbols["latn"]
-        assert one == [[locale.plural_form(count) for count in range(205)], marks["decimal"], marks["group"]]

@@ -7,9 +7,6 @@ import re
 import resource
 import subprocess
 import sys
-from contextlib import contextmanager
-from functools import partial
-from urllib.error import HTTPError
 
 import pytest
 
@@ -20,8 +17,6 @@ from tests.kit.programs import need
 from tests.native.example import EXAMPLE, sent
 
 NOTHING = 1
-STUDY = json.loads((EXAMPLE / "study.json").read_text())
-ARM = {"id": "arm", "choices": ["control", "treated"], "source": "ticket"}
 # Standard error names each call. The sync of number FAILING_SYNC fails: only the cache has what was written.
 CALLS = """
 #include <stdio.h>
@@ -45,47 +40,48 @@ int __wrap_fsync(int file) {
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Wno-unused-variable", "-Werror")
 
 
-def compiled_example(folder, study, *more):
-    """The example for a version of its study. more: further flags and files."""
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """The example, whose calls of the system are watched."""
     need("gcc")
-    (folder / "study.json").write_text(json.dumps(study))
-    command = ["compile", str(folder / "study.json"), "--to", "c", "--collector", "https://collector.example"]
+    folder = tmp_path_factory.mktemp("sleep")
+    (folder / "calls.c").write_text(CALLS)
+    command = [
+        "compile",
+        str(EXAMPLE / "study.json"),
+        "--to",
+        "c",
+        "--collector",
+        "https://collector.example",
+    ]
     assert main([*command, "--out", str(folder)]) == 0
     sources = [*sorted(CORE.glob("*.c")), CORE / "posix" / "device.c", EXAMPLE / "sleep.c"]
     include = [f"-I{path}" for path in (CORE, CORE / "posix", folder)]
-    command = ["cc", "-std=c99", "-O2", *WARNINGS, *include, "-o", folder / "sleep", *sources, *more]
+    watched = ["-Wl,--wrap=write,--wrap=fsync", folder / "calls.c"]
+    command = ["cc", "-std=c99", "-O2", *WARNINGS, *include, "-o", folder / "sleep", *sources, *watched]
     subprocess.run(command, check=True)
     return folder / "sleep"
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    """The example, whose calls of the system are watched."""
-    folder = tmp_path_factory.mktemp("sleep")
-    (folder / "calls.c").write_text(CALLS)
-    return compiled_example(folder, STUDY, "-Wl,--wrap=write,--wrap=fsync", folder / "calls.c")
+@pytest.fixture
+def call(program, tmp_path):
+    """Run the example in an empty folder. Return its status and what it prints. calls: what it must make."""
 
+    def ran(*words, calls=None, **options):
+        command = [program, "journal", *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, **options)
+        assert calls in (None, done.stderr)
+        return done.returncode, done.stdout
 
-def ran(program, folder, *words, calls=None, **options):
-    """Run the example in a folder. Return its status and what it prints. calls: what it must make."""
-    command = [program, "journal", *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **options)
-    assert calls in (None, done.stderr)
-    return done.returncode, done.stdout
+    return ran
 
 
 @pytest.fixture
-def call(program, tmp_path):
-    """Run the example in an empty folder."""
-    return partial(ran, program, tmp_path)
-
-
-@contextmanager
-def collecting(folder, study):
+def collector(tmp_path):
     """A collector that has the study."""
-    with Server(folder) as collector:
-        assert collector.request("POST", "/v1/studies", study) == 201
-        yield collector
+    with Server(tmp_path) as started:
+        assert started.request("POST", "/v1/studies", json.loads((EXAMPLE / "study.json").read_text())) == 201
+        yield started
 
 
 @pytest.mark.attack(4)
@@ -135,48 +131,29 @@ def test_report_is_durable_before_it_is_sent_or_never_sent(call, tmp_path):
 
 
 @pytest.mark.slow
-def test_collector_accepts_and_deletes_a_report_of_the_example(call, tmp_path):
-    with collecting(tmp_path, STUDY) as collector:
-        assert call("next") == (NOTHING, "")
-        assert call("answer", "7.5", "yes")[0] == 0
-        assert call("answer", "7.5", "yes")[0] == 2
-        first, again = call("next"), call("next")
-        assert first == again
-        words, body = first[1].split("\n")
-        assert sent(collector.url, words, body)["result"] == "stored"
-        assert sent(collector.url, words, body)["result"] == "duplicate"
-        assert call("done") == (0, "")
-        assert call("next") == (NOTHING, "")
-        assert json.loads(body)["id"] in collector.read("/v1/studies/sleep/export")
-        assert call("withdraw")[0] == 0
-        words, _ = call("next")[1].split("\n")
-        assert sent(collector.url, words, "")["result"] == "withdrawn"
-        assert call("done") == (0, "")
-        assert call("next") == (NOTHING, "")
-        assert json.loads(body)["id"] not in collector.read("/v1/studies/sleep/export")
-
-
-@pytest.mark.slow
-def test_collector_accepts_a_report_with_a_direct_ticket(tmp_path):
-    """A field that the ticket carries is not in the report: the collector adds it."""
-    study = {**STUDY, "public": [ARM]}
-    run = partial(ran, compiled_example(tmp_path, study), tmp_path)
-    with collecting(tmp_path, study) as collector:
-        ticket, _ = collector.tickets("sleep", 2, arm="treated")
-        assert run("answer", "7.5", "yes")[0] == 0
-        words, body = run("next")[1].split("\n")
-        assert "arm" not in body
-        with pytest.raises(HTTPError, match="401"):
-            sent(collector.url, words, body)
-        assert sent(collector.url, words, body, **{"LDPKit-Ticket": ticket})["result"] == "stored"
-        stored = collector.read("/v1/studies/sleep/export").splitlines()
-        (line,) = [line for line in stored if json.loads(body)["id"] in line]
-        assert '"arm":"treated"' in line
+def test_collector_accepts_and_deletes_a_report_of_the_example(call, collector):
+    assert call("next") == (NOTHING, "")
+    assert call("answer", "7.5", "yes")[0] == 0
+    assert call("answer", "7.5", "yes")[0] == 2
+    first, again = call("next"), call("next")
+    assert first == again
+    words, body = first[1].split("\n")
+    assert sent(collector.url, words, body)["result"] == "stored"
+    assert sent(collector.url, words, body)["result"] == "duplicate"
+    assert call("done") == (0, "")
+    assert call("next") == (NOTHING, "")
+    assert json.loads(body)["id"] in collector.read("/v1/studies/sleep/export")
+    assert call("withdraw")[0] == 0
+    words, _ = call("next")[1].split("\n")
+    assert sent(collector.url, words, "")["result"] == "withdrawn"
+    assert call("done") == (0, "")
+    assert call("next") == (NOTHING, "")
+    assert json.loads(body)["id"] not in collector.read("/v1/studies/sleep/export")
 
 
 @pytest.mark.slow
 @pytest.mark.needs("gcc", "curl")
-def test_documented_commands_end_in_a_stored_report(tmp_path):
+def test_documented_commands_end_in_a_stored_report(collector, tmp_path):
     """The commands in C of docs/native.md, in a folder that looks like a clone."""
     for name in ("c", "examples"):
         (tmp_path / name).symlink_to(CORE.parent / name)
@@ -187,10 +164,7 @@ def test_documented_commands_end_in_a_stored_report(tmp_path):
     page = (CORE.parent / "docs" / "native.md").read_text()
     commands = re.search(r"### C\n\n```\n(.*?)```", page, re.DOTALL)[1]
     command = ["sh", "-ec", f"{commands}app/sleep app/journal next || test $? -eq 1"]
-    with collecting(tmp_path, STUDY) as collector:
-        environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "COLLECTOR": collector.url}
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.endswith('"result":"stored"}\n')
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "COLLECTOR": collector.url}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith('"result":"stored"}\n')

@@ -78,10 +78,6 @@ def tables(library, asked):
     return port.tables
 
 
-def test_there_are_enough_faults():
-    assert len(FAULTS) >= 60
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "name", "behaviour", "before", "after"), FAULTS, ids=[fault[2] for fault in FAULTS]

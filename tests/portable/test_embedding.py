@@ -10,8 +10,7 @@ from selenium.webdriver.common.by import By
 from schemas import Study
 from tests import studies
 from tests.kit.collectors import Server
-from tests.portable.chromium import attempt, run
-from tests.portable.participant import Participant, stored_at
+from tests.portable.participant import Participant
 from tests.portable.site import Site
 
 pytestmark = pytest.mark.slow
@@ -144,32 +143,3 @@ def test_unlisted_sites_and_wrong_addresses_show_no_frame(browser, host, framing
     person.until_outside("heard.includes('event blocked')")
     assert f'frame_ancestors = ["{unlisted(host)}' in person.outside(f"{SHOWN}.textContent")
     assert person.outside(f"{SHOWN}.querySelector('a').href") == f"{framing.url}/s/unlisted"
-
-
-ANSWERED = """
-const [collector, id] = args;
-const found = await fetch(`${collector}/v1/studies/${id}`, { credentials: "omit" });
-const study = await parseStudy(await found.text());
-const device = await openDevice({ maxEpsilon: "4", collector });
-await device.answer(study, { occupation: "no" });
-await device.consent(study);
-await device.flush({ attempts: 1 });
-return (await device.status(study)).report.state;
-"""
-WITHDRAWN = """
-const [collector, id] = args;
-const device = await openDevice({ maxEpsilon: "4", collector });
-await device.withdraw(id);
-await device.flush({ attempts: 1 });
-"""
-
-
-def test_only_a_listed_page_fetches_answers_sends_and_withdraws(browser, host, framing):
-    study = published(framing, "device")
-    browser.get(f"{host.url}/pages/blank.html")
-    assert (run(browser, ANSWERED, framing.url, study.id), len(stored_at(framing, study.id))) == ("sent", 1)
-    run(browser, WITHDRAWN, framing.url, study.id)
-    assert stored_at(framing, study.id) == []
-    browser.get(f"{unlisted(host)}/pages/blank.html")
-    found = attempt(browser, ANSWERED, framing.url, study.id)
-    assert (found["error"], len(stored_at(framing, study.id))) == ("TypeError: Failed to fetch", 0)

@@ -210,14 +210,3 @@ def test_report_that_the_person_saw_is_sent_after_two_tabs_and_a_lost_network(re
     browser.get(address)
     until(browser, lambda: shows(browser, "[role=status]", "It was sent"))
     assert stored_at(server, EVER.id) == [Report.from_json(other)]
-
-
-def test_study_that_was_closed_meanwhile_draws_no_noise(react, browser):
-    study = Study({**EVER.document, "id": "closed-meanwhile"})
-    server = react(study)
-    until(browser, lambda: shows(browser, "fieldset"))
-    server.request("POST", f"/v1/studies/{study.id}/close")
-    find(browser, "input[value=yes]").click()
-    find(browser, "#app button").click()
-    until(browser, lambda: shows(browser, "[role=alert]", "takes no reports"))
-    assert not browser.find_elements(By.CSS_SELECTOR, "pre")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import subprocess
 
 import pytest
@@ -15,6 +14,7 @@ from tests import studies
 from tests.browser.visiting import visit
 from tests.kit.collectors import Server
 from tests.portable import npm, webkit
+from tests.portable.participant import stored_at
 from tests.portable.platforms import JAVASCRIPT
 from tests.portable.site import Site
 from tests.portable.vectors import FILES, Stream, load
@@ -90,24 +90,27 @@ def test_package_has_no_external_imports():
     assert not [name for _, name in imported if name.endswith("/react.js")]
 
 
-# Also what a bundler is given.
-ANSWER = """
+PAGE = """<!doctype html><html lang="en"><title>One question</title><main><h1>One question</h1>
+<label>Hours <input id="hours"></label> <button id="take" disabled>Answer</button>
+<p id="said" hidden></p></main>
+<script type="module" src="built/app.mjs"></script></html>"""
+APP = """
 import { mechanismFor, openDevice, parseStudy } from "ldpkit";
-%s
+const collector = "%s";
+const find = (id) => document.getElementById(id);
 
-export async function take(collector, hours) {
+async function take(hours) {
   const response = await fetch(`${collector}/v1/studies/survey`);
   const study = await parseStudy(await response.text());
-  const device = await openDevice({ maxEpsilon: "4", collector, %s });
-  const { body } = await device.answer(study, { hours });
+  const device = await openDevice({ maxEpsilon: "4", collector });
+  await device.answer(study, { hours });
   await device.consent(study);
   await device.flush({ attempts: 1 });
-  const { report } = await device.status(study);
-  return { body, state: report.state, left: await device.epsilonLeft() };
+  return (await device.status(study)).report.state;
 }
 
 /** Whether each payload of a vector comes of its bytes. */
-export async function isSame({ studies, draws }) {
+async function isSame({ studies, draws }) {
   let rest;
   const random = Object.assign((size) => Uint8Array.from(rest.splice(0, size)), { forTests: true });
   for (const { study, answer, bytes, payload } of draws) {
@@ -118,28 +121,12 @@ export async function isSame({ studies, draws }) {
   }
   return true;
 }
-"""
-IN_NODE = """
-import { take } from "./take.mjs";
-import { openDevice } from "ldpkit";
-const [collector] = process.argv.slice(2);
-const first = await take(collector, 3.5);
-const again = await take(collector, 9).catch(({ code }) => code);
-const elsewhere = await openDevice({ maxEpsilon: "4" }).catch(({ message }) => message);
-console.log(JSON.stringify([first, again, elsewhere]));
-"""
-PAGE = """<!doctype html><html lang="en"><title>One question</title><main><h1>One question</h1>
-<label>Hours <input id="hours"></label> <button id="take" disabled>Answer</button>
-<p id="said" hidden></p></main>
-<script type="module" src="built/app.mjs"></script></html>"""
-APP = """
-import { isSame, take } from "./take.mjs";
-const find = (id) => document.getElementById(id);
+
 find("take").addEventListener("click", async () => {
   const vectors = await (await fetch("vectors.json")).json();
   const same = (await Promise.all(vectors.map(isSame))).every(Boolean) ? "same" : "another";
-  const { state } = await take("%s", Number(find("hours").value));
-  const again = await take("%s", 9).catch(({ code }) => code);
+  const state = await take(Number(find("hours").value));
+  const again = await take(9).catch(({ code }) => code);
   find("said").textContent = `${same} ${state} ${again}`;
   find("said").hidden = false;
 });
@@ -152,47 +139,6 @@ find("take").disabled = false;
 def app(tmp_path_factory):
     """A folder with the package installed from its tarball."""
     return npm.installed_in(tmp_path_factory.mktemp("installed"), JAVASCRIPT)
-
-
-@pytest.fixture(scope="module")
-def site(app):
-    with Site(app) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def server(site, tmp_path_factory):
-    """A collector that has the study, and lets the site's pages send."""
-    folder, environment = tmp_path_factory.mktemp("collector"), {"LDPKIT_CORS_ORIGINS": site.url}
-    with Server(folder, environment=environment) as started:
-        started.request("POST", "/v1/studies", studies.document(studies.NUMBER))
-        yield started
-
-
-@pytest.fixture
-def stored(server):
-    """How many reports the test has stored."""
-
-    def count():
-        with sqlite3.connect(server.database) as database:
-            return database.execute("SELECT count(*) FROM reports").fetchone()[0]
-
-    before = count()
-    return lambda: count() - before
-
-
-@pytest.mark.slow
-def test_package_in_node_answers_once_and_sends(app, server, stored):
-    use = 'import { nodeLedger } from "ldpkit/ledgers/node";\nconst path = `${import.meta.dirname}/kept.db`;'
-    (app / "take.mjs").write_text(ANSWER % (use, "ledger: nodeLedger(path)"))
-    (app / "use.mjs").write_text(IN_NODE)
-    command = [npm.newer_node(), "use.mjs", server.url]
-    done = subprocess.run(command, cwd=app, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    first, again, elsewhere = json.loads(done.stdout)
-    assert (first["state"], first["left"], again, stored()) == ("sent", 3, "answered", 1)
-    # Without a collector, as node has no page's origin.
-    assert elsewhere.startswith("input: collector")
 
 
 @pytest.mark.slow
@@ -220,15 +166,19 @@ def vectors():
 
 
 @pytest.fixture(scope="module")
-def page(app, site, server):
-    """The address of an app's page, bundled."""
-    (app / "take.mjs").write_text(ANSWER % ("", ""))
-    (app / "app.mjs").write_text(APP % (server.url, server.url))
-    (app / "index.html").write_text(PAGE)
-    (app / "vectors.json").write_text(json.dumps(vectors()))
-    bundle = ["app.mjs", "--bundle", "--splitting", "--format=esm", "--outdir=built", "--log-level=error"]
-    subprocess.run([npm.ESBUILD, *bundle, "--out-extension:.js=.mjs"], cwd=app, check=True)
-    return f"{site.url}/index.html"
+def asking(app, tmp_path_factory):
+    """The address of an app's page, bundled, and a collector to which it may send."""
+    with (
+        Site(app) as site,
+        Server(tmp_path_factory.mktemp("at"), environment={"LDPKIT_CORS_ORIGINS": site.url}) as server,
+    ):
+        server.request("POST", "/v1/studies", studies.document(studies.NUMBER))
+        (app / "app.mjs").write_text(APP % server.url)
+        (app / "index.html").write_text(PAGE)
+        (app / "vectors.json").write_text(json.dumps(vectors()))
+        bundle = ["app.mjs", "--bundle", "--splitting", "--format=esm", "--outdir=built", "--log-level=error"]
+        subprocess.run([npm.ESBUILD, *bundle, "--out-extension:.js=.mjs"], cwd=app, check=True)
+        yield f"{site.url}/index.html", server
 
 
 def said_in(browser, url):
@@ -248,7 +198,9 @@ def said_in(browser, url):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("browser", ["chrome", "firefox", "webkit"])
-def test_three_engines_make_the_vectors_payloads_and_answer_once(browser, page, stored):
+def test_three_engines_make_the_vectors_payloads_and_answer_once(browser, asking):
     """Of the bundle of an app: V8, SpiderMonkey and JavaScriptCore."""
+    page, server = asking
+    before = len(stored_at(server, "survey"))
     assert said_in(browser, page).endswith("same sent answered")
-    assert stored() == 1
+    assert len(stored_at(server, "survey")) == before + 1
