@@ -8,7 +8,7 @@ import pytest
 
 from ldp_client.documents.errors import InputError
 from schemas.shuffling.amplifying import delta_of, epsilon_of
-from schemas.shuffling.laws import any_law, choice_law, compose, exp_above, mixture
+from schemas.shuffling.laws import any_law, exp_above
 from schemas.shuffling.reports import shuffled_epsilon
 from tests.kit.errors import raises
 from tests.kit.work import counted
@@ -57,24 +57,6 @@ def test_bound_is_monotone_in_people_epsilon_and_delta():
         assert shuffled_epsilon(own, more, delta) <= found
         assert shuffled_epsilon(own * draw.uniform(0.9, 1), people, delta) <= found
         assert shuffled_epsilon(own, people, delta * draw.uniform(1, 3)) <= found
-
-
-@pytest.mark.slow
-def test_two_answers_leak_less_than_their_summed_epsilon():
-    growth = Fraction(3)
-    one, delta = choice_law(growth, (growth - 1) / (growth + 1), Fraction(0)), Fraction(1, 10**6)
-    both, all_at_once = compose([one, one]), any_law(growth**2)
-    assert both.growth == 9
-    assert sum(mass for *_, mass in both.kinds) < 1
-    for kinds in (both.kinds, all_at_once.kinds):
-        assert sum(a * mass for a, _, mass in kinds) == 1
-    assert epsilon_of(one, 500, delta) < epsilon_of(both, 500, delta) < epsilon_of(all_at_once, 500, delta)
-
-
-def test_one_drawn_question_is_between_its_extremes():
-    small, large, delta = any_law(Fraction(2)), any_law(Fraction(6)), Fraction(1, 10**6)
-    mixed = epsilon_of(mixture([small, large]), 500, delta)
-    assert epsilon_of(small, 500, delta) < mixed < epsilon_of(large, 500, delta)
 
 
 @pytest.mark.parametrize(

@@ -13,24 +13,12 @@ from schemas.shuffling.lattice import expected_excess
 from schemas.shuffling.laws import Law, choice_law, law_of
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.exact_laws import READS
-from tests.ldp_client.exact_laws import law_of as payloads_of
+from tests.ldp_client.exact_laws import PRIME, READS, laws_of
 
-PRIME = 5
 CHOICES = 4
 PEOPLE = 5
 RATIOS = [Fraction(1), Fraction(21, 20), Fraction(3, 2)]
 EXACT = Fraction(1, 10**15)
-
-
-def choice(name, epsilon, choices=CHOICES):
-    mechanism = {"name": name, "epsilon": epsilon}
-    return studies.mechanism_of({**studies.CHOICE, "choices": {"count": choices}, "mechanism": mechanism})
-
-
-@pytest.fixture
-def small_prime(monkeypatch):
-    monkeypatch.setattr(olh, "PRIME", PRIME)
 
 
 def excess(law, ratio):
@@ -47,12 +35,11 @@ def blanket_law(laws, one, other):
 
 
 @pytest.mark.parametrize("name", sorted(READS))
-@pytest.mark.usefixtures("small_prime")
-def test_stated_law_is_the_samplers_worst_pair(name):
-    m = choice(name, "1")
-    reads = READS[name](m, PRIME) if name == "olh" else READS[name](m)
-    laws = [payloads_of(m, index, reads) for index in range(CHOICES)]
-    stated = law_of(m)
+def test_stated_law_is_the_samplers_worst_pair(name, monkeypatch):
+    monkeypatch.setattr(olh, "PRIME", PRIME)
+    choices = {"choices": {"count": CHOICES}, "mechanism": {"name": name, "epsilon": "1"}}
+    m = studies.mechanism_of(studies.CHOICE, **choices)
+    laws, stated = laws_of(m), law_of(m)
     for ratio in RATIOS:
         pairs = permutations(range(CHOICES), 2)
         worst = max(excess(blanket_law(laws, one, other), ratio) for one, other in pairs)

@@ -12,7 +12,6 @@ from tests.kit.work import counted
 from tests.schemas.channels import tokens
 
 REGION = {"id": "region", "choices": ["north", "south"]}
-CHANNEL = {"batches": {"hours": 24}}
 
 
 def study(*questions, **fields):
@@ -67,18 +66,12 @@ def test_every_pure_epsilon_question_has_a_bound():
     assert {"laplace", "oue", "sue", "olh", "hadamard", "sampled_products"} <= names
 
 
-LARGE = {
-    "a number too": [
-        studies.with_epsilon(studies.NUMBER, "60"),
-        *[studies.with_epsilon(studies.YES_NO, "60")] * 11,
-    ],
-}
-
-
-@pytest.mark.parametrize("questions", LARGE.values(), ids=LARGE)
-def test_huge_epsilon_gets_the_devices_epsilon(questions):
+def test_huge_epsilon_gets_the_devices_epsilon():
     """e^ε and its square exceed the floating-point range."""
-    asked = study(*({**question, "id": f"q{place}"} for place, question in enumerate(questions)))
+    asked = study(
+        studies.with_epsilon(studies.NUMBER, "60"),
+        *({**studies.with_epsilon(studies.YES_NO, "60"), "id": f"q{place}"} for place in range(11)),
+    )
     with counted() as calls:
         found = shuffled_privacy(asked, 100_000)
     assert found.device_epsilon - 1 < found.epsilon <= found.device_epsilon
@@ -86,25 +79,21 @@ def test_huge_epsilon_gets_the_devices_epsilon(questions):
     assert calls.made < 5_000_000
 
 
-def test_study_check_prints_the_bound_and_its_adversary(tmp_path, capsys):
-    asked = study(studies.with_epsilon(studies.YES_NO, "4"))
+@pytest.mark.parametrize(
+    ("parts", "adversary"),
+    [
+        (None, "no channel with batches"),
+        ({}, "all through an independent relay (`Oblivious`) and without tickets"),
+        ({"tickets": tokens()}, "all through an independent relay (`Oblivious`)."),
+    ],
+)
+def test_study_check_prints_the_bound_and_its_adversary(tmp_path, capsys, parts, adversary):
+    fields = {} if parts is None else {"channel": {"batches": {"hours": 24}, **parts}}
+    asked = study(studies.with_epsilon(studies.YES_NO, "4"), **fields)
     assert check(tmp_path, asked, "--n", "100000") == 0
-    said = capsys.readouterr()
-    assert "towards an observer of only the set of reports, in no order: epsilon 0.11" in said.out
-    assert "among 100,000 true reports" in said.out
-    assert "towards an observer who sees reports arrive, nor towards relay and collector together" in said.out
-    assert "the device's own epsilon 4 holds" in said.out
-    assert "no channel with batches" in said.out
-    check(tmp_path, asked)
-    assert "the set of reports" not in capsys.readouterr().out
-
-
-def test_bound_against_the_collector_needs_a_relay(tmp_path, capsys):
-    """Without a relay the collector recognises each sender by address, even in batches."""
-    for parts, may_have_tickets in (({}, True), ({"tickets": tokens()}, False)):
-        stated = {"batches": {"hours": 24}, **parts}
-        check(tmp_path, study(channel=stated), "--n", "1000")
-        said = capsys.readouterr()
-        assert "holds for a batch of 24 hours if that many true reports leave in it" in said.out
-        assert "all through an independent relay" in said.out
-        assert ("without tickets" in said.out) is may_have_tickets
+    said = capsys.readouterr().out
+    assert "towards an observer of only the set of reports, in no order: epsilon 0.11" in said
+    assert "nor towards relay and collector together" in said
+    assert adversary in said
+    assert check(tmp_path, study(public=[REGION]), "--n", "2000") == 0
+    assert "may recognise that they took part" in capsys.readouterr().out
