@@ -1,10 +1,8 @@
 """What all mechanisms share: stated privacy, quantised answers, noise that knows no answer, refusals."""
 
-import copy
 import itertools
 from collections import defaultdict
 from importlib import import_module
-from inspect import getmembers, getsourcelines, isroutine
 
 import mpmath
 import numpy as np
@@ -24,44 +22,24 @@ from tests import studies
 from tests.kit.clocks import InstructionClock
 from tests.kit.errors import raises
 from tests.ldp_client.mechanisms.tables.asking import random_places, table
-from tests.statistics import Stream, no_noise, seed_the_system, seeded
+from tests.statistics import Stream, no_noise
 from tests.studies import mechanism_of as mechanism
 
 
-def rounded_laplace(k, scale):
-    """Exact probability that round(scale · Laplace(1)) = k."""
-    low, high = (mpmath.mpf(k) - 0.5) / scale, (mpmath.mpf(k) + 0.5) / scale
-    if k == 0:
-        return 1 - mpmath.exp(-high)
-    low, high = (low, high) if k > 0 else (-high, -low)
-    return (mpmath.exp(-low) - mpmath.exp(-high)) / 2
-
-
-@pytest.mark.parametrize("epsilon", ["0.05", "20"])
-@mpmath.workprec(900)
-def test_laplace_epsilon_is_the_worst_ratio_of_the_exact_law(epsilon):
-    m = mechanism(studies.with_epsilon(studies.NUMBER, epsilon))
-    points = [-5, -1, 0, 1, m.levels // 2, m.levels - 1, m.levels, m.levels + 1, 3 * m.levels]
-    ratios = [
-        abs(mpmath.log(rounded_laplace(y - i, m.scale) / rounded_laplace(y - j, m.scale)))
-        for y in points
-        for i, j in [(0, m.levels), (0, 1), (m.levels // 3, m.levels)]
-    ]
-    stated = mpmath.mpf(m.privacy.epsilon.numerator) / m.privacy.epsilon.denominator
-    assert max(ratios) <= stated * (1 + mpmath.mpf(10) ** -40)
-    assert max(ratios) == pytest.approx(float(stated), rel=1e-12)
-    assert stated <= mpmath.mpf(epsilon) < stated + mpmath.mpf(2) ** -20
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-9"), ("8", "1e-3")])
-def test_gaussian_noise_covers_exactly_the_whole_range(epsilon, delta):
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.05", None), ("20", None), ("0.1", "1e-9"), ("8", "1e-3")])
+def test_noise_of_a_number_covers_exactly_the_whole_range(epsilon, delta):
     """Tests of the radius hold it to the analytic Gaussian mechanism's curve."""
-    stated = {"name": "gaussian", "epsilon": epsilon, "delta": delta}
-    m = mechanism({**studies.NORMAL, "mechanism": stated})
-    privacy = Rational.parse(epsilon), Rational.parse(delta)
-    assert (m.privacy.epsilon, m.privacy.delta) == privacy
-    assert m.quantise(1e300) == m.levels == gaussian_radius(*privacy, 1)
+    stated = Rational.parse(epsilon)
+    if delta is None:
+        m = mechanism(studies.with_epsilon(studies.NUMBER, epsilon))
+        assert m.privacy == (Rational(m.levels, m.scale), 0)
+        assert m.privacy.epsilon <= stated < m.privacy.epsilon + Rational(1, m.scale)
+    else:
+        m = mechanism(studies.NORMAL, mechanism={"name": "gaussian", "epsilon": epsilon, "delta": delta})
+        assert m.privacy == (stated, Rational.parse(delta))
+        assert m.levels == gaussian_radius(*m.privacy, 1)
     assert m.scale == 1 << 20
+    assert [m.quantise(value) for value in (-1e300, -(10**400), 1e300, 10**400)] == [0, 0, m.levels, m.levels]
 
 
 def record(age, years, response, question=studies.RECORD):
@@ -145,21 +123,7 @@ def test_features_beyond_the_norm_are_clipped_exactly():
     assert sum(entry**2 for entry in v[1:-1]) <= m.radius**2
     assert v[1] == pytest.approx(-v[2], abs=1)
     assert v[1] == pytest.approx(m.radius / np.sqrt(2), rel=1e-5)
-
-
-def test_the_middle_of_the_bounds_is_the_middle_of_the_grid():
-    m = mechanism(studies.NUMBER)
-    assert m.quantise(6) == (m.levels + 1) // 2
-    record = mechanism(studies.LINEAR).quantise({"age": 29.75, "years": 11.5, "rate": 3})
-    assert record[1:] == [0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("value", "index"), [(-1e300, 0), (-(10**400), 0), (1e300, 1), (10**400, 1), (12, 1)]
-)
-def test_numbers_beyond_the_bounds_become_the_bound(value, index):
-    m = mechanism(studies.NUMBER)
-    assert m.quantise(value) == index * m.levels
+    assert m.quantise({"age": 29.75, "years": 11.5, "rate": 3})[1:] == [0, 0, 0]
 
 
 AGES = {"age": 20.125, "years": 1}
@@ -252,18 +216,7 @@ def test_extreme_payloads_are_still_possible():
     mechanism(studies.PRODUCTS).check(bytes([2 * 8 - 1]))
 
 
-@pytest.mark.parametrize("question", studies.ALL + studies.NEWER, ids=lambda question: question["id"])
-def test_a_report_follows_from_its_answer_and_the_systems_bytes_alone(question, monkeypatch):
-    """Not from reports before, nor from how often it was asked; and each payload is possible."""
-    m, answer = mechanism(question), {**studies.ANSWERS, **studies.NEWER_ANSWERS}[question["id"]]
-    expected = [m.perturb(answer, seeded(question, seed)) for seed in range(30)]
-    assert len(set(expected)) > 1
-    used, fresh = mechanism(question), copy.deepcopy(m)
-    for seed in reversed(range(30)):
-        seed_the_system(monkeypatch, question, seed)
-        assert used.perturb(answer) == fresh.perturb(answer, seeded(question, seed)) == expected[seed]
-        assert len(expected[seed]) == m.payload_size
-        m.check(expected[seed])
+PRODUCTS = studies.PRODUCTS["mechanism"]
 
 
 def steps(m, answer, seed):
@@ -272,15 +225,10 @@ def steps(m, answer, seed):
     return clock.count
 
 
-FOUR_PRODUCTS = {
-    **studies.PRODUCTS,
-    "id": "four",
-    "mechanism": {**studies.PRODUCTS["mechanism"], "products": 4},
-}
-
-
 @pytest.mark.parametrize(
-    "question", [*studies.ALL, *studies.NEWER, FOUR_PRODUCTS], ids=lambda question: question["id"]
+    "question",
+    [*studies.ALL, *studies.NEWER, {**studies.PRODUCTS, "mechanism": {**PRODUCTS, "products": 4}}],
+    ids=lambda question: question["id"],
 )
 def test_a_report_takes_as_many_bytes_and_steps_for_every_answer(question):
     """Its time would tell. Clipping may take a step more."""
@@ -309,8 +257,7 @@ CHOICES = sorted(
     for name, entry in CATALOGUE.items()
     if "choice" in entry.asks and name not in ("memoized", "summed_gaussian")
 )
-AT = [(2, "0.01"), (1000, "1"), (1000, "17")]
-ODDS = [*[choice(name, *at) for name in CHOICES for at in AT]]
+ODDS = [choice(name, *at) for name in CHOICES for at in [(2, "0.01"), (1000, "1"), (1000, "17")]]
 ODDS += [studies.with_epsilon(studies.PRODUCTS, epsilon) for epsilon in ("0.001", "14")]
 
 
@@ -364,21 +311,14 @@ def test_catalogue_and_mechanisms_agree():
         assert m.name == question["mechanism"]["name"]
         assert in_words(m)
     for name in CATALOGUE:
-        module = import_module(f"ldp_client.mechanisms.{HOMES.get(name, name)}")
-        kind = MECHANISMS[name]
-        if isinstance(kind, type):
-            # Another thread may use a class as soon as it is registered.
-            functions = [
-                each for _, each in getmembers(module, isroutine) if each.__module__ == kind.__module__
-            ]
-            assert all(getsourcelines(each)[1] < getsourcelines(kind)[1] for each in functions), name
+        import_module(f"ldp_client.mechanisms.{HOMES.get(name, name)}")
     assert set(MECHANISMS) == set(CATALOGUE)
 
 
 def test_a_studys_mechanisms_are_built_once_and_shared():
     first, again = (Study(studies.document(studies.NUMBER, studies.CHOICE)) for _ in range(2))
     built = mechanisms_of(first)
-    assert list(built) == [question.id for question in first.questions]
+    assert list(built) == ["hours", "occupation"]
     assert all(mechanisms_of(again)[name] is built[name] for name in built)
     built.clear()  # the caller's own
     assert len(mechanisms_of(first)) == 2

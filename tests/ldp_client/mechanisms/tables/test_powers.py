@@ -44,11 +44,6 @@ def test_no_two_records_are_further_apart_than_the_bound(features, norm, interce
     assert 0.5 * bound <= found <= bound * (1 + 1e-5)
 
 
-def test_bound_that_omits_an_order_is_detected():
-    found, _ = largest(distance_of(True), 2, 1.0)
-    assert found > 1.01 * power_distance(UNIT, 2, False) / UNIT**4
-
-
 @pytest.mark.parametrize("intercept", [True, False])
 def test_sums_are_exact(intercept):
     random = np.random.default_rng(5)
@@ -114,9 +109,8 @@ def test_half_the_budget_must_allow_noise():
 
 
 def test_averages_and_too_many_features_are_refused():
-    with raises(StudyError, "study.fourth_moments_invalid") as caught:
+    with raises(StudyError, "study.fourth_moments_invalid", field="questions[0].mechanism.fourth_moments"):
         asked(average=3)
-    assert caught.value.field == "questions[0].mechanism.fourth_moments"
     many = [{"id": f"f{i}", "bounds": ["0", "1"]} for i in range(21)]
     with raises(StudyError, "study.fourth_moments_invalid", "20"):
         mechanism({**studies.LAPLACE_TABLE, "features": many}, fourth_moments=True)

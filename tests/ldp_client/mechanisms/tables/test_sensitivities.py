@@ -1,4 +1,4 @@
-"""Sensitivities of tables against numerical search over pairs of tables; and what the papers state."""
+"""Sensitivities of tables against numerical search over pairs of tables."""
 
 import pytest
 
@@ -38,8 +38,7 @@ def test_the_distance_of_ddplr_statistics(shape):
     features, norm, intercept, average = shape
     found, _ = largest(ddplr_distance(intercept, average), features, norm)
     bound = ddplr_sensitivity(int(norm * UNIT), UNIT, intercept, average) / UNIT**2
-    loose = (features == 1 and average == 1) or norm > 1
-    tight = 0.8 if loose else 0.997
+    tight = 0.8 if norm > 1 else 0.997
     assert bound * tight <= found <= bound * (1 + 1e-5)
 
 
@@ -57,19 +56,3 @@ def test_the_distance_of_laplace_statistics(shape, tight):
     found, _ = largest(laplace_distance(intercept, average), features, norm)
     bound = l1_distance(int(norm * UNIT), UNIT, features, intercept, average) / UNIT**2
     assert bound * tight <= found <= bound * (1 + 1e-5)
-
-
-@pytest.mark.parametrize(("norm", "published"), [(1.0, 2**0.5), (0.5, 0.5590)])
-def test_published_ddplr_constant_is_for_add_or_remove(norm, published):
-    """√(X⁴ + X²Y²) under the paper's Definition 2.1, which replaces a record."""
-    assert published == pytest.approx((norm**4 + norm**2) ** 0.5, rel=1e-3)
-    found, _ = largest(ddplr_distance(False, 1), 2, norm)
-    assert found > 1.4 * published
-
-
-@pytest.mark.parametrize(("average", "times"), [(2, 2**0.5), (10, 1.8 * 2**0.5)])
-def test_averaging_multiplies_the_sensitivity(average, times):
-    """DDPLR B.1 says that S_av and z_av have the sensitivity of S and z: rows of sums over √k do not."""
-    single, _ = largest(svec_distance(1.0, False, 1), 2, 1.0)
-    averaged, _ = largest(svec_distance(1.0, False, average), 2, 1.0)
-    assert averaged / average == pytest.approx(times * single, rel=1e-3)

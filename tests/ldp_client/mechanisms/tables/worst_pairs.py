@@ -8,18 +8,14 @@ import numpy as np
 
 CANDIDATES = 128
 STEPS = 300
-STARTS = 1
 
 
-def largest(distance, features, norm, seed=0):
-    """(the largest distance found, the pair that has it): a pair is an array (3, features + 1)."""
-    random = np.random.default_rng(seed)
-    found = [_climb(distance, features, norm, random) for _ in range(STARTS)]
-    return max(found, key=lambda pair: pair[0])
+def largest(distance, features, norm):
+    """(the largest distance found, the pair that has it): a pair is an array (3, features + 1).
 
-
-def _climb(distance, features, norm, random):
-    """Many candidates at once, each moved where that helps, by ever smaller steps; corners included."""
+    Many candidates at once, each moved where that helps, by ever smaller steps; corners included.
+    """
+    random = np.random.default_rng(0)
     pairs = project(random.choice([-1.0, -0.5, 0.0, 0.5, 1.0], (CANDIDATES, 3, features + 1)), norm)
     best = distance(pairs)
     for step in range(STEPS):
@@ -43,16 +39,11 @@ def project(pairs, norm):
     return np.concatenate([pairs[..., :-1] * shrink, pairs[..., -1:]], axis=-1)
 
 
-def group_sums(pairs, average):
-    """The group's sum with the record and with its replacement, (…, features + 1) each."""
-    others = (average - 1) * pairs[:, 2]
-    return others + pairs[:, 0], others + pairs[:, 1]
-
-
 def difference(pairs, average, constant, weight):
     """vvᵀ − wwᵀ of v = (constant·k, x, weight·y) for the group with and without the replacement."""
     products = []
-    for sums in group_sums(pairs, average):
+    for member in (0, 1):
+        sums = (average - 1) * pairs[:, 2] + pairs[:, member]
         constants = np.full((len(sums), 1), constant * average)
         v = np.concatenate([constants, sums[:, :-1], weight * sums[:, -1:]], axis=1)
         products.append(v[:, :, None] * v[:, None, :])
