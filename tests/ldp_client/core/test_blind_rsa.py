@@ -31,18 +31,15 @@ def key_of(spki):
     return TokenKey({"key": spki, "public": None})
 
 
-def new_pair():
-    private = rsa.generate_private_key(65537, 2048)
-    numbers = private.private_numbers()
-    return numbers, numbers.public_numbers.n.to_bytes(256, "big"), private
-
-
-NUMBERS, MODULUS, PRIVATE = new_pair()
+PRIVATE = rsa.generate_private_key(65537, 2048)
+NUMBERS = PRIVATE.private_numbers()
+N = NUMBERS.public_numbers.n
+MODULUS = N.to_bytes(256, "big")
 
 
 def sign(sent):
     """Sign like an issuer, without its precautions."""
-    return pow(number(sent), NUMBERS.d, NUMBERS.public_numbers.n).to_bytes(256, "big")
+    return pow(number(sent), NUMBERS.d, N).to_bytes(256, "big")
 
 
 @pytest.mark.parametrize("vector", BLIND, ids=lambda vector: vector["name"])
@@ -95,7 +92,6 @@ def test_inverse_matches_the_platforms():
 
 FACTOR = draw_factor(MODULUS, os.urandom)
 SIGNED = sign(blind(MODULUS, b"message", bytes(48), FACTOR))
-N = NUMBERS.public_numbers.n
 # What a signer that lies may answer.
 LIES = {
     "nothing": b"",
@@ -119,36 +115,15 @@ def test_wrong_blind_signature_is_rejected(answer):
     assert finalize(MODULUS, b"message", answer, FACTOR, os.urandom) is None
 
 
-def forged(change):
-    """A signature whose encoding was changed, by who has the private key: only its form is wrong."""
-    encoded = change(bytearray(encode(b"message", bytes(48), 2047)))
-    return sign(bytes(encoded))
-
-
-def flipped(at):
-    def change(encoded):
-        encoded[at] ^= 1
-        return encoded
-
-    return change
-
-
-WRONG_FORMS = {"the last byte": -1, "the hash": -2, "the padding": 1, "before the salt": 158, "the salt": 206}
-
-
 def test_other_encodings_are_rejected():
-    assert is_signed(MODULUS, b"message", forged(lambda encoded: encoded))
-    accepted = [
-        name for name, at in WRONG_FORMS.items() if is_signed(MODULUS, b"message", forged(flipped(at)))
-    ]
-    assert accepted == []
-
-
-def test_other_salt_lengths_are_rejected():
-    for size in (0, 47, 49):
-        salted = sign(encode(b"message", bytes(size), 2047))
-        assert is_signed(MODULUS, b"message", salted, size)
-        assert not is_signed(MODULUS, b"message", salted)
+    """One bit is changed by the holder of the private key: only the form is wrong."""
+    good = encode(b"message", bytes(48), 2047)
+    assert is_signed(MODULUS, b"message", sign(good))
+    # The last byte, the hash, the padding, the byte before the salt, and the salt.
+    for place in (255, 254, 1, 158, 206):
+        wrong = bytearray(good)
+        wrong[place] ^= 1
+        assert not is_signed(MODULUS, b"message", sign(bytes(wrong))), place
 
 
 def test_a_modulus_that_shares_a_divisor_blinds_nothing():
