@@ -74,9 +74,11 @@ class ReportFile(NamedTuple):
                 columns = [name for name in table.schema_arrow.names if name in COLUMNS]
                 # Without these, the columns are those of an export in JSON.
                 is_export = set(NEEDED) <= set(columns)
-                yield from table.iter_batches(
-                    BATCH, columns=columns if is_export else None, use_threads=False
-                )
+                chosen = columns if is_export else None
+                for batch in table.iter_batches(BATCH, columns=chosen, use_threads=False):
+                    # A damaged dictionary leaves indices beyond its end, which are found when they are read.
+                    batch.validate(full=True)
+                    yield batch
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             # An OSError with a number comes from the system, one without it from the file's content.
             if isinstance(error, OSError) and error.errno is not None:
