@@ -16,28 +16,10 @@ from tests import studies
 N = 4000
 # A false alarm in 2 million; the draws are the same each time.
 MOST_SD = 5.0
-REFUSING = {**studies.ONE_OF, "refusal": True}
-MEMOIZED = {
-    **studies.YES_NO,
-    "mechanism": {
-        "name": "memoized",
-        "of": "randomized_response",
-        "epsilon": "2",
-        "instantaneous_epsilon": "1",
-    },
-}
-
-
-def mechanism_of(question):
-    return mechanism_for(Study(studies.document(question)).questions[0])
-
-
-def choices_by(name):
-    return {**studies.CHOICE, "mechanism": {"name": name, "epsilon": "1"}}
 
 
 def columns_of(question, answer):
-    mechanism = mechanism_of(question)
+    mechanism = studies.mechanism_of(question)
     random = NotForRealAnswers(np.random.default_rng(3).bytes)
     decoder = decoder_of(mechanism)
     rows = [decoder.cells(mechanism.perturb(answer, random)) for _ in range(N)]
@@ -52,7 +34,7 @@ def require_mean(values, truth):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["oue", "olh", "hadamard", "randomized_response"])
 def test_choice_columns_are_unbiased_for_every_mechanism(name):
-    found = columns_of(choices_by(name), "worker")
+    found = columns_of({**studies.CHOICE, "mechanism": {"name": name, "epsilon": "1"}}, "worker")
     labels = studies.CHOICE["choices"]
     assert list(found) == ["noisy.occupation", *(f"unbiased.occupation[{label}]" for label in labels)]
     for label in labels:
@@ -65,7 +47,7 @@ def test_choice_columns_are_unbiased_for_every_mechanism(name):
 
 
 def test_yes_no_has_one_unbiased_column_also_memoized():
-    for question in (studies.YES_NO, MEMOIZED):
+    for question in (studies.YES_NO, {**studies.MEMOIZED, "id": "ever"}):
         for answer in (True, False):
             found = columns_of(question, answer)
             assert list(found) == ["noisy.ever", "unbiased.ever"]
@@ -78,7 +60,7 @@ def test_refusals_have_a_column_and_no_unbiased_number():
         found = columns_of(number, answer)
         assert list(found) == ["noisy.hours", "refused.hours"]
         require_mean(found["refused.hours"], float(answer is None))
-    found = columns_of(REFUSING, None)
+    found = columns_of({**studies.ONE_OF, "refusal": True}, None)
     assert {"student", None} < set(found["noisy.colour"])
     require_mean(found["refused.colour"], 1.0)
     require_mean(found["unbiased.colour[worker]"], 0.0)
@@ -87,12 +69,8 @@ def test_refusals_have_a_column_and_no_unbiased_number():
 def test_versions_share_columns_and_records_are_undecoded():
     """A question that changes its kind becomes text; a regression's record is named once as undecoded."""
     first = Study(studies.document(studies.YES_NO, studies.LINEAR))
-    many = {
-        **studies.CHOICE,
-        "id": "place",
-        "choices": {"count": 65},
-        "mechanism": {"name": "hadamard", "epsilon": "1"},
-    }
+    stated = {"name": "hadamard", "epsilon": "1"}
+    many = {**studies.CHOICE, "id": "place", "choices": {"count": 65}, "mechanism": stated}
     second = Study(studies.document({**studies.NUMBER, "id": "ever"}, studies.LINEAR, many, version=2))
     decoding = Decoding(lambda version, _: {1: first, 2: second}[version])
     half = mechanism_for(second.questions[0]).levels // 2

@@ -28,12 +28,9 @@ def test_moments_match_exact_sums_of_reports():
     m = mechanism_for(NUMBER.questions[0])
     sums, products = record_moments(m, summary.questions["wage"].values)
     z = [unpack_signed(report.payloads["wage"]) for report in reports]
-    grid = [m.grid, m.grid, m.response_grid]
-    for i in range(3):
-        assert sums[i] == pytest.approx(sum(row[i] for row in z) / grid[i], rel=1e-14)
-        for j in range(3):
-            exact = sum(row[i] * row[j] for row in z)
-            assert products[i, j] == pytest.approx(exact / grid[i] / grid[j], rel=1e-14)
+    scaled = np.asarray(z, object) / np.asarray([m.grid, m.grid, m.response_grid])
+    assert sums.tolist() == pytest.approx(scaled.sum(axis=0).tolist(), rel=1e-12)
+    assert products.ravel().tolist() == pytest.approx((scaled.T @ scaled).ravel().tolist(), rel=1e-12)
 
 
 def test_sums_of_the_largest_possible_entries_are_exact():
@@ -41,21 +38,18 @@ def test_sums_of_the_largest_possible_entries_are_exact():
     m = mechanism_for(NUMBER.questions[0])
     extremes = [m.radius + (16 << 20), -m.radius - (16 << 20), m.response_grid + (16 << 20)]
     payloads = np.frombuffer(pack_signed(extremes) * 5000, np.uint8).reshape(5000, -1)
-    part = QuestionSummary.of(m, payloads)
-    whole = part
+    whole = QuestionSummary.of(m, payloads)
     for _ in range(9):
         whole = whole.merge(whole)
     n = whole.n
     assert n == 5000 * 2**9
-    sums, products = record_moments(m, whole.values)
-    grid = [m.grid, m.grid, m.response_grid]
-    assert sums.tolist() == pytest.approx([n * value / g for value, g in zip(extremes, grid)], rel=1e-14)
-    for i in range(3):
-        for j in range(3):
-            assert products[i, j] == pytest.approx(
-                n * extremes[i] * extremes[j] / grid[i] / grid[j], rel=1e-14
-            )
     assert n * extremes[0] ** 2 > 1 << 63
+    sums, products = record_moments(m, whole.values)
+    scaled = [value / grid for value, grid in zip(extremes, [m.grid, m.grid, m.response_grid])]
+    assert sums.tolist() == pytest.approx([n * value for value in scaled], rel=1e-14)
+    assert products.ravel().tolist() == pytest.approx(
+        (n * np.outer(scaled, scaled)).ravel().tolist(), rel=1e-14
+    )
     assert REDUCTIONS["gaussian_record"].possible(m, n, whole.values)
     assert not REDUCTIONS["gaussian_record"].possible(m, n // 2, whole.values)
 
