@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ldp_client.documents.errors import EXIT_NETWORK
+from ldp_client.documents.errors import EXIT_NETWORK, InputError
 from ldpkit.cli import main
+from summaries import summarize_dataset
+from tests.kit.errors import raises
 from tests.summaries.engines_data import FEW, made, write, write_dataset
 
 fsspec = pytest.importorskip("fsspec")
@@ -28,26 +30,21 @@ def store(tmp_path):
     memory.rm("/files", recursive=True)
 
 
-def breaking(monkeypatch, after, error):
-    """After so many calls a method of the store fails, for files of reports."""
-    genuine, left = MemoryFileSystem.open, iter(range(after))
-
-    def method(self, path, *arguments, **named):
-        if path.endswith(".parquet") and next(left, None) is None:
-            raise error
-        return genuine(self, path, *arguments, **named)
-
-    monkeypatch.setattr(MemoryFileSystem, "open", method)
-
-
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize(("address", "after"), [("memory://away", 1), ("memory://files/*.parquet", 0)])
 @pytest.mark.parametrize("error", [NoCredentialsError("no credentials,\nnowhere"), TimeoutError()])
 def test_failing_store_prints_one_line_and_exits_with_network_code(
     tmp_path, monkeypatch, capsys, address, after, error
 ):
+    genuine, left = MemoryFileSystem.open, iter(range(after))
+
+    def failing(self, path, *arguments, **named):
+        if path.endswith(".parquet") and next(left, None) is None:
+            raise error
+        return genuine(self, path, *arguments, **named)
+
+    monkeypatch.setattr(MemoryFileSystem, "open", failing)
     (tmp_path / "study.json").write_text(FEW.to_json())
-    breaking(monkeypatch, after, error)
     call = ["summarize", f"{tmp_path}/study.json", address, "--out", f"{tmp_path}/summary.json"]
     assert main(call) == EXIT_NETWORK
     (line,) = capsys.readouterr().err.splitlines()
@@ -56,9 +53,7 @@ def test_failing_store_prints_one_line_and_exits_with_network_code(
     assert not (tmp_path / "summary.json").exists()
 
 
-def test_damaged_content_is_distinguished_from_failing_store(store, tmp_path, capsys):
+def test_damaged_content_is_distinguished_from_failing_store(store):
     store.pipe_file("/files/two.parquet", b"PAR1 and nothing")
-    (tmp_path / "study.json").write_text(FEW.to_json())
-    call = ["summarize", f"{tmp_path}/study.json", "memory://files/*.parquet", "--out", f"{tmp_path}/s.json"]
-    assert main(call) == 3
-    assert "two.parquet is damaged, or is not a Parquet file" in capsys.readouterr().err
+    with raises(InputError, "files.not_parquet", "two.parquet"):
+        summarize_dataset(FEW, "memory://files/*.parquet")

@@ -7,17 +7,16 @@ from contextlib import redirect_stderr
 
 import pandas as pd
 import pyarrow
-import pyarrow.parquet
 import pytest
 
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from schemas.export_end import end_line
 from summaries import Summary, cell_summaries, summarize
-from summaries.reading import evidence_of
 from tests import studies
 from tests.kit.errors import raises
 from tests.kit.reporting import reports_of
+from tests.summaries.engines_data import table, write
 
 REGION = {"id": "region", "choices": ["north", "south"]}
 QUESTIONS = (studies.YES_NO, studies.CHOICE)
@@ -36,33 +35,14 @@ REPORTS = made(STUDY, 30)
 RIGHT = summarize(STUDY, REPORTS)
 LINES = [one.to_json() + "\n" for one in REPORTS]
 DOCUMENTS = [one.to_document() for one in REPORTS]
-# As `ldpkit export` writes Parquet.
-ROWS = [
-    {
-        "report_id": one.id,
-        "study": one.study,
-        "version": one.version,
-        "digest": one.digest,
-        "payloads": one.payloads,
-        "public": one.public,
-    }
-    for one in REPORTS
-]
+EXPORTED = table(REPORTS)
+ROWS = EXPORTED.to_pylist()
 
 
 class Polars:
     """A table that only has Arrow's own interface, as Polars' and DuckDB's have."""
 
-    def __init__(self, rows):
-        self.rows = rows
-
-    def __arrow_c_stream__(self, requested_schema=None):
-        return pyarrow.Table.from_pylist(self.rows).__arrow_c_stream__(requested_schema)
-
-
-def parquet_of(folder):
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), folder / "reports.parquet")
-    return folder / "reports.parquet"
+    __arrow_c_stream__ = EXPORTED.__arrow_c_stream__
 
 
 def file_of(folder, text=None):
@@ -75,14 +55,14 @@ HERE = {
     "lines": lambda _: LINES,
     "a file of bytes": lambda folder: io.BytesIO(file_of(folder).read_bytes()),
     "a path": file_of,
-    "a Parquet file": parquet_of,
+    "a Parquet file": lambda folder: write(folder / "reports.parquet", REPORTS),
     "paths": lambda folder: [file_of(folder)],
     "documents": lambda _: iter(DOCUMENTS),
     "an export that pandas read": lambda folder: pd.read_json(file_of(folder), lines=True),
     "a frame of an export": lambda _: pd.DataFrame(ROWS),
-    "an Arrow table": lambda _: pyarrow.Table.from_pylist(ROWS),
-    "a stream of Arrow batches": lambda _: pyarrow.Table.from_pylist(ROWS).to_reader(max_chunksize=7),
-    "Polars": lambda _: Polars(ROWS),
+    "an Arrow table": lambda _: EXPORTED,
+    "a stream of Arrow batches": lambda _: EXPORTED.to_reader(max_chunksize=7),
+    "Polars": lambda _: Polars(),
     "twice the same": lambda _: [*LINES, *LINES],
     "a summary's file": lambda folder: file_of(folder, RIGHT.to_json()),
 }
@@ -95,9 +75,7 @@ def test_summary_is_the_same_for_every_source_of_reports(where, tmp_path):
     assert {cell: parts["ever"].n for cell, parts in cells.items()} == {("north",): 15, ("south",): 15}
 
 
-@pytest.mark.parametrize(
-    "nothing", [[], iter(()), pyarrow.Table.from_pylist(ROWS[:0], pyarrow.Table.from_pylist(ROWS).schema)]
-)
+@pytest.mark.parametrize("nothing", [[], iter(()), EXPORTED.slice(0, 0)])
 def test_summary_of_no_reports_is_rejected(nothing, tmp_path):
     """An iterator that was read before is empty, which looked like a study without answers."""
     with raises(InputError, "reports.none"):
@@ -112,9 +90,8 @@ def test_summary_of_no_reports_is_rejected(nothing, tmp_path):
 @pytest.mark.parametrize("change", [{"version": 7}, {"study": "other"}])
 def test_digest_of_another_version_or_study_is_rejected(change):
     """Such as a column filled in by hand: either field may be the wrong one."""
-    rows = [{**row, **change} for row in ROWS]
     with raises(InputError, "reports.many_refused", "survey, version 1, and no other"):
-        summarize(STUDY, pd.DataFrame(rows))
+        summarize(STUDY, pd.DataFrame({**row, **change} for row in ROWS))
     with raises(InputError, "reports.row_wrong_type"):
         summarize(STUDY, [1.0, 2.0])
 
@@ -144,6 +121,9 @@ def test_reports_on_other_versions_are_left_out_and_reported(form):
         (REPORTS[0], ("reports.unknown_kind", "Report")),
         (None, ("reports.unknown_kind", "NoneType")),
         ("a path", "files.not_readable"),
+        # The operating system's error message contained all reports.
+        ("".join(LINES), "reports.text_not_path"),
+        ('{"format": "ldpkit.report/1"}', "reports.text_not_path"),
         ([pd.DataFrame(ROWS), pd.DataFrame(ROWS)], "reports.row_wrong_type"),
     ],
 )
@@ -151,12 +131,4 @@ def test_invalid_reports_are_rejected_with_their_place(wrong, said):
     with raises(InputError, said) as refused:
         summarize(STUDY, wrong)
     assert "\n" not in str(refused.value)
-
-
-def test_file_content_given_as_path_is_refused() -> None:
-    """The operating system's error message contained all reports."""
-    text = "".join(LINES)
-    for given in (text, '{"format": "ldpkit.report/1"}'):
-        with raises(InputError, "reports.text_not_path") as told:
-            evidence_of(STUDY, given)
-        assert text not in str(told.value)
+    assert LINES[0].strip() not in str(refused.value)
