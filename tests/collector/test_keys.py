@@ -8,50 +8,32 @@ from collector.keys import Role, add_key
 from tests.kit.answers import client_of
 
 
-def make_key(harness, capsys, name, role):
-    harness.operate("keys", name, "--role", role)
-    return capsys.readouterr().out.strip()
-
-
 def test_only_the_hash_of_a_key_is_stored(habits, capsys):
-    key = make_key(habits, capsys, "someone", "read")
+    habits.operate("keys", "someone", "--role", "read")
+    key = capsys.readouterr().out.strip()
     (row,) = habits.sql("SELECT name, role, hash FROM keys")
     assert (row.name, row.role, bytes(row.hash)) == ("someone", "read", hashlib.sha256(key.encode()).digest())
     assert len(key) >= 40
 
 
-@pytest.fixture
-def two(habits, make_study):
-    habits.publish(make_study(id="other", title="Another study"))
-    return habits
-
-
-def bound(harness, role):
-    return {"Authorization": f"Bearer {harness.write(add_key, 'ann', role, ['habits'])}"}
-
-
 @pytest.mark.attack(14)
-def test_key_of_one_study_sees_nothing_of_others(two, make_study):
+def test_key_of_one_study_sees_nothing_of_others(habits, make_study):
     """Use a key for one study to publish others, or to read the lists of all."""
-    headers = bound(two, Role.OPERATE)
+    habits.publish(make_study(id="other", title="Another study"))
+    key = habits.write(add_key, "ann", Role.OPERATE, ["habits"])
+    headers = {"Authorization": f"Bearer {key}"}
     for document in (make_study(version=2, id="other").document, make_study(id="third").document):
-        assert two.client.post("/v1/studies", json=document, headers=headers).status_code == 403
-    listed = two.client.get("/v1/studies", headers=headers).get_json()["studies"]
+        assert habits.client.post("/v1/studies", json=document, headers=headers).status_code == 403
+    listed = habits.client.get("/v1/studies", headers=headers).get_json()["studies"]
     assert [study["id"] for study in listed] == ["habits"]
-    lines = two.client.get("/v1/audit-log", headers=headers).get_json()["entries"]
+    lines = habits.client.get("/v1/audit-log", headers=headers).get_json()["entries"]
     assert {line["study"] for line in lines} == {"habits"}
-
-
-def test_page_for_key_of_one_study_shows_only_that_study(two):
-    key = bound(two, Role.READ)["Authorization"].removeprefix("Bearer ")
-    text = client_of(two, key).get("/").text
-    assert "Habits" in text
-    assert "Another study" not in text
+    assert "Another study" not in client_of(habits, key).get("/").text
 
 
 @pytest.mark.attack(15)
-@pytest.mark.parametrize("scheme", ["Basic", "basic", "Bearer", "Digest"])
-@pytest.mark.parametrize("path", ["/", "/metrics", "/v1/studies/habits/export"])
+@pytest.mark.parametrize("scheme", ["Basic", "Bearer"])
+@pytest.mark.parametrize("path", ["/", "/v1/studies/habits/export"])
 def test_non_ascii_key_is_rejected_as_wrong(habits, caplog, scheme, path):
     """Send a key that is no text: it is a wrong key, and no server error with lines in the log."""
     answer = habits.client.get(path, headers={"Authorization": f"{scheme} \xff"})

@@ -17,10 +17,7 @@ from collector.limiter import (
     ThrottledLog,
     TokenBucket,
 )
-from collector.problems import ProblemError
-from collector.reports.limits import UploadLimits
 from tests.kit.answers import problem
-from tests.kit.errors import raises
 
 
 def test_bodies_wait_for_memory_and_are_refused_after_timeout(monkeypatch):
@@ -93,6 +90,21 @@ def test_cached_value_is_kept_in_proportion_to_its_cost(monkeypatch):
     assert recent.get() == 2
 
 
+@pytest.mark.attack(15)
+def test_one_study_cannot_use_up_anothers_rate(make_harness, study, make_study, make_report):
+    """Send more reports than the rate to one study: they get 429, and another study takes its own."""
+    harness, other = make_harness(upload_rate=0.001), make_study(id="other")
+    for published in (study, other):
+        harness.publish(published)
+    assert harness.put(make_report(study)).status_code == 201
+    response = harness.put(make_report(study))
+    assert problem(response) == (429, "too-many-reports")
+    assert int(response.headers["Retry-After"]) > 0
+    # Without a look at it.
+    assert harness.post([]).status_code == 429
+    assert harness.put(make_report(other)).status_code == 201
+
+
 def stored(bucket, reports):
     """0 once they are let in and stored; else the seconds to wait."""
     seconds = bucket.let_in(reports)
@@ -120,25 +132,3 @@ def test_batch_above_the_burst_passes_and_leaves_a_debt():
     assert stored(bucket, 70_000) == 0.0
     assert stored(bucket, 1) == DEBT_SECONDS + 0.2
     assert stored(bucket, 70_000) == DEBT_SECONDS + BURST_SECONDS
-
-
-def test_one_study_cannot_use_up_anothers_rate():
-    limits = UploadLimits(1.0, lambda: 0.0)
-    limits.let_in("a", 10)
-    limits.take("a", 10)
-    with raises(ProblemError, "too-many-reports") as caught:
-        limits.let_in("a")
-    assert caught.value.answer()[1]["Retry-After"] == "1"
-    limits.let_in("b", 10)
-
-
-def test_an_upload_above_the_rate_is_429(make_harness, study, make_report):
-    harness = make_harness(upload_rate=0.001)
-    harness.publish(study)
-    reports = [make_report(study) for _ in range(2)]
-    assert harness.put(reports[0]).status_code == 201
-    response = harness.put(reports[1])
-    assert problem(response) == (429, "too-many-reports")
-    assert int(response.headers["Retry-After"]) > 0
-    # Without a look at it.
-    assert harness.post([]).status_code == 429
