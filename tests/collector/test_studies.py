@@ -3,21 +3,14 @@
 import re
 
 import pytest
-from sqlalchemy import update
 
-from collector import store
 from collector.keys import Role, add_key
-from collector.models import DocumentRow
-from collector.studies import MOST_ORIGINS, _changed_part, publish
+from collector.studies import _changed_part, publish
 from schemas import Study
 from tests import studies
 from tests.kit.answers import refusal
-from tests.kit.collectors import REPOSITORY, TODAY, build_study
+from tests.kit.collectors import build_study
 from tests.ldp_client.issuers import Key
-
-
-def page(harness, **headers):
-    return harness.client.get("/s/habits", headers=headers)
 
 
 def test_version_published_by_another_process_is_served(habits, monkeypatch):
@@ -30,12 +23,11 @@ def test_version_published_by_another_process_is_served(habits, monkeypatch):
 
 def test_many_visitors_read_the_database_once(habits, monkeypatch):
     monkeypatch.setattr("collector.studies.time.monotonic", lambda: 0.0)
-    page(habits)
-    habits.client.get("/v1/studies/habits")
+    addresses = ("/s/habits", "/v1/studies/habits")
+    for address in addresses:
+        habits.client.get(address)
     monkeypatch.setattr(habits.collector.database, "read", None)
-    for _ in range(3):
-        assert page(habits).status_code == 200
-        assert habits.client.get("/v1/studies/habits").status_code == 200
+    assert [habits.client.get(address).status_code for address in addresses * 3] == [200] * 6
 
 
 def test_documents_in_memory_are_bounded_in_bytes(habits, monkeypatch):
@@ -50,38 +42,13 @@ def test_documents_in_memory_are_bounded_in_bytes(habits, monkeypatch):
             assert size * sum(current.knows(f"study-{one}") for one in range(4)) <= 3 * size
 
 
-def test_overview_has_version_published_between_its_statements(habits, monkeypatch):
-    """Version 2 and its first report arrive while the database is read: the status used to be 500."""
-    with habits.collector.database.write() as session:
-        execute, is_later = session.execute, []
-
-        def publish_meanwhile(statement):
-            result = execute(statement).freeze()()
-            if not is_later:
-                is_later.append(True)
-                session.add(DocumentRow(study=1, version=2, digest="0" * 64, canonical=b"{}", issuer=""))
-                session.flush()
-                store.insert_reports(session, 1, TODAY, [store.PackedReport(bytes(16), 2, b"x")])
-                session.connection().execute(update(store.STUDIES).values(version=2))
-            return result
-
-        monkeypatch.setattr(session, "execute", publish_meanwhile)
-        (study,) = store.study_overviews(session)
-    assert {study.version, *(count.version for count in study.arrivals)} <= set(study.versions)
-
-
-# nginx refuses an answer whose headers are longer, unless it is told otherwise.
-NGINX_BYTES = 4096
-LABEL = "a" * 63
-
-
 @pytest.mark.attack(15)
 def test_study_key_cannot_use_up_page_header_room(habits):
     """Someone with a key for one study names so many issuers that no page loads any more."""
     ann = {"Authorization": f"Bearer {habits.write(add_key, 'ann', Role.PUBLISH, ['mine'])}"}
     # No two studies share a token key, and hosts may have 253 characters.
-    keys = {study_id: Key().text for study_id in ("mine", "other")}
-    long = [f"https://{number:02}.{LABEL}.{LABEL}.{LABEL}.{LABEL[:58]}/tokens" for number in range(1, 13)]
+    keys, label = {study_id: Key().text for study_id in ("mine", "other")}, "a" * 63
+    long = [f"https://{number:02}.{label}.{label}.{label}.{label[:58]}/tokens" for number in range(1, 5)]
 
     def published(study_id, version, issuer, headers):
         tokens = {"issuer": issuer, "keys": [{"key": keys[study_id]}]}
@@ -91,27 +58,16 @@ def test_study_key_cannot_use_up_page_header_room(habits):
         return "published" if response.status_code == 201 else refusal(response)
 
     seen = [published("mine", version, issuer, ann) for version, issuer in enumerate(long, 1)]
-    assert seen == ["published"] * 2 + [("study-invalid", "channel")] * 10
+    assert seen == ["published"] * 2 + [("study-invalid", "channel")] * 2
     # What is named already takes no more room.
     assert published("mine", 3, long[0], ann) == "published"
     assert published("other", 1, "https://issuer.example/tokens", habits.operator) == "published"
-    allowed = []
     for path in ("/s/habits", "/assets/worker.js"):
-        response = habits.client.get(path)
-        assert response.status_code == 200
-        assert sum(len(f"{name}: {value}") for name, value in response.headers.items()) < NGINX_BYTES - 500
-        policy = response.headers["Content-Security-Policy"]
-        allowed.append(re.search("connect-src ([^;]*)", policy)[1].split())
-    assert allowed[0] == allowed[1]
-    assert len(allowed[0]) == 4
-
-
-@pytest.mark.parametrize("recipe", ["deploy/nginx.conf", "deploy/container/nginx.conf"])
-def test_documented_proxies_accept_several_times_longer_headers(recipe):
-    text = (REPOSITORY / recipe).read_text(encoding="utf-8")
-    kilobytes = int(re.search(r"proxy_buffer_size (\d+)k;", text)[1])
-    assert kilobytes << 10 >= 4 * MOST_ORIGINS
-    assert f"proxy_buffers 4 {kilobytes}k;" in text
+        headers = habits.client.get(path).headers
+        # nginx refuses an answer with more than 4 kB of headers.
+        assert sum(len(f"{name}: {value}") for name, value in headers.items()) < 4096 - 500
+        allowed = re.search("connect-src ([^;]*)", headers["Content-Security-Policy"])[1].split()
+        assert len(allowed) == 4
 
 
 TEXTS = {"en": "Which do you like?", "de": "Was mögen Sie?", "es": "¿Cuál le gusta?"}
@@ -143,23 +99,17 @@ def version_of(version, *questions, **fields):
     ("before", "question", "part"),
     [
         (PLAIN, PLAIN, ""),
-        (PLAIN, {**PLAIN, "ordered": False}, ""),
         (PLAIN, {**PLAIN, "model": PRIOR}, ""),
         # The plain text is one of the languages; one language is left, and is not stated.
         (PLAIN, asked_in("de", "en"), ""),
-        (asked_in("de", "en"), PLAIN, ""),
         (asked_in("en", "de"), asked_in("en", "es"), ""),
         (asked_in("en"), asked_in("de"), ""),
         # The text moves to the title.
         ({**BARE, "text": "A survey"}, BARE, ""),
         (PLAIN, {**BARE, "id": PLAIN["id"], "text": PLAIN["text"]}, "type"),
-        (PLAIN, {**PLAIN, "mechanism": {**studies.KEPT, "epsilon": "3"}}, "mechanism"),
         (PLAIN, {**PLAIN, "mechanism": ONCE}, "mechanism"),
         (PLAIN, {**PLAIN, "choices": ["kiwi", "apple"]}, "text or choices"),
-        (PLAIN, {**PLAIN, "choices": ["apple", "kiwi", "plum"]}, "text or choices"),
-        (PLAIN, COUNTED, "text or choices"),
         (COUNTED, {**COUNTED, "choices": {"count": 41}}, "text or choices"),
-        (PLAIN, {**PLAIN, "text": "Which do you eat?"}, "text or choices"),
         (PLAIN, asked_in("de", "es"), "text or choices"),
         (asked_in("en", "de"), asked_in("en", "de", text=OTHER), "text or choices"),
         (asked_in("en", "de"), asked_in("en", "de", apple=PEAR), "text or choices"),

@@ -220,29 +220,6 @@ def test_second_server_is_refused_under_any_name_of_file(tmp_path):
     assert not list(link.parent.glob("*-mark"))
 
 
-@pytest.fixture
-def path(tmp_path):
-    """A database without a server."""
-    ensure_database(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
-    return tmp_path / "collector.sqlite3"
-
-
-@pytest.mark.attack(10)
-def test_concurrent_start_keeps_one_log(path):
-    """Two workers start at once: none may take the log in use for another file's and empty it."""
-    first, second = (Database(f"sqlite:///{path}", 10, 10) for _ in range(2))
-    # As a worker does that is stopped between both.
-    waiting = first.engine.raw_connection()
-    with second.write() as session:
-        session.execute(text("INSERT INTO upkeep (day) VALUES ('2026-01-01')"))
-    waiting.close()
-    with first.read() as session:
-        assert session.execute(text("SELECT count(*) FROM upkeep")).scalar() == 1
-    first.engine.dispose()
-    second.engine.dispose()
-    assert not [*path.parent.glob("*.replaced-*")]
-
-
 @pytest.mark.attack(10)
 def test_damaged_file_rejects_further_reports(habits, study, caplog):
     """A page of the file is damaged: reports that are acknowledged into it would be lost with it."""
@@ -261,9 +238,10 @@ def test_damaged_file_rejects_further_reports(habits, study, caplog):
 
 
 @pytest.mark.attack(10)
-def test_workers_keep_the_mark_of_their_start(path):
+def test_workers_keep_the_mark_of_their_start(tmp_path):
     """A worker that starts while others have no connection: its own mark would lock the others out."""
-    marks = []
+    path, marks = tmp_path / "collector.sqlite3", []
+    ensure_database(f"sqlite:///{path}")
     for _ in range(2):
         with wal.served_alone(path):
             marks.append(wal.mark_of(path))
