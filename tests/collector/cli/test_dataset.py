@@ -8,9 +8,8 @@ import os
 import sys
 from hashlib import sha256
 from pathlib import Path
+from unittest.mock import Mock
 
-import pandas
-import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
@@ -44,36 +43,35 @@ def ids_in(root):
     ]
 
 
-@pytest.mark.parametrize("ending", ["", "/"])
-def test_the_command_writes_every_report_once_into_a_new_place(many, place, capsys, token, ending, serve):
-    root = place / "out"
-    place.mkdir()
-    if not ending:
-        root.mkdir()
-    url = serve(many.harness.app)
-    assert run_export(url, f"{root}{ending}", token) == 0
-    assert sorted(ids_in(root)) == sorted(many.ids)
-    files = len(list(root.rglob("*.parquet")))
-    assert capsys.readouterr().out == f"120 reports in {files} files in {root}{ending}\n"
+def test_the_command_writes_every_report_once_into_a_new_place(many, place, capsys, token, serve):
+    assert run_export(serve(many.harness.app), f"{place}/", token) == 0
+    assert sorted(ids_in(place)) == sorted(many.ids)
+    files = len(list(place.rglob("*.parquet")))
+    assert capsys.readouterr().out == f"120 reports in {files} files in {place}/\n"
     for study in many.studies:
-        assert summarize_dataset(study, root).questions["fruit"].n == 60
+        assert summarize_dataset(study, place).questions["fruit"].n == 60
 
 
 STUDY = "study_id=habits"
 
 
-def manifest_of(root):
-    return json.loads((root / STUDY / "_manifest.json").read_text())
+@pytest.mark.attack(10)
+def test_manifest_describes_each_file_that_is_on_the_disk(many, place, monkeypatch):
+    """The operator deletes the collector's copy next, and the power fails."""
+    synced, rename = [], os.rename
 
+    def renaming(source, target):
+        assert {path.name for path in Path(source).rglob("*")} <= set(synced)
+        synced.clear()
+        rename(source, target)
 
-def test_manifest_describes_each_file(many, place):
+    monkeypatch.setattr(dataset, "sync", lambda path: synced.append(Path(path).name))
+    monkeypatch.setattr(dataset.os, "rename", renaming)
     parts = many.write(place)
-    manifest = manifest_of(place)
-    assert (manifest["format"], manifest["study"], manifest["reports"]) == (
-        "ldpkit.dataset/1",
-        "habits",
-        120,
-    )
+    assert synced == [place.name]
+    manifest = json.loads((place / STUDY / "_manifest.json").read_text())
+    facts = [manifest[name] for name in ("format", "study", "reports")]
+    assert facts == ["ldpkit.dataset/1", "habits", 120]
     assert [one["path"] for one in manifest["files"]] == [part.path for part in parts]
     for one in manifest["files"]:
         content = (place / STUDY / one["path"]).read_bytes()
@@ -116,50 +114,16 @@ def test_failed_dataset_export_leaves_nothing(many, place, monkeypatch, reports)
     assert sorted(ids_in(place)) == sorted(many.ids)
 
 
-@pytest.mark.attack(10)
-def test_all_files_are_on_the_disk_before_the_dataset_has_its_name(many, place, monkeypatch):
-    """The operator deletes the collector's copy next, and the power fails."""
-    synced, rename = [], os.rename
-
-    def renaming(source, target):
-        files = {path.name for path in Path(source).rglob("*")}
-        assert files <= set(synced)
-        assert any(name.endswith(".parquet") for name in files)
-        synced.clear()
-        rename(source, target)
-
-    def syncing(path):
-        synced.append(Path(path).name)
-
-    monkeypatch.setattr(dataset, "sync", syncing)
-    monkeypatch.setattr(dataset.os, "rename", renaming)
-    many.write(place)
-    assert synced == [place.name]
-
-
 def test_a_dataset_without_its_manifest_is_refused(many, place):
     """A killed export leaves such a dataset."""
-    assert many.write(place, []) == manifest_of(place)["files"] == []
+    assert many.write(place, []) == []
     (place / STUDY / "_manifest.json").unlink()
     with raises(InputError, "merge.dataset_unfinished"):
         summarize_dataset(many.studies[0], place)
 
 
-def test_pandas_and_pyarrow_read_the_dataset(many, place):
-    many.write(place / "out")
-    table = pyarrow.dataset.dataset(place / "out", format="parquet", partitioning="hive").to_table()
-    frame = pandas.read_parquet(place / "out")
-    for ids, versions in (
-        (table["report_id"].to_pylist(), table["version"].to_pylist()),
-        (list(frame["report_id"]), [int(version) for version in frame["version"]]),
-    ):
-        assert sorted(ids) == sorted(many.ids)
-        assert versions.count(1) == versions.count(2) == 60
-    assert set(table["study"].to_pylist()) == {"habits"}
-
-
-@pytest.fixture(scope="module")
-def s3_store():
+@pytest.fixture
+def s3_store(monkeypatch):
     """The store's address, in the environment as S3's own programs read it."""
     need("moto", "s3fs")
     from moto.server import ThreadedMotoServer
@@ -168,15 +132,14 @@ def s3_store():
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            patch.setenv(name, "of-a-test")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        import s3fs
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "of-a-test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    import s3fs
 
-        s3fs.S3FileSystem().mkdir("bucket")
-        yield "s3://bucket"
+    s3fs.S3FileSystem().mkdir("bucket")
+    yield "s3://bucket"
     server.stop()
 
 
@@ -191,53 +154,23 @@ def test_store_and_folder_receive_the_same_bytes(s3_store, many, tmp_path):
             assert file.read() == content
     with raises(InputError, "export.place_not_empty"):
         many.write(address)
+    with pytest.raises(TransferError, match=r"cannot (read|list|write) s3://nowhere/x"):
+        many.write("s3://nowhere/x")
 
 
 def test_failed_upload_is_deleted(tmp_path):
-    class Full:
-        removed = ""
-
-        def put_file(self, *_paths):
-            raise OSError("full")
-
-        def rm(self, target, recursive):
-            self.removed = target if recursive else ""
-
     (tmp_path / MANIFEST).write_text("{}")
-    store = Full()
+    store = Mock(**{"put_file.side_effect": OSError("full")})
     with pytest.raises(OSError, match="full"):
         _upload(tmp_path, store, "bucket/x")
-    assert store.removed == "bucket/x"
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("s3_store")
-def test_rejecting_store_is_reported_in_one_line(many):
-    with pytest.raises(TransferError, match=r"cannot (read|list|write) s3://nowhere/x") as refused:
-        many.write("s3://nowhere/x")
-    assert "\n" not in str(refused.value)
-
-
-def test_missing_store_library_names_the_extra_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "adlfs", None)
-    monkeypatch.setitem(sys.modules, "gcsfs", None)
-    for address, extra in (
-        ("az://container/x", "az"),
-        ("abfss://container@x/y", "az"),
-        ("gs://bucket/x", "gs"),
-    ):
-        with raises(MissingExtraError, "extra.missing", f"ldpkit[{extra}]"):
-            write_dataset([], "habits", address, None)
+    store.rm.assert_called_once_with("bucket/x", recursive=True)
 
 
 @pytest.mark.parametrize(
     ("address", "code"),
     [
-        ("memory://exports", "export.unknown_store"),
         ("simplecache::file:///tmp/x", "export.unknown_store"),
-        ("ftp://somewhere/x", "export.unknown_store"),
         ("s3://user:secret@bucket/x", "export.password_in_address"),
-        ("s3://", "export.unknown_store"),
         ("s3://[bucket", "export.unknown_store"),
     ],
 )
@@ -246,3 +179,9 @@ def test_non_persistent_addresses_are_rejected(address, code):
         write_dataset([], "habits", address, None)
     assert refused.value.code == code
     assert "secret" not in str(refused.value)
+
+
+def test_missing_store_library_names_the_extra_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    with raises(MissingExtraError, "extra.missing", "ldpkit[gs]"):
+        write_dataset([], "habits", "gs://bucket/x", None)
