@@ -103,6 +103,14 @@ def test_status_announces_first_deletions_a_week_ahead(asked, inviting, make_stu
     inviting.day += A_DAY
     at("status", "monthly")
     assert f"look after: {first}, nor in the summary: export them" in lines(capsys)
+    inviting.publish(make_study(id="closing", closes=inviting.day.isoformat(), retention={"days": 5}))
+    send_reports(inviting, make_report, "closing")
+    until = inviting.day = inviting.day + timedelta(5)
+    at("status", "closing")
+    assert f"1 report of version 1 are kept until {until} and no longer" in capsys.readouterr().out
+    inviting.day += A_DAY
+    at("status", "closing")
+    assert f"retention\tversion 1\t5 days, until {until}\t1 kept\t1 overdue" in lines(capsys)
 
 
 @pytest.mark.attack(19)
