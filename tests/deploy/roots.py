@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -18,9 +17,6 @@ MIRROR = "http://deb.debian.org/debian"
 SUITE = "bookworm"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 STOP_SECONDS = 30
-# Where a root has this machine's files, apart from those that its own packages write.
-APART = "/run/of-the-machine"
-PATHS = re.compile(r"(?:(?<=file://)|(?<!\S))/(?!/)\S+")
 # A mount space and process numbers of its own, so that nothing is left of either.
 ALONE = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
 UNPRIVILEGED = ("setpriv", "--clear-groups", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all")
@@ -47,7 +43,9 @@ def refuse_unready() -> None:
     """Say what is missing before anything is made."""
     if os.geteuid() != 0:
         sys.exit("only root can enter another Debian: run it with sudo")
-    missing = [name for name in ("debootstrap", "unshare", "chroot", "openssl") if shutil.which(name) is None]
+    missing = [
+        name for name in ("debootstrap", "unshare", "chroot", "openssl", "curl") if shutil.which(name) is None
+    ]
     if missing:
         sys.exit(f"install what is missing: {', '.join(missing)}")
 
@@ -106,29 +104,6 @@ def running(root: Path, command: Sequence[str], inside: Inside, log: Path) -> It
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def pip_settings() -> Inside:
-    """How pip works on this machine, for a root: its settings as variables, and the files that they name."""
-    said = run(["python3", "-m", "pip", "config", "list"])
-    settings = re.findall(r"^(?:global|user|site|install)\.([\w-]+)='(.*)'$", said, flags=re.M)
-    named = {f"PIP_{name.upper().replace('-', '_')}": value for name, value in settings}
-    for name, value in os.environ.items():
-        if name.startswith(("PIP_", "SSL_CERT_FILE")) or name.lower().endswith("_proxy"):
-            named[name] = value
-    paths = sorted({path for value in named.values() for path in PATHS.findall(value) if Path(path).exists()})
-    moved = {name: PATHS.sub(_apart, value) for name, value in named.items()}
-    return Inside(moved, {f"{APART}{path}:ro": path for path in map(_with_neighbours, paths)})
-
-
-def _apart(found: re.Match[str]) -> str:
-    return APART + found[0] if Path(found[0]).exists() else found[0]
-
-
-def _with_neighbours(path: str) -> Path:
-    """A file, or the folder near the root that a folder is in: an index links to what is beside it."""
-    found = Path(path)
-    return found if found.is_file() else Path(*found.parts[:3])
 
 
 def whole(root: Path, command: Sequence[str], inside: Inside) -> list[str]:
