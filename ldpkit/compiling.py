@@ -25,7 +25,6 @@ from ldp_client.documents.study import Study
 from ldp_client.explain import describe, report_size
 from ldpkit.native import KEY_BYTES, question_table
 
-LANGUAGES = ("c", "kotlin", "swift")
 MOST_PUBLIC_VALUES = 1000
 EPSILON_BITS, DELTA_BITS = 32, 63
 # Bytes of an answer's record in c/ledger.c: head, fixed part and checksum; each question.

@@ -56,13 +56,8 @@ def try_(study: Study, answers: str | None) -> int:
             click.prompt(text, default="", show_default=False, err=True)
 
     # 2. Collect and fit.
-    try:
-        with new_folder(folder) as unfinished:
-            posteriors = try_study(trial, people_answers, unfinished, show_page, progress())
-    except BaseException:
-        # It is still empty.
-        folder.rmdir()
-        raise
+    with new_folder(folder) as unfinished:
+        posteriors = try_study(trial, people_answers, unfinished, show_page, progress())
     # 3. Show the results, with made-up answers only: a file's answers are people's own.
     made_up = answer_lines(trial, people_answers) if answers is None else []
     code = show_posteriors(posteriors, str(folder), USUAL, made_up)
