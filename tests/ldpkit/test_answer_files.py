@@ -51,35 +51,23 @@ def test_columns_may_come_in_any_order_with_blanks_and_a_byte_order_mark(tmp_pat
             "hours,ever\n1,secret\n",
             ("answer.line_invalid", "row 1: ever: ", say("core.yes_or_no"), "several header rows"),
         ),
-        *[
-            (
-                f"hours,ever\n1,yes\n{cell},no\n",
-                ("answer.line_invalid", "row 2: hours: ", say("core.missing")),
-            )
-            for cell in ("", "NA")
-        ],
+        (
+            "hours,ever\n1,yes\nNA,no\n",
+            ("answer.line_invalid", "row 2: hours: ", say("core.missing")),
+        ),
         ("hours\n1\n", ("files.column_missing", "column ever")),
-        ("hours,ever,ever\n1,yes,no\n", ("table.wrong_header", "ever")),
-        ("hours,ever\n1\n", ("table.wrong_column_count", "row 1")),
-        ('hours,ever\n1,"yes\n', "files.not_csv"),
         ("hours,ever\n1,yes\n2,no\n-99,no\n", ("table.looks_missing", "hours: 1 row")),
-        ("", ("files.no_header", "a.csv is empty")),
+        ("hours,ever\n8,yes\n12,no\n99,no\n", ("table.looks_missing", "hours: 1 row")),
+        ("hours,ever\n", ("files.no_answers", "a.csv")),
     ],
 )
 def test_csv_error_names_line_and_column_without_the_value(tmp_path, text, code):
     study = Study(studies.document(studies.NUMBER, studies.YES_NO))
     path = write(tmp_path, "a.csv", text)
     with raises(InputError, code) as caught:
-        list(read_answers(study, path))
+        perturb_file(study, path, str(tmp_path / "reports"))
     assert "secret" not in str(caught.value)
-
-
-def test_files_that_cannot_be_read(tmp_path):
-    with raises(InputError, "files.cannot_read"):
-        list(read_answers(STUDY, str(tmp_path / "none.csv")))
-    (tmp_path / "latin.csv").write_bytes(b"hours\xff")
-    with raises(InputError, "files.not_utf8"):
-        list(read_answers(STUDY, str(tmp_path / "latin.csv")))
+    assert not (tmp_path / "reports").exists()
 
 
 @pytest.mark.parametrize("cell", ["secret", "inf"])
@@ -94,34 +82,8 @@ def test_one_bad_answer_writes_nothing(tmp_path, cell):
     assert "hours" in (tmp_path / "a.csv").read_text()
 
 
-@pytest.mark.parametrize("cell", ["", "nan", "thirty"])
-def test_binned_feature_without_a_number_is_rejected(tmp_path, cell):
-    asked = {
-        **studies.PRODUCTS,
-        "features": [{"id": "age", "bounds": ["0", "90"], "cuts": ["30", "60"]}],
-    }
-    path = write(tmp_path, "a.csv", f"salary.age,salary.rate\n20,2\n{cell},2\n")
-    with raises(InputError, "answer.line_invalid", "row 2: salary.age"):
-        perturb_file(Study(studies.document(asked)), path, str(tmp_path / "out"))
-    assert not (tmp_path / "out").exists()
-
-
-def test_file_without_answers_is_rejected(tmp_path):
-    study = Study(studies.document(studies.YES_NO))
-    with raises(InputError, "files.no_answers", "header.csv"):
-        perturb_file(study, write(tmp_path, "header.csv", "ever\n"), str(tmp_path / "reports.ndjson"))
-    assert not (tmp_path / "reports.ndjson").exists()
-
-
 def test_codebook_decides_on_the_cells_of_a_choice(tmp_path):
     study = Study(studies.document({**studies.YES_NO, "refusal": True}, studies.NUMBER))
     path = write(tmp_path, "a.csv", "ever,hours\nyes,08\nRefused,2\n")
     codebook = {"ever": Column(missing=("Refused",))}
     assert [answers["ever"] for _, answers in read_answers(study, path, True, codebook)] == [True, None]
-
-
-def test_code_beyond_the_studys_bounds_is_not_clipped_silently(tmp_path):
-    study = Study(studies.document(studies.NUMBER))
-    path = write(tmp_path, "a.csv", "hours\n8\n12\n99\n08\n")
-    with raises(InputError, ("table.looks_missing", "hours: 1 row")):
-        list(read_answers(study, path))

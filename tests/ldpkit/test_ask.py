@@ -93,11 +93,8 @@ SLIPS = [
         (lambda question=question: ldpkit.study("s", "S", [question]), INVALID, facts)
         for question, *facts in (
             (ask.yes_no("ever", epsilon=100), "study('s'): question 'ever'.mechanism.epsilon: ", "64"),
-            (ask.yes_no("Ever", epsilon=1), "question 'Ever'.id: "),
             (ask.yes_no("ever", epsilon=float("nan")), "question 'ever'.mechanism.epsilon: "),
-            (ask.choice("job", ["a"], epsilon=1), "question 'job'.choices: "),
             (ask.choice("job", ["a", "b"], epsilon=1, mechanism="laplace"), "question 'job'.", "'laplace'"),
-            (ask.number("age", 90, 18, epsilon=1), "question 'age'.bounds: "),
             (ask.number("a", 1, 9, epsilon=1, mechanism="gaussian"), "question 'a'.mechanism.delta: "),
         )
     ],
@@ -188,9 +185,6 @@ def test_sections_are_built_and_described():
         ("Work", ("hours",)),
         ("Life", ("ever",)),
     ]
-    assert "shown in 2 sections, one after the other:\n  Work: hours\n  Life: ever" in "\n".join(
-        describe(built)
-    )
     for wrong, facts in (
         ([ask.section("All", ["hours"])], ("sections: ", "'ever'")),
         ([ask.section("All", ["hours", "ever", "age"])], ("sections[0].questions[2]: ", "'age'")),

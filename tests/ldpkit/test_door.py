@@ -9,9 +9,6 @@ import pytest
 import ldpkit
 from ldp_client import Device, mechanism_for
 from ldp_client.documents.errors import MissingExtraError
-from ldpkit.cli import main
-from ldpkit.lacking import OWN
-from tests import studies
 from tests.kit.errors import raises
 
 LIGHT = """
@@ -38,13 +35,6 @@ def test_every_name_is_loaded_on_first_use(pytestconfig):
     assert ldpkit.mechanism_for is mechanism_for
 
 
-def test_lazy_names_work():
-    study = ldpkit.Study(studies.document(studies.YES_NO))
-    (mechanism,) = ldpkit.mechanisms_of(study).values()
-    assert ldpkit.perturb_many(mechanism, [True, False]).shape == (2, mechanism.payload_size)
-    assert callable(ldpkit.audit)
-
-
 def test_wrong_name_and_missing_package_give_clear_errors(monkeypatch):
     with pytest.raises(AttributeError, match="has no attribute 'fits'"):
         _ = ldpkit.fits
@@ -63,10 +53,12 @@ def test_wrong_name_and_missing_package_give_clear_errors(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "prefix"),
-    [(["-c", "import ldpkit"], "ImportError"), (["-m", "ldpkit", "status"], "ldpkit")],
+    ("name", "words", "prefix"),
+    [
+        ("ldp_client.py", ["-c", "import ldpkit"], "ImportError"),
+        ("inference/__init__.py", ["-m", "ldpkit", "status"], "ldpkit"),
+    ],
 )
-@pytest.mark.parametrize("name", ["ldp_client.py", "inference/__init__.py"])
 def test_file_that_hides_a_package_is_named(name, words, prefix, pytestconfig, tmp_path):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("raise RuntimeError('this is the app')")
@@ -82,15 +74,3 @@ def test_file_that_hides_a_package_is_named(name, words, prefix, pytestconfig, t
     said = f"{tmp_path / name} hides the package {package} of ldpkit: rename it, or start elsewhere"
     assert done.stderr.splitlines()[-1] == f"{prefix}: {said}"
     assert prefix == "ImportError" or done.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize("package", OWN[:1])
-def test_missing_own_module_is_not_reported_as_extra(package, monkeypatch):
-    lost = ModuleNotFoundError(f"No module named '{package}.inside'", name=f"{package}.inside")
-
-    def lose(*_arguments):
-        raise lost
-
-    monkeypatch.setattr("ldpkit.cli.cli.get_command", lose)
-    with pytest.raises(ModuleNotFoundError):
-        main(["demo"])

@@ -5,7 +5,6 @@ from math import exp
 import pytest
 
 from ldp_client.mechanisms import mechanism_for
-from ldpkit.cli import main
 from ldpkit.dossier import _sure, dossier_of
 from schemas import Study
 from tests import studies
@@ -66,17 +65,6 @@ def test_dossier_states_what_applies_to_the_study(questions, fields, stated, abs
     text = dossier_of(Study(studies.document(*questions, **fields)))
     assert [words for words in stated if words not in text] == []
     assert [words for words in absent if words in text] == []
-
-
-def test_filled_in_dossier_is_not_overwritten(tmp_path, capsys):
-    (tmp_path / "study.json").write_text(PLAIN.to_json())
-    out = tmp_path / "dossier.md"
-    command = ["dossier", str(tmp_path / "study.json"), "--out", str(out)]
-    assert main(command) == 0
-    out.write_text("filled in")
-    assert main(command) == 3
-    assert "is there already" in capsys.readouterr().err
-    assert out.read_text() == "filled in"
 
 
 @pytest.mark.parametrize(

@@ -7,22 +7,12 @@ from fractions import Fraction
 
 from ldp_client.core import strips
 from ldp_client.core.noise_levels import gaussian_radius, log_ratio, truth_threshold
-from ldp_client.core.randomness import truth_or_other
 from ldp_client.mechanisms.base import Privacy, pack_signed
 from ldp_client.mechanisms.choice import RandomizedResponse
 from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
-from ldp_client.mechanisms.number import Laplace, RefusableNumber
-from ldp_client.mechanisms.sampled_products import SampledProducts
+from ldp_client.mechanisms.number import Laplace
 from ldp_client.mechanisms.unary import Oue
-
-
-class LeakyProducts(SampledProducts):
-    """The product that is drawn depends on the answer."""
-
-    def randomise(self, quantised, random):
-        place, sign = divmod(super().randomise(quantised, random)[0], 2)
-        return bytes([2 * (place if quantised[1] > 0 else place // 2) + sign])
 
 
 class CoarseLaplace(Laplace):
@@ -52,14 +42,6 @@ class SharedNoise(GaussianStatistics):
             multiplier = self.diagonal if i == j else self.off_diagonal
             sums.append((quantised[i] * quantised[j] * multiplier >> MULTIPLIER_BITS) + noise)
         return pack_signed(sums)
-
-
-class UnclippedGaussian(GaussianStatistics):
-    """Features are scaled by their bounds but their norm is not clipped."""
-
-    def __init__(self, question):
-        super().__init__(question)
-        self.radius *= 8
 
 
 class RepeatedBytes(Oue):
@@ -100,17 +82,6 @@ class OppositeChoices(RandomizedResponse):
         (reported,) = super().randomise(quantised, random)
         moved = {1: {2: 5, 3: 6, 4: 7}, 8: {5: 2, 6: 3, 7: 4}}.get(quantised, {})
         return bytes([moved.get(reported, reported) if random(1)[0] < 218 else reported])
-
-
-class OftenTruthful(RandomizedResponse):
-    """Tells the truth half as often again as it states."""
-
-    def randomise(self, quantised, random):
-        reported = quantised if random(1)[0] < 64 else truth_or_other(*self._arguments(quantised), random)
-        return reported.to_bytes(self.payload_size, "big")
-
-    def _arguments(self, quantised):
-        return quantised, self.choices, self.threshold
 
 
 class SeldomTruthful(Oue):
@@ -160,14 +131,3 @@ class RawRefusal(RandomizedResponse):
     def randomise(self, quantised, random):
         noisy = super().randomise(quantised, random)
         return noisy if quantised < self.choices - 1 else quantised.to_bytes(self.payload_size, "big")
-
-
-class RawNumber(RefusableNumber):
-    """Who refuses sends no noise."""
-
-    def __init__(self, question):
-        super().__init__(question, Laplace(question))
-
-    def randomise(self, quantised, random):
-        noisy = super().randomise(quantised, random)
-        return pack_signed([self.middle]) + noisy[-1:] if quantised[1] else noisy

@@ -33,13 +33,10 @@ def given(monkeypatch, content):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("perturb study.json book.xlsx --out out.ndjson", "Use .csv"),
         ("perturb study.json answers.csv --out OUT.XLSX", "Use .csv"),
         ("summarize study.json book.xlsx --out out.json", "Use .csv"),
         ("export survey --out out.ndjson.gz", "does not write this format"),
         ("perturb study.json answers.csv --out out.parquet", "not a table"),
-        ("summarize study.json reports.ndjson --out s.tsv", "does not write this format"),
-        ("keygen --out key.zip", "does not write this format"),
         ("backup --out b.sqlite3.gz", "does not write this format"),
     ],
 )
@@ -82,11 +79,10 @@ def test_standard_output_gets_only_the_whole_result(capsys):
     assert not Path("-").exists()
 
 
-@pytest.mark.parametrize("command", [["check", "--json"], ["check"]])
-def test_full_disk_on_standard_output_prints_one_line(monkeypatch, capsys, command):
+def test_full_disk_on_standard_output_prints_one_line(monkeypatch, capsys):
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", open("/dev/full", "w"))  # noqa: SIM115
-        assert main([command[0], "study.json", *command[1:]]) == 1
+        assert main(["check", "study.json", "--json"]) == 1
     said = capsys.readouterr().err.splitlines()
     assert said[-1] == "ldpkit: cannot write the output: No space left on device"
 
