@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { mock, test } from "node:test";
 import * as library from "../../js/index.js";
 import {
-  CHOICE, COLLECTOR, Collector, MEMOIZED, NUMBER, RECORD, REGION, YES_NO, device, golden, isShare, memoryLedger, outcome,
+  CHOICE, Collector, MEMOIZED, NUMBER, RECORD, REGION, YES_NO, device, golden, isShare, memoryLedger, outcome,
   read, seeded, study, withEpsilon,
 } from "./support.mjs";
 
@@ -373,17 +373,6 @@ test("what a study asks of others than this device is refused before any noise",
   const found = await library.parseStudy("{}").catch(({ code, problem }) => `${code}: ${problem}`);
   Object.defineProperty(globalThis, "crypto", { value: crypto, configurable: true });
   assert.equal(found, "input: needs https");
-});
-
-test("what was told names studies and their cost in order", async () => {
-  const one = await device({ maxEpsilon: "9" });
-  await one.answer(await read(study(NUMBER, { id: "first", owner: "One clinic" })), { hours: 3 });
-  await one.answer(await read(study(MEMOIZED, { id: "second" })), BRAND);
-  const { limit, epsilon, studies } = await one.told();
-  assert.deepEqual([limit, epsilon], [9, 3]);
-  const [first, second] = studies;
-  assert.deepEqual([first.study, first.owner, first.origin, first.questions], ["first", "One clinic", COLLECTOR, ["hours"]]);
-  assert.deepEqual([second.title, second.epsilon, second.states, second.days.length], ["A survey", 2, ["held"], 1]);
 });
 
 // attack 9: A collector's address of plain http would send withdrawal secrets and tickets in clear.

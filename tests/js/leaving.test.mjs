@@ -108,20 +108,9 @@ test("a device recovers from every answer of the issuer", async () => {
   }
 });
 
-test("an unknown or used code can be replaced", async () => {
-  const { issuer, flush, invite } = await person({ ticket: "" });
-  // Without any it is not asked.
+test("a report without a ticket asks for no token", async () => {
+  const { issuer, flush } = await person({ ticket: "" });
   assert.deepEqual([await flush(), issuer.asked], ["ticketless", []]);
-  issuer.strata.OTHER = 0;
-  issuer.given.set(CODE, "");
-  const states = [];
-  for (const code of [CODE, "NONE", "OTHER"]) {
-    await invite(code);
-    states.push(await flush());
-  }
-  assert.deepEqual(states, ["ticketless", "ticketless", "queued"]);
-  assert.deepEqual(issuer.asked.map(([code]) => code), [CODE, "NONE", "OTHER"]);
-  assert.equal(new Set(issuer.asked.map(([, body]) => body)).size, 1);
 });
 
 test("the issuer names the stratums key once", async () => {
@@ -267,20 +256,6 @@ test("batched requests leave one at a time through a relay", () => {
   // Two at once would belong to one person. A deletion that is hurried on purpose is not held back.
   assert.deepEqual(everyChoice(["batched", "deletion"], false, "relay"), ["batched", "deletion"]);
   assert.deepEqual(everyChoice(["batched", "deletion", "alone"], true, "relay"), ["batched,deletion,alone"]);
-});
-
-test("a report leaves though another one never gets its token", async () => {
-  const { report, collector, issuer } = await person();
-  const ledger = memoryLedger();
-  const row = { ...(await report()), study: "survey" };
-  const ready = { ...row, id: "ready", ticket: "", token: "T", due: now };
-  const refused = { ...row, id: "refused", ticket: "WRONG" };
-  await ledger.write((memory) => (memory.reports = [ready, refused]));
-  const one = await device({ ledger, transport: collector.transport });
-  const isSent = () => ledger.read(({ reports }) => reports.find(({ id }) => id === "ready").state === "sent");
-  let days = 0;
-  for (; days < 40 && !(await isSent()); days++, now += DAY_MS) await one.flush({ attempts: 1 });
-  assert.ok(days < 40 && issuer.asked.length > 0);
 });
 
 const hex = (bytes) => Buffer.from(bytes).toString("hex");

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mechanismFor } from "../../js/index.js";
-import { CHOICE, MEMOIZED, YES_NO, device, isShare, memoryLedger, outcome, read, seeded, study } from "./support.mjs";
+import { CHOICE, MEMOIZED, device, isShare, memoryLedger, outcome, read, seeded, study } from "./support.mjs";
 
 const WORKER = { brand: "worker" };
 const round = (version, question = MEMOIZED, more) => read(study(question, { version, ...more }));
@@ -78,11 +78,4 @@ test("a round without consent is dropped by the next one", async () => {
   await one.answer(await round(3), WORKER);
   const kept = await ledger.read(({ reports }) => reports.map(({ study: id, version, state }) => `${id} ${version} ${state}`));
   assert.deepEqual(kept, ["other 1 held", "survey 2 queued", "survey 3 held"]);
-});
-
-test("a question asked once is not asked again as a memoized one", async () => {
-  const one = await device();
-  await one.answer(await read(study([YES_NO, MEMOIZED])), { ever: true, ...WORKER });
-  const asked = { ...YES_NO, mechanism: { ...MEMOIZED.mechanism, of: "randomized_response" } };
-  assert.equal(await outcome(one.answer(await round(2, asked), { ever: true })), "answered");
 });
