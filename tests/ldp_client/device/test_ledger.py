@@ -2,7 +2,6 @@
 
 import os
 import random
-import resource
 import shutil
 import sqlite3
 import stat
@@ -22,7 +21,6 @@ from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import PAIR, PAIR_ANSWERS, STUDY, YES, cheap_study, consenting
-from tests.ldp_client.faults import killing
 from tests.ldp_client.issuers import study_of
 
 SEED = 20260615
@@ -39,27 +37,6 @@ def answered(tmp_path):
 def refuses(folder, code):
     with raises(LedgerError, code):
         consenting(folder, "8").answer(PAIR, PAIR_ANSWERS)
-
-
-@pytest.mark.slow
-def test_device_on_a_full_disk_answers_completely_or_not_at_all(tmp_path):
-    answered = []
-    for room in (0, 600, 9000, 1 << 16):
-        folder = str(tmp_path / str(room))
-
-        def answer(folder=folder, room=room):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-            consenting(folder, "4").answer(PAIR, PAIR_ANSWERS)
-
-        code = killing.in_child(answer)
-        device = consenting(folder, "4")
-        kept = len(device.ledger.spent()), len(device.ledger.queued())
-        assert kept == ((2, 1) if code == 0 else (0, 0))
-        if code:
-            device.answer(PAIR, PAIR_ANSWERS)
-        answered.append(code == 0)
-    assert answered == sorted(answered)
-    assert set(answered) == {False, True}
 
 
 def test_full_ledger_rejects_answers_and_keeps_its_rows(tmp_path, monkeypatch):
