@@ -9,6 +9,7 @@ from ldp_client import Device
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import read
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
+from ldp_client.explain import report_size
 from ldp_client.mechanisms import mechanism_for, mechanisms_of
 from ldp_client.mechanisms.memoized import Remembering
 from schemas import Study
@@ -147,6 +148,7 @@ def test_report_size_reveals_neither_public_value_nor_question(study):
     texts = [report.to_json().encode() for report in reports]
     assert len({len(text) for text in texts}) == 1
     assert len({len(text.rstrip()) for text in texts}) > 4
+    assert {len(text) for text in texts} == {report_size(study)}
 
 
 def test_the_question_is_drawn_by_the_first_word_whatever_the_answers():

@@ -10,7 +10,6 @@ from ldp_client.documents.errors import InputError, RefusedError
 from ldpkit import Report, ask
 from ldpkit import study as study_of
 from schemas import Study
-from schemas.signing import new_key, sign_study
 from tests import studies
 from tests.kit.errors import raises
 from tests.kit.work import counted
@@ -33,15 +32,6 @@ def test_translated_view_of_a_study_is_refused(tmp_path, how):
     with raises(InputError, "device.only_shown"):
         getattr(device, how)(shown, *([{"ever": True}] if how == "answer" else []))
     device.answer(TRANSLATED, {"ever": True})
-
-
-def test_ordered_flag_does_not_make_a_new_question(tmp_path):
-    device, left = consenting(tmp_path, "8"), set()
-    for version, order in enumerate(({}, {"ordered": True}, {"ordered": False}), 1):
-        asked = {**studies.MEMOIZED_BITS, **order}
-        device.answer(Study(studies.document(asked, version=version)), {"brand": "worker"})
-        left.add(device.epsilon_left)
-    assert len(left) == 1
 
 
 @pytest.mark.attack(16)
@@ -78,17 +68,6 @@ def test_each_version_is_answered_as_it_was_built(tmp_path):
     digests = {Report.from_json(queued.body).digest for queued in device.ledger.queued()}
     assert digests == {study.digest for study in built}
     assert len(digests) == 4
-
-
-def test_older_signed_version_is_refused_as_older(tmp_path):
-    private, public = new_key()
-    device = consenting(tmp_path, "4", signing_keys=[public])
-    first, second = [Study(studies.document(studies.YES_NO, version=version)) for version in (1, 2)]
-    for study in (first, second):
-        device.accept(sign_study(study, private.encode()))
-    device.answer(second, {"ever": True})
-    with raises(RefusedError, "device.older_version", "1", "2"):
-        device.answer(first, {"ever": True})
 
 
 def test_refusal_of_another_groups_ticket_explains_itself(tmp_path, server):

@@ -56,6 +56,7 @@ def test_urls_that_are_not_plain_https_are_refused(tmp_path, url, code):
         # Every part of the text would be an allowed host.
         ({"allowed_hosts": "collector.example"}, ("device.list", "allowed_hosts")),
         ({"signing_keys": Path("key.pem")}, ("device.list", "signing_keys")),
+        ({"nodes": ["https://a.example"]}, ("device.node", "nodes")),
         # A list from a folder without keys would pin none.
         ({"signing_keys": []}, "device.no_keys"),
         ({"folder": "a\0b"}, "device.no_folder"),

@@ -149,7 +149,8 @@ def test_closed_study_is_not_fetched_and_its_report_waits(tmp_path, server):
     with raises(RefusedError, "device.closed_early"):
         device.fetch("survey")
     server.statuses, server.refusals = [410], {410: problem("study-closed", STUDY.digest)}
-    assert device.flush(attempts=1).waiting == 1
+    flushed = device.flush(attempts=1)
+    assert (flushed.refused, flushed.waiting) == ([], 1)
 
 
 DATES = "http.server.BaseHTTPRequestHandler.date_time_string"
@@ -223,11 +224,3 @@ def test_report_of_closed_study_is_dropped_after_30_days_by_both_clocks(
     assert (len(flushed.refused), flushed.waiting) == (int(is_final), int(not is_final))
     if not is_final:
         assert (last + timedelta(30)).isoformat() in flushed.reason
-
-
-def test_report_of_closed_study_without_last_day_is_kept(tmp_path, server):
-    device, _ = fetched(tmp_path, server)
-    refuse(server, "study-closed", STUDY.digest)
-    flushed = device.flush(attempts=1)
-    assert (flushed.refused, flushed.waiting) == ([], 1)
-    assert len(device.ledger.queued()) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -15,24 +16,16 @@ from ldp_client.device import shares
 from ldp_client.device.disclosures import disclosures_of
 from ldp_client.device.outbox import Queued
 from ldp_client.device.requests import GRACE_DAYS, Outcome
-from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
+from ldp_client.device.shares import body_size
+from ldp_client.documents.errors import RefusedError, StudyError
+from schemas import Study
+from tests.kit.commands import check
 from tests.kit.errors import raises
-from tests.kit.secure_sum import ANSWERS, CODE, TOKEN, close_study, flush, tokened_study
+from tests.kit.secure_sum import ANSWERS, CODE, TOKEN, close_study, tokened_study
 from tests.ldp_client.devices import problem
 
 YES = {"ever": True}
 pytestmark = pytest.mark.usefixtures("hurried")
-
-
-def device_of(network, folder, **options):
-    collector = network.nodes[0].address.partition("#")[0]
-    device = Device(folder, "8", collector, max_delta="0.001", nodes=trusted(network), **options)
-    device.consent(device.fetch("summed"))
-    return device
-
-
-def trusted(network):
-    return [node.address for node in network.nodes]
 
 
 def held(network):
@@ -40,11 +33,9 @@ def held(network):
     counts = []
     for node in network.nodes:
         with node.app.extensions["ldpkit"].database.read() as session:
-            counts.append(session.connection().exec_driver_sql(COUNT).scalar())
+            count = "SELECT COUNT(*) FROM reports WHERE payloads != x''"
+            counts.append(session.connection().exec_driver_sql(count).scalar())
     return counts
-
-
-COUNT = "SELECT COUNT(*) FROM reports WHERE payloads != x''"
 
 
 def refusing(_environment):
@@ -53,8 +44,10 @@ def refusing(_environment):
 
 def answered(network, folder):
     """A device that answered and got its token, and has not sent."""
-    device = device_of(network, folder)
-    device.answer(network.study, YES, CODE)
+    nodes = [node.address for node in network.nodes]
+    device = Device(folder, "8", network.nodes[0].url, max_delta="0.001", nodes=nodes)
+    device.consent(device.fetch("summed"))
+    device.answer(network.study, {name: ANSWERS[name] for name in network.mechanisms}, CODE)
     assert device.flush().scheduled == 1
     return device
 
@@ -63,17 +56,6 @@ def answered(network, folder):
 def device(network, tmp_path):
     network.publish("ever")
     return answered(network, tmp_path / "device")
-
-
-def test_devices_answer_send_and_are_summed(network, tmp_path):
-    study = network.publish(devices=4, max_faulty=1)
-    for name in "abc":
-        device = device_of(network, tmp_path / name)
-        device.answer(study, ANSWERS, CODE)
-        assert flush(device).sent == 1
-        with pytest.raises(AlreadyAnsweredError):
-            device.answer(study, ANSWERS, CODE)
-    assert close_study(study, [TOKEN]).total.questions["ever"].n == 3
 
 
 def test_unreachable_node_gets_the_same_share_later(network, tmp_path, device):
@@ -193,6 +175,34 @@ def test_node_key_of_low_order_is_refused(tmp_path):
     with raises(RefusedError, "device.node_key_weak", "0" * 64):
         device.answer(study, YES, CODE)
     assert (device.ledger.spent(), device.ledger.queued()) == ([], [])
+
+
+def test_body_size_is_the_size_of_all_shares(network, tmp_path):
+    study = network.publish()
+    assert [len(queued.body) for queued in answered(network, tmp_path).ledger.queued()] == [body_size(study)]
+
+
+@pytest.mark.attack(7)
+def test_too_large_secure_sum_is_rejected_and_not_published(network, tmp_path, capsys):
+    """A sum asks for more shares than devices send: base64 adds a third to 8 bytes a number."""
+    document = network.publish("fruit").document
+    (asked,) = document["questions"]
+
+    def of_choices(count, ids):
+        return Study(
+            {**document, "questions": [{**asked, "id": name, "choices": {"count": count}} for name in ids]}
+        )
+
+    study = of_choices(60_000, "ab")
+    assert check(tmp_path, study) == 3
+    assert str(body_size(study)) in capsys.readouterr().err
+    node = network.nodes[0]
+    assert node.publish(study).status_code == 422
+    # A sum published by an earlier release must not keep the node's other sums waiting.
+    ready = replace(node.app.extensions["ldpkit-node"], body_limit=2 << 20)
+    ready.check_size(study)
+    with raises(StudyError, "study.shares_too_large", "8048", field="questions"):
+        replace(ready, body_limit=1000).check_size(of_choices(1000, "a"))
 
 
 def test_device_stores_no_share_in_clear(network, tmp_path, monkeypatch):

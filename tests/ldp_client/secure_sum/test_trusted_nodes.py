@@ -7,7 +7,7 @@ import pytest
 from collector.nodes.keys import NodeKeys
 from ldp_client import Device, Direct
 from ldp_client.device.outbox import MOST_BYTES, Queued, enqueue
-from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.documents.errors import RefusedError
 from ldp_client.explain import describe, odds_of
 from tests.kit.errors import raises
 from tests.kit.secure_sum import CODE, build_study, tokened_study
@@ -74,11 +74,8 @@ def test_study_whose_nodes_may_be_one_party_is_refused(tmp_path, nodes, code):
     refuse(device, tokened_study("ever", nodes=nodes), code)
 
 
-LOCAL = ["http://127.0.0.1:6379", "https://[fe80::1]", "https://2130706433"]
-
-
 @pytest.mark.attack(9)
-@pytest.mark.parametrize("address", LOCAL)
+@pytest.mark.parametrize("address", ["http://127.0.0.1:6379", "https://[fe80::1]", "https://2130706433"])
 def test_device_sends_nothing_to_local_addresses(tmp_path, address, monkeypatch):
     """A study names a service in the person's network as a node, or an old ledger has shares for it."""
     monkeypatch.setattr(Direct, "exchange", lambda *_: pytest.fail("a request was made"))
@@ -95,18 +92,6 @@ def test_device_sends_nothing_to_local_addresses(tmp_path, address, monkeypatch)
         connection.execute("UPDATE reports SET state = 'trying'")
     device.withdraw("summed")
     assert device.flush(attempts=1).undeleted == 1
-
-
-@pytest.mark.parametrize(
-    ("nodes", "code"),
-    [
-        (["https://a.example"], "device.node"),
-        ("https://a.example", "device.list"),
-    ],
-)
-def test_invalid_list_of_trusted_nodes_is_rejected(tmp_path, nodes, code):
-    with raises(InputError, code, "nodes"):
-        device_of(tmp_path, nodes=nodes)
 
 
 def test_description_first_warns_that_nodes_may_be_one_party():

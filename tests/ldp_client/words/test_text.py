@@ -91,19 +91,6 @@ def test_control_characters_of_a_study_are_shown_as_escapes(tmp_path, capsys):
         assert all(line.isprintable() for line in (told.out + told.err).split("\n"))
 
 
-@pytest.mark.attack(8)
-def test_control_characters_of_a_server_are_shown_as_escapes(server, tmp_path, capsys, monkeypatch):
-    """Have a server answer with control characters. Letters stay, so that a folder is still found."""
-    monkeypatch.setenv("LDPKIT_TOKEN", "k" * 43)
-    detail = f"its reports are in /srv/Ärchiv ελ 2{CLEAR}"
-    server.refusals[410] = "application/problem+json", json.dumps({"detail": detail})
-    server.statuses = [410, 410]
-    assert main(["export", "habits", "--collector", server.url, "--out", str(tmp_path / "r.ndjson")]) == 3
-    told = capsys.readouterr().err
-    assert "answered 410: its reports are in /srv/Ärchiv ελ 2\\x1b[2J" in told
-    assert all(line.isprintable() for line in told.split("\n"))
-
-
 @pytest.mark.parametrize("blank", [" ", "\u2800", "\u115f \u1160"])
 def test_runs_of_blanks_are_shown_as_one(blank):
     """At 80 columns, the text after many blanks would begin a line and look like ldpkit's own."""
