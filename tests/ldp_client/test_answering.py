@@ -1,7 +1,6 @@
 """Whole reports by every path: their parts are the mechanisms', and nothing else tells an answer."""
 
 import json
-import subprocess
 
 import pytest
 
@@ -11,11 +10,8 @@ from ldp_client.core.randomness import read
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.explain import report_size
 from ldp_client.mechanisms import mechanism_for, mechanisms_of
-from ldp_client.mechanisms.memoized import Remembering
 from schemas import Study
 from tests import studies
-from tests.portable import npm
-from tests.portable.platforms import JAVASCRIPT
 from tests.statistics import Stream
 
 PUBLIC = [
@@ -68,75 +64,6 @@ def test_a_report_has_its_parts_and_nothing_else(tmp_path, by_device):
         else:
             text = perturb_answers(STUDY, MECHANISMS, person, Stream(seed)).to_json()
         assert json.loads(text) == parts_of(person, Stream(seed))
-
-
-JAVASCRIPT_REPORTS = """
-import { readFileSync } from "node:fs";
-import { webcrypto } from "node:crypto";
-const [port, perturbing] = process.argv.slice(1);
-globalThis.crypto ??= webcrypto;
-const { parseStudy } = await import(port);
-const perturb = await (await import(perturbing)).perturbingBy(port);
-const { study, people } = JSON.parse(readFileSync(0, "utf8"));
-const parsed = await parseStudy(study);
-let given;
-crypto.getRandomValues = (view) => {
-  view.set(given.subarray(0, view.length));
-  given = given.subarray(view.length);
-  return view;
-};
-for (const { answers, bytes } of people) {
-  given = Buffer.from(bytes, "hex");
-  console.log((await perturb(parsed, answers)).body);
-}
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.needs("node")
-@pytest.mark.attack(1)
-def test_javascript_makes_the_same_reports_of_the_browsers_random_bytes():
-    """Ship a browser library that is sound on bytes that tests give, and tells with the browser's own."""
-    streams = [Stream(seed) for seed in range(len(PEOPLE))]
-    expected = [
-        perturb_answers(STUDY, MECHANISMS, person, stream).to_json()
-        for person, stream in zip(PEOPLE, streams)
-    ]
-    people = [
-        {"answers": person, "bytes": Stream(seed)(stream.taken + 64).hex()}
-        for seed, (person, stream) in enumerate(zip(PEOPLE, streams))
-    ]
-    places = (JAVASCRIPT / "index.js").as_uri(), npm.PERTURBING.as_uri()
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", JAVASCRIPT_REPORTS, *places],
-        input=json.dumps({"study": STUDY.to_json(), "people": people}),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert [line.strip() for line in done.stdout.splitlines()] == [text.strip() for text in expected]
-
-
-ROUNDS = [
-    Study(studies.document(studies.MEMOIZED, studies.YES_NO)),
-    *[Study(studies.document(studies.MEMOIZED, version=version)) for version in (2, 3)],
-]
-
-
-@pytest.mark.attack(5)
-def test_a_device_repeats_the_permanent_answer_that_it_kept(tmp_path):
-    """Ask again and again, with the device switched off in between, until its noise averages out."""
-    mechanism, kept = mechanism_for(ROUNDS[0].questions[0]), None
-    for seed, study in enumerate(ROUNDS):
-        remembering = {**mechanisms_of(study), "habit": Remembering(mechanism, kept)}
-        answers = {"habit": seed % 2 == 0, "ever": True}
-        answers = {name: answers[name] for name in remembering}
-        expected = perturb_answers(study, remembering, answers, Stream(seed)).to_json()
-        device = Device(tmp_path, "100", require_consent=False)
-        device._random = Stream(seed)
-        device.answer(study, answers)
-        assert expected in [queued.body for queued in device.ledger.queued()]
-        kept = remembering["habit"].answer
 
 
 @pytest.mark.attack(8)

@@ -14,12 +14,14 @@ from schemas import Study
 from schemas.warnings import warnings_of
 from tests import studies
 
-SAYING = ("ldp_client", "schemas", "ldpkit")
-
 
 def test_catalogue_keys_match_the_keys_in_code(pytestconfig):
     """Every key in code is in the language's files, and vice versa."""
-    files = [file for name in SAYING for file in (pytestconfig.rootpath / name).rglob("*.py")]
+    files = [
+        file
+        for name in ("ldp_client", "schemas", "ldpkit")
+        for file in (pytestconfig.rootpath / name).rglob("*.py")
+    ]
     code = "".join([file.read_text("utf-8") for file in files])
     # Codes of errors look like keys.
     code = re.sub(r'code ?= ?"[a-z0-9_.]+"', "", code)
@@ -99,9 +101,23 @@ def test_runs_of_blanks_are_shown_as_one(blank):
     assert visible("an answer with single blanks") == "an answer with single blanks"
 
 
+def test_upper_bounds_in_odds_sentence_are_not_rounded_down():
+    """The sentence is true for every epsilon and delta, and at most a percent too high."""
+    for step in range(1, 640, 7):
+        epsilon, delta = step / 10, 10 ** (-step / 30)
+        factor = math.exp(epsilon)
+        times, sure, exception = re.findall(
+            r"[0-9.,]+(?:e[+-]?[0-9]+)?(?= times| %|\.$)", odds(epsilon, delta)
+        )
+        assert factor <= float(times.replace(",", "")) <= 1.1 * factor
+        assert 1 - 1e-9 <= float(sure) * (1 + factor) / (100 * factor) <= 1.01
+        assert delta * (1 - 1e-9) <= 1 / float(exception.replace(",", "")) <= 2 * delta
+
+
 @pytest.mark.parametrize("epsilon", [101.0, 4096.0])
 def test_huge_epsilon_gives_printable_odds(epsilon):
     """Many questions at a large ε give odds beyond the range of floats."""
     said = odds(epsilon)
     assert f"1e+{math.ceil(epsilon / math.log(10))}" in said
     assert "100 %" in said
+    assert "added" not in said
