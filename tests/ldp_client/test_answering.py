@@ -35,19 +35,15 @@ PEOPLE = [
 ]
 
 
-def expected_of(person, payloads, secret):
-    """All that stands in a report's text."""
-    fields = {"region": person["region"], "offset": f"{person['offset']:g}"}
-    report = Report(report_id_of(secret), STUDY.id, 1, STUDY.digest, payloads, public=fields)
-    return report.to_document()
-
-
 def parts_of(person, source):
     """Each question's payload in the study's order, then the id's secret, from one stream of bytes."""
     payloads = {
         name: mechanism_for(STUDY.question(name)).perturb(person[name], source) for name in MECHANISMS
     }
-    return expected_of(person, payloads, read(source, SECRET_BYTES))
+    secret = read(source, SECRET_BYTES)
+    fields = {"region": person["region"], "offset": f"{person['offset']:g}"}
+    report = Report(report_id_of(secret), STUDY.id, 1, STUDY.digest, payloads, public=fields)
+    return report.to_document()
 
 
 @pytest.mark.attack(1)

@@ -17,12 +17,8 @@ from tests import studies
 
 def test_catalogue_keys_match_the_keys_in_code(pytestconfig):
     """Every key in code is in the language's files, and vice versa."""
-    files = [
-        file
-        for name in ("ldp_client", "schemas", "ldpkit")
-        for file in (pytestconfig.rootpath / name).rglob("*.py")
-    ]
-    code = "".join([file.read_text("utf-8") for file in files])
+    folders = [pytestconfig.rootpath / name for name in ("ldp_client", "schemas", "ldpkit")]
+    code = "".join([file.read_text("utf-8") for folder in folders for file in folder.rglob("*.py")])
     # Codes of errors look like keys.
     code = re.sub(r'code ?= ?"[a-z0-9_.]+"', "", code)
     named = set(re.findall(r"""["'](core\.[a-z0-9_.]+)["']""", code))
