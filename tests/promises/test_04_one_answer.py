@@ -23,8 +23,8 @@ from ldp_client.device import ledger as ledger_module
 from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError, LedgerError
 from schemas import Report, Study
 from tests import studies
+from tests.ldp_client import killing
 from tests.ldp_client.devices import Server, race
-from tests.ldp_client.faults import killing
 from tests.promises.watched_ledger import (
     BUDGET,
     CHANGES,
@@ -171,11 +171,9 @@ def test_one_collector_gets_no_second_answer_at_another_address(tmp_path: Path, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["random", "statement", "write"])
-def test_one_answer_after_real_kills_holds(kind: str) -> None:
-    done = killing.start(kind, 5)
+def test_one_answer_after_real_kills_holds() -> None:
+    done = killing.start(loses_power=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{kind}: 0 lives" not in done.stdout
 
 
 @pytest.mark.slow

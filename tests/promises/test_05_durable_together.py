@@ -21,9 +21,8 @@ from ldp_client.device import outbox as outbox_module
 from ldp_client.device.requests import put_report
 from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError
 from schemas import Report
-from tests.kit.programs import need
+from tests.ldp_client import killing
 from tests.ldp_client.devices import Server
-from tests.ldp_client.faults import killing
 from tests.promises.watched_ledger import BUDGET, ROUNDS, Arrivals, Patch, Watched, bodies_of, live
 
 # What `PRAGMA synchronous` calls FULL and EXTRA. Where a commit is a journal's removal, FULL may lose it.
@@ -151,7 +150,5 @@ def test_a_report_that_leaves_before_the_commit_is_found(
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", [False, True], ids=["as it is", "nothing is flushed"])
 def test_a_loss_of_power_leaves_all_or_nothing(broken: bool) -> None:
-    need("gcc")
-    done = killing.start("power", 4, broken=broken)
-    assert "power: 0 lives" not in done.stdout
+    done = killing.start(loses_power=True, broken=broken)
     assert done.returncode == int(broken), done.stdout + done.stderr

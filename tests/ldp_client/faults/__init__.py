@@ -1,1 +1,0 @@
-"""A device that is killed, loses power or runs out of disk, again and again."""
