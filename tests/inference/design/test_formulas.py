@@ -24,7 +24,7 @@ from tests import studies
 from tests.inference.analyses.simulated import forced, rolled
 from tests.kit.errors import raises
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "surveys.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[3] / "docs" / "surveys.md").read_text(encoding="utf-8")
 PUBLIC = [{"id": "region", "choices": ["north", "south"]}, {"id": "age", "bounds": ["18", "99"], "step": "1"}]
 STUDY = Study(studies.document(studies.YES_NO, studies.NUMBER, studies.RECORD, public=PUBLIC))
 DICE = read_design(

@@ -17,15 +17,12 @@ from inference.models.base import Truth
 from ldp_client import mechanism_for
 from schemas import Study
 from tests import studies
+from tests.studies import question_of
 
 GAUSSIAN = {"name": "gaussian", "epsilon": "1", "delta": "1e-6"}
 HOURS = {"id": "hours", "ask": "number", "text": "?", "bounds": ["0", "24"], "model": {"name": "normal"}}
 NORMAL = {**HOURS, "mechanism": {"name": "laplace", "epsilon": "1"}}
 STUDY = Study(studies.document(studies.YES_NO))
-
-
-def question_of(question):
-    return Study(studies.document(question)).questions[0]
 
 
 def choice_of(labels, mechanism, epsilon="1", **more):

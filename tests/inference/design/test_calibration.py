@@ -8,7 +8,6 @@ import pytest
 
 from inference import models
 from inference.design import calibration as job
-from inference.design import simulated_posteriors
 from inference.design.bands import Band, inside_probability, leaves, simultaneous_band
 from inference.design.calibration import calibrate
 from inference.models.base import Truth
@@ -24,10 +23,6 @@ STUDY = Study(studies.document(studies.YES_NO))
 STUDIES = 40
 
 
-def uniform_ranks(random, count, draws, simulated):
-    return random.integers(0, draws + 1, (simulated, count))
-
-
 def test_the_probability_inside_a_band_is_exact():
     """Two ranks among two draws: counts stay below 2 at r = 0 unless both ranks are 0."""
     band = Band(np.asarray([1 / 3, 2 / 3]), np.asarray([0, 0]), np.asarray([1, 2]))
@@ -37,7 +32,7 @@ def test_the_probability_inside_a_band_is_exact():
 def test_bands_hold_at_their_stated_rate():
     random = np.random.default_rng(1)
     band = simultaneous_band(50, 19, 0.1)
-    alarms = sum(leaves(band, ranks) for ranks in uniform_ranks(random, 50, 19, 2000))
+    alarms = sum(leaves(band, ranks) for ranks in random.integers(0, 20, (2000, 50)))
     assert share_is(alarms, 2000, 1 - inside_probability(band, 50))
     assert 0.05 < 1 - inside_probability(band, 50) <= 0.1
 
@@ -82,9 +77,7 @@ def test_poorly_mixing_chains_are_reported(monkeypatch, walks, ok, says):
     monkeypatch.setattr(job, "leaves", lambda _band, _ranks: False)
     found = calibrate(STUDY.questions[0], STUDIES, 500)
     assert found.ok == ok
-    assert bool(found.notes) == bool(says)
     assert says in "".join(found.notes)
-    assert bool(found.reasons) == (not ok)
     assert found.to_document()["parameters"]["p"]["poorly_mixed"] == walks / STUDIES
 
 
@@ -102,48 +95,17 @@ def test_invalid_study_count_size_or_seed_is_rejected(studies_count, n, seed, sa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", ["2"], ids=["wrong epsilon"])
-def test_wrong_likelihood_fails_calibration(monkeypatch, epsilon):
-    wrong = Study(studies.document(studies.with_epsilon(studies.YES_NO, epsilon))).questions[0]
+def test_wrong_likelihood_fails_calibration(monkeypatch):
+    wrong = studies.question_of(studies.with_epsilon(studies.YES_NO, "2"))
     monkeypatch.setattr(models, "mechanism_for", lambda _question: mechanism_for(wrong))
     found = calibrate(STUDY.questions[0], STUDIES, 500)
     assert not found.ok
     assert "ranks of p" in found.reasons[0]
 
 
-@pytest.mark.parametrize(
-    ("template", "clip", "says"),
-    [(studies.LINEAR, False, "not here: --device"), (studies.LINEAR, True, "clipped here too")],
-    ids=["sums", "sums of a device"],
-)
-def test_calibration_notes_whether_records_are_clipped(template, clip, says):
-    question = Study(studies.document(template)).questions[0]
-    wide = Truth(
-        {"intercept": 3.0, "coefficient[age]": 0.0, "coefficient[years]": 0.0, "sd": 0.4},
-        {**RECORD_SITES, "feature_sd": np.full(2, 0.8)},
-    )
-    (note,) = job._clipping(question, [wide], 1, clip)
+@pytest.mark.parametrize(("clip", "says"), [(False, "not here: --device"), (True, "clipped here too")])
+def test_calibration_notes_whether_records_are_clipped(clip, says):
+    line = {"intercept": 3.0, "coefficient[age]": 0.0, "coefficient[years]": 0.0, "sd": 0.4}
+    sites = {"feature_mean": np.zeros(2), "feature_sd": np.full(2, 0.8), "feature_correlation": np.eye(2)}
+    (note,) = job._clipping(studies.question_of(studies.LINEAR), [Truth(line, sites)], 1, clip)
     assert says in note
-
-
-RECORD_SITES = {"feature_mean": np.zeros(2), "feature_sd": np.full(2, 0.2), "feature_correlation": np.eye(2)}
-
-
-def test_progress_of_simulated_studies_has_its_share_of_all_parts(monkeypatch):
-    def draw(models, _seed, _draws, _thin, told):
-        for done in (4, 8, 9):
-            told(done)
-        return {"x": np.asarray(models)}
-
-    monkeypatch.setattr(simulated_posteriors, "posterior_draws", draw)
-    lines = []
-    for part in range(2):
-        found = simulated_posteriors.fit_studies(
-            lambda place: 10 * place, 9, 1, 1, 1, "{} of 9", lines.append, (part, 2)
-        )
-        assert found["x"].tolist() == [10 * place for place in range(9)]
-    assert lines[0] == "0 of 9"
-    assert "4 of 9" in lines
-    shares = [line.share for line in lines]
-    assert shares == sorted(shares)
-    assert (shares[0], shares[-1]) == (0, 1)
