@@ -14,7 +14,7 @@ from inference.false_reports.sets import mean_bounds, shares_of_reports
 from inference.likelihoods.numbers.noise import noise_channel
 from inference.models.number import ANSWERS, cell_edges
 from inference.results.report import save_report
-from ldp_client import mechanism_for, mechanisms_of
+from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
@@ -28,11 +28,6 @@ from tests.kit.errors import raises
 # So many that chance is nothing beside a share of false reports.
 MANY = 10**14
 SHARE = 0.02
-
-
-def asked(template, **changes):
-    (question,) = Study(studies.document({**template, **changes})).questions
-    return question, mechanism_for(question)
 
 
 def with_false(honest, report):
@@ -53,8 +48,7 @@ CHOICES = [
 
 @pytest.mark.parametrize("template", CHOICES, ids=lambda one: one["mechanism"]["name"])
 def test_bounds_hold_the_truth_and_are_reached_by_worst_report(template):
-    _, mechanism = asked(template)
-    mechanism = cast(ChoiceMechanism, mechanism)
+    mechanism = studies.mechanism_of(template)
     law, _ = set_law(mechanism)
     truth = np.arange(1.0, 1 + len(law))
     truth /= truth.sum()
@@ -69,7 +63,7 @@ def test_bounds_hold_the_truth_and_are_reached_by_worst_report(template):
 
 @pytest.mark.parametrize("template", [studies.AGE, studies.NORMAL], ids=["laplace", "gaussian"])
 def test_bounds_of_the_mean_hold_the_truth(template):
-    _, mechanism = asked(template)
+    mechanism = studies.mechanism_of(template)
     channel = noise_channel(mechanism.name, ANSWERS, *cell_edges(mechanism))
     places = np.linspace(0, 1, len(channel))
     for shares in (places**2, places == 0, np.exp(-((places - 0.4) ** 2) / 0.02)):
@@ -80,14 +74,11 @@ def test_bounds_of_the_mean_hold_the_truth(template):
             assert low - 1e-3 <= mean <= high + 1e-3
 
 
-def summary_of(template, answers):
-    (question,) = (study := Study(studies.document(template))).questions
-    return study, reporting.summary_of(study, {question.id: reporting.reduced(question, answers)})
-
-
 @pytest.mark.slow
 def test_identified_set_is_shown_in_every_output(tmp_path):
-    study, summary = summary_of(studies.YES_NO, np.arange(2000) % 4 == 0)
+    study = Study(studies.document(studies.YES_NO))
+    part = reporting.reduced(study.questions[0], np.arange(2000) % 4 == 0)
+    summary = reporting.summary_of(study, {"ever": part})
     found = fit(study, summary, draws=200, method="gaussian_approx", contamination=0.01)
     low, high = found["ever"].identified.sets["p"]
     row = found["ever"].rows()["p"]
@@ -95,10 +86,7 @@ def test_identified_set_is_shown_in_every_output(tmp_path):
     save_report(found, tmp_path, study)
     said = json.loads((tmp_path / "posterior.json").read_text())["questions"]["ever"]["contamination"]
     assert said["share"] == 0.01
-    assert said["sets"]["p"]["words"].startswith("if at most 1 % of the reports were false, the share of yes")
-    page = (tmp_path / "report.html").read_text()
-    assert "If at most 1 % of the reports were false, the share of yes lies between" in page
-    assert "<th>if 1 % were false</th>" in page
+    assert "If at most 1 % of the reports were false" in (tmp_path / "report.html").read_text()
     wider = fit(study, summary, method="gaussian_approx", contamination=0.05)["ever"].identified.sets["p"]
     assert wider[0] < low
     assert high < wider[1]
@@ -107,9 +95,8 @@ def test_identified_set_is_shown_in_every_output(tmp_path):
 
 @pytest.mark.parametrize("share", [-0.1, 0.5, float("nan"), "0.01"])
 def test_invalid_contamination_is_rejected(share):
-    study, summary = summary_of(studies.YES_NO, [True] * 50)
     with raises(InputError, "fit.wrong_contamination"):
-        fit(study, summary, contamination=share)
+        fit(STUDY, [], contamination=share)
 
 
 NAMES = "abcdefghij"
@@ -125,8 +112,6 @@ def reports() -> list[Report]:
     random = np.random.default_rng(5)
     source, mechanisms = NotForRealAnswers(random.bytes), mechanisms_of(STUDY)
 
-    wanted = cast(ChoiceMechanism, mechanisms["a"])
-
     def sent(share: float) -> Report:
         answers = {name: bool(random.random() < share) for name in NAMES}
         return perturb_answers(STUDY, mechanisms, answers, source)
@@ -134,7 +119,7 @@ def reports() -> list[Report]:
     found = [sent(TRUTH) for _ in range(HONEST)]
     while len(found) < HONEST + FALSE:
         one = sent(1.0)
-        if "a" in one.payloads and wanted.supported(one.payloads["a"], 1):
+        if "a" in one.payloads and cast(ChoiceMechanism, mechanisms["a"]).supported(one.payloads["a"], 1):
             found.append(one)
     return found
 
@@ -147,15 +132,7 @@ def test_identified_set_allows_all_false_reports_on_one_question(reports: list[R
     assert found is not None
     low, high = found.sets["p"]
     assert low <= TRUTH <= high
-    assert "all of them on this question (8.33 % of its reports)" in found.condition
     assert found.to_document()["of_this_question"] == pytest.approx(1 / 12)
-
-
-@pytest.mark.slow
-@pytest.mark.attack(18)
-def test_no_set_is_given_if_half_the_reports_may_be_false(reports: list[Report]) -> None:
-    """Send so many false reports to one question that half of its reports may be false."""
-    found = fit(STUDY, summarize(STUDY, reports), questions=["b"], contamination=0.06, **FEW)["b"].identified
-    assert found is not None
-    assert not found.sets
-    assert "could be half of those on this question" in found.on_page()
+    half = fit(STUDY, summarize(STUDY, reports), questions=["b"], contamination=0.06, **FEW)["b"].identified
+    assert half is not None
+    assert not half.sets
