@@ -1,11 +1,14 @@
 """Diagnostics of chains are ArviZ's, and chances of counts SciPy's, without loading either's libraries."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from arviz_stats.base.array import array_stats
 from scipy import stats
 
-from inference.results.convergence import ess_bulk, ess_tail, r_hat
+from inference.results.convergence import diagnose, ess_bulk, ess_tail, mixing, r_hat
+from inference.results.verdict import NOT_USABLE, USABLE, Verdict
 from inference.tail_probabilities import (
     average_ranks,
     binomial_at_least,
@@ -65,3 +68,46 @@ def test_binomial_probabilities_match_scipy():
     assert squares_beyond(31.0, 10) == pytest.approx(stats.chi2.sf(31.0, 10), rel=1e-10)
     ties = CHAINS["ties"]
     np.testing.assert_array_equal(average_ranks(ties), stats.rankdata(ties, axis=None).reshape(ties.shape))
+
+
+LONG = ar(0, draws=1000)
+
+
+@pytest.mark.parametrize(
+    ("draws", "diverging", "reason"),
+    [
+        (LONG + 0.5 * np.arange(4)[:, None], 0, "R-hat of x"),
+        (LONG[:, :60], 0, "bulk ESS of x"),
+        (np.cumsum(LONG, axis=1), 0, "tail ESS of x"),
+        (LONG, 3, "3 transitions diverged"),
+        (np.full((4, 1000), np.nan), 0, "R-hat of x"),
+    ],
+)
+def test_bad_draws_are_not_ok_and_say_why(draws, diverging, reason):
+    flags = np.zeros((4, 1000), dtype=bool)
+    flags[0, :diverging] = True
+    verdict = Verdict.of_findings(diagnose({"x": draws}, flags)[0])
+    assert verdict.bad
+    assert any(reason in line for line in verdict.reasons)
+
+
+def test_parameters_that_the_sampler_did_not_measure_are_measured():
+    draws = {"rate": LONG, "mean": LONG + 0.5 * np.arange(4)[:, None]}
+    found, mixed = diagnose(draws, np.zeros((4, 1000), bool), known=mixing({"rate": LONG}))
+    assert set(mixed.r_hat) == set(mixed.ess_bulk) == set(mixed.ess_tail) == set(draws)
+    verdict = Verdict.of_findings(found)
+    assert (verdict.of("rate").word, verdict.of("mean").word) == (USABLE, NOT_USABLE)
+
+
+def test_independent_draws_that_are_not_finite_are_not_ok():
+    draws = {"x": np.full((4, 100), np.nan), "y": np.zeros((4, 100))}
+    (finding,) = diagnose(draws, np.zeros((4, 100), bool), chained=False)[0]
+    assert "draws of x are not finite" in finding.text
+
+
+def test_reasons_do_not_name_all_of_many_parameters():
+    random = np.random.default_rng(1)
+    draws = {f"p[{i}]": random.normal(size=(4, 20)) for i in range(100)}
+    findings, _ = diagnose(draws, np.zeros((4, 20), bool))
+    assert Verdict.of_findings(findings).bad
+    assert all("more" in finding.text and len(finding.text) < 300 for finding in findings)

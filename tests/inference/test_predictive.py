@@ -1,4 +1,4 @@
-"""The test of a number's law seldom rejects a right law; promise 18 has wrong laws that it finds."""
+"""Predictive checks find misfit, and seldom reject a right law; promise 18 has wrong laws that they find."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.predictive import Histogram
-from inference.results.verdict import FALSE_ALARM
+from inference.predictive import MISFIT, Histogram, Predictive, is_far
+from inference.results.verdict import FALSE_ALARM, FIT, Finding
 
 EDGES = np.linspace(0, 1, 129)
 ANSWERS = np.linspace(0, 1, 129)
@@ -65,3 +65,18 @@ def test_right_law_is_rejected_at_most_at_stated_rate():
         found.append(p_of(truth, 4, 20_000, random))
     for level in (0.05, 0.01, FALSE_ALARM):
         assert stats.binom.sf(np.sum(np.asarray(found) < level) - 1, len(found), level) > 1e-3
+
+
+def test_predictive_check_reports_surprise_and_misfit():
+    random = np.random.default_rng(1)
+    simulated = random.normal(0.5, 0.01, (60, 10))
+    for share, far, words in (
+        (0.5, False, "the prior allows"),
+        (0.9, True, "the reports surprise the prior"),
+    ):
+        observed = np.full(10, share)
+        assert is_far(simulated, observed) == far
+        against = (Finding(FIT, MISFIT),) if far else ()
+        said = Predictive(simulated, simulated, observed, against).in_words()
+        assert words in said
+        assert ("the model does not fit" in said) == far
