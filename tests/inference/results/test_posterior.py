@@ -18,7 +18,7 @@ from inference.results.convergence import Mixing, diagnose
 from inference.results.fit import Fit
 from inference.results.posterior import Posterior
 from inference.results.saving import save_posteriors
-from inference.results.verdict import NOT_USABLE, USABLE, Verdict
+from inference.results.verdict import NOT_USABLE, USABLE
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
@@ -131,17 +131,6 @@ def test_share_above_value_matches_the_law(law):
     for wrong in (1.9, 12, float("nan"), "4"):
         with raises(InputError, "result.value_beyond_bounds", "12"):
             found.share_above(wrong)
-
-
-def test_reasons_and_notes_do_not_name_all_of_many_parameters():
-    random = np.random.default_rng(1)
-    draws = {f"p[{i}]": random.normal(size=(4, 20)) for i in range(100)}
-    found, _ = diagnose(draws, np.zeros((4, 20), bool))
-    verdict = Verdict.of_findings(found)
-    assert verdict.bad
-    for line in verdict.reasons:
-        assert "more" in line
-        assert len(line) < 300
 
 
 def test_draws_of_many_shares_are_saved_as_one_variable(tmp_path):
