@@ -1,0 +1,106 @@
+"""What the models make of summaries: units, moments, and odd cases."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from numpyro.infer.util import log_density
+
+from inference.models import MODELS, model_for
+from inference.models.from_reports import holder_statistics
+from inference.models.holder_regression import holder_regression
+from inference.sampling.space import as_arrays
+from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError
+from schemas import Study
+from summaries import QuestionSummary, Summary, summarize
+from tests import studies
+from tests.kit.errors import raises
+from tests.kit.reporting import reports_of
+
+
+def test_a_model_without_a_likelihood_is_rejected(monkeypatch):
+    monkeypatch.setattr(MODELS["normal"], "reads", ("laplace",))
+    with raises(InputError, "fit.no_likelihood", "weight: 'normal", "gaussian"):
+        model_for(studies.question_of(studies.NORMAL), QuestionSummary(0, np.zeros(0, dtype=np.int64)))
+
+
+def test_a_logistic_model_of_records_needs_reports():
+    with raises(InputError, "fit.summary_not_exact", "chance:"):
+        model_for(studies.question_of(studies.YES_NO_RECORD), QuestionSummary(5, np.zeros(0, dtype=np.int64)))
+
+
+def test_regression_parameters_return_to_their_own_units():
+    """In scaled units y = 0.1 + 0.5 x1 − 0.2 x2; the same line in years, and in points of the rating."""
+    model = model_for(
+        studies.question_of(studies.LINEAR), Summary.empty(Study(studies.document())).questions["rating"]
+    )
+    draws = {"intercept": np.array(0.1), "coefficients": np.array([0.5, -0.2]), "sd": np.array(0.3)}
+    found = model.parameters(draws)
+    for age, years in [(20.0, 3.0), (41.0, 22.0)]:
+        own = found["intercept"] + found["coefficient[age]"] * age + found["coefficient[years]"] * years
+        scaled = 0.1 + 0.5 * (age - 29.75) / 12.25 - 0.2 * (years - 11.5) / 11.5
+        assert own == pytest.approx(3 + 2 * scaled)
+    assert found["sd"] == pytest.approx(0.6)
+
+
+def is_finite(models):
+    """Whether density and gradient of many models of one question are finite at their starts."""
+    program = models[0].program
+    joint = lambda sites, data: log_density(program, (), data, sites)[0]  # noqa: E731
+    with jax.enable_x64(True):
+        compiled = jax.jit(jax.value_and_grad(joint))
+        found = [compiled(as_arrays(model.initial, float), as_arrays(model.data)) for model in models]
+    return all(np.isfinite(np.ravel(leaf)).all() for leaf in jax.tree.leaves(found))
+
+
+def extreme_summaries(study):
+    """No report, one report, everybody at one bound, and statistics that no real data could have."""
+    question = study.questions[0]
+    size = len(Summary.empty(study).questions[question.id].values)
+    yield QuestionSummary(0, np.zeros(size, dtype=np.int64))
+    for place in (0, size // 2, size - 1):
+        for n in (1, 10**9):
+            values = np.zeros(size, dtype=np.int64)
+            values[place] = n
+            yield QuestionSummary(n, values)
+    if question.ask == "record":
+        # Indefinite, negative, and of one person only.
+        for n, value in ((1000, -(10**11)), (1000, 10**11), (1, -(10**11))):
+            yield QuestionSummary(n, np.full(size, value))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", ["0.05", "20"])
+@pytest.mark.parametrize("template", studies.ALL, ids=lambda template: template["id"])
+def test_odd_summaries_have_finite_density_and_gradient(template, epsilon):
+    study = Study(studies.document(studies.with_epsilon(template, epsilon)))
+    assert is_finite([model_for(study.questions[0], summary) for summary in extreme_summaries(study)])
+
+
+LINE = np.linspace(0.1, 0.9, 400)
+CLIPPED = dict.fromkeys(("t", "v", "pe"), np.full(400, 1e6))
+TABLES = {
+    "fewer records than columns": [{name: values[:1] for name, values in studies.ROWS.items()}],
+    "collinear": [{"t": 40 * LINE, "v": 20 + 60 * LINE, "pe": 420 + 80 * LINE**2}],
+    "all clipped": [CLIPPED, studies.ROWS],
+    "no holder": [],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        {"name": "table_statistics", "epsilon": "0.01", "delta": "1e-6", "count_share": "0.1"},
+        {"name": "table_statistics", "epsilon": "20", "delta": "1e-6"},
+        {"name": "table_statistics_laplace", "epsilon": "1"},
+    ],
+)
+@pytest.mark.parametrize("tables", TABLES.values(), ids=TABLES)
+def test_odd_tables_have_finite_density_and_gradient(mechanism, tables):
+    study = Study(studies.document({**studies.TABLE, "mechanism": mechanism}, **studies.HOLDER))
+    summary = summarize(study, reports_of(study, tables)) if tables else Summary.empty(study)
+    statistics = holder_statistics(mechanism_for(study.questions[0]), summary.questions["power"])
+    assert is_finite([holder_regression(study.questions[0], statistics)])
