@@ -32,9 +32,6 @@ draws_of <- function(question) {
 
 results <- jsonlite::fromJSON(file.path(folder, "posterior.json"))
 good <- TRUE
-# A calibration, plan or audit that was given to the fit.
-for (said in results$earlier$says$says) cat("done before: ", said, "\n", sep = "")
-if (identical(results$earlier$ok, FALSE)) good <- FALSE
 for (question in names(results$questions)) {
   found <- results$questions[[question]]
   cat(question, " (", found$model, ", ", found$n, " reports): ", found$verdict$word, "\n", sep = "")

@@ -1,16 +1,24 @@
-"""The documented models of a user's own run, and find what was simulated."""
+"""Examples run, and find what was simulated or what the R package RRTCS prints."""
+
+from __future__ import annotations
 
 import importlib.util
 import json
 import os
 import re
+import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
+from inference.analyses.design_file import read_design
+from ldpkit.cli import main
+from tests import studies
 from tests.kit.programs import need
 
 ROOT = Path(__file__).parents[2]
@@ -97,3 +105,83 @@ def test_notebooks_run(tmp_path):
     client.execute(env={**os.environ, **own})
     assert len(NOTEBOOKS) == 4
     assert not errors(every)
+
+
+def run_r(script, *arguments):
+    command = ["Rscript", str(ROOT / "examples" / script), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("R")
+def test_r_script_prints_quantiles_and_ends_by_the_verdict(tmp_path):
+    """Of the reports in an export some answer another question."""
+    study, answers, reports, out = (tmp_path / name for name in ("s.json", "a.csv", "r.ndjson", "fit"))
+    study.write_text(json.dumps(studies.document(studies.YES_NO)))
+    answers.write_text("ever\n" + "yes\nno\n" * 200)
+    assert main(["perturb", str(study), str(answers), "--out", str(reports)]) == 0
+    call = ["fit", str(study), str(reports), "--out", str(out), "--method", "gaussian_approx"]
+    code = main(call)
+    (tmp_path / "reports.csv").write_text("report_id,unbiased.ever\na,0.5\nb,\nc,1.5\n")
+    done = run_r("read_results.R", out, tmp_path / "reports.csv")
+    assert done.returncode == code, done.stderr
+    assert "unbiased.ever: mean 1, standard error 0.5\n" in done.stdout
+    (numbers,) = re.findall(r"^p\s+([\d. ]+)$", done.stdout, re.MULTILINE)
+    row = json.loads((out / "posterior.json").read_text())["questions"]["ever"]["parameters"]["p"]
+    quantiles = [row[name] for name in ("q05", "q50", "q95")]
+    assert [float(one) for one in numbers.split()] == pytest.approx(quantiles, abs=1e-3)
+
+
+# Surveys as counts, and the results of the R package RRTCS for them; it prints seven digits.
+SURVEYS = json.loads((ROOT / "tests" / "golden" / "rrtcs.json").read_text())
+PRINTED = 5e-7
+FIGURE = re.compile(
+    r"(total|share) of \w+ = yes: (\S+), standard error (\S+), 90 % interval \S+ to \S+; "
+    r"variance (\S+) in the sample \+ (\S+) of noise that it lacks"
+)
+
+
+def figures(folder, people, question, named):
+    """Return {total or share: estimate, its error, variance in the sample and of noise}, as printed."""
+    document = {"format": "ldpkit.design/1", "columns": {question: named}}
+    matrix = read_design(json.dumps(document)).columns[0].parts[0].channel.chances[0, 0]
+    matrix = [[str(Fraction(one).limit_denominator(10**6)) for one in row] for row in matrix]
+    document["columns"] = {question: {"answers": ["no", "yes"], "reports": ["no", "yes"], "matrix": matrix}}
+    (folder / "design.json").write_text(json.dumps(document))
+    people.to_csv(folder / "table.csv", index=False)
+    done = run_r("sample_design.R", folder / "table.csv", question, folder / "design.json")
+    assert done.returncode == 0, done.stderr
+    lines = filter(None, map(FIGURE.fullmatch, done.stdout.splitlines()))
+    return {line[1]: [float(number) for number in line.groups()[1:]] for line in lines}
+
+
+@pytest.mark.slow
+@pytest.mark.needs("R")
+@pytest.mark.parametrize("question", ["copied", "drug"])
+def test_script_repeats_printed_shares_of_simple_random_sample(tmp_path, question):
+    survey = SURVEYS["students"]
+    expected = survey["questions"][question]
+    drawn = survey["people"] / survey["population"]
+    reports = ["yes"] * expected["yes"] + ["no"] * (survey["people"] - expected["yes"])
+    people = pd.DataFrame({question: reports, "weight": 1 / drawn, "drawn": drawn})
+    design = {"design": "unrelated", "p": survey["p"], "prevalence": expected["prevalence"]}
+    estimate, error, *_ = figures(tmp_path, people, question, design)["share"]
+    assert [estimate, error**2] == pytest.approx([expected["share"], expected["variance"]], rel=PRINTED)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("R")
+@pytest.mark.parametrize("name", ["infertility", "infidelity"], ids=["unequal weights", "clusters"])
+def test_script_repeats_total_and_jackknife_of_strata(tmp_path, name):
+    survey = SURVEYS[name]
+    counts = pd.DataFrame(survey["rows"], columns=survey["columns"])
+    own = [column for column in counts if column not in ("no", "yes")]
+    people = counts.melt(own, ["no", "yes"], "report", "people")
+    people = people.loc[people.index.repeat(people["people"])].drop(columns="people")
+    people["weight"] = 1 / people["inclusion"]
+    # RRTCS takes a stratum's mean probability of inclusion for the share that was drawn.
+    people["drawn"] = people.groupby("stratum")["inclusion"].transform("mean")
+    total, _, sampling, noise = figures(tmp_path, people, "report", survey["design"])["total"]
+    assert [total, sampling] == pytest.approx([survey["total"], survey["jackknife"]], rel=PRINTED)
+    if "noise" in survey:
+        assert noise == pytest.approx(survey["noise"], rel=PRINTED)

@@ -1,20 +1,29 @@
-"""A second study keeps the words of the first: all but bounds, norm and budget."""
+"""A second study keeps the words of the first: all but bounds, norm and budget; Algorithm 2 for holders."""
+
+from __future__ import annotations
 
 import json
 from copy import deepcopy
 from fractions import Fraction
 from math import sqrt
 
+import numpy as np
 import pytest
 
+from inference.models.from_reports import holder_statistics
 from inference.projection.second_study import (
     field_spread,
+    moments_of,
     rest_of_budget,
     second_study,
 )
-from ldp_client.documents.errors import InputError
+from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
+from summaries import summarize
+from tests import studies
 from tests.kit.errors import raises
+from tests.kit.reporting import reports_of
 from tests.kit.secure_sum import QUESTIONS, build_study
 
 WORDS = {"en": "Hours a week", "de": "Stunden je Woche"}
@@ -120,3 +129,91 @@ def test_a_posterior_of_another_study_is_refused(tmp_path):
         second_study(first_study(), tmp_path, "again")
     with raises(InputError, "derive.no_marginals_question", "marginals"):
         second_study(build_study("rating"), tmp_path, "again")
+
+
+# Mean, sd, and bounds that are several times too wide.
+FIELDS = {
+    "age": (40.0, 8.0, ("-100", "200")),
+    "dose": (3.0, 1.0, ("-20", "20")),
+    "rate": (70.0, 9.0, ("-80", "160")),
+}
+
+
+def holder_study(prior=None, norm="1", **mechanism):
+    fields = [{"id": name, "bounds": list(bounds)} for name, (_, _, bounds) in FIELDS.items()]
+    noise = {"name": "table_statistics", "epsilon": "0.5", "delta": "1e-7", "share": "0.25", **mechanism}
+    question = {
+        "id": "stay",
+        "ask": "table",
+        "features": fields[:-1],
+        "norm": norm,
+        "response": fields[-1],
+        "mechanism": {name: value for name, value in noise.items() if value is not None},
+        "model": {"name": "linear_regression", **({"prior": prior} if prior else {})},
+    }
+    return Study(studies.document(question, respondent="holder"))
+
+
+def reports_of_tables(study, sizes, seed=1):
+    random = np.random.default_rng(seed)
+    tables = [{name: random.normal(mean, sd, n) for name, (mean, sd, _) in FIELDS.items()} for n in sizes]
+    return reports_of(study, tables)
+
+
+def moments(study, sizes, seed=1):
+    (question,) = study.questions
+    part = summarize(study, reports_of_tables(study, sizes, seed)).questions["stay"]
+    return moments_of(question, holder_statistics(mechanism_for(question), part), sum(sizes))
+
+
+def test_moments_match_all_records_within_uncertainty():
+    for seed in range(5):
+        rows = moments(holder_study(), [60_000, 30_000], seed)
+        for name, (mean, sd, _) in FIELDS.items():
+            for found, true in ((rows[f"mean[{name}]"], mean), (rows[f"sd[{name}]"], sd)):
+                assert abs(found["mean"] - true) < 6 * found["sd"]
+                assert 0 < found["sd"] < 0.5 * sd
+    with raises(InputError, "derive.norm_too_small", "0.1"):
+        moments(holder_study(epsilon="8", delta="1e-3", norm="0.1"), [3000])
+
+
+def reports_file(study, sizes, folder):
+    path = folder / "first.ndjson"
+    path.write_text("".join(f"{report.to_json()}\n" for report in reports_of_tables(study, sizes)))
+    return path
+
+
+@pytest.mark.slow
+def test_the_second_study_spends_the_rest_on_narrower_bounds(tmp_path):
+    prior = {"sd": {"distribution": "half_normal", "scale": "5"}}
+    centre = {"centre": {"distribution": "normal", "loc": "70", "scale": "5"}}
+    study = holder_study({**prior, **centre}, count_share="0.1")
+    path = reports_file(study, [200_000, 100_000], tmp_path)
+    found, (projected,) = second_study(study, path, "again", seed=3)
+    question = found.questions[0]
+    assert (found.id, found.version, found.respondent, question.ask) == ("again", 1, "holder", "table")
+    assert question.mechanism.name == "table_statistics"
+    assert (str(question.mechanism.epsilon), str(question.mechanism.delta)) == ("1.5", "0.0000003")
+    assert (str(question.mechanism.count_share), question.mechanism.share) == ("0.1", None)
+    assert found.document["questions"][0]["model"]["prior"] == prior
+    feature, response, _ = projected.thresholds.projection
+    for field, threshold in zip((*question.features, question.response), (feature, feature, response)):
+        mean, sd, _ = FIELDS[field.id]
+        low, high = map(float, field.bounds)
+        assert (high - low) / 2 == pytest.approx(threshold * sd, rel=0.2)
+        assert (low + high) / 2 == pytest.approx(mean, abs=0.5 * sd)
+    mechanism_for(question)
+    again, _ = second_study(study, path, "again", seed=3)
+    assert again.to_json() == found.to_json()
+
+
+def test_study_that_cannot_be_projected_is_rejected(tmp_path):
+    for changes in ({"intercept": False}, {"average": 3}):
+        with raises(StudyError, "study.share_needs_means", field="questions[0].mechanism.share"):
+            holder_study(**changes)
+    with pytest.raises(StudyError):
+        holder_study(name="table_normal_equations")
+    study = holder_study()
+    path = reports_file(study, [100], tmp_path)
+    with raises(InputError, "derive.no_budget_share", study.id):
+        second_study(holder_study(share=None), path, "again")

@@ -15,7 +15,7 @@ from numpyro.diagnostics import effective_sample_size
 from scipy import stats
 
 from benchmarks.papers import mcmc_bs
-from inference.fitting import fit
+from inference import fit, summarize
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.published import mcmc_fixeds, mcmc_normalx
 from inference.published.base import Run, run_kernel
@@ -24,8 +24,8 @@ from inference.published.mcmc_fixeds import released
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests.inference.published.noisy import noisy
-from tests.inference.simulation import collected
 from tests.kit.errors import raises
+from tests.kit.reporting import reports_of
 from tests.studies import HOLDER, TABLE, document
 
 CASES = json.loads((Path(__file__).parents[2] / "golden" / "ddplr.json").read_text())
@@ -150,7 +150,7 @@ def summary():
         t, v = RANDOM.uniform(0, 40, 4000), RANDOM.uniform(20, 80, 4000)
         pe = np.clip(480 - 1.2 * (t - 20) - 0.2 * (v - 50) + RANDOM.normal(0, 5, 4000), 420, 500)
         tables.append({"t": t, "v": v, "pe": pe})
-    return collected(STUDY, tables)
+    return summarize(STUDY, reports_of(STUDY, tables))
 
 
 @pytest.mark.slow

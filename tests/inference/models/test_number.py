@@ -1,0 +1,175 @@
+"""Numbers: chains along a ridge near a bound, means that need no law, and notes about both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from inference import fit
+from inference.design.simulation import exact_total, noisy_total
+from inference.models import model_for
+from inference.models.base import IDENTITY, Sampling
+from inference.models.number import AT_A_BOUND, bound_met, plain_mean, wedge
+from inference.results.convergence import mixing
+from inference.sampling import sample
+from inference.sampling.space import as_arrays, space_of
+from ldp_client import mechanism_for
+from schemas import Study
+from summaries import QuestionSummary
+from summaries.reductions import REDUCTIONS
+from tests import studies
+from tests.kit.reporting import reduced, summary_of
+from tests.kit.secure_sum import ADDRESSES
+from tests.statistics import share_is
+
+
+def model_at(place):
+    """The normal model of 500 numbers whose reports all lie in one cell."""
+    question = studies.question_of(studies.with_epsilon(studies.AGE, "20"))
+    mechanism = mechanism_for(question)
+    values = np.zeros(REDUCTIONS[mechanism.name].size(mechanism), dtype=np.int64)
+    values[int(place * (len(values) - 1))] = 500
+    return model_for(question, QuestionSummary(500, values))
+
+
+@pytest.fixture(scope="module")
+def upper():
+    """As reports would come: a Laplace histogram around the upper bound, and what is drawn from it."""
+    model = model_at(1.0)
+    counts = np.zeros(len(np.asarray(model.data["counts"])))
+    cells = len(counts) - 2
+    # Half beyond the bound, half below it, decaying with the noise's scale of a twentieth.
+    shares = np.exp(-20 * (1 - (np.arange(cells) + 0.5) / cells))
+    counts[1:-1] = np.rint(250 * shares / shares.sum())
+    counts[-1] = 500 - counts.sum()
+    model = replace(model, data={**model.data, "counts": counts.astype(np.int64)})
+    return model, sample(model, seed=1, kept=500)
+
+
+@pytest.mark.slow
+def test_chains_on_ridge_mix_without_divergences(upper):
+    model, drawn = upper
+    assert model.notes == (AT_A_BOUND,)
+    assert not drawn.diverging.any()
+    parameters = model.parameters(drawn.sites)
+    assert not list(mixing(parameters).findings(parameters))
+
+
+@pytest.mark.slow
+def test_posterior_on_ridge_matches_original_coordinates(upper):
+    """Against sums over a grid of mean and log sd, in scaled units."""
+    model, drawn = upper
+    with jax.enable_x64(True):
+        space, data = space_of(replace(model, sampling=Sampling())), as_arrays(model.data)
+        mean, log_sd = np.meshgrid(np.linspace(0.9, 6.0, 80), np.linspace(-9.0, 1.5, 80))
+        # Sites are in the order of their names.
+        vectors = jnp.asarray(np.stack([mean.ravel(), log_sd.ravel()], -1))
+        potentials = np.asarray(jax.jit(jax.vmap(space.potential, (0, None)))(vectors, data))
+    weights = np.exp(potentials.min() - potentials)
+    weights /= weights.sum()
+    for name, values in (("mean", mean.ravel()), ("sd", np.exp(log_sd.ravel()))):
+        expected = weights @ values
+        sd = np.sqrt(weights @ (values - expected) ** 2)
+        ess = mixing({name: drawn.sites[name]}).ess_bulk[name]
+        assert abs(drawn.sites[name].mean() - expected) < 5 * sd / np.sqrt(ess)
+        assert drawn.sites[name].std() == pytest.approx(sd, rel=0.15)
+
+
+def test_change_of_coordinates_inverts_with_right_jacobian():
+    own = wedge("mean", "sd", 1.0)
+    with jax.enable_x64(True):
+        for w, log_sd in [(0.3, -2.0), (-1.5, 0.4), (4.0, -3.0)]:
+            at = {"mean": jnp.asarray(w), "sd": jnp.asarray(log_sd)}
+            found, log_volume = own.forward(at)
+            again = own.inverse(found)
+            assert [float(again[name]) for name in at] == pytest.approx([w, log_sd], abs=1e-9)
+            slopes = jax.jacfwd(lambda at: own.forward(at)[0])(at)
+            matrix = [[slopes[row][column] for column in at] for row in at]
+            assert float(log_volume) == pytest.approx(np.linalg.slogdet(np.array(matrix, float))[1])
+
+
+def test_only_answers_at_a_bound_are_noted():
+    middles = np.array([-0.05, 0.005, 0.5, 0.985, 1.05])
+    # The last has so much noise that it does not tell.
+    for cell, noise, bound in (
+        (2, 0.001, None),
+        (1, 0.003, 0),
+        (3, 0.001, None),
+        (4, 0.001, 1),
+        (4, 0.1, None),
+    ):
+        assert bound_met(middles, np.eye(5)[cell], noise) == bound
+    assert model_at(0.5).notes == ()
+    assert model_at(0.5).sampling.coordinates is IDENTITY
+
+
+BOUNDS = ["0", "50"]
+SUMMED = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
+LOCAL = {**studies.NUMBER, "bounds": BOUNDS, "model": {"name": "normal"}}
+PEOPLE = 4000
+
+
+def drinks(random, n):
+    """Four in ten are zero."""
+    return np.clip(np.where(random.random(n) < 0.4, 0, random.gamma(1.5, 8, n)), 0, 50)
+
+
+def summed(question, answers):
+    """A study of this sum, and the summary of these answers."""
+    protocol = {"name": "secure_sum", "nodes": ADDRESSES, "devices": PEOPLE, "max_faulty": 0}
+    (asked,) = (study := Study(studies.document(question, protocol=protocol))).questions
+    total = exact_total(asked, mechanism_for(asked), answers, True)
+    return study, QuestionSummary(PEOPLE, noisy_total(total, PEOPLE, np.random.default_rng(1)))
+
+
+@pytest.mark.attack(18)
+@pytest.mark.slow
+def test_fit_of_two_sums_notes_untested_normal_distribution():
+    """Fit a normal law to two sums, which cannot show that four in ten answers are zero."""
+    answers = drinks(np.random.default_rng(1), PEOPLE)
+    study, part = summed({**LOCAL, "mechanism": SUMMED}, answers)
+    found = fit(study, summary_of(study, {"hours": part}), method="gaussian_approx")["hours"]
+    assert float(np.median(found.draws["mean"])) < 0.5 * answers.mean()
+    (note,) = [note for note in found.notes if "cannot show whether answers follow" in note]
+    assert f"mean {answers.mean():.2g}" in note
+
+
+def test_fit_of_record_sums_notes_untested_normal_distribution():
+    first, last = ({"id": name, "bounds": BOUNDS} for name in "ab")
+    mechanism = {**SUMMED, "statistic": "marginals", "share": "0.2"}
+    record = {"id": "x", "ask": "record", "features": [first], "response": last, "mechanism": mechanism}
+    random = np.random.default_rng(1)
+    answers = {"a": drinks(random, PEOPLE), "b": random.normal(25, 5, PEOPLE)}
+    study, part = summed({**record, "model": {"name": "marginals"}}, answers)
+    (note,) = model_for(study.questions[0], part).notes
+    assert "a: mean 6." in note
+    assert "b: mean 24." in note
+
+
+def test_interval_of_mean_of_local_reports_has_stated_coverage():
+    question, inside = studies.question_of(LOCAL), 0
+    truth = float(drinks(np.random.default_rng(0), 2_000_000).mean())
+    for seed in range(300):
+        part = reduced(question, drinks(np.random.default_rng(seed), 1000))
+        plain = plain_mean(question, mechanism_for(question), part)
+        inside += abs(plain.mean - truth) < 1.645 * plain.error
+    assert share_is(int(inside), 300, 0.9)
+
+
+@pytest.mark.attack(18)
+@pytest.mark.slow
+@pytest.mark.parametrize("crowded", [True, False])
+def test_normal_fit_largely_below_zero_notes_the_plain_mean(crowded):
+    """Fit a normal law to spending of which 60 % is zero, so that its mean is below zero."""
+    study, random = Study(studies.document(LOCAL)), np.random.default_rng(2)
+    zeros = random.random(10_000) < 0.6
+    answers = np.where(zeros, 0, random.exponential(12, 10_000)) if crowded else random.normal(25, 6, 10_000)
+    part = reduced(study.questions[0], np.clip(answers, 0, 50))
+    found = fit(study, summary_of(study, {"hours": part}), method="gaussian_approx")["hours"]
+    notes = [reason for reason in found.verdict.reasons if "beyond the bounds" in reason]
+    assert len(notes) == crowded
+    assert all("whatever their law, mean 4" in note or "mean 5" in note for note in notes)
