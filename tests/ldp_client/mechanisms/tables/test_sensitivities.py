@@ -2,14 +2,10 @@
 
 import pytest
 
+from ldp_client.mechanisms.tables.powers import power_distance
 from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity, svec_sensitivity
 from ldp_client.mechanisms.tables.statistics import l1_distance
-from tests.ldp_client.mechanisms.tables.worst_pairs import (
-    ddplr_distance,
-    laplace_distance,
-    largest,
-    svec_distance,
-)
+from tests.ldp_client.mechanisms.tables import asking
 
 UNIT = 1 << 20
 # features, norm, intercept, average
@@ -25,10 +21,9 @@ SHAPES = [
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_distance_of_weighted_products(shape):
     features, norm, intercept, average = shape
-    weight = norm / 2**0.5
-    constant = int(weight * UNIT) if intercept else 0
+    constant = int(norm / 2**0.5 * UNIT) if intercept else 0
     square_norm = int(1.5 * norm * norm * UNIT * UNIT)
-    found, _ = largest(svec_distance(norm, intercept, average), features, norm)
+    found, _ = asking.largest(asking.svec_distance(norm, intercept, average), features, norm)
     bound = svec_sensitivity(constant, square_norm, average) / UNIT**2
     assert bound * 0.997 <= found <= bound * (1 + 1e-5)
 
@@ -36,10 +31,9 @@ def test_the_distance_of_weighted_products(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_distance_of_ddplr_statistics(shape):
     features, norm, intercept, average = shape
-    found, _ = largest(ddplr_distance(intercept, average), features, norm)
+    found, _ = asking.largest(asking.ddplr_distance(intercept, average), features, norm)
     bound = ddplr_sensitivity(int(norm * UNIT), UNIT, intercept, average) / UNIT**2
-    tight = 0.8 if norm > 1 else 0.997
-    assert bound * tight <= found <= bound * (1 + 1e-5)
+    assert bound * (0.8 if norm > 1 else 0.997) <= found <= bound * (1 + 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +47,14 @@ def test_the_distance_of_ddplr_statistics(shape):
 def test_the_distance_of_laplace_statistics(shape, tight):
     """The bounds are the truth where only the box binds, and within 6 % where the norm does."""
     features, norm, intercept, average = shape
-    found, _ = largest(laplace_distance(intercept, average), features, norm)
+    found, _ = asking.largest(asking.laplace_distance(intercept, average), features, norm)
     bound = l1_distance(int(norm * UNIT), UNIT, features, intercept, average) / UNIT**2
     assert bound * tight <= found <= bound * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(("features", "norm", "intercept"), [(1, 1.0, False), (2, 1.0, True), (3, 0.5, True)])
+def test_the_distance_of_fourth_moments(features, norm, intercept):
+    """Two bounds of two orders, added: not sharp, never below."""
+    found, _ = asking.largest(asking.powers_distance(intercept), features, norm)
+    bound = power_distance(round(norm * UNIT), features, intercept) / UNIT**4
+    assert 0.5 * bound <= found <= bound * (1 + 1e-5)
