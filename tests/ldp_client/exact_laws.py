@@ -18,6 +18,7 @@ import pytest
 
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms import olh
+from ldp_client.mechanisms.sampled_products import SPARE_BITS, SQUARE
 
 Read = list[tuple[bytes, Fraction]]
 Law = Mapping[bytes, Fraction]
@@ -25,6 +26,14 @@ WHOLE = 1 << 32
 CHOICES = ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard")
 # The hash functions below this prime are few enough to try all of them.
 PRIME = 5
+# The records whose sampled products tell most.
+HIGH = {"age": 1e9, "married": "yes", "rate": 5}
+RECORDS = [
+    HIGH,
+    {"age": -1e9, "married": "no", "rate": 1},
+    {"age": 42, "married": False, "rate": 1},
+    {"age": 33.1, "married": True, "rate": 2.123},
+]
 
 
 def coin(threshold: int) -> Read:
@@ -95,6 +104,27 @@ def law_of(m, index: int, reads: Iterable[Read]) -> Law:
 def _sized(chunk: bytes, size: int) -> bytes:
     assert len(chunk) == size
     return chunk
+
+
+def rounding(product: int) -> Read:
+    """Eight bytes that round a product up, and eight that round it down."""
+    up = Fraction(SQUARE + product, 2 * SQUARE)
+    last = (SQUARE + product) << SPARE_BITS
+    ends = [(max(last - 1, 0), up), (min(last, (1 << 64) - 1), 1 - up)]
+    return [(value.to_bytes(8, "big"), chance) for value, chance in ends]
+
+
+def products_law(m, quantised) -> Law:
+    """{payload: probability} of sampled products, block by block: each rounding has its own edge."""
+    found: dict[bytes, Fraction] = {}
+    for place, block in enumerate(m.blocks):
+        words = [(number.to_bytes(4, "big"), Fraction(1, m.total)) for number in range(m.total)]
+        read = words[m.ends[place] - m.weights[place] : m.ends[place]]
+        for i, j in [m.coordinates[product] for product in block]:
+            read = joined(read, rounding(quantised[i] * quantised[j]))
+        flips = [uniform(m.patterns - 1)] if m.signs > 1 else []
+        found |= law_of(m, quantised, [joined(read, coin(m.threshold)), *flips])
+    return found
 
 
 def worst_ratio(laws: list[Law]) -> Fraction:

@@ -27,9 +27,7 @@ from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms import base
 from ldp_client.mechanisms.choice import RandomizedResponse
 from tests import studies
-from tests.ldp_client.exact_laws import CHOICES, WHOLE, faults, laws_of, worst_ratio
-from tests.ldp_client.mechanisms.products_laws import RECORDS
-from tests.ldp_client.mechanisms.products_laws import law as products_law
+from tests.ldp_client.exact_laws import CHOICES, RECORDS, WHOLE, faults, laws_of, products_law, worst_ratio
 from tests.ldpkit.auditing.faults import SharedNoise
 from tests.portable.vectors import differences, load
 from tests.statistics import follows, seeded

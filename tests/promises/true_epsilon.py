@@ -10,9 +10,16 @@ from typing import Any
 import mpmath
 
 from ldp_client.core.randomness import NotForRealAnswers
-from tests.ldp_client.exact_laws import Read, coin, law_of, laws_of, uniform, worst_ratio
-from tests.ldp_client.mechanisms.products_laws import RECORDS
-from tests.ldp_client.mechanisms.products_laws import law as products_law
+from tests.ldp_client.exact_laws import (
+    RECORDS,
+    Read,
+    coin,
+    law_of,
+    laws_of,
+    products_law,
+    uniform,
+    worst_ratio,
+)
 
 UNIT = 1 << 20
 

@@ -2,6 +2,7 @@
 
 import itertools
 from collections import defaultdict
+from fractions import Fraction
 from importlib import import_module
 
 import mpmath
@@ -21,7 +22,6 @@ from schemas import Rational, Study
 from tests import studies
 from tests.kit.clocks import InstructionClock
 from tests.kit.errors import raises
-from tests.ldp_client.mechanisms.tables.asking import random_places, table
 from tests.statistics import Stream, no_noise
 from tests.studies import mechanism_of as mechanism
 
@@ -48,44 +48,33 @@ def record(age, years, response, question=studies.RECORD):
     return {**places, question["response"]["id"]: response}
 
 
-SHIFTS = {
-    "laplace": (studies.NUMBER, 0, 12),
-    "gaussian": (studies.NORMAL, 15, 45),
-    "statistics": (studies.LINEAR, record(-1, -1, 1), record(1, 0.2, 5)),
-    "statistics of a yes or no": (
-        studies.LOGISTIC,
-        record(-0.8, 0.7, True, studies.LOGISTIC),
-        record(1, -0.8, False, studies.LOGISTIC),
-    ),
-    "record": (studies.RECORD, record(-1, -1, 1), record(1, 0.2, 5)),
-    "record with a yes or no": (
-        studies.YES_NO_RECORD,
-        record(-1, -1, True, studies.YES_NO_RECORD),
-        record(1, 0.2, True, studies.YES_NO_RECORD),
-    ),
-    **{
-        question["id"]: (
-            {**question, "mechanism": {**question["mechanism"], "count_share": "0.5"}},
-            *(table(random_places(40, seed)) for seed in (1, 2)),
-        )
-        for question in studies.TABLES
-    },
-}
 SILENT = NotForRealAnswers(bytes)
 
 
-@pytest.mark.parametrize("name", SHIFTS)
-def test_noise_does_not_depend_on_the_answer(name):
-    """One byte stream on two inputs: the same number of bytes, outputs apart by exactly the shift."""
-    question, *answers = SHIFTS[name]
-    m = mechanism(question)
+NOISY = [
+    studies.NUMBER,
+    studies.NORMAL,
+    studies.LINEAR,
+    studies.LOGISTIC,
+    studies.RECORD,
+    studies.YES_NO_RECORD,
+]
+
+
+@pytest.mark.parametrize("question", [*NOISY, *studies.TABLES], ids=lambda question: question["id"])
+def test_noise_does_not_depend_on_the_answer(question):
+    """One byte stream on many inputs: the same number of bytes, outputs apart by exactly the shift."""
+    share = {"count_share": "0.5"} if question["ask"] == "table" else {}
+    m = mechanism(question, mechanism={**question["mechanism"], **share})
+    answers = answers_for(studies.question_of(question)).values()
     silent = [m.words(m.perturb(answer, SILENT)) for answer in answers]
-    for seed in range(20):
-        streams = [Stream(seed), Stream(seed)]
+    for seed in range(5):
+        streams = [Stream(seed) for _ in answers]
         noisy = [m.words(m.perturb(answer, stream)) for answer, stream in zip(answers, streams)]
-        assert streams[0].taken == streams[1].taken > 0
-        assert noisy[0] != silent[0]
-        assert np.array_equal(np.subtract(*noisy), np.subtract(*silent))
+        noise = np.subtract(noisy, silent)
+        assert noise.any()
+        assert (noise == noise[0]).all()
+        assert len({stream.taken for stream in streams}) == 1
 
 
 def statistics_of(m, record):
@@ -124,6 +113,56 @@ def test_features_beyond_the_norm_are_clipped_exactly():
     assert v[1] == pytest.approx(-v[2], abs=1)
     assert v[1] == pytest.approx(m.radius / np.sqrt(2), rel=1e-5)
     assert m.quantise({"age": 29.75, "years": 11.5, "rate": 3})[1:] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("norm", "share"), [("0.01", "0.25"), ("1", "0.9"), ("2", "0.01")])
+def test_any_two_perturbed_records_are_within_the_noise_radius(norm, share):
+    """Opposite corners reach it; random records stay within, in integers."""
+    m = mechanism(studies.RECORD, norm=norm, mechanism={**studies.NOISY_RECORD, "response_share": share})
+    limit = gaussian_radius(Rational(1), Rational.parse("1e-6"), 3)
+    random = np.random.default_rng(5)
+    corners = [record(x, 0, r) for x, r in ((1, 5), (-1, 1), (1, 1))]
+    others = [record(*random.uniform(-1.5, 1.5, 2), random.uniform(0, 6)) for _ in range(60)]
+    vectors = [m.quantise(one) for one in corners + others]
+    square = max(sum((a - b) ** 2 for a, b in zip(v, w)) for v in vectors for w in vectors)
+    assert square <= limit**2
+    shares = [(v - w) ** 2 / limit**2 for v, w in zip(vectors[0], vectors[1])]
+    reach = min(1, 1 / float(norm)) ** 2
+    assert shares == pytest.approx([(1 - float(share)) * reach, 0, float(share)], rel=1e-2, abs=1e-9)
+
+
+@pytest.mark.parametrize("share", ["0.1", "0.75"])
+def test_a_yes_no_response_has_its_share_of_epsilon(share):
+    m = mechanism(
+        studies.YES_NO_RECORD, mechanism={**studies.NOISY_RECORD, "response_share": share, "epsilon": "2"}
+    )
+    of_features = Rational(2) - Rational(2) * Rational.parse(share)
+    assert m.distance == gaussian_radius(of_features, Rational.parse("1e-6"), 2)
+    corners = [
+        m.quantise(record(*pair, True, studies.YES_NO_RECORD)) for pair in ((1, 0), (-1, 0), (1, 1), (-1, -1))
+    ]
+    square = max(sum((a - b) ** 2 for a, b in zip(v[:2], w[:2])) for v in corners for w in corners)
+    assert m.distance**2 * 0.999 < square <= m.distance**2
+    with mpmath.workprec(300):
+        odds = mpmath.log(mpmath.mpf(m.odds[0]) / m.odds[1])
+        features = mpmath.mpf(of_features.numerator) / of_features.denominator
+        total = mpmath.mpf(m.privacy.epsilon.numerator) / m.privacy.epsilon.denominator
+        assert 0 <= total - (features + odds) < 1e-29
+        assert odds <= 2 * mpmath.mpf(share)
+    assert m.privacy.epsilon <= Rational(2)
+    assert m.p / m.q == Fraction(*m.odds)
+    assert m.privacy.delta == Rational.parse("1e-6")
+
+
+def test_entries_are_the_record_in_scaled_units_clipped_to_the_norm():
+    m = mechanism(studies.RECORD, norm="3")
+    entries = m.quantise(record(0.5, -0.25, 4))
+    assert np.asarray(entries[:2]) / m.grid == pytest.approx([0.5, -0.25], abs=1 / m.grid)
+    assert entries[2] / m.response_grid == pytest.approx(0.5, abs=1 / m.response_grid)
+    m = mechanism(studies.RECORD, norm="0.3")
+    x, y, _ = m.quantise(record(1.4, -1.4, 1))
+    assert x * x + y * y <= m.radius**2
+    assert x == pytest.approx(m.radius / np.sqrt(2), rel=1e-3)
 
 
 AGES = {"age": 20.125, "years": 1}

@@ -15,8 +15,7 @@ from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import StudyError
 from ldp_client.mechanisms.sampled_products import SQUARE
 from tests import studies
-from tests.ldp_client.exact_laws import WHOLE, worst_ratio
-from tests.ldp_client.mechanisms.products_laws import HIGH, RECORDS, law
+from tests.ldp_client.exact_laws import HIGH, RECORDS, WHOLE, products_law, worst_ratio
 
 PLAIN = studies.PRODUCTS["mechanism"]
 LOGISTIC = {"response": {"id": "rate", "ask": "yes_no"}, "model": {"name": "logistic_regression"}}
@@ -35,7 +34,7 @@ def test_exact_joint_law_of_products_has_the_stated_privacy(products, weights):
     """Each sign, and each product of a report's signs, has the gain times its own mean: that is all of it."""
     m = mechanism("2", weights, products)
     vectors = [m.quantise(record) for record in RECORDS]
-    laws = [law(m, vector) for vector in vectors]
+    laws = [products_law(m, vector) for vector in vectors]
     subsets = list(itertools.product((0, 1), repeat=products))
     for vector, exact in zip(vectors, laws):
         assert sum(exact.values()) == 1
@@ -56,7 +55,7 @@ def test_exact_joint_law_of_products_has_the_stated_privacy(products, weights):
     with mpmath.workprec(300):
         assert mpmath.log(mpmath.mpf(m.odds[0]) / m.odds[1]) <= 2
     m.threshold += 1000  # a planted fault is found
-    assert worst_ratio([law(m, vector) for vector in vectors]) > Fraction(*m.odds)
+    assert worst_ratio([products_law(m, vector) for vector in vectors]) > Fraction(*m.odds)
 
 
 def signs_of(pattern, products):
