@@ -7,15 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ldp_client import mechanisms_of
-from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Report, Study
 from summaries import summarize
 from tests import studies
+from tests.statistics import seeded
 
 REGION = {"id": "region", "choices": ["north", "south"]}
 YEARS = {"id": "years", "bounds": ["0", "4"], "step": "1"}
@@ -27,38 +26,29 @@ OTHER = Study(studies.document(*QUESTIONS, public=[REGION, YEARS], version=2))
 FEW = Study(studies.document(studies.YES_NO, studies.CHOICE, public=[REGION]))
 
 
-def made(study: Study, count: int, seed: int = 1) -> list[Report]:
+def made(study: Study, count: int) -> list[Report]:
     """So many reports of people whose answers are all alike, but for their public values."""
-    random = NotForRealAnswers(np.random.default_rng(seed).bytes)
-    mechanisms = mechanisms_of(study)
-    known = {"region": lambda n: REGION["choices"][n % 2], "years": lambda n: str(n % 5)}
-    return [
-        Report(
-            random(16).hex(), study.id, study.version, study.digest,
-            {name: one.perturb(ANSWERS[name], random) for name, one in mechanisms.items()},
-            public={field.id: known[field.id](number) for field in study.public},
-        )
-        for number in range(count)
-    ]  # fmt: skip
+    random, mechanisms = seeded(study.digest), mechanisms_of(study)
+    reports = []
+    for number in range(count):
+        payloads = {name: one.perturb(ANSWERS[name], random) for name, one in mechanisms.items()}
+        values = {"region": REGION["choices"][number % 2], "years": str(number % 5)}
+        public = {field.id: values[field.id] for field in study.public}
+        about = (random.source(16).hex(), study.id, study.version, study.digest)
+        reports.append(Report(*about, payloads, public=public))
+    return reports
 
 
 def changed(report: Report, **fields: Any) -> Report:
     """The report with other fields."""
-    kept = {
-        name: getattr(report, name) for name in ("id", "study", "version", "digest", "payloads", "public")
-    }
-    return Report(**{**kept, **fields})
+    names = ("id", "study", "version", "digest", "payloads", "public")
+    return Report(**{**{name: getattr(report, name) for name in names}, **fields})
 
 
 def table(reports: list[Report]) -> pa.Table:
     """The columns of an export."""
-    rows = [
-        {
-            "report_id": one.id, "study": one.study, "version": one.version, "digest": one.digest,
-            "public": one.public, "payloads": one.payloads,
-        }
-        for one in reports
-    ]  # fmt: skip
+    names = ("study", "version", "digest", "public", "payloads")
+    rows = [{"report_id": one.id, **{name: getattr(one, name) for name in names}} for one in reports]
     # Parquet has no struct without fields.
     found = pa.Table.from_pylist(rows)
     return found if reports[0].public else found.drop_columns("public")

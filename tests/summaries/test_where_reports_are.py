@@ -13,26 +13,11 @@ from ldp_client.documents.errors import InputError
 from schemas import Study
 from schemas.export_end import end_line
 from summaries import Summary, cell_summaries, summarize
-from tests import studies
 from tests.kit.errors import raises
-from tests.kit.reporting import reports_of
-from tests.summaries.engines_data import table, write
+from tests.summaries.engines_data import FEW, made, table, write
 
-REGION = {"id": "region", "choices": ["north", "south"]}
-QUESTIONS = (studies.YES_NO, studies.CHOICE)
-STUDY = Study(studies.document(*QUESTIONS, public=[REGION]))
-OTHER = Study(studies.document(*QUESTIONS, public=[REGION], version=2))
-
-
-def made(study, count):
-    people = [(n % 2 == 0, REGION["choices"][n % 2]) for n in range(count)]
-    return reports_of(
-        study, [{"ever": ever, "occupation": "worker", "region": region} for ever, region in people]
-    )
-
-
-REPORTS = made(STUDY, 30)
-RIGHT = summarize(STUDY, REPORTS)
+REPORTS = made(FEW, 30)
+RIGHT = summarize(FEW, REPORTS)
 LINES = [one.to_json() + "\n" for one in REPORTS]
 DOCUMENTS = [one.to_document() for one in REPORTS]
 EXPORTED = table(REPORTS)
@@ -70,8 +55,8 @@ HERE = {
 
 @pytest.mark.parametrize("where", HERE)
 def test_summary_is_the_same_for_every_source_of_reports(where, tmp_path):
-    assert summarize(STUDY, HERE[where](tmp_path)).to_json() == RIGHT.to_json()
-    cells = cell_summaries(STUDY, HERE[where](tmp_path))
+    assert summarize(FEW, HERE[where](tmp_path)).to_json() == RIGHT.to_json()
+    cells = cell_summaries(FEW, HERE[where](tmp_path))
     assert {cell: parts["ever"].n for cell, parts in cells.items()} == {("north",): 15, ("south",): 15}
 
 
@@ -79,31 +64,32 @@ def test_summary_is_the_same_for_every_source_of_reports(where, tmp_path):
 def test_summary_of_no_reports_is_rejected(nothing, tmp_path):
     """An iterator that was read before is empty, which looked like a study without answers."""
     with raises(InputError, "reports.none"):
-        summarize(STUDY, nothing)
+        summarize(FEW, nothing)
     (tmp_path / "empty.ndjson").touch()
     with raises(InputError, "reports.none"):
-        summarize(STUDY, tmp_path / "empty.ndjson")
-    none = Summary.empty(STUDY)
-    assert summarize(STUDY, none) is none
+        summarize(FEW, tmp_path / "empty.ndjson")
+    none = Summary.empty(FEW)
+    assert summarize(FEW, none) is none
 
 
 @pytest.mark.parametrize("change", [{"version": 7}, {"study": "other"}])
 def test_digest_of_another_version_or_study_is_rejected(change):
     """Such as a column filled in by hand: either field may be the wrong one."""
     with raises(InputError, "reports.many_refused", "survey, version 1, and no other"):
-        summarize(STUDY, pd.DataFrame({**row, **change} for row in ROWS))
+        summarize(FEW, pd.DataFrame({**row, **change} for row in ROWS))
     with raises(InputError, "reports.row_wrong_type"):
-        summarize(STUDY, [1.0, 2.0])
+        summarize(FEW, [1.0, 2.0])
 
 
 @pytest.mark.parametrize("form", [lambda rows: rows, pd.DataFrame])
 def test_reports_on_other_versions_are_left_out_and_reported(form):
-    mixed = [*DOCUMENTS, *(one.to_document() for one in made(OTHER, 3))]
+    other = Study({**FEW.document, "version": 2})
+    mixed = [*DOCUMENTS, *(one.to_document() for one in made(other, 3))]
     with redirect_stderr(io.StringIO()) as said:
-        assert summarize(STUDY, form(mixed)).to_json() == RIGHT.to_json()
+        assert summarize(FEW, form(mixed)).to_json() == RIGHT.to_json()
     assert "3 reports answer other versions of the study (version 2) and were left out" in said.getvalue()
     with raises(InputError, "reports.none_of_study"):
-        summarize(STUDY, form(mixed[-3:]))
+        summarize(FEW, form(mixed[-3:]))
 
 
 @pytest.mark.parametrize(
@@ -129,6 +115,6 @@ def test_reports_on_other_versions_are_left_out_and_reported(form):
 )
 def test_invalid_reports_are_rejected_with_their_place(wrong, said):
     with raises(InputError, said) as refused:
-        summarize(STUDY, wrong)
+        summarize(FEW, wrong)
     assert "\n" not in str(refused.value)
     assert LINES[0].strip() not in str(refused.value)

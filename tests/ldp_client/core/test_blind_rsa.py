@@ -27,10 +27,6 @@ def number(content):
     return int.from_bytes(content, "big")
 
 
-def key_of(spki):
-    return TokenKey({"key": spki, "public": None})
-
-
 PRIVATE = rsa.generate_private_key(65537, 2048)
 NUMBERS = PRIVATE.private_numbers()
 N = NUMBERS.public_numbers.n
@@ -58,7 +54,10 @@ def test_vectors_of_rfc_9474(vector):
 
 @pytest.mark.parametrize("vector", ISSUED, ids=range(len(ISSUED)))
 def test_vectors_of_rfc_9578(vector):
-    key, challenge = key_of(bytes_of(vector, "pkS")), bytes_of(vector, "token_challenge")
+    key, challenge = (
+        TokenKey({"key": bytes_of(vector, "pkS"), "public": None}),
+        bytes_of(vector, "token_challenge"),
+    )
     factor = number(bytes_of(vector, "blind"))
     asking = tokens.Asking(key, challenge, bytes_of(vector, "nonce"), bytes_of(vector, "salt"), factor)
     assert asking.body == bytes_of(vector, "token_request")
@@ -133,7 +132,7 @@ def test_a_modulus_that_shares_a_divisor_blinds_nothing():
     # Every third number shares one with this modulus: of a few messages one encoding does.
     dishonest = (2**2047 + 1).to_bytes(256, "big")
     assert None in [blind(dishonest, bytes([one]), bytes(48), 2) for one in range(20)]
-    key = key_of(SPKI_HEAD + MODULUS + SPKI_TAIL)
+    key = TokenKey({"key": SPKI_HEAD + MODULUS + SPKI_TAIL, "public": None})
     with pytest.raises(ValueError, match="256"):
         tokens.Asking(key, b"challenge", bytes(32), bytes(48), NUMBERS.p)
 
