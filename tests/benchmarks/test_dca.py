@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from benchmarks.dca.noise import SHARE, Budget, scale, squares_sensitivity, sums_sensitivity
-from benchmarks.dca.thresholds import GRID, thresholds
 
 FILE = np.load(Path(__file__).parents[1] / "golden" / "methods" / "dca.npz")
 
@@ -66,9 +65,3 @@ def test_equal_bounds_reach_right_sensitivity() -> None:
         bounds = np.ones(features + 1)
         assert sums_sensitivity(bounds, "right") ** 2 == pytest.approx(right)
         assert sums_sensitivity(bounds, "published") ** 2 == pytest.approx(published)
-
-
-def test_thresholds_grow_with_epsilon() -> None:
-    strict, free = (thresholds(300, 2, Budget(epsilon, 1e-4), "right") for epsilon in (0.3, 30.0))
-    assert all(value in GRID for value in (*strict, *free))
-    assert strict[0] < free[0]

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -132,16 +131,6 @@ def test_bills_of_materials_list_installed_packages(dist):
     names = {one["name"] for one in whole["components"]}
     assert {"jax", "numpyro", "flask", "sqlalchemy", "ldp-client"} <= names
     assert not {"pytest", "ruff", "selenium"} & names
-
-
-def test_npm_package_names_the_repository_that_builds_it(tmp_path, monkeypatch):
-    package = Path(shutil.copy(REPOSITORY / release.JAVASCRIPT / "package.json", tmp_path))
-    before = json.loads(package.read_text())
-    monkeypatch.setenv("GITHUB_SERVER_URL", "https://code.example.org")
-    monkeypatch.setenv("GITHUB_REPOSITORY", "people/ldpkit")
-    release.state_repository(package)
-    stated = {"type": "git", "url": "git+https://code.example.org/people/ldpkit.git", "directory": "js"}
-    assert json.loads(package.read_text()) == {**before, "repository": stated}
 
 
 def test_release_with_differing_versions_is_rejected(tmp_path):
