@@ -20,7 +20,6 @@ sys.path.insert(0, str(ROOT))
 
 from website.command_line import command_line_page  # noqa: E402
 from website.links import FILES, PAGES, linked_files, relinked  # noqa: E402
-from website.pictures import shown  # noqa: E402
 
 PACKAGES = {
     "ldpkit": "The one door for people; studies in Python.",
@@ -260,12 +259,6 @@ def write() -> None:
     for place, text in pages():
         with mkdocs_gen_files.open(place, "w") as file:
             file.write(text)
-    text, pictures = shown()
-    with mkdocs_gen_files.open("pictures.md", "w") as file:
-        file.write(text)
-    for name, picture in pictures.items():
-        with mkdocs_gen_files.open(f"pictures/{name}.png", "wb") as file:
-            file.write(picture)
     for path in sorted(linked_files()):
         with mkdocs_gen_files.open(f"{FILES}/{path}", "wb") as file:
             file.write((ROOT / path).read_bytes())

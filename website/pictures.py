@@ -1,4 +1,4 @@
-"""A study from its questions to its report, run while the site is built: what people see, what is printed."""
+"""The README's picture, of a study that is run: `python -m website.pictures` writes it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from typing import Any
 
 from ldpkit import ask, study
 
-TEXT = Path(__file__).with_name("in_pictures.md")
 ROOT = Path(__file__).parents[1]
-# `python -m website.pictures` writes it.
 README_PICTURE = ROOT / "docs" / "images" / "participant-and-report.png"
 GAP = 24
 PEOPLE = 2000
@@ -53,26 +51,22 @@ ASKED = study(
 )
 
 
-def shown() -> tuple[str, dict[str, bytes]]:
-    """The page's text, and its pictures by their names."""
+def shown() -> tuple[bytes, bytes]:
+    """A participant's noisy report, and the analyst's page."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "study.json").write_text(ASKED.to_json(), encoding="utf-8")
-        check = ldpkit(folder, "check", "study.json")
         with collector(folder) as (url, token), browser() as eye:
             send(f"{url}/v1/studies", ASKED.document, token)
-            pictures = person(eye, url)
+            report = person(eye, url)
             answer_for_others(folder, url)
-            pictures["operator"] = operating(eye, url, token)
             at = ("--collector", url)
             ldpkit(folder, "export", "affairs", "--out", "reports.ndjson", *at, token=token)
             asked = ("--question", "ever", "--out", "posterior")
-            fit = ldpkit(folder, "fit", "study.json", "reports.ndjson", *asked)
-            pictures["posterior"] = look(eye, (folder / "posterior" / "report.html").as_uri(), DESK)
-    text = TEXT.read_text("utf-8")
-    for mark, said in {"check": check, "fit": fit, "people": f"{PEOPLE:,}"}.items():
-        text = text.replace(f"<!-- {mark} -->", said)
-    return text, pictures
+            ldpkit(folder, "fit", "study.json", "reports.ndjson", *asked)
+            resize(eye, DESK)
+            eye.get((folder / "posterior" / "report.html").as_uri())
+            return report, eye.get_screenshot_as_png()
 
 
 def ldpkit(folder: Path, *words: str, token: str = "") -> str:
@@ -141,22 +135,14 @@ def browser() -> Iterator[Any]:
         eye.quit()
 
 
-def look(eye: Any, url: str, size: tuple[int, int]) -> bytes:
-    """A picture of a page as it opens."""
-    resize(eye, size)
-    eye.get(url)
-    picture: bytes = eye.get_screenshot_as_png()
-    return picture
-
-
 def resize(eye: Any, size: tuple[int, int]) -> None:
     """Make the window that of a phone or of a desk."""
     metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
     eye.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
-def person(eye: Any, url: str) -> dict[str, bytes]:
-    """Somebody who answers, and sends."""
+def person(eye: Any, url: str) -> bytes:
+    """A picture of the report of somebody who answers, and sends."""
     from selenium.webdriver.common.by import By
 
     def click(selector: str, then: str) -> None:
@@ -169,16 +155,14 @@ def person(eye: Any, url: str) -> dict[str, bytes]:
     resize(eye, PHONE)
     eye.get(f"{url}/s/affairs")
     shows("#ask")
-    pictures = {"questions": eye.get_screenshot_as_png()}
     eye.find_element(By.CSS_SELECTOR, "[name=ever][value=no]").click()
     eye.find_element(By.NAME, "hours").send_keys("7.5")
     click("#answers button[type=submit]", "#check")
-    pictures["checked"] = eye.get_screenshot_as_png()
     click("#confirm button", "#report")
-    pictures["report"] = eye.get_screenshot_as_png()
+    picture: bytes = eye.get_screenshot_as_png()
     eye.find_element(By.ID, "agree").click()
     click("#consent button", "[data-when=sent]")
-    return pictures
+    return picture
 
 
 def answer_for_others(folder: Path, url: str) -> None:
@@ -190,24 +174,11 @@ def answer_for_others(folder: Path, url: str) -> None:
     send(f"{url}/v1/studies/affairs/reports", {"reports": [json.loads(line) for line in lines]})
 
 
-def operating(eye: Any, url: str, token: str) -> bytes:
-    """A picture of the operator's page."""
-    from selenium.webdriver.common.by import By
-
-    resize(eye, DESK)
-    eye.get(f"{url}/")
-    eye.find_element(By.ID, "key").send_keys(token + "\n")
-    wait(lambda: eye.find_elements(By.ID, "live"))
-    picture: bytes = eye.get_screenshot_as_png()
-    return picture
-
-
 def write_readme_picture() -> None:
     """Write docs/images/participant-and-report.png: a participant's noisy report, and the analyst's page."""
     from PIL import Image
 
-    _, pictures = shown()
-    left, right = (Image.open(io.BytesIO(pictures[name])).convert("RGB") for name in ("report", "posterior"))
+    left, right = (Image.open(io.BytesIO(picture)).convert("RGB") for picture in shown())
     whole = Image.new("RGB", (left.width + GAP + right.width, max(left.height, right.height)), "white")
     whole.paste(left, (0, 0))
     whole.paste(right, (left.width + GAP, 0))
