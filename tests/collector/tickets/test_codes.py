@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from sqlalchemy import inspect
 
 from collector.daily import Upkeep
 from collector.keys import hash_key
@@ -27,7 +26,6 @@ from collector.tickets.codes import (
 from ldp_client import Device
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import client
-from ldpkit.cli.client import RefusalError
 from schemas import Study
 from tests import studies
 from tests.kit.answers import problem
@@ -45,11 +43,6 @@ FRAME_HEADER, WAL_HEADER = 24, 32
 
 def left(harness):
     return harness.write(count_unused, 1)
-
-
-def counts(harness):
-    """How many tickets there are, how many marks of used ones, and how many unused tickets."""
-    return rows(harness, "tickets"), rows(harness, "spent"), left(harness)
 
 
 def test_each_refusal_of_a_ticket_has_its_problem(inviting, study):
@@ -78,98 +71,59 @@ def test_racing_workers_use_each_report_and_ticket_once(postgresql, make_harness
     harnesses = [make_harness(database=url, lock_timeout=20, ticket_key=KEY) for _ in range(4)]
     harnesses[0].publish(study)
     for _ in range(3):
-        (ticket,) = harnesses[0].tickets(1)
-        report = build_report(study)
-        with ThreadPoolExecutor(4) as pool:
-            statuses = [r.status_code for r in pool.map(Harness.put, harnesses, [report] * 4, [ticket] * 4)]
-        assert sorted(statuses) == [200, 200, 200, 201]
-        (ticket,) = harnesses[0].tickets(1)
-        reports = [build_report(study) for _ in harnesses]
-        with ThreadPoolExecutor(4) as pool:
-            statuses = [r.status_code for r in pool.map(Harness.put, harnesses, reports, [ticket] * 4)]
-        assert sorted(statuses) == [201, 409, 409, 409]
-
-
-def test_nothing_links_a_ticket_with_its_report(either, study):
-    """No column holds both; a used one is told by its tag alone, until the day's are deleted together."""
-    tickets = either.tickets(13)
-    for ticket in tickets[1:]:
-        either.put(build_report(study), ticket)
-    tables = inspect(either.collector.database.engine)
-    columns = {
-        name: {column["name"] for column in tables.get_columns(name)}
-        for name in ("tickets", "spent", "reports")
-    }
-    assert columns == {
-        "tickets": {"study", "hash", "public", "name", "request"},
-        "spent": {"study", "mark"},
-        "reports": {"study", "id", "version", "day", "payloads"},
-    }
-    # At a collector these columns say nothing.
-    assert either.sql("SELECT DISTINCT name, request FROM tickets") == [("", None)]
-    assert counts(either) == (13, 12, 1)
-    next_day(either)
-    assert counts(either) == (1, 0, 1)
-    assert [bytes(row.hash) for row in either.sql("SELECT hash FROM tickets")] == [hash_key(tickets[0])]
+        for reports, expected in (
+            ([build_report(study)] * 4, [200, 200, 200, 201]),
+            ([build_report(study) for _ in harnesses], [201, 409, 409, 409]),
+        ):
+            with ThreadPoolExecutor(4) as pool:
+                answers = pool.map(Harness.put, harnesses, reports, harnesses[0].tickets(1) * 4)
+            assert sorted(answer.status_code for answer in answers) == expected
 
 
 @pytest.mark.attack(12)
 def test_a_collector_gets_no_names(inviting, tmp_path, monkeypatch):
     """With names in its database, a collector could join people and their reports."""
     monkeypatch.chdir(tmp_path)
-    names, bodies = ["Ada", "Bo"], []
+    names, bodies, plain = ["Ada", "Bo"], [], client.exchange
     Path("people.csv").write_text("".join(f"{name}\n" for name in ("name", *names)))
 
-    with answering(inviting.app), pytest.MonkeyPatch.context() as patch:
-        plain = client.exchange
-        patch.setattr(
-            client, "exchange", lambda asked, *more: bodies.append(asked.data or b"") or plain(asked, *more)
-        )
+    def exchange(asked, *more):
+        bodies.append(asked.data or b"")
+        return plain(asked, *more)
+
+    monkeypatch.setattr(client, "exchange", exchange)
+    with answering(inviting.app):
         run("invite", "habits", "--names", "people.csv", "--out", "out.csv", "--collector", URL)
     assert b"Ada" not in b"".join(bodies)
     with open("out.csv", newline="") as file:
         lines = list(csv.DictReader(file))
     assert [line["name"] for line in lines] == names
     assert {inviting.put(build_report(build_study()), line["ticket"]).status_code for line in lines} == {201}
-    assert [line["link"] for line in lines] == [f"{URL}/s/habits#ticket={line['ticket']}" for line in lines]
 
 
 def rows(harness, table):
     return len(harness.sql(f"SELECT 1 FROM {table}"))
 
 
-def next_day(harness):
-    """The first report of a day, refused or not, has what was used on the day before deleted."""
-    harness.day += timedelta(1)
-    assert harness.post([build_report(build_study()).to_document()]).status_code == 200
-
-
 @pytest.mark.attack(12)
 def test_used_hashes_tags_and_nonces_are_overwritten(inviting, study):
     """Read in a database's files what links used tickets to reports."""
-    tickets = inviting.tickets(12)
-    for ticket in tickets:
-        inviting.put(build_report(study), ticket)
+    pairs = answered(inviting, study, 12)
     hidden = [bytes(row.spending)[:16] for row in inviting.sql("SELECT spending FROM studies")]
     hidden += [bytes(row.mark) for row in inviting.sql("SELECT mark FROM spent")]
-    hidden += map(hash_key, tickets)
+    hidden += [hash_key(ticket) for _, ticket in pairs]
 
     def found():
         files = inviting.path.parent.glob(f"{inviting.path.name}*")
         content = b"".join(file.read_bytes() for file in files)
-        assert tickets[0].encode() not in content
+        assert pairs[0][1].encode() not in content
         return [each in content for each in hidden]
 
     assert found() == [True] * 25
-    next_day(inviting)
+    # The first report of a day, refused or not, has what was used on the day before deleted.
+    inviting.day += timedelta(1)
+    assert inviting.post([build_report(study).to_document()]).status_code == 200
     assert found() == [False] * 25
-
-
-def test_invite_without_ticket_key_is_rejected(habits, study):
-    """Servers with the key would reject every report, and no operator could invite again."""
-    with raises(RefusalError, "server.refused", "ticket_key", "ldpkit.toml"):
-        habits.operate("invite", "habits", "--count", "3")
-    assert habits.put(build_report(study)).status_code == 201
 
 
 def answered(harness, study, count):
@@ -179,11 +133,6 @@ def answered(harness, study, count):
     for report, word in pairs:
         assert harness.put(report, word).status_code == 201
     return pairs
-
-
-def upkeep(harness):
-    harness.day += timedelta(1)
-    Upkeep(harness.collector.database, lambda: harness.day, KEY.encode()).run(harness.day)
 
 
 def commits(path, folder):
@@ -211,16 +160,13 @@ def commits(path, folder):
 
 
 @pytest.mark.attack(12)
-@pytest.mark.parametrize("settled", [False, True])
-def test_sqlite_log_does_not_link_tickets_to_reports(settled, inviting, study, tmp_path):
+def test_sqlite_log_does_not_link_tickets_to_reports(inviting, study, tmp_path):
     """A thief has the file, its log, and the operator's list of who got which ticket."""
-    harness = inviting
-    pairs = answered(harness, study, 20)
-    if settled:
-        assert harness.write(delete_used_tickets, 1, KEY.encode()) == 20
-    joined, by_hash = 0, {hash_key(word): report.id for report, word in pairs}
-    seen = 0
-    for before, after in pairwise(commits(harness.path, tmp_path)):
+    pairs = answered(inviting, study, 20)
+    assert inviting.write(delete_used_tickets, 1, KEY.encode()) == 20
+    by_hash = {hash_key(word): report.id for report, word in pairs}
+    joined = seen = 0
+    for before, after in pairwise(commits(inviting.path, tmp_path)):
         vanished, new_tags, new_reports = before[0] - after[0], after[1] - before[1], after[2] - before[2]
         seen += len(new_reports)
         if len(new_reports) == 1:
@@ -237,14 +183,17 @@ def test_sqlite_log_does_not_link_tickets_to_reports(settled, inviting, study, t
 
 def test_tickets_are_used_once_also_after_upkeep(either, study):
     """Fewer than ten used ones are not deleted: a few would point to their reports."""
+
+    def upkeep():
+        either.day += timedelta(1)
+        Upkeep(either.collector.database, lambda: either.day, KEY.encode()).run(either.day)
+        return rows(either, "tickets"), rows(either, "spent"), left(either)
+
     pairs = answered(either, study, 9)
-    upkeep(either)
-    assert counts(either) == (9, 9, 0)
+    assert upkeep() == (9, 9, 0)
     pairs += answered(either, study, 3)
     (extra,) = either.tickets(1)
-    assert left(either) == 1
-    upkeep(either)
-    assert counts(either) == (1, 0, 1)
+    assert upkeep() == (1, 0, 1)
     for report, word in pairs:
         assert either.put(build_report(study), word).status_code == 401
         assert either.put(report, word).status_code == 200
@@ -295,14 +244,11 @@ def test_ticket_supplies_its_public_values(carrying):
 
 
 def test_report_without_the_tickets_value_is_rejected(carrying):
-    """Not before a ticket exists, not in a batch, and not after an attempt to lift the restriction."""
+    """Not before a ticket exists, not in a batch, and not after tickets are revoked."""
     reports = [report_of(), report_of(stratum="town")]
     assert [problem(carrying.put(report)) for report in reports] == [REFUSED] * 2
     assert len(carrying.post([report.to_document() for report in reports]).json["failed"]) == 2
     carrying.tickets(1, stratum="town")
-    with raises(InputError, "ticket.disable_carries_values", "habits"):
-        act(carrying, disable)
-    assert left(carrying) == 1
     act(carrying, revoke)
     assert left(carrying) == 0
     assert [problem(carrying.put(report)) for report in reports] == [REFUSED] * 2
@@ -355,7 +301,7 @@ def test_tickets_of_later_version_block_no_earlier_report(carrying, study):
 def test_page_asks_for_ticket_exactly_if_intake_requires_it(inviting, study):
     current = study
     for change, needed in (
-        (lambda: None, False),
+        (study, False),
         (lambda: inviting.tickets(1), True),
         (lambda: act(inviting, revoke), True),
         (lambda: act(inviting, disable), False),
@@ -374,86 +320,65 @@ def test_page_asks_for_ticket_exactly_if_intake_requires_it(inviting, study):
         assert (problem(answer) == REFUSED) if needed else (answer.status_code == 201)
 
 
-def test_lift_is_refused_while_earlier_tickets_are_valid(carrying, capsys):
+def test_lift_is_refused_while_earlier_tickets_are_valid(carrying):
     """A device answered the previous version and uploads late."""
     (word,) = carrying.tickets(1, stratum="town")
     late = report_of()
-    carrying.publish(OPEN_AGAIN)
-    assert carrying.exit_code("invite", "habits", "--disable") == 3
-    assert "nothing was changed" in capsys.readouterr().err
+    for study in (CARRYING, OPEN_AGAIN):
+        carrying.publish(study)
+        with raises(InputError, "ticket.disable_carries_values", "habits"):
+            act(carrying, disable)
     assert carrying.put(device_report(OPEN_AGAIN)).status_code == 201
     assert carrying.put(late, word).status_code == 201
-    for what in ("--revoke-all", "--disable"):
-        assert carrying.exit_code("invite", "habits", what) == 0
+    for change in (revoke, disable):
+        act(carrying, change)
     # The operator would take the study for one that only invited people can answer.
-    assert carrying.exit_code("invite", "habits", "--revoke-all") == 3
-    assert "everybody may answer it" in capsys.readouterr().err
+    with raises(InputError, "ticket.none_to_revoke"):
+        act(carrying, revoke)
 
 
-def test_invite_after_the_last_day_or_the_close_is_refused(make_harness, study, capsys):
-    harness = make_harness(ticket_key=KEY)
+def test_invite_without_a_key_or_after_the_end_is_refused(make_harness, study):
+    """Servers with the key would reject every report, and no operator could invite again."""
+
+    def invite(harness):
+        return harness.exit_code("invite", "habits", "--count", "1")
+
+    keyless, harness = make_harness("keyless.sqlite3"), make_harness(ticket_key=KEY)
+    keyless.publish(study)
+    assert invite(keyless) == 3
+    assert keyless.put(build_report(study)).status_code == 201
     for version, days, code in ((1, 30, 3), (2, 3, 0)):
-        closes = harness.day - timedelta(days)
-        harness.publish(Study({**study.document, "version": version, "closes": closes.isoformat()}))
-        assert harness.exit_code("invite", "habits", "--count", "1") == code
-        shown = capsys.readouterr()
-        assert (shown.out == "", f"ended on {closes}" in shown.err) == (code == 3, code == 3)
+        closes = (harness.day - timedelta(days)).isoformat()
+        harness.publish(build_study(version, closes=closes))
+        assert invite(harness) == code
     harness.close()
-    assert harness.exit_code("invite", "habits", "--count", "2") == 3
-    assert capsys.readouterr().out == ""
+    assert invite(harness) == 3
 
 
 @pytest.mark.attack(12)
-def test_upkeep_of_other_studies_runs_despite_a_lost_key(make_harness, postgresql, caplog):
-    """One study's ticket key is lost, and the order of all other studies' reports would stay."""
-    url, uses = postgresql.new_database(), 12
-
-    def started(key, study_id):
-        harness = make_harness(database=url, ticket_key=key, lock_timeout=10)
-        study = build_study(id=study_id)
-        harness.publish(study)
-        words = harness.write(make_tickets, study_id, uses, key.encode())
-        assert {harness.put(build_report(study), word).status_code for word in words} == {201}
-        return harness
-
-    before = started("a key that is lost", "lost")
-    before.close("lost")
-    before.collector.close()
-    harness, other = started(KEY, "kept"), build_study(id="other")
-    harness.publish(other)
-    sent = sorted((build_report(other) for _ in range(uses)), key=lambda report: report.id, reverse=True)
-    assert {harness.put(report).status_code for report in sent} == {201}
-    harness.day += timedelta(1)
-    assert harness.put(build_report(other)).status_code == 201
-    assert "the daily upkeep: used tickets could not be deleted" in caplog.text
-    assert "study lost: setting ticket_key" in caplog.text
-    assert "study kept" not in caplog.text
-    assert rows(harness, "spent") == uses
-    places = [row.id.hex() for row in harness.sql("SELECT id FROM reports ORDER BY ctid")]
-    old = {report.id for report in sent}
-    assert [report_id for report_id in places if report_id in old] == sorted(old)
-    refused = harness.upkeep()
-    assert refused.status_code >= 400
-    for said in ("study lost: setting ticket_key", "all other upkeep was done"):
-        assert said in refused.get_json()["detail"]
-    assert harness.exit_code("invite", "lost", "--revoke-all") == 0
-    assert harness.upkeep().status_code == 200
-    assert left(harness) == 0
+def test_upkeep_of_other_studies_runs_despite_a_lost_key(make_harness, inviting, study):
+    """One study's ticket key is lost, and the used tickets of all other studies would stay."""
+    before, other = make_harness(ticket_key="a key that is lost"), build_study(id="lost")
+    before.publish(other)
+    for word in before.write(make_tickets, "lost", 12, b"a key that is lost"):
+        assert before.put(build_report(other), word).status_code == 201
+    answered(inviting, study, 12)
+    refused = inviting.upkeep()
+    assert problem(refused) == (422, "statement-invalid")
+    assert "study lost: setting ticket_key" in refused.get_json()["detail"]
+    assert rows(inviting, "tickets") == rows(inviting, "spent") == 12
+    assert inviting.exit_code("invite", "lost", "--revoke-all") == 0
+    assert inviting.upkeep().status_code == 200
 
 
 def test_a_ticket_lets_one_device_in(inviting, study, tmp_path, serve):
-    """A wrong or used one costs nothing and can be replaced; the ledger forgets the one that was used."""
+    """A used one costs nothing and can be replaced; the ledger forgets the one that was used."""
     first, second = inviting.tickets(2)
-    url = serve(inviting.app)
-    devices = [Device(tmp_path / name, "8", url) for name in "ab"]
-    for device in devices:
-        device.consent(study)
+    devices = [Device(tmp_path / name, "8", serve(inviting.app), require_consent=False) for name in "ab"]
+    for device, sent in zip(devices, (1, 0)):
         device.answer(study, ANSWERS, first)
-    assert devices[0].flush(attempts=1).sent == 1
+        assert device.flush(attempts=1).sent == sent
     (before,) = devices[1].ledger.queued()
-    used = devices[1].flush(attempts=1)
-    assert (used.sent, used.waiting, used.refused) == (0, 1, [])
-    assert "ticket" in used.reason
     devices[1].give_ticket(study.id, second)
     (after,) = devices[1].ledger.queued()
     assert after.body == before.body
@@ -461,24 +386,16 @@ def test_a_ticket_lets_one_device_in(inviting, study, tmp_path, serve):
     assert second.encode() not in (tmp_path / "b" / "ledger.sqlite3").read_bytes()
 
 
-FIRST = Study(studies.document(studies.MEMOIZED))
-SECOND = Study({**FIRST.document, "version": 2})
-
-
 @pytest.mark.parametrize(
     ("tickets", "given", "kept"),
-    [
-        (("A", "B"), ("B", "A"), {1: "A", 2: "B"}),
-        (("A", "B"), ("C",), {1: "A", 2: "C"}),
-        (("A", "B"), ("C", ""), {1: "", 2: ""}),
-        (("", "B"), ("C",), {1: "C", 2: "B"}),
-    ],
+    [("AB", ("B", "A"), "AB"), ("AB", ("C",), "AC"), ("AB", ("C", ""), ["", ""]), (["", "B"], ("C",), "CB")],
 )
 def test_new_ticket_goes_to_one_waiting_report(tmp_path, tickets, given, kept):
     """First to a report without one, and to none if a report has it already."""
     device = Device(tmp_path / "device", "8", "http://127.0.0.1:9", require_consent=False)
-    for asked, ticket in zip((FIRST, SECOND), tickets):
-        device.answer(asked, {asked.questions[0].id: asked.questions[0].choices[0]}, ticket)
+    for version, ticket in zip((1, 2), tickets):
+        study = Study(studies.document(studies.MEMOIZED, version=version))
+        device.answer(study, {study.questions[0].id: study.questions[0].choices[0]}, ticket)
     for word in given:
-        device.give_ticket(FIRST.id, word)
-    assert {queued.version: queued.ticket for queued in device.ledger.queued()} == kept
+        device.give_ticket(study.id, word)
+    assert {queued.version: queued.ticket for queued in device.ledger.queued()} == {1: kept[0], 2: kept[1]}
