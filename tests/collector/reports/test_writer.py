@@ -4,6 +4,7 @@ import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import event
@@ -22,25 +23,19 @@ def upload(*numbers, study="s"):
     return Upload(study, [PackedReport(bytes([number] * 16), 1, b"x") for number in numbers])
 
 
-class Gate:
-    """A store that waits until it may go on, and remembers what it was given."""
-
-    def __init__(self):
-        self.entered = threading.Semaphore(0)
-        self.open = threading.Semaphore(0)
-        self.counted = threading.Semaphore(0)
-        self.groups = []
-
-    def __call__(self, uploads):
-        self.entered.release()
-        assert self.open.acquire(timeout=20)
-        self.groups.append(list(uploads))
-        return [len(one.reports) for one in uploads]
-
-
 @pytest.fixture
 def gate():
-    return Gate()
+    """A store that waits until it may go on, and remembers what it was given."""
+
+    def store(uploads):
+        store.entered.release()
+        assert store.open.acquire(timeout=20)
+        store.groups.append(list(uploads))
+        return [len(one.reports) for one in uploads]
+
+    store.entered, store.open, store.counted = (threading.Semaphore(0) for _ in range(3))
+    store.groups = []
+    return store
 
 
 @pytest.fixture
@@ -88,7 +83,8 @@ def test_writer_rejects_uploads_while_too_many_wait(make_writer, gate):
         assert pool.submit(writer.upload, upload(6)).result(20) == 1
 
 
-def test_commit_error_reaches_only_the_uploads_of_that_commit(make_writer):
+def test_an_error_reaches_only_the_uploads_of_its_commit():
+    """Of the database, and of the metrics, which no upload waits for."""
     failures = iter([OperationalError("", None, Exception("away"))])
 
     def store(uploads):
@@ -96,19 +92,14 @@ def test_commit_error_reaches_only_the_uploads_of_that_commit(make_writer):
             raise error
         return [1 for _ in uploads]
 
-    writer = make_writer(store)
+    def observe(_seconds, _waiting):
+        raise OSError("no room for counts")
+
+    writer = Writer(store, lambda action: action(None), 10, observe, 20.0)
     with pytest.raises(OperationalError):
         writer.upload(upload(1))
     assert writer.upload(upload(1)) == 1
     assert writer.depth == 0
-
-
-def test_writer_survives_a_metrics_error():
-    def observe(_seconds, _waiting):
-        raise OSError("no room for counts")
-
-    writer = Writer(lambda uploads: [1] * len(uploads), lambda action: action(None), 10, observe, 20.0)
-    assert [writer.upload(upload(1)) for _ in range(2)] == [1, 1]
     writer.close()
 
 
@@ -125,28 +116,15 @@ def test_actions_keep_their_order_among_uploads(make_writer, gate):
         assert (first.result(20), action.result(20), after.result(20)) == (1, 1, 1)
 
 
-class Clock:
-    """Takes the place of `time` in the writer: it stands until it is moved, and counts its readers."""
-
-    def __init__(self):
-        self.now, self.reads, self._changed = 0.0, 0, threading.Condition()
-
-    def monotonic(self):
-        with self._changed:
-            self.reads += 1
-            self._changed.notify_all()
-            return self.now
-
-    def wait_for_reads(self, more):
-        """Wait until it has been read so many more times."""
-        with self._changed:
-            wanted = self.reads + more
-            assert self._changed.wait_for(lambda: self.reads >= wanted, 20)
-
-
 @pytest.fixture
 def clock(monkeypatch):
-    made = Clock()
+    """Takes the place of `time` in the writer: it stands until it is moved, and tells of each reading."""
+
+    def monotonic():
+        made.read.release()
+        return made.now
+
+    made = SimpleNamespace(now=0.0, read=threading.Semaphore(0), monotonic=monotonic)
     monkeypatch.setattr(writer_module, "time", made)
     return made
 
@@ -187,9 +165,11 @@ def test_moving_queue_is_waited_for(make_writer, gate, clock, monkeypatch):
         uploads = [pool.submit(writer.upload, upload(number)) for number in range(6)]
         writer._queue.wait_until(6)
         for _ in uploads:
-            # All who wait have looked at the clock during this commit.
             assert gate.entered.acquire(timeout=20)
-            clock.wait_for_reads(25)
+            # All who wait have looked at the clock during this commit.
+            clock.read = threading.Semaphore(0)
+            for _ in range(25):
+                assert clock.read.acquire(timeout=20)
             gate.open.release()
         assert [one.result(20) for one in uploads] == [1] * 6
     assert clock.now == pytest.approx(6 * 0.9 * PATIENCE)
