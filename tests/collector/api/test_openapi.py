@@ -6,14 +6,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from collector.api.health import OPERATIONS
-from collector.api.openapi import SCHEMAS
 from collector.issuer.app import OPERATIONS as ISSUER_OPERATIONS
 from collector.issuer.app import create_issuer_app
 from collector.nodes.app import OPERATIONS as NODE_OPERATIONS
 from collector.nodes.app import create_node_app
 from collector.nodes.keys import NodeKeys
 from collector.oblivious import GatewayKeys
-from collector.reports.uploads import MOST_REPORTS
 from tests.kit.collectors import TOKEN, ensure_database
 from tests.kit.programs import need
 
@@ -52,17 +50,8 @@ def test_openapi_describes_exactly_the_routes_and_who_needs_a_key(make_server, k
         path = operation.path.format(study_id="habits", report_id="0" * 32, name="ann")
         response = app.test_client().open(path, method=operation.method.upper())
         assert (response.status_code == 401) == operation.needs_key, operation.name
-    open_to_all = {operation.name for operation in ISSUER_OPERATIONS if not operation.needs_key}
-    assert open_to_all == {"giveToken", "listPublicKeys", "isAlive", "isReady", "readApi"}
-
-
-def test_schemas_are_valid():
-    for schema in SCHEMAS.values():
+    for schema in document["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)
-    assert SCHEMAS["Batch"]["properties"]["reports"]["maxItems"] == MOST_REPORTS
-
-
-CASES_EACH = 12
 
 
 @pytest.fixture
@@ -85,8 +74,8 @@ def with_gateway(make_harness, study, tmp_path):
 
 @pytest.mark.slow
 def test_generated_requests_get_documented_answers(run_cases, with_gateway, study, make_report):
-    answered = run_cases(with_gateway, [make_report(study) for _ in range(5)], CASES_EACH)
-    assert answered.total() >= 5 * CASES_EACH
+    answered = run_cases(with_gateway, [make_report(study) for _ in range(5)], 12)
+    assert answered.total() >= 5 * 12
 
 
 def test_undocumented_answer_is_detected(run_cases, with_gateway, study, make_report):

@@ -41,9 +41,27 @@ def test_replaced_versions_are_fetched_and_not_published(habits, study, make_stu
     assert habits.client.get(path).data == habits.client.get(f"{path}?version=3").data == later.canonical()
     assert habits.client.get(f"{path}?version=1").data == study.canonical()
     assert habits.client.get(f"{path}?version=2").status_code == 404
-    for wrong in ("0", "x", "1.0", "٣", "9" * 30):
-        response = habits.client.get(path, query_string={"version": wrong})
-        assert refusal(response) == ("parameter-invalid", "version")
+
+
+def test_a_study_has_a_bounded_number_of_versions(habits, make_study, monkeypatch):
+    monkeypatch.setattr("collector.studies.MOST_VERSIONS", 2)
+    assert habits.publish(make_study(2)).status_code == 201
+    assert problem(habits.publish(make_study(3))) == (409, "study-conflict")
+    assert habits.publish(make_study(2)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        *[("", {"version": text}) for text in ("0", "x", "1.0", "٣", "9" * 30)],
+        ("/export", {"format": "xlsx"}),
+        ("/export", {"after": "xyz"}),
+        ("/export", {"deletions": "²"}),
+    ],
+)
+def test_a_wrong_parameter_is_named(habits, path, query):
+    response = habits.client.get(f"/v1/studies/habits{path}", query_string=query, headers=habits.operator)
+    assert (response.status_code, refusal(response)) == (422, ("parameter-invalid", next(iter(query))))
 
 
 @pytest.mark.parametrize("path", ["/v1/studies", "/v1/check"])
@@ -63,9 +81,10 @@ def test_check_describes_a_draft_and_stores_nothing(empty, study):
     assert empty.client.get("/v1/audit-log", headers=empty.operator).get_json() == {"entries": []}
 
 
+@pytest.mark.attack(7)
 @pytest.mark.parametrize("sample_one_question", [False, True])
 def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_study, sample_one_question):
-    """Devices permanently drop a report that is too large."""
+    """Devices permanently drop a report that is too large, and have spent epsilon for nothing."""
     oue = {"mechanism": {"name": "oue", "epsilon": "1"}, "model": {"name": "multinomial"}}
     questions = [{"id": f"q{n}", "ask": "choice", "choices": {"count": 9000 * n}, **oue} for n in (1, 2)]
     study = make_study(questions=questions, **({"sample_one_question": True} if sample_one_question else {}))
@@ -75,20 +94,14 @@ def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_st
     report = Report("0" * 32, study.id, study.version, study.digest, payloads)
     size = len(report.to_json())
     exact, short = (make_harness(f"{limit}.sqlite3", body_limit=limit) for limit in (size, size - 1))
-    assert refusal(short.publish(study)) == ("study-invalid", "questions")
     assert exact.publish(study).status_code == 201
     path = f"/v1/studies/habits/reports/{report.id}"
     assert exact.client.put(path, data=report.to_json(), content_type=JSON).status_code == 201
-
-
-@pytest.mark.attack(7)
-def test_collector_does_not_publish_too_large_report(make_harness):
-    """A study's report is larger than any device sends, so that devices spend epsilon for nothing."""
-    harness, large = make_harness(body_limit=8 << 20), studies.of_large_choices(97).document
-    for path in ("/v1/studies", "/v1/check"):
-        response = harness.publish(large, path)
-        assert response.status_code == 422
-        assert "1048576 can be sent" in response.get_json()["detail"]
+    # No limit of a collector admits more than a device sends.
+    large = studies.of_large_choices(97).document
+    for harness, refused in ((short, study), (make_harness("large.sqlite3", body_limit=8 << 20), large)):
+        for path in ("/v1/studies", "/v1/check"):
+            assert refusal(harness.publish(refused, path)) == ("study-invalid", "questions")
 
 
 def test_an_unknown_study_is_404_everywhere(empty, study, make_report):
@@ -99,78 +112,58 @@ def test_an_unknown_study_is_404_everywhere(empty, study, make_report):
         assert refusal(response) == ("study-unknown", None)
 
 
-@pytest.fixture(scope="module")
-def pairs():
-    """Private and public keys."""
-    return [new_key() for _ in range(2)]
+def post(harness, signed, **changes):
+    """Publish a document with signatures, of which some fields are changed."""
+    document = {**json.loads(signed.to_json()), **changes}
+    return harness.client.post("/v1/studies", json=document, headers=harness.operator)
 
 
-@pytest.fixture
-def signed(study, pairs):
-    """The study, signed with each of the keys."""
-    return [sign_study(study, private.encode()) for private, _ in pairs]
+def test_published_signatures_are_served_and_never_replaced(empty, study):
+    pairs = [new_key() for _ in range(3)]
+    signed = [sign_study(study, private.encode()) for private, _ in pairs]
+    keys = sorted(signature.key for one in signed for signature in one.signatures)
 
+    def fetched():
+        return SignedStudy.from_json(empty.client.get("/v1/studies/habits/signed").data)
 
-def post(harness, signed, **headers):
-    text = signed if isinstance(signed, str) else signed.to_json()
-    return harness.client.post("/v1/studies", data=text, content_type=JSON, headers=headers)
-
-
-def fetched(harness, **query):
-    response = harness.client.get("/v1/studies/habits/signed", query_string=query)
-    assert response.status_code == 200
-    return SignedStudy.from_json(response.data)
-
-
-def test_published_signatures_are_served_and_never_replaced(empty, study, signed, pairs):
-    stranger = sign_study(study, new_key()[0].encode())
-    assert refusal(post(empty, signed[0]))[0] == "unauthorized"
-    for one, status in zip([*signed, stranger, stranger], (201, 200, 200, 200)):
-        assert post(empty, one, **empty.operator).status_code == status
-    keys = sorted(signature.key for one in (*signed, stranger) for signature in one.signatures)
-    assert [signature.key for signature in fetched(empty).signatures] == keys
+    assert [post(empty, one).status_code for one in (*signed, signed[-1])] == [201, 200, 200, 200]
+    assert [signature.key for signature in fetched().signatures] == keys
     assert empty.client.get("/v1/studies/habits").data == study.canonical()
     junk = [Signature(f"{number:064x}", b"x") for number in range(MOST_SIGNATURES)]
     for wrong in (junk, [Signature(keys[0], b"x")]):
-        post(empty, SignedStudy(study, wrong), **empty.operator)
-    assert len(fetched(empty).signatures) == MOST_SIGNATURES
-    assert verify_study(fetched(empty), [load_public_key(public) for _, public in pairs])
-
-
-def test_each_version_keeps_its_signatures(empty, make_study, pairs):
-    private = pairs[1][0].encode()
-    old, new = (sign_study(make_study(version), private) for version in (1, 2))
-    assert refusal(empty.client.get("/v1/studies/habits/signed"))[0] == "study-unknown"
-    assert [post(empty, one, **empty.operator).status_code for one in (old, new)] == [201, 201]
-    assert refusal(post(empty, old, **empty.operator)) == ("study-outdated", "version")
-    assert [fetched(empty, version=version).to_json() for version in (1, 2)] == [old.to_json(), new.to_json()]
-    post(empty, make_study(3).canonical().decode(), **empty.operator)
-    assert refusal(empty.client.get("/v1/studies/habits/signed"))[0] == "study-unsigned"
-
-
-def test_a_malformed_envelope_names_its_field(empty, signed):
-    document = json.loads(signed[0].to_json())
-    document["signatures"][0]["key"] = "x"
-    assert refusal(post(empty, json.dumps(document), **empty.operator)) == (
-        "study-invalid",
-        "signatures[0].key",
-    )
-    document = json.loads(signed[0].to_json())
-    document["study"] = document["study"].replace('"version":1', '"version":0')
-    assert refusal(post(empty, json.dumps(document), **empty.operator))[0] == "study-invalid"
+        post(empty, SignedStudy(study, wrong))
+    assert len(fetched().signatures) == MOST_SIGNATURES
+    assert verify_study(fetched(), [load_public_key(public) for _, public in pairs[:2]])
 
 
 @pytest.mark.attack(15)
-def test_published_study_is_served_without_parsing(empty, signed, monkeypatch):
+def test_each_version_keeps_its_signatures(empty, make_study, monkeypatch):
     """Ask for the longest published document again and again: it is served without being parsed."""
-    assert post(empty, signed[0], **empty.operator).status_code == 201
-    monkeypatch.setattr(Study, "from_json", lambda *_: pytest.fail("a published document is parsed again"))
-    assert empty.client.get("/v1/studies/habits/signed").data == signed[0].to_json().encode()
+    path, private = "/v1/studies/habits/signed", new_key()[0].encode()
+    old, new = (sign_study(make_study(version), private) for version in (1, 2))
+    assert refusal(empty.client.get(path))[0] == "study-unknown"
+    assert [post(empty, one).status_code for one in (old, new)] == [201, 201]
+    assert refusal(post(empty, old)) == ("study-outdated", "version")
+    with monkeypatch.context() as patch:
+        patch.setattr(Study, "from_json", lambda *_: pytest.fail("a published document is parsed again"))
+        for version, one in ((1, old), (2, new)):
+            assert empty.client.get(path, query_string={"version": version}).text == one.to_json()
+    empty.publish(make_study(3))
+    assert refusal(empty.client.get(path))[0] == "study-unsigned"
+
+
+def test_a_malformed_envelope_names_its_field(empty, study):
+    signed = sign_study(study, new_key()[0].encode())
+    (signature,) = json.loads(signed.to_json())["signatures"]
+    refused = post(empty, signed, signatures=[{**signature, "key": "x"}])
+    assert refusal(refused) == ("study-invalid", "signatures[0].key")
+    inner = signed.study.canonical().decode().replace('"version":1', '"version":0')
+    assert refusal(post(empty, signed, study=inner))[0] == "study-invalid"
 
 
 @pytest.mark.attack(16)
 @pytest.mark.parametrize("blank", ["", " "], ids=["fast", "plain"])
-def test_refusal_names_digest_of_the_published_study(habits, blank):
+def test_refusal_names_digest_of_the_published_study(habits, study, blank):
     """Another study of this id refuses a report: the refusal names its digest, and the device keeps it."""
 
     def put(report):
@@ -178,11 +171,10 @@ def test_refusal_names_digest_of_the_published_study(habits, blank):
         answer = habits.client.put(path, data=report.to_json() + blank, content_type=JSON)
         return problem(answer)[1], answer.get_json(force=True).get("digest")
 
-    own, gone = build_study().digest, build_report(build_study())
-    habits.put(build_report(build_study()))
+    gone = build_report(study)
     habits.withdraw(gone.id, secret=gone.secret)
-    assert put(gone) == ("report-withdrawn", own)
+    assert put(gone) == ("report-withdrawn", study.digest)
     habits.close()
-    assert put(build_report(build_study())) == ("study-closed", own)
-    assert put(build_report(build_study(title="Others"))) == ("report-invalid", own)
+    assert put(build_report(study)) == ("study-closed", study.digest)
+    assert put(build_report(build_study(title="Others"))) == ("report-invalid", study.digest)
     assert put(build_report(build_study(version=2)))[1] is None

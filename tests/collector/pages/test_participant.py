@@ -3,6 +3,7 @@
 import html
 import re
 from datetime import date, timedelta
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -10,22 +11,15 @@ import pytest
 from collector.pages import participant
 from ldp_client.documents.errors import InputError
 from ldp_client.explain import odds
-from schemas import Study
 from tests import studies
 from tests.kit.answers import client_of
-from tests.kit.collectors import TODAY, build_study
+from tests.kit.collectors import QUESTIONS, build_study
 from tests.kit.errors import raises
-from tests.ldp_client.issuers import keys
+from tests.ldp_client.issuers import channel_of
 from tests.studies import MEMOIZED, YES_NO
 
-DAYS = {"opens": "2026-06-10", "closes": "2026-06-20"}
 
-
-def page(harness, **headers):
-    return harness.client.get("/s/habits", headers=headers)
-
-
-@pytest.mark.parametrize("document", [{}, {"questions": [studies.TABLE], **studies.HOLDER, "id": "habits"}])
+@pytest.mark.parametrize("fields", [{}, {"questions": [studies.TABLE], **studies.HOLDER, "id": "habits"}])
 @pytest.mark.parametrize(
     ("day", "words"),
     [
@@ -35,108 +29,103 @@ def page(harness, **headers):
         (date(2026, 6, 21), "is over"),
     ],
 )
-def test_the_page_asks_on_the_studys_days_only(empty, document, day, words):
-    empty.publish(build_study(**DAYS, **document))
+def test_the_page_asks_on_the_studys_days_only(empty, fields, day, words):
+    empty.publish(build_study(opens="2026-06-10", closes="2026-06-20", **fields))
     empty.day = day
-    text = page(empty).text
+    text = empty.client.get("/s/habits").text
     asks = '<form id="answers"' in text or "--table table.csv" in text
-    assert asks == (not words)
-    assert words in text
+    assert (asks, words in text) == (not words, True)
 
 
-def test_the_page_and_the_document_are_sent_once(habits):
-    for path in ("/s/habits", "/v1/studies/habits"):
-        first = habits.client.get(path)
-        again = habits.client.get(path, headers={"If-None-Match": first.headers["ETag"]})
-        assert (again.status_code, again.data) == (304, b"")
-    habits.day = TODAY + timedelta(days=1)
-    assert page(habits, **{"If-None-Match": page(habits).headers["ETag"]}).status_code == 304
+@pytest.mark.parametrize("path", ["/s/habits", "/v1/studies/habits"])
+def test_the_page_and_the_document_are_sent_once(habits, path):
+    tag = habits.client.get(path).headers["ETag"]
+    habits.day += timedelta(1)
+    again = habits.client.get(path, headers={"If-None-Match": tag})
+    assert (again.status_code, again.data) == (304, b"")
 
 
 def test_assets_are_immutable_only_under_their_content_hash(habits):
-    page(habits)
-    text = page(habits).text
     for name in ("page.js", "participant.css"):
-        address = next(part for part in text.split('"') if f"/assets/{name}?v=" in part)
+        address = address_of(habits, name)
         assert "immutable" in habits.client.get(address).headers["Cache-Control"]
-        assert habits.client.get(f"/assets/{name}").headers["Cache-Control"] == "no-store"
-        assert habits.client.get(f"/assets/{name}?v=0").headers["Cache-Control"] == "no-store"
+        for other in (f"/assets/{name}", f"/assets/{name}?v=0"):
+            assert habits.client.get(other).headers["Cache-Control"] == "no-store"
 
 
-def worker_of(harness):
-    """The address of the page's worker, and what it may connect to."""
-    address = next(part for part in page(harness).text.split('"') if "/assets/worker.js?v=" in part)
-    answer = harness.client.get(address)
-    assert "immutable" in answer.headers["Cache-Control"]
-    return address, answer.headers["Content-Security-Policy"].split("connect-src ")[1]
+def address_of(harness, name):
+    """The address of an asset, on the page."""
+    page = harness.client.get("/s/habits").text
+    return next(part for part in page.split('"') if f"/assets/{name}?v=" in part)
 
 
 def test_worker_address_changes_with_its_content_policy(habits, monkeypatch):
     """Browsers take the policy with the script, and fetch neither again from an address that they know."""
-    times = iter(range(100))
+    times = count(step=10.0)
     # That module's clock alone: by everybody's, whoever waits for the database would wait for too long.
-    clock = SimpleNamespace(monotonic=lambda: 10.0 * next(times))
-    monkeypatch.setattr("collector.pages.participant.time", clock)
-    before, allowed = worker_of(habits)
+    monkeypatch.setattr(participant, "time", SimpleNamespace(monotonic=lambda: next(times)))
+
+    def worker():
+        """The address of the page's worker, and what it may connect to."""
+        address = address_of(habits, "worker.js")
+        answer = habits.client.get(address)
+        assert "immutable" in answer.headers["Cache-Control"]
+        return address, answer.headers["Content-Security-Policy"].split("connect-src ")[1]
+
+    before, allowed = worker()
     assert allowed == "'self'"
     assert habits.publish(build_study(id="plain")).status_code == 201
-    assert worker_of(habits) == (before, allowed)
-    tokens = {"issuer": "https://issuer.example", "keys": [{"key": keys()[0].text}]}
-    study = build_study(id="later", channel={"batches": {"hours": 24}, "tickets": tokens})
+    assert worker() == (before, allowed)
+    study = build_study(id="later", channel=channel_of("https://issuer.example"))
     assert habits.publish(study).status_code == 201
-    after, allowed = worker_of(habits)
+    after, allowed = worker()
     assert (after != before, allowed) == (True, "'self' https://issuer.example")
     assert habits.client.get(before).headers["Cache-Control"] == "no-store"
 
 
 OTHER = {**MEMOIZED, "id": "other"}
+ONE = {"sample_one_question": True}
+TOGETHER, ONCE = "This holds for all reports to these questions together", "leaves, once"
 
 
-@pytest.fixture
-def promise(empty):
-    """A function study document → the words of the page's promise and of the hint below the form."""
-
-    def of(document):
-        assert empty.publish(document).status_code == 201
-        page = empty.client.get(f"/s/{document['id']}").get_data(as_text=True)
-        (text,) = re.findall(r'<section class="promise".*?</section>', page, re.S)
-        hint = re.findall(r'<p class="hint">(Nothing is sent yet.*?)</p>', page, re.S)
-        return " ".join(html.unescape(re.sub("<[^>]+>", " ", text + " ".join(hint))).split())
-
-    return of
-
-
-def test_a_study_that_draws_one_memoized_question_promises_the_sum(promise):
-    """Each round draws another question, until all are answered."""
-    said = promise(studies.document(MEMOIZED, OTHER, sample_one_question=True))
-    assert odds(4.0) in said
-    assert odds(2.0) not in said
-    assert "In each round this browser draws one" in said
-
-
-def test_promise_covers_only_these_questions(promise):
-    """An earlier or later version may ask others, which cost more."""
-    said = promise(studies.document(MEMOIZED))
-    assert f"{odds(2.0)} This holds for all reports to these questions together" in said
-    assert "Other questions that this study asked before, or asks later, add to it." in said
-
-
-def test_mixed_study_does_not_promise_a_single_answer(promise):
-    said = promise(studies.document(MEMOIZED, YES_NO))
-    assert "To 1 of these questions a noisy answer is drawn once and kept" in said
-    assert "leaves, once" not in said
-    assert "answer only once" not in said
-    plain = promise(studies.document(YES_NO, id="plain"))
-    assert "leaves, once" in plain
-    assert "these questions together" not in plain
-
-
-PLANTS = Study(studies.document(*studies.TABLES, **studies.HOLDER, opens="2026-01-01"))
+@pytest.mark.parametrize(
+    ("document", "said", "unsaid"),
+    [
+        # Each round draws another question, until all are answered.
+        (
+            studies.document(MEMOIZED, OTHER, **ONE),
+            [odds(4.0), "In each round this browser draws one"],
+            [odds(2.0), ONCE],
+        ),
+        # An earlier or later version may ask others, which cost more.
+        (
+            studies.document(MEMOIZED),
+            [f"{odds(2.0)} {TOGETHER}", "that this study asked before, or asks later, add to it."],
+            [ONCE],
+        ),
+        (
+            studies.document(MEMOIZED, YES_NO),
+            ["To 1 of these questions a noisy answer is drawn once and kept"],
+            [ONCE, "answer only once"],
+        ),
+        (studies.document(YES_NO), [ONCE], [TOGETHER]),
+    ],
+    ids=["draws one of two memoized", "memoized", "mixed", "plain"],
+)
+def test_page_promises_what_the_mechanisms_give(empty, document, said, unsaid):
+    """In the section of the promise, and in the hint below the form."""
+    assert empty.publish(document).status_code == 201
+    page = empty.client.get(f"/s/{document['id']}").text
+    (text,) = re.findall(r'<section class="promise".*?</section>', page, re.S)
+    hint = re.findall(r'<p class="hint">(Nothing is sent yet.*?)</p>', page, re.S)
+    text = " ".join(html.unescape(re.sub("<[^>]+>", " ", text + " ".join(hint))).split())
+    assert [words for words in (*said, *unsaid) if words in text] == said
 
 
 @pytest.fixture
 def plants(empty):
-    assert empty.publish(PLANTS).status_code == 201
+    document = studies.document(*studies.TABLES, **studies.HOLDER, opens="2026-01-01")
+    assert empty.publish(document).status_code == 201
     return empty
 
 
@@ -149,22 +138,17 @@ def test_the_page_of_the_study_says_how_a_holder_answers(plants):
         "Whatever one record of the table holds",
     ):
         assert words in page
-    assert "<form" not in page
-    assert "<script" not in page
+    assert not [part for part in ("<form", "<script") if part in page]
     plants.close("plants")
     assert "takes no more reports" in plants.client.get("/s/plants").text
 
 
-def test_pages_do_not_list_a_million_choices(empty):
-    (question,) = (one for one in build_study().document["questions"] if one["id"] == "fruit")
-    mechanism = {"name": "olh", "epsilon": "2"}
-    study = build_study(questions=[{**question, "choices": {"count": 1_000_000}, "mechanism": mechanism}])
-    assert empty.publish(study).status_code == 201
-    page = empty.client.get("/s/habits").text
-    assert len(page) < 20_000
+def test_pages_do_not_list_a_million_choices(empty, token):
+    fruit = {**QUESTIONS[1], "choices": {"count": 1_000_000}, "mechanism": {"name": "olh", "epsilon": "2"}}
+    assert empty.publish(build_study(questions=[fruit])).status_code == 201
+    page, overview = empty.client.get("/s/habits").text, client_of(empty, token).get("/").text
+    assert max(len(page), len(overview)) < 20_000
     assert "a whole number from 0 to 999,999" in page
-    overview = client_of(empty, empty.operator["Authorization"].split()[1]).get("/").text
-    assert len(overview) < 20_000
 
 
 @pytest.mark.attack(15)
@@ -185,20 +169,16 @@ def test_page_is_rendered_once_for_all_hosts(plants):
 
 
 def test_operators_logo_is_shown_and_its_script_never_runs(make_harness, habits, tmp_path):
-    assert 'class="logo"' not in page(habits).text
+    assert 'class="logo"' not in habits.client.get("/s/habits").text
     assert habits.client.get("/assets/logo").status_code == 404
     file = tmp_path / "logo.svg"
     file.write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
-    harness = make_harness("logo.sqlite3", logo=str(file))
-    harness.publish(build_study())
-    assert '<img class="logo" src="/assets/logo" alt="">' in page(harness).text
+    harness = make_harness(logo=str(file))
+    assert '<img class="logo" src="/assets/logo" alt="">' in harness.client.get("/s/habits").text
     image = harness.client.get("/assets/logo")
     assert (image.data, image.mimetype) == (file.read_bytes(), "image/svg+xml")
     assert "default-src 'none'" in image.headers["Content-Security-Policy"]
-
-
-@pytest.mark.parametrize(("name", "size"), [("logo.pdf", 1), ("logo.png", (1 << 18) + 1)])
-def test_logo_of_another_format_or_too_large_is_refused(make_harness, tmp_path, name, size):
-    (tmp_path / name).write_bytes(bytes(size))
-    with raises(InputError, code="settings.wrong_logo"):
-        make_harness(logo=str(tmp_path / name))
+    for name, size in (("logo.pdf", 1), ("logo.png", (1 << 18) + 1)):
+        (tmp_path / name).write_bytes(bytes(size))
+        with raises(InputError, "settings.wrong_logo"):
+            make_harness(logo=str(tmp_path / name))
