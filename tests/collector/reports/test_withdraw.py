@@ -1,7 +1,6 @@
 """A device withdraws its report for good, also one that comes later; nobody else can."""
 
 import os
-from datetime import timedelta
 
 import pytest
 
@@ -10,38 +9,6 @@ from collector.reports import limits
 from ldp_client.documents.report import report_id_of
 from tests.kit.answers import problem
 from tests.kit.collectors import build_report
-from tests.kit.deleting import delete_reports
-
-
-def test_an_unknown_report_or_study_is_404(filled):
-    report = filled.sent[0]
-    for address, expected in (
-        (("0" * 32,), (404, "report-unknown")),
-        ((report.id, "nosuch"), (404, "study-unknown")),
-        (("A" * 32,), (422, "parameter-invalid")),
-    ):
-        assert problem(filled.withdraw(*address)) == expected
-    assert filled.exported() == filled.sent
-
-
-@pytest.mark.attack(11)
-def test_expired_and_withdrawn_reports_stay_out(habits, study):
-    """A relay keeps copies of withdrawn and expired reports, and sends them later or once it opens again."""
-    database = habits.collector.database
-    expired, back, promised, last = (build_report(study) for _ in range(4))
-    assert [habits.put(report).status_code for report in (expired, back)] == [201, 201]
-    for report in (back, promised):
-        assert habits.withdraw(report.id, secret=report.secret).status_code == 200
-    habits.day += timedelta(9)
-    assert [delete_reports(database, "habits", habits.day) for _ in range(2)] == [1, 0]
-    gone = [expired, back, promised]
-    assert {problem(habits.put(report)) for report in gone} == {(410, "report-withdrawn")}
-    assert habits.put(last).status_code == 201
-    habits.close()
-    assert delete_reports(database, "habits", habits.day + timedelta(1)) == 1
-    assert habits.reopen() == 200
-    assert {problem(habits.put(report)) for report in [*gone, last]} == {(410, "report-withdrawn")}
-    assert habits.summary().get_json()["questions"]["ever"]["n"] == 0
 
 
 @pytest.mark.attack(14)
