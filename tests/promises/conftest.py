@@ -7,23 +7,21 @@ from collections.abc import Iterator
 import pytest
 
 from tests.kit import collector_fixtures as fixtures
-from tests.kit import collectors
+from tests.kit import collectors, connections
 from tests.ldp_client import exact_laws
 from tests.ldp_client.devices import Server
-from tests.promises import watched_ledger
-from tests.promises.watched_ledger import listening
+from tests.promises import lives
 
 log_everything, make_harness, study = fixtures.log_everything, fixtures.make_harness, fixtures.study
 start_server, postgresql = fixtures.start_server, fixtures.postgresql
 make_postgresql = fixtures.make_postgresql
-memoized, watched = watched_ledger.memoized, watched_ledger.watched
-few_hashes = exact_laws.few_hashes
+memoized, watched, few_hashes = lives.memoized, connections.watched, exact_laws.few_hashes
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server() -> Iterator[Server]:
-    """One collector for all tests of a file."""
-    with listening() as started:
+    """A collector of devices on loopback, which keeps what it was sent."""
+    with Server() as started:
         yield started
 
 

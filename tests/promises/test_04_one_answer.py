@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,69 +19,76 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.device import ledger as ledger_module
-from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError, LedgerError
+from ldp_client.documents.errors import LdpkitError
 from schemas import Report, Study
 from tests import studies
+from tests.kit.connections import Watched, close_all
+from tests.kit.errors import raises
 from tests.ldp_client import killing
 from tests.ldp_client.devices import Server, race
-from tests.promises.watched_ledger import (
-    BUDGET,
-    CHANGES,
-    ROUNDS,
-    Arrivals,
-    Crash,
-    Patch,
-    Watched,
-    at_statement,
-    bodies_of,
-    close_all,
-    live,
-    without,
-)
+from tests.promises.lives import BUDGET, ROUNDS, bodies_of, live
 
-pytestmark = pytest.mark.usefixtures("watched")
+pytestmark = pytest.mark.usefixtures("memoized", "watched", "hurried")
 COST = Fraction(2)
 RACERS = 4
+CHANGES = ("INSERT", "UPDATE", "DELETE", "COMMIT")
 # Where a device takes the ledger's lock, and where it lets it go.
 TAKEN = ("BEGIN IMMEDIATE", "COMMIT")
 
 
-def problems(folder: Path, server: Server) -> list[str]:
-    """What is wrong once the device has lived again, with other answers: none or two of what is once."""
-    try:
-        live(folder, server.url, hours=11)
-        left = Device(folder, BUDGET, server.url).epsilon_left
-    except LdpkitError as error:
-        return [f"the device cannot go on: {error}"]
+class Crash(BaseException):
+    """The process ends here."""
+
+
+def unflushed(_connection: Watched, statement: str) -> str:
+    """The statement, with which SQLite waits for no disk."""
+    return "PRAGMA synchronous = OFF" if statement.startswith("PRAGMA synchronous =") else statement
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device waits for no lock, nor for the disk: these tests lose no power."""
+    monkeypatch.setattr(ledger_module, "LOCK_SECONDS", 0)
+    Watched.rewrite = unflushed
+
+
+def check_life(folder: Path, server: Server) -> None:
+    """The device can live again, with other answers, and what is once comes once."""
+    live(folder, server.url, hours=11)
     reports = [Report.from_json(body) for body in set(bodies_of(server))]
-    first, later = ([report for report in reports if report.version == version] for version in (1, 2))
-    states = {report.payloads["ever"][:9] for report in reports}
-    wrong = [f"{len(first)} reports of version 1"] if len(first) != 1 else []
-    wrong += [f"{len(later)} reports of version 2"] if len(later) != 1 else []
-    wrong += [f"{len(states)} permanent answers"] if len(states) > 1 else []
-    return wrong + ([f"epsilon {left} is left"] if left != Fraction(BUDGET) - COST else [])
+    assert sorted(report.version for report in reports) == [1, 2]
+    assert len({report.payloads["ever"][:9] for report in reports}) == 1
+    assert Device(folder, BUDGET, server.url).epsilon_left == Fraction(BUDGET) - COST
 
 
-def at_every_statement(
+def check_every_statement(
     folder: Path, server: Server, act: Callable[[Path], Any], which: tuple[str, ...] = CHANGES
-) -> tuple[int, list[str]]:
-    """How many statements change a ledger in a life, and the first problems that come of acting there."""
+) -> int:
+    """Act ahead of each statement that begins so, in a life of its own; how many there were."""
     Device(folder / "0", BUDGET, server.url).consent(ROUNDS[0])
     for point in count(1):
-        server.requests = Arrivals()
-        device = folder / str(point)
+        server.requests.clear()
+        device, seen = folder / str(point), 0
         shutil.copytree(folder / "0", device)
-        here = at_statement(point, partial(act, device), which)
-        with here as seen, suppress(Crash, LdpkitError):
+
+        def before(_connection: Watched, statement: str, point: int = point, device: Path = device) -> None:
+            nonlocal seen
+            # A commit follows the seal at once.
+            if statement.startswith(which) and not statement.startswith("UPDATE seal"):
+                seen += 1
+                if seen == point:
+                    act(device)
+
+        Watched.before = before
+        with suppress(Crash, LdpkitError):
             live(device, server.url, rounds=1)
         close_all()
-        if seen[0] < point:
-            return point - 1, []
-        wrong = problems(device, server)
+        if seen < point:
+            break
+        Watched.before = lambda _connection, _statement: None
+        check_life(device, server)
         close_all()
-        if wrong:
-            return point, wrong
-    raise AssertionError
+    return point - 1
 
 
 def crash(_folder: Path) -> None:
@@ -96,78 +102,44 @@ def crash_and_lose_the_lock(folder: Path) -> None:
     raise Crash
 
 
-def second_device(server: Server) -> Callable[[Path], None]:
-    """Another process answers and sends in that moment; it may find the ledger busy."""
-
-    def act(folder: Path) -> None:
-        with suppress(LdpkitError):
-            live(folder, server.url, hours=5, rounds=1)
-
-    return act
-
-
 def test_one_answer_after_a_crash_at_any_statement_holds(tmp_path: Path, server: Server) -> None:
-    statements, wrong = at_every_statement(tmp_path, server, crash)
-    assert not wrong
-    assert statements > 12
+    assert check_every_statement(tmp_path, server, crash) > 12
 
 
 def test_one_answer_after_a_crash_that_lost_the_lock_holds(tmp_path: Path, server: Server) -> None:
     """The crash comes before commits only, of which there are fewer."""
-    assert not at_every_statement(tmp_path, server, crash_and_lose_the_lock, ("COMMIT",))[1]
+    assert check_every_statement(tmp_path, server, crash_and_lose_the_lock, ("COMMIT",)) > 2
 
 
 def test_one_answer_of_two_devices_at_once_holds(tmp_path: Path, server: Server) -> None:
-    assert not at_every_statement(tmp_path, server, second_device(server), TAKEN)[1]
+    def second_device(folder: Path) -> None:
+        with suppress(LdpkitError):
+            live(folder, server.url, hours=5, rounds=1)
+
+    assert check_every_statement(tmp_path, server, second_device, TAKEN) > 4
 
 
 def test_a_planted_ledger_that_commits_each_statement_is_found(tmp_path: Path, server: Server) -> None:
-    Watched.rewrite = without("BEGIN IMMEDIATE")
-    assert at_every_statement(tmp_path, server, crash)[1]
+    def without_transactions(connection: Watched, statement: str) -> str:
+        is_idle_end = statement == "COMMIT" and not connection.in_transaction
+        return (
+            "SELECT 1" if statement == "BEGIN IMMEDIATE" or is_idle_end else unflushed(connection, statement)
+        )
+
+    Watched.rewrite = without_transactions
+    with pytest.raises((AssertionError, LdpkitError)):
+        check_every_statement(tmp_path, server, crash)
 
 
-def answers_without_a_ledger(folder: Path, server: Server) -> bool:
-    """Whether a device answers again that lost its lock, was opened, and then lost its ledger."""
-    live(folder, server.url, rounds=1)
-    (folder / "lock.sqlite3").unlink()
-    Device(folder, BUDGET, server.url)
-    (folder / "ledger.sqlite3").unlink()
-    with suppress(LedgerError):
-        live(folder, server.url, rounds=1)
-        return True
-    return False
-
-
-def test_a_device_that_lost_lock_and_ledger_in_turn_refuses(tmp_path: Path, server: Server) -> None:
-    assert not answers_without_a_ledger(tmp_path, server)
-
-
-def test_a_lost_lock_that_is_not_made_again_is_found(
-    tmp_path: Path, server: Server, monkeypatch: Patch
-) -> None:
-    monkeypatch.setattr(ledger_module, "is_lost", lambda _folder: False)
-    assert answers_without_a_ledger(tmp_path, server)
-
-
-def second_answer(folder: Path, url: str, **options: Any) -> str:
-    """Answer at one base URL, then at another, a study with one blank more in its text; the error's code."""
-    for version, at, text in ((1, "http://127.0.0.1/a", "Did you ever?"), (2, url, "Did you  ever?")):
-        study = Study(studies.document({**studies.NUMBER, "text": text}, id="paths", version=version))
-        device = Device(folder, BUDGET, at, require_consent=False, **(options if version == 2 else {}))
-        try:
+def test_one_collector_gets_no_second_answer_at_another_address(tmp_path: Path) -> None:
+    """The second version has one blank more in the question's text."""
+    for version, path, text in ((1, "a", "Did you ever?"), (2, "b", "Did you  ever?")):
+        study = Study(studies.document({**studies.NUMBER, "text": text}, version=version))
+        device = Device(tmp_path, BUDGET, f"http://127.0.0.1/{path}", require_consent=False)
+        if version == 1:
             device.answer(study, {"hours": 3})
-        except AlreadyAnsweredError as error:
-            return error.code
-    return ""
-
-
-def test_one_collector_gets_no_second_answer_at_another_address(tmp_path: Path, monkeypatch: Patch) -> None:
-    assert second_answer(tmp_path / "path", "http://127.0.0.1/b") == "device.answered"
-    old = ["http://127.0.0.1"]
-    assert second_answer(tmp_path / "moved", "http://127.0.0.1:81", formerly=old) == "device.answered"
-    assert second_answer(tmp_path / "other", "http://127.0.0.1:81") == ""
-    monkeypatch.setattr("ldp_client.device.device.origin_of", lambda url: url)
-    assert second_answer(tmp_path / "planted", "http://127.0.0.1/b") == ""
+    with raises(LdpkitError, "device.answered"):
+        device.answer(study, {"hours": 3})
 
 
 @pytest.mark.slow

@@ -17,134 +17,114 @@ from typing import Any
 import pytest
 
 from ldp_client import Device, Direct
-from ldp_client.device import outbox as outbox_module
+from ldp_client.device import outbox
 from ldp_client.device.requests import put_report
-from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError
+from ldp_client.documents.errors import AlreadyAnsweredError
 from schemas import Report
+from tests.kit.connections import Watched
 from tests.ldp_client import killing
 from tests.ldp_client.devices import Server
-from tests.promises.watched_ledger import BUDGET, ROUNDS, Arrivals, Patch, Watched, bodies_of, live
+from tests.promises.lives import BUDGET, ROUNDS, bodies_of, live
 
+pytestmark = pytest.mark.usefixtures("memoized", "watched")
 # What `PRAGMA synchronous` calls FULL and EXTRA. Where a commit is a journal's removal, FULL may lose it.
 FULL, EXTRA = 2, 3
 KEPT_JOURNALS = ("wal", "persist", "truncate")
 
 
-pytestmark = pytest.mark.usefixtures("watched", "flushing")
-
-
-@pytest.fixture
-def flushing() -> None:
-    """Connections flush as they do elsewhere."""
-    Watched.rewrite = lambda _connection, statement: statement
-
-
-def unsafe_commits(folder: Path, act: Callable[[], Any]) -> list[str]:
-    """The commits during an act that a loss of power may take back."""
-    wrong: list[str] = []
+def check_commits(folder: Path, server: Server) -> None:
+    """A loss of power can take back no commit of a life."""
     commits = []
 
-    def before(connection: sqlite3.Connection, statement: str) -> None:
-        if not statement.startswith("COMMIT"):
-            return
-        assert isinstance(connection, Watched)
-        file, flush, journal = (
-            connection.run(f"PRAGMA {name}").fetchone()[-1]
-            for name in ("database_list", "synchronous", "journal_mode")
-        )
-        is_ledger = Path(file).name.startswith("ledger.sqlite3")
-        commits.append(is_ledger)
-        least = EXTRA if is_ledger and journal not in KEPT_JOURNALS else FULL
-        if flush < least or journal in ("off", "memory"):
-            wrong.append(f"synchronous is {flush}, the journal {journal} for {Path(file).name}")
+    def before(connection: Watched, statement: str) -> None:
+        if statement.startswith("COMMIT"):
+            file, journal = connection.pragma("database_list"), connection.pragma("journal_mode")
+            is_ledger = Path(file).name.startswith("ledger.sqlite3")
+            commits.append(is_ledger)
+            least = EXTRA if is_ledger and journal not in KEPT_JOURNALS else FULL
+            assert connection.pragma("synchronous") >= least, file
+            assert journal not in ("off", "memory"), file
 
     Watched.before = before
-    act()
-    Watched.before = lambda _connection, _statement: None
-    assert sum(commits) > 2, f"the ledger in {folder} was hardly written to"
-    return wrong
+    live(folder, server.url)
+    assert sum(commits) > 2
 
 
-def not_yet_durable(folder: Path, server: Server, rounds: int = 2) -> list[str]:
-    """What the folder lacked when a report arrived, found by a device that goes on from a copy of it."""
-    device, copies = folder / "device", []
+class Arrivals(list[Any]):
+    """The requests that a collector got, each of which a test looks at as it arrives."""
 
-    def look(request: tuple[str, str, bytes, Any]) -> None:
-        if request[0] == "PUT":
-            copies.append((folder / f"copy-{len(copies)}", request[2]))
-            shutil.copytree(device, copies[-1][0])
+    def __init__(self, look: Callable[[str, bytes], None]) -> None:
+        self.look = look
 
-    server.requests = Arrivals()
-    server.requests.look = look
-    live(device, server.url, rounds=rounds)
-    assert len(copies) >= rounds
-    return [problem for copy, body in copies for problem in lacking(copy, body, server)]
+    def append(self, request: Any) -> None:
+        """Look first: the device learns nothing of the arrival yet."""
+        self.look(request[0], request[2])
+        super().append(request)
 
 
-def lacking(copy: Path, body: bytes, server: Server) -> list[str]:
-    """What is missing of the report with this body in a copy of the folder."""
-    sent = Report.from_json(body)
-    device = Device(copy, BUDGET, server.url)
-    wrong = [] if device.epsilon_left == Fraction(BUDGET) - 2 else ["the spend is missing"]
+def check_arrivals(folder: Path, server: Server) -> None:
+    """The folder lacks nothing when a report arrives, as a device finds that goes on from a copy of it."""
+    copies = []
+
+    def look(method: str, body: bytes) -> None:
+        if method == "PUT":
+            copies.append((folder / f"copy-{len(copies)}", body))
+            shutil.copytree(folder / "device", copies[-1][0])
+
+    server.requests = Arrivals(look)
+    live(folder / "device", server.url)
+    assert len(copies) >= 2
+    for copy, body in copies:
+        check_copy(copy, body, server)
+
+
+def check_copy(folder: Path, body: bytes, server: Server) -> None:
+    """A device on a copy of the folder has spent, sends this body and repeats the permanent answer."""
+    sent, device = Report.from_json(body), Device(folder, BUDGET, server.url)
+    assert device.epsilon_left == Fraction(BUDGET) - 2, "the spend is missing"
     study = ROUNDS[sent.version - 1]
-    try:
-        device.consent(study)
+    device.consent(study)
+    with pytest.raises(AlreadyAnsweredError):
         device.answer(study, {question.id: False for question in study.questions if question.ask == "yes_no"})
-        wrong.append("the answer is given again")
-    except AlreadyAnsweredError:
-        pass
-    except LdpkitError as error:
-        wrong.append(f"the answer is not known as given: {error}")
-    server.requests = Arrivals()
+    server.requests = []
     device.flush(attempts=1)
-    wrong += [] if body in bodies_of(server) else ["the report is missing"]
+    assert body in bodies_of(server), "the report is missing"
     if sent.version == 1:
-        wrong += repeated(device, sent, server)
-    return wrong
-
-
-def repeated(device: Device, sent: Report, server: Server) -> list[str]:
-    """What is wrong with the permanent answer that the next round has to repeat."""
-    try:
         device.consent(ROUNDS[1])
         device.answer(ROUNDS[1], {"ever": False})
-    except LdpkitError as error:
-        return [f"the permanent answer is missing: {error}"]
-    device.flush(attempts=1)
-    later = [report for report in map(Report.from_json, bodies_of(server)) if report.version == 2]
-    same = [report for report in later if report.payloads["ever"][:9] == sent.payloads["ever"][:9]]
-    return [] if same else ["the permanent answer is another"]
+        device.flush(attempts=1)
+        later = [report for report in map(Report.from_json, bodies_of(server)) if report.version == 2]
+        assert [report.payloads["ever"][:9] for report in later] == [sent.payloads["ever"][:9]]
 
 
 def test_each_commit_of_the_ledger_is_flushed(tmp_path: Path, server: Server) -> None:
-    assert not unsafe_commits(tmp_path, lambda: live(tmp_path, server.url))
+    check_commits(tmp_path, server)
 
 
 def test_all_is_durable_when_a_report_arrives(tmp_path: Path, server: Server) -> None:
-    assert not not_yet_durable(tmp_path, server)
+    check_arrivals(tmp_path, server)
 
 
 def test_a_planted_ledger_that_flushes_nothing_is_found(tmp_path: Path, server: Server) -> None:
-    Watched.rewrite = lambda _connection, statement: statement.replace(
-        "synchronous = EXTRA", "synchronous = OFF"
-    )
-    assert unsafe_commits(tmp_path, lambda: live(tmp_path, server.url))
+    Watched.rewrite = lambda _connection, statement: statement.replace("= EXTRA", "= OFF")
+    with pytest.raises(AssertionError):
+        check_commits(tmp_path, server)
 
 
 def test_a_report_that_leaves_before_the_commit_is_found(
-    tmp_path: Path, server: Server, monkeypatch: Patch
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The report is sent while it is being queued."""
-    enqueue = outbox_module.enqueue
+    enqueue = outbox.enqueue
 
     def hasty(connection: sqlite3.Connection, report: Any, most: int) -> None:
         enqueue(connection, report, most)
         url = f"{server.url}/v1/studies/{report.study}/reports/{report.report_id}"
         put_report(Direct(), url, report.body)
 
-    monkeypatch.setattr(outbox_module, "enqueue", hasty)
-    wrong = not_yet_durable(tmp_path, server)
-    assert {"the spend is missing", "the report is missing"} <= set(wrong)
+    monkeypatch.setattr(outbox, "enqueue", hasty)
+    with pytest.raises(AssertionError, match="the spend is missing"):
+        check_arrivals(tmp_path, server)
 
 
 @pytest.mark.slow

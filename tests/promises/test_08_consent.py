@@ -16,12 +16,12 @@ import pytest
 
 from ldp_client import Device, mechanisms_of
 from ldp_client.device import device as device_module
-from ldp_client.device import policy as policy_module
+from ldp_client.device import policy
 from ldp_client.documents.errors import RefusedError
 from schemas import Report, Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server
-from tests.promises.watched_ledger import Arrivals, Patch
 from tests.statistics import share_is
 
 BUDGET = "200"
@@ -30,9 +30,6 @@ PUBLIC = [
     {"id": "age", "bounds": ["18", "99"], "step": "1"},
 ]
 IN_CLEAR = {"region": "north", "age": "42"}
-ANSWERS = {"ever": True, "hours": 3}
-# The fields of a report's text, but for its id and its noise.
-FIELDS = {"format", "study", "version", "digest", "public"}
 EVER, HOURS = ([f"{name}-{index:02}" for index in range(50)] for name in ("ever", "hours"))
 MANY = [{**studies.YES_NO, "id": name} for name in EVER] + [{**studies.NUMBER, "id": name} for name in HOURS]
 
@@ -68,37 +65,31 @@ def takes_it_back(device: Device) -> None:
     device.withdraw("survey")
 
 
-def left_without_consent(folder: Path, server: Server, agree: Callable[[Device], None]) -> list[str]:
-    """What a device did with answers to version 2, to which the person did not agree."""
-    server.requests = Arrivals()
+def check_refusal(folder: Path, server: Server, agree: Callable[[Device], None]) -> None:
+    """A device takes, spends and sends no answers to version 2, to which the person did not agree."""
     device = Device(folder, BUDGET, server.url)
     agree(device)
-    wrong = []
-    try:
-        device.answer(study_of(2), ANSWERS)
-        wrong.append("it answered")
-    except RefusedError as error:
-        wrong += [] if error.code == "device.no_consent" else [f"it refused as {error.code}"]
-    flushed = device.flush(attempts=1, now=True)
-    wrong += ["it sent"] if server.requests or flushed.sent else []
-    wrong += ["a report waits"] if flushed.waiting or device.ledger.queued() else []
-    return wrong + (["it spent"] if device.epsilon_left != Fraction(BUDGET) else [])
+    with raises(RefusedError, "device.no_consent"):
+        device.answer(study_of(2), {"ever": True, "hours": 3})
+    device.flush(attempts=1, now=True)
+    assert (server.requests, device.ledger.queued()) == ([], [])
+    assert device.epsilon_left == Fraction(BUDGET)
 
 
-NOT_AGREED = [agrees_to_nothing, agrees_to_an_earlier_version, agrees_to_another_document, agrees_elsewhere]
+WITHOUT = [
+    agrees_to_nothing,
+    agrees_to_an_earlier_version,
+    agrees_to_another_document,
+    agrees_elsewhere,
+    takes_it_back,
+]
 
 
-@pytest.mark.parametrize("agree", [*NOT_AGREED, takes_it_back])
+@pytest.mark.parametrize("agree", WITHOUT)
 def test_nothing_leaves_without_consent(
     tmp_path: Path, server: Server, agree: Callable[[Device], None]
 ) -> None:
-    assert not left_without_consent(tmp_path, server, agree)
-
-
-def test_report_is_sent_with_consent(tmp_path: Path, server: Server) -> None:
-    """This shows that the check above can fail."""
-    wrong = left_without_consent(tmp_path, server, lambda device: device.consent(study_of(2)))
-    assert wrong == ["it answered", "it sent", "it spent"]
+    check_refusal(tmp_path, server, agree)
 
 
 def ignore_the_version(connection: sqlite3.Connection, study: Study) -> None:
@@ -108,49 +99,41 @@ def ignore_the_version(connection: sqlite3.Connection, study: Study) -> None:
 
 
 def test_planted_consent_that_ignores_version_is_found(
-    tmp_path: Path, server: Server, monkeypatch: Patch
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(policy_module, "refuse_without_consent", ignore_the_version)
-    assert left_without_consent(tmp_path, server, agrees_to_an_earlier_version)
+    monkeypatch.setattr(policy, "refuse_without_consent", ignore_the_version)
+    with pytest.raises(pytest.fail.Exception):
+        check_refusal(tmp_path, server, agrees_to_an_earlier_version)
 
 
-def left_in_clear(folder: Path, public: list[dict[str, Any]]) -> list[str]:
-    """What a report of many a yes, and one of as many a no, tells without noise."""
-    fields = {"public": public} if public else {}
-    study = Study(studies.document(*MANY, **fields))
+def check_clear(folder: Path, public: list[dict[str, Any]]) -> None:
+    """A report of many a yes, and one of as many a no, tell the same without noise: what is public."""
+    study = Study(studies.document(*MANY, **({"public": public} if public else {})))
     declared = {field["id"]: IN_CLEAR[field["id"]] for field in public}
-    shapes, wrong = [], []
+    texts = []
     for ever in (True, False):
-        device = Device(folder / str(ever), BUDGET)
-        device.consent(study)
+        device = Device(folder / str(ever), BUDGET, require_consent=False)
         answers = {name: ever if name in EVER else 12 * ever for name in EVER + HOURS}
         device.answer(study, answers, public=declared)
-        (text,) = [queued.body for queued in device.ledger.queued()]
-        shapes.append((shape_of(text), len(text)))
-        payloads = Report.from_json(text).payloads
+        (queued,) = device.ledger.queued()
+        texts.append(queued.body)
+        payloads = Report.from_json(queued.body).payloads
         kept = sum(payloads[name] == bytes([ever]) for name in EVER)
-        truthful = float(mechanisms_of(study)[EVER[0]].p)
-        wrong += [] if share_is(kept, len(EVER), truthful) else [f"{kept} answers are the truth"]
-        numbers = {payloads[name] for name in HOURS}
-        wrong += [] if len(numbers) > len(HOURS) // 2 else ["numbers leave without noise"]
-    clear = json.loads(shapes[0][0])
-    wrong += [] if len(set(shapes)) == 1 else ["what is beside the noise depends on the answer"]
-    wrong += [] if clear.get("public", {}) == declared else ["more is in clear, or less"]
-    return wrong + ([] if set(clear) <= FIELDS else ["a field is unknown"])
-
-
-def shape_of(text: str) -> str:
-    """The report's text without its noise and its id."""
-    document = json.loads(text)
-    return json.dumps({name: value for name, value in document.items() if name not in ("id", "payloads")})
+        assert share_is(kept, len(EVER), float(mechanisms_of(study)[EVER[0]].p))
+        assert len({payloads[name] for name in HOURS}) > len(HOURS) // 2
+    first, second = map(json.loads, texts)
+    assert len(texts[0]) == len(texts[1])
+    assert {name for name in first if first[name] != second[name]} == {"id", "payloads"}
+    assert first.get("public", {}) == declared
+    assert set(first) <= {"format", "study", "version", "digest", "public", "id", "payloads"}
 
 
 @pytest.mark.parametrize("public", [PUBLIC, PUBLIC[:1], []], ids=["two fields", "one field", "none"])
 def test_only_public_fields_leave_without_noise(tmp_path: Path, public: list[dict[str, Any]]) -> None:
-    assert not left_in_clear(tmp_path, public)
+    check_clear(tmp_path, public)
 
 
-def test_a_planted_answer_without_noise_is_found(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_planted_answer_without_noise_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     perturb = device_module.perturb_answers
 
     def telling(study: Study, mechanisms: Any, answers: dict[str, Any], random: Any) -> Report:
@@ -159,4 +142,5 @@ def test_a_planted_answer_without_noise_is_found(tmp_path: Path, monkeypatch: Pa
         return report
 
     monkeypatch.setattr(device_module, "perturb_answers", telling)
-    assert left_in_clear(tmp_path, PUBLIC[:1])
+    with pytest.raises(AssertionError):
+        check_clear(tmp_path, PUBLIC[:1])
