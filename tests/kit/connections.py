@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -48,14 +49,9 @@ def close_all() -> None:
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each connection that is made from now on is a watched one, whose statements run as they are."""
-    connect = sqlite3.connect
-
-    def watch(path: Any, **options: Any) -> sqlite3.Connection:
-        return connect(path, **options, factory=Watched)
-
     monkeypatch.setattr(Watched, "before", lambda _connection, _statement: None, raising=False)
     monkeypatch.setattr(Watched, "rewrite", lambda _connection, statement: statement, raising=False)
     monkeypatch.setattr(Watched, "opened", [])
     # SQLAlchemy asks the second.
-    monkeypatch.setattr(sqlite3, "connect", watch)
-    monkeypatch.setattr(sqlite3.dbapi2, "connect", watch)
+    for module in (sqlite3, sqlite3.dbapi2):
+        monkeypatch.setattr(module, "connect", partial(module.connect, factory=Watched))

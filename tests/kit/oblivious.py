@@ -62,7 +62,7 @@ class Gateway:
 
 
 class Relay(LocalServer):
-    """A relay that answers as it is told. requests: (path, headers, body)."""
+    """A relay. requests: (path, headers, body). answer: what it answers, or a function of the body."""
 
     def __init__(self):
         self.requests, self.answer = [], (502, {}, b"")
@@ -72,7 +72,7 @@ class Relay(LocalServer):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 outer.requests.append((self.path, dict(self.headers), body))
-                status, headers, content = outer.answer
+                status, headers, content = outer.answer(body) if callable(outer.answer) else outer.answer
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)

@@ -19,15 +19,14 @@ METHODS = ("GET", "POST", "PUT", "DELETE")
 JSON = {"Content-Type": "application/json"}
 REPORTS = "/reports"
 # Tables and answers for the commands, with canaries that are good and such that are wrong.
-TABLES = {
-    "another number": "hours,occupation,ever\n2.7182818284,worker,yes\nnumber-canary,worker,yes\n",
-    "no choice": "hours,occupation,ever\n2.7182818284,choice-canary,yes\n",
-    "no yes or no": "hours,occupation,ever\n2.7182818284,worker,ever-canary\n",
-    "a blank": "hours,occupation,ever\n2.7182818284,,yes\n",
-    "a cell too many": "hours,occupation,ever\n2.7182818284,worker,yes,choice-canary\n",
-    "above the bound": "hours,occupation,ever\n98765.4321,worker,yes\n",
-    "no column": "hours,occupation\n2.7182818284,worker\n",
-}
+TABLES = (
+    "hours,occupation,ever\n2.7182818284,worker,yes\nnumber-canary,worker,yes\n",
+    "hours,occupation,ever\n2.7182818284,choice-canary,yes\n",
+    "hours,occupation,ever\n2.7182818284,worker,ever-canary\n",
+    "hours,occupation,ever\n2.7182818284,,yes\n",
+    "hours,occupation,ever\n98765.4321,worker,yes\n",
+    "hours,occupation\n2.7182818284,worker\n",
+)
 ANSWERS = (
     ("hours=number-canary", "occupation=worker", "ever=yes"),
     ("hours=2.7182818284", "occupation=choice-canary", "ever=yes"),

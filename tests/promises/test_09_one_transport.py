@@ -13,6 +13,8 @@ import subprocess
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace as World
 from typing import Any
@@ -27,39 +29,16 @@ from ldp_client.oblivious.encapsulation import REQUEST_TYPE
 from schemas import Study
 from tests import studies
 from tests.kit.collectors import REPOSITORY
-from tests.kit.oblivious import Relay
-from tests.ldp_client.devices import Server
+from tests.kit.oblivious import Relay, batched_study
+from tests.ldp_client.devices import YES, Server
 from tests.ldp_client.issuers import Issuer, channel_of
 from tests.portable import npm
 
-YES = {"ever": True}
 NOON = 20_000 * 86_400 + 12 * 3600
 STEP = 1800
 Address = tuple[str, int]
 Spy = list[Address]
 Patch = pytest.MonkeyPatch
-
-
-class RelayBefore(Relay):
-    """A relay that hands on to a collector in this process; `canned`, once set, is its answer."""
-
-    canned: Any = None
-
-    def __init__(self, harness: Any) -> None:
-        self.harness = harness
-        super().__init__()
-
-    @property
-    def answer(self) -> Any:
-        if self.canned is not None:
-            return self.canned
-        client = self.harness.app.test_client()
-        response = client.post("/ohttp", data=self.requests[-1][2], content_type=REQUEST_TYPE)
-        return response.status_code, {"Content-Type": response.headers["Content-Type"]}, response.data
-
-    @answer.setter
-    def answer(self, _answer: Any) -> None:
-        """What the collector answers is handed on instead."""
 
 
 def address_of(url: str) -> Address:
@@ -89,20 +68,23 @@ def connected(monkeypatch: Patch) -> Spy:
 @pytest.fixture
 def world(make_harness: Any, tmp_path: Path, monkeypatch: Patch) -> Iterator[World]:
     """A collector, its relay, an issuer, a host that nobody named, and a study."""
-    monkeypatch.setattr(outbox, "now", lambda: float(world.now))
     keys = GatewayKeys.generate()
     keys.save(tmp_path / "ohttp.keys")
-    harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"))
-    with Server() as collector, RelayBefore(harness) as relay, Issuer() as issuer, Server() as elsewhere:
-        study = Study(studies.document(studies.YES_NO, channel={"batches": {"hours": 1}}))
-        assert harness.publish(study).status_code == 201
-        places = {"collector": collector, "relay": relay, "issuer": issuer, "elsewhere": elsewhere}
-        world = World(**places, study=study, now=NOON)
-        key = b64encode(keys.keys[0].configuration).decode()
-        transport = Oblivious(relay.url, key)
-        world.device = Device(
-            tmp_path / "device", "9", collector.url, require_consent=False, transport=transport
-        )
+    harness, study = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys")), batched_study()
+    assert harness.publish(study).status_code == 201
+
+    def hand_on(body: bytes) -> tuple[int, dict[str, str], bytes]:
+        """Ask the collector in this process, by no socket."""
+        response = harness.app.test_client().post("/ohttp", data=body, content_type=REQUEST_TYPE)
+        return response.status_code, {"Content-Type": response.headers["Content-Type"]}, response.data
+
+    with Server() as collector, Relay() as relay, Issuer() as issuer, Server() as elsewhere:
+        relay.answer = hand_on
+        transport = Oblivious(relay.url, b64encode(keys.keys[0].configuration).decode())
+        device = Device(tmp_path / "device", "9", collector.url, require_consent=False, transport=transport)
+        world = World(collector=collector, relay=relay, issuer=issuer, elsewhere=elsewhere)
+        world.study, world.device, world.now = study, device, NOON
+        monkeypatch.setattr(outbox, "now", lambda: float(world.now))
         yield world
 
 
@@ -112,43 +94,37 @@ def flush(world: World, hours: int) -> list[Any]:
     return [(setattr(world, "now", moment), world.device.flush(1))[1] for moment in moments]
 
 
-def strangers(world: World, connected: Spy, is_reachable: bool = True) -> list[str]:
-    """Whom a device with a relay asks besides it, and what the device leaves undone."""
+def hosts_asked(world: World, connected: Spy, is_reachable: bool = True) -> set[Address]:
+    """Whom a device asks that fetches a study, answers and withdraws; all arrives where it can."""
     connected.clear()
-    problems = []
-    try:
-        problems += [] if world.device.fetch(world.study.id) == world.study else ["another study"]
-    except LdpkitError:
-        problems += ["fetched nothing"] if is_reachable else []
+    with suppress(LdpkitError):
+        assert world.device.fetch(world.study.id) == world.study
+        assert is_reachable
     world.device.answer(world.study, YES, "CODE")
     sent = sum(flushed.sent for flushed in flush(world, 3))
     world.device.withdraw(world.study.id)
     deleted = sum(flushed.deleted for flushed in flush(world, 3))
-    strange = [address for address in dict.fromkeys(connected) if address != address_of(world.relay.url)]
-    problems += [f"asked {host}:{port}" for host, port in strange]
-    problems += ["asked no relay"] if address_of(world.relay.url) not in connected else []
-    if is_reachable and (sent, deleted) != (1, 1):
-        problems.append(f"sent {sent} reports and deleted {deleted}")
-    return problems
+    assert (sent, deleted) == (is_reachable, is_reachable)
+    return set(connected)
 
 
 def test_fetching_answering_and_withdrawing_connect_to_the_relay_alone(world: World, connected: Spy) -> None:
-    assert strangers(world, connected) == []
+    assert hosts_asked(world, connected) == {address_of(world.relay.url)}
 
 
-@pytest.mark.parametrize("kind", ["fetch", "deletion"])
+@pytest.mark.parametrize("planted", ["GET", "DELETE"])
 def test_a_request_that_goes_directly_is_found(
-    world: World, connected: Spy, monkeypatch: Patch, kind: str
+    world: World, connected: Spy, monkeypatch: Patch, planted: str
 ) -> None:
     oblivious = Oblivious.exchange
 
     def plain_exchange(self: Any, request: urllib.request.Request, most: int = 0) -> Any:
-        is_planted = request.get_method() == ("GET" if kind == "fetch" else "DELETE")
-        return Direct().exchange(request, most) if is_planted else oblivious(self, request, most)
+        exchange = Direct().exchange if request.get_method() == planted else partial(oblivious, self)
+        return exchange(request, most)
 
+    world.collector.content = world.study.to_json().encode()
     monkeypatch.setattr(Oblivious, "exchange", plain_exchange)
-    host, port = address_of(world.collector.url)
-    assert f"asked {host}:{port}" in strangers(world, connected)
+    assert address_of(world.collector.url) in hosts_asked(world, connected)
 
 
 def test_a_direct_device_connects_to_collector_and_issuer_alone(
@@ -163,28 +139,18 @@ def test_a_direct_device_connects_to_collector_and_issuer_alone(
     assert {*connected} == {address_of(world.collector.url), address_of(world.issuer.url)}
 
 
-def redirected(world: World, connected: Spy, status: int) -> list[str]:
-    """Whom a device asks if the relay redirects to another host."""
-    world.relay.canned = (status, {"Location": world.elsewhere.url}, b"")
-    return strangers(world, connected, is_reachable=False)
-
-
 @pytest.mark.parametrize("status", [302, 307])
 def test_no_redirect_leads_to_another_host(world: World, connected: Spy, status: int) -> None:
-    assert redirected(world, connected, status) == []
-
-
-def behind_proxy_variables(world: World, connected: Spy, monkeypatch: Patch) -> list[str]:
-    """Whom a device asks where the environment names a proxy, which nothing for this machine goes through."""
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, world.elsewhere.url)
-    return strangers(world, connected, is_reachable=False)
+    world.relay.answer = status, {"Location": world.elsewhere.url}, b""
+    assert hosts_asked(world, connected, is_reachable=False) == {address_of(world.relay.url)}
 
 
 def test_proxy_variables_change_nothing_on_this_machine(
     world: World, connected: Spy, monkeypatch: Patch
 ) -> None:
-    assert behind_proxy_variables(world, connected, monkeypatch) == []
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, world.elsewhere.url)
+    assert hosts_asked(world, connected) == {address_of(world.relay.url)}
 
 
 def woken(worker: Path) -> Any:
