@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from collector import keys
 from collector.keys import Role, add_key
-from schemas import Report
 from tests.kit.collectors import TOKEN, Harness, build_report, build_study
 
 WRONG = "a-word-that-is-no-key"
@@ -59,16 +57,13 @@ ALIKE[200] += [f"POST {STUDY}/reports"]
 ALIKE[404] += ["GET /assets/operator/<path:filename>", "GET /assets/logo"]
 for status, requests in ALIKE.items():
     ANSWERS |= {request: " ".join([str(status)] * len(KINDS)) for request in requests}
-BODIES: dict[str, Callable[[str], Any]] = {
-    "POST /new/preview": lambda _kind: build_study().document,
-    "POST /v1/check": lambda _kind: build_study().document,
-    "POST /v1/studies": lambda _kind: build_study().document,
-    f"POST {STUDY}/tickets": lambda _kind: {"count": 1},
-    "POST /v1/keys": lambda kind: {"name": f"new-{kind}", "role": "read"},
-    f"POST {STUDY}/expire": lambda _kind: {"before": "2026-01-01"},
-    f"POST {STUDY}/tickets/list": lambda _kind: {"list": "a list"},
-    "POST /v1/upkeep": lambda _kind: {},
-    f"POST {STUDY}/reports": lambda _kind: {"reports": []},
+BODIES: dict[str, Any] = {
+    **dict.fromkeys(("POST /new/preview", "POST /v1/check", "POST /v1/studies"), build_study().document),
+    f"POST {STUDY}/tickets": {"count": 1},
+    "POST /v1/keys": {"name": "new", "role": "read"},
+    f"POST {STUDY}/expire": {"before": "2026-01-01"},
+    "POST /v1/upkeep": {},
+    f"POST {STUDY}/reports": {"reports": []},
 }
 # Pages of a browser that signed in.
 PAGES = ("GET /", "GET /new", "GET /share/<study_id>")
@@ -95,21 +90,21 @@ def requests_of(harness: Harness) -> list[str]:
         for rule in harness.app.url_map.iter_rules()
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
     ]
-
-    def place(request: str) -> tuple[bool, bool, bool, str]:
-        return request == f"DELETE {STUDY}", "invit" in request, "report_id" not in request, request
-
-    return sorted(made, key=place)
+    return sorted(made, key=lambda made: (made == f"DELETE {STUDY}", "report_id" not in made, made))
 
 
-def status_of(harness: Harness, request: str, kind: str, word: str, in_page: bool = False) -> int:
+def status_of(harness: Harness, request: str, word: str, in_page: bool = False) -> int:
     """The status of one request with a key, sent as a program or as a browser sends it.
 
     in_page: the operator's page sends it, after its user signed in with the key.
     """
     method, rule = request.split(" ")
     report = build_report(build_study())
-    prepare(harness, request, report)
+    # A report or a key that the request may delete.
+    if request.startswith("DELETE") and "report_id" in request:
+        assert harness.put(report).status_code == 201
+    if "<name>" in request and "spare" not in [key.name for key in harness.write(keys.list_keys)]:
+        harness.write(add_key, "spare", Role.READ)
     names = {"study_id": "habits", "report_id": report.id, "name": "spare"}
     path = re.sub(r"<(?:path:)?(\w+)>", lambda match: names.get(match[1], "absent"), rule)
     client = harness.app.test_client()
@@ -123,17 +118,7 @@ def status_of(harness: Harness, request: str, kind: str, word: str, in_page: boo
         if signed_in == 403:
             return signed_in
     if request in BODIES or method == "PUT":
-        options["json"] = BODIES[request](kind) if request in BODIES else report.to_document()
+        options["json"] = BODIES.get(request, report.to_document())
     elif method == "POST":
         options["data"] = {"key": word}
     return client.open(path, method=method, **options).status_code
-
-
-def prepare(harness: Harness, request: str, report: Report) -> None:
-    """Have what the request deletes: a report, or a key."""
-    if request.startswith("DELETE") and "report_id" in request:
-        assert harness.put(report).status_code == 201
-    if "<name>" in request:
-        with harness.collector.database.write() as session:
-            if "spare" not in [key.name for key in keys.list_keys(session)]:
-                add_key(session, "spare", Role.READ)

@@ -6,10 +6,12 @@ Cost is counted: bytes that are read, calls that are made, and the most memory t
 from __future__ import annotations
 
 import gzip
+import io
+import json
+import re
 import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -17,16 +19,74 @@ import pytest
 
 from collector import store
 from collector.reports import uploads
-from ldp_client.documents.errors import InputError
-from ldp_client.documents.report import MAX_BYTES
-from schemas import Study
-from summaries import reading
-from summaries.reading import summarize
-from tests import studies
 from tests.kit.collectors import Harness, WatchedQueue, build_report, build_study
-from tests.promises.body_costs import LIMIT, bytes_read, costs
+from tests.kit.work import counted
 
-Patch = pytest.MonkeyPatch
+LIMIT = 100_000
+# What is read at most beyond the limit, as a stream is read in parts, and how long a stream here is.
+PART, LENGTH = 1 << 16, 1 << 22
+# An honest batch of LIMIT bytes takes ten times as many calls.
+MOST_CALLS, MOST_MEMORY, MOST_ANSWER = 10_000, 20 << 20, 40_000
+REPORTS = "/v1/studies/habits/reports"
+JSON = "application/json"
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {"identity": bytes, "gzip": gzip.compress}
+INFLATE: dict[str, Callable[[bytes], bytes]] = {"identity": bytes, "gzip": gzip.decompress}
+HONEST = build_report(build_study()).to_json().encode()
+BODIES = {
+    "nothing but blanks": b" " * 24_000_000,
+    "lists in lists": b'{"reports":' + b"[" * 45_000 + b"]" * 45_000 + b"}",
+    "objects in objects": b'{"aaaaaaaaaaaa":' * 5_000 + b"1" + b"}" * 5_000,
+    "empty members": b'{"reports":[' + b"{}," * 33_000 + b"{}]}",
+    "many keys": json.dumps({"reports": [{str(number): 1 for number in range(9_000)}]}).encode(),
+    "a long number": b'{"reports":[' + b"1" * 95_000 + b"]}",
+    "wrong members": b'{"reports":[' + (b'{"id":"0123456789"}' + b" " * 40 + b",") * 1_600 + HONEST + b"]}",
+    "a long id": json.dumps({"reports": [{"id": "x" * 95_000}]}).encode(),
+}
+
+
+class Counted(io.RawIOBase):
+    """A long body that counts what is read of it."""
+
+    taken = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        size = min(len(buffer), LENGTH - self.taken)
+        buffer[:size] = b" " * size
+        self.taken += size
+        return size
+
+
+def check_costs(harness: Harness, only: str = "") -> None:
+    """No body costs more memory or calls than is allowed, or makes a server fail. only: of this name."""
+    post(harness, b'{"reports":[1]}', "gzip")
+    for encoding, compress in COMPRESS.items():
+        for name, body in BODIES.items():
+            sent = compress(body)
+            if only not in name or len(sent) >= 2 * LIMIT:
+                continue
+            status, length = post(harness, sent, encoding)
+            assert status in (200, 400, 413, 422), (name, encoding)
+            assert length <= MOST_ANSWER, (name, encoding)
+            tracemalloc.start()
+            try:
+                post(harness, sent, encoding)
+                assert tracemalloc.get_traced_memory()[1] <= MOST_MEMORY, (name, encoding)
+            finally:
+                tracemalloc.stop()
+            with counted() as calls:
+                post(harness, sent, encoding)
+            assert calls.made <= MOST_CALLS, (name, encoding)
+
+
+def post(harness: Harness, body: bytes, encoding: str) -> tuple[int, int]:
+    """The status of a batch of reports, and the length of its answer."""
+    headers = {"Content-Encoding": encoding} if encoding != "identity" else {}
+    client = harness.app.test_client()
+    answer = client.post(REPORTS, data=body, content_type=JSON, headers=headers)
+    return answer.status_code, len(answer.data)
 
 
 @pytest.fixture
@@ -38,53 +98,31 @@ def harness(make_harness: Any) -> Harness:
 
 
 def test_no_address_reads_too_long_body(harness: Harness) -> None:
-    assert bytes_read(harness) == []
+    for rule in harness.app.url_map.iter_rules():
+        for method in sorted((rule.methods or set()) & {"PUT", "POST", "DELETE"}):
+            path = re.sub(r"<(?:path:)?\w+>", "0" * 32, rule.rule.replace("<study_id>", "habits"))
+            for length in ({"CONTENT_LENGTH": str(LENGTH)}, {"wsgi.input_terminated": True}):
+                body = Counted()
+                options = {"content_type": JSON, "environ_overrides": {"wsgi.input": body, **length}}
+                client = harness.app.test_client()
+                status = client.open(path, method=method, headers=harness.operator, **options).status_code
+                assert body.taken <= LIMIT + PART, (method, path)
+                assert status == 413 or not body.taken, (method, path)
 
 
 def test_a_costly_body_is_refused_at_a_bounded_cost(harness: Harness) -> None:
-    assert costs(harness) == []
+    check_costs(harness)
 
 
-def inflate_all(body: bytes, encoding: str, _limit: int) -> bytes:
-    return gzip.decompress(body) if encoding == "gzip" else body
+def test_a_planted_body_without_limit_is_found(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "inflate", lambda body, encoding, _limit: INFLATE[encoding](body))
+    with pytest.raises(AssertionError, match="nothing but blanks"):
+        check_costs(harness, "blanks")
 
 
-def test_a_planted_body_without_limit_is_found(harness: Harness, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(uploads, "inflate", inflate_all)
-    assert any("bytes for nothing but blanks, gzip" in problem for problem in costs(harness, "blanks"))
-
-
-def others_stopped(make: Callable[..., Harness]) -> list[str]:
-    """What one study, or one member of a batch, does to others."""
-    harness = make("others.sqlite3", upload_rate=0.5)
-    study, other = build_study(), build_study(id="other")
-    assert [harness.publish(version).status_code for version in (study, other)] == [201, 201]
-    flood = [harness.put(build_report(study)).status_code for _ in range(12)]
-    wrong = [f"a flood of one study is answered {flood}"] if set(flood) != {201, 429} else []
-    status = harness.put(build_report(other)).status_code
-    wrong += [f"the other study is answered {status}"] if status != 201 else []
-    calm = make("calm.sqlite3")
-    assert calm.publish(study).status_code == 201
-    good = [build_report(study).to_document() for _ in range(4)]
-    faulty = [{**good[0], "id": "x" * 900}, {**good[0], "digest": "0" * 64}, 7, [], {"payloads": None}]
-    for number, member in enumerate(faulty):
-        report = build_report(study).to_document()
-        answer = calm.post([member, report, member]).get_json(force=True)
-        if (answer.get("stored"), len(answer.get("failed", []))) != (1, 2):
-            wrong.append(f"a batch with faulty member {number} is answered {answer.get('stored')}")
-    return wrong
-
-
-def test_faulty_study_or_member_does_not_stop_others(make_harness: Any) -> None:
-    assert others_stopped(make_harness) == []
-
-
-def test_a_planted_batch_that_fails_as_a_whole_is_found(make_harness: Any, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(uploads, "MOST_WRONG", 0)
-    assert any("a batch with faulty member" in problem for problem in others_stopped(make_harness))
-
-
-def test_full_queue_of_one_study_does_not_block_others(make_harness: Any, monkeypatch: Patch) -> None:
+def test_full_queue_of_one_study_does_not_block_others(
+    make_harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("collector.app.MOST_QUEUED", 4)
     harness, opened, entered, queue = make_harness(), Event(), Event(), WatchedQueue()
     harness.collector.writer._queue = queue
@@ -107,26 +145,3 @@ def test_full_queue_of_one_study_does_not_block_others(make_harness: Any, monkey
         queue.wait_until(before + 2)
         opened.set()
         assert (full.result().status_code, waiting.result().status_code) == (200, 201)
-
-
-def memory_of(path: Path) -> int:
-    """The most memory that reading a file of reports holds."""
-    study = Study(studies.document(studies.YES_NO))
-    tracemalloc.start()
-    try:
-        with pytest.raises(InputError):
-            summarize(study, [str(path)])
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("planted", [False, True], ids=["as it is", "planted: lines that are read whole"])
-def test_an_endless_line_of_a_file_is_not_read_whole(
-    tmp_path: Path, monkeypatch: Patch, planted: bool
-) -> None:
-    path = tmp_path / "reports.ndjson"
-    path.write_bytes(b"x" * (8 * MAX_BYTES) + b"\n{}\n")
-    if planted:
-        monkeypatch.setattr(reading, "MAX_BYTES", 1 << 40)
-    assert (memory_of(path) > 6 * MAX_BYTES) == planted
