@@ -23,44 +23,36 @@ BETA = stated("beta", a=2, b=3)
 DIRICHLET = stated("dirichlet", concentration=["1", "2", "3"])
 
 
-def _word(payload: bytes) -> int:
-    return int.from_bytes(payload, "big")
-
-
-def _of_hash(payload: bytes, choices: int, epsilon: float) -> Values:
+def _hash(payload: bytes, choices: int, epsilon: float) -> list[bool]:
     """a, b and c of a hash, 4 bytes each, and the hash with noise."""
-    a, b, c, told = (_word(part) for part in (payload[:4], payload[4:8], payload[8:12], payload[12:]))
+    a, b, c, told = (int.from_bytes(payload[at : at + 4], "big") for at in (0, 4, 8, 12))
     hashes = int(np.exp(epsilon) + 0.5) + 1
-    return np.array([((a * x * x + b * x + c) % (2**31 - 1)) % hashes == told for x in range(choices)])
+    return [((a * x * x + b * x + c) % (2**31 - 1)) % hashes == told for x in range(choices)]
 
 
-def _of_hadamard(payload: bytes, choices: int, epsilon: float) -> Values:
+def _hadamard(payload: bytes, choices: int, epsilon: float) -> list[bool]:
     """A block and a column: of choices in that block those whose row has even parity with the column."""
     blocks = max(1, 2 ** int(np.ceil(epsilon / np.log(2)) - 1))
     width = next(2**power for power in range(1, 30) if (2**power - 1) * blocks >= choices)
-    block, column = divmod(_word(payload), width)
+    block, column = divmod(int.from_bytes(payload, "big"), width)
     rows = [divmod(x, width - 1) for x in range(choices)]
-    return np.array([own == block and (row + 1 & column).bit_count() % 2 == 0 for own, row in rows])
+    return [own == block and (row + 1 & column).bit_count() % 2 == 0 for own, row in rows]
 
 
-def _bits(payload: bytes, choices: int, epsilon: float) -> Values:
-    del epsilon
-    return np.array([int.from_bytes(payload, "little") >> x & 1 == 1 for x in range(choices)])
+def _bits(payload: bytes, choices: int, _: float) -> list[bool]:
+    return [int.from_bytes(payload, "little") >> x & 1 == 1 for x in range(choices)]
 
 
-def _single(payload: bytes, choices: int, epsilon: float) -> Values:
-    del epsilon
-    return np.asarray(np.arange(choices) == _word(payload), np.float64)
+def _single(payload: bytes, choices: int, _: float) -> list[bool]:
+    return [x == int.from_bytes(payload, "big") for x in range(choices)]
 
 
-# What each mechanism's payload supports, as docs/payloads.md has it.
-SETS: Mapping[str, Callable[[bytes, int, float], Values]] = {
+# The choices that each mechanism's payload supports, as docs/payloads.md has it.
+SETS: Mapping[str, Callable[[bytes, int, float], list[bool]]] = {
     "randomized_response": _single,
-    "oue": _bits,
-    "sue": _bits,
-    "subset_selection": _bits,
-    "olh": _of_hash,
-    "hadamard": _of_hadamard,
+    **dict.fromkeys(("oue", "sue", "subset_selection"), _bits),
+    "olh": _hash,
+    "hadamard": _hadamard,
 }
 
 
@@ -69,15 +61,8 @@ def chances_of(payloads: list[bytes], mechanism: Question, choices: int) -> Valu
     name = mechanism.get("of", mechanism["name"])
     epsilon = float(mechanism.get("instantaneous_epsilon", mechanism["epsilon"]))
     sets = Counter(tuple(SETS[name](one, choices, epsilon)) for one in payloads)
-    inside, odds = np.array(list(sets), float), np.exp(epsilon)
-    # But for a factor that depends on the odds alone, these are all mechanisms' chances.
-    weights = 1 + (odds - 1) * inside
-    if name in ("oue", "sue"):
-        one = 1 / (1 + odds) if name == "oue" else 1 / (1 + np.sqrt(odds))
-        size = inside.sum(1, keepdims=True)
-        own = np.where(inside == 1, 0.5 / one, 0.5 / (1 - one)) if name == "oue" else (1 - one) / one
-        own = own if name == "oue" else np.where(inside == 1, own, 1 / own)
-        weights = one**size * (1 - one) ** (choices - size) * own
+    # But for a factor that depends on the set alone, these are all mechanisms' chances.
+    weights = 1 + (np.exp(epsilon) - 1) * np.array(list(sets), float)
     return np.column_stack([weights, list(sets.values())])
 
 
@@ -95,18 +80,20 @@ def named(points: Points) -> Points:
     return {f"p[{label}]": points["p"][:, place] for place, label in enumerate(LABELS)}
 
 
+def _of_scale(points: Points) -> Points:
+    found = {"mean_place": points["p"] @ np.array([1.0, 2.0, 3.0])}
+    below = np.cumsum(points["p"], axis=1)
+    for place, level in enumerate(SCALE["choices"]):
+        found[f"p[{level}]"] = points["p"][:, place]
+        if place < 2:
+            found[f"at_most[{level}]"] = below[:, place]
+    return found
+
+
 def _with_refusals(points: Points) -> Values:
     """One more choice, that of refusing; p is of those who answer."""
     p, refused = points["p"], points["refused"]
     return np.column_stack([(1 - refused) * (1 - p), (1 - refused) * p, refused])
-
-
-def _of_scale(points: Points) -> Points:
-    p, levels = points["p"], SCALE["choices"]
-    found = {f"p[{level}]": p[:, place] for place, level in enumerate(levels)}
-    below = np.cumsum(p, axis=1)
-    found |= {f"at_most[{level}]": below[:, place] for place, level in enumerate(levels[:-1])}
-    return {**found, "mean_place": p @ np.array([1.0, 2.0, 3.0])}
 
 
 def _log_prior_with_concentration(points: Points) -> Values:
@@ -122,7 +109,7 @@ SHARE = Law(
     lambda points: stats.beta(2, 3).logpdf(points["p"]),
 )
 SHARES = Law(
-    {"p": "simplex 3"},
+    {"p": "simplex"},
     lambda points: points["p"],
     lambda points: np.log(points["p"]) @ (CONCENTRATION - 1),
     named,
@@ -133,14 +120,15 @@ REFUSED = Law(
     lambda points: SHARE.log_prior(points) + stats.beta(1, 4).logpdf(points["refused"]),
 )
 SHARES_AND_CONCENTRATION = Law(
-    {"p": "simplex 3", "concentration": "positive"},
+    {"p": "simplex", "concentration": "positive"},
     lambda points: points["p"],
     _log_prior_with_concentration,
     lambda points: {**named(points), "concentration": points["concentration"]},
 )
 
 
-def _multinomial(mechanism: Question, **prior: Any) -> dict[str, Any]:
+def multinomial(mechanism: Question, **prior: Any) -> dict[str, Any]:
+    """A choice with a stated prior of its shares."""
     model = {"name": "multinomial", "prior": {"p": prior or DIRICHLET}}
     return {**studies.CHOICE, "mechanism": dict(mechanism), "model": model}
 
@@ -152,8 +140,8 @@ REFUSABLE = {
     "refusal": True,
     "model": {"name": "bernoulli", "prior": {"p": BETA, "refused": stated("beta", a=1, b=4)}},
 }
-SCALE = {**_multinomial(WARNER), "id": "tired", "ordered": True, "choices": ["never", "seldom", "often"]}
-LEARNT = _multinomial(WARNER, **stated("dirichlet", concentration=stated("log_normal", loc=0, scale=0.5)))
+SCALE = {**multinomial(WARNER), "id": "tired", "ordered": True, "choices": ["never", "seldom", "often"]}
+LEARNT = multinomial(WARNER, **stated("dirichlet", concentration=stated("log_normal", loc=0, scale=0.5)))
 
 
 def _case(question: Question, law: Law, people: int = PEOPLE) -> Case:
@@ -188,8 +176,8 @@ def of_shares(question: Question, law: Law) -> Callable[[Collected], Target]:
 
 
 OF_ONE = ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard")
-MULTINOMIALS = {f"multinomial, {name}": _multinomial({"name": name, "epsilon": "1"}) for name in OF_ONE} | {
-    "multinomial, memoized": _multinomial({**studies.KEPT, "of": "sue"})
+MULTINOMIALS = {f"multinomial, {name}": multinomial({"name": name, "epsilon": "1"}) for name in OF_ONE} | {
+    "multinomial, memoized": multinomial({**studies.KEPT, "of": "sue"})
 }
 CASES: dict[str, Case] = {
     "bernoulli, randomized_response": _case(BERNOULLI, SHARE),

@@ -121,11 +121,6 @@ def factors_of(
     return np.array([weights[i] * weights[j] * (1.0 if i == j else np.sqrt(2.0)) for i, j in pairs])
 
 
-def _line(points: Points) -> Points:
-    found = {"intercept": points["centre"], "coefficient[age]": points["coefficients"]}
-    return {**found, "sd": points["sd"]} if "sd" in points else found
-
-
 def regression(names: list[str], log_likelihood: Callable[[Points], Values]) -> Target:
     """A regression's posterior under the stated priors of these parameters."""
 
@@ -133,7 +128,11 @@ def regression(names: list[str], log_likelihood: Callable[[Points], Values]) -> 
         prior = log_prior({name: PRIORS[name] for name in names}, points)
         return np.asarray(log_likelihood(points) + prior)
 
-    return Target({name: SPACE[name] for name in names}, log_density, _line, START)
+    def quantities(points: Points) -> Points:
+        called = {"centre": "intercept", "coefficients": "coefficient[age]", "sd": "sd"}
+        return {new: points[name] for name, new in called.items() if name in points}
+
+    return Target({name: SPACE[name] for name in names}, log_density, quantities, START)
 
 
 def _sums(yes_no: bool) -> Callable[[Collected], Target]:
@@ -173,15 +172,18 @@ def _records(data: Collected) -> Target:
     return regression(list(PRIORS), log_likelihood)
 
 
-def _signs(data: Collected) -> Target:
+def _of_signs(data: Collected, mean: Values) -> Values:
     """A product is drawn evenly; its sign is 1 with chance (1 + tanh(ε/2) · mean) / 2."""
-    counts = np.bincount([int.from_bytes(one, "big") for one in data.payloads("rating")], minlength=10)
-    minus, plus = counts.reshape(-1, 2).T
+    words = [int.from_bytes(one, "big") for one in data.payloads("rating")]
+    minus, plus = np.bincount(words, minlength=2 * mean.shape[1]).reshape(-1, 2).T
     sharp = np.tanh(EPSILON / 4)
+    return np.asarray(np.log1p(sharp * mean) @ plus + np.log1p(-sharp * mean) @ minus)
 
+
+def _signs(data: Collected) -> Target:
     def log_likelihood(points: Points) -> Values:
-        mean = np.clip(linear_moments(points, PAIRS)[0], -1 / sharp + 1e-9, 1 / sharp - 1e-9)
-        return np.asarray(np.log1p(sharp * mean) @ plus + np.log1p(-sharp * mean) @ minus)
+        most = 1 / np.tanh(EPSILON / 4) - 1e-9
+        return _of_signs(data, np.clip(linear_moments(points, PAIRS)[0], -most, most))
 
     return regression(list(PRIORS), log_likelihood)
 
@@ -201,26 +203,20 @@ SMOKES: dict[str, Any] = {
 
 def _yes_no_signs(data: Collected) -> Target:
     """Feature and response are −1 or 1; the feature's log share is normal(0, 1), as docs/models.md says."""
-    counts = np.bincount([int.from_bytes(one, "big") for one in data.payloads("rating")], minlength=6)
-    minus, plus = counts.reshape(-1, 2).T
-    sharp = np.tanh(EPSILON / 4)
 
     def log_density(points: Points) -> Values:
         share = special.expit(2 * points["log share"])
         yes, no = (np.tanh((points["centre"] + side * points["coefficients"] / 2) / 2) for side in (1, -1))
-        mean = np.stack(
-            [2 * share - 1, share * yes + (1 - share) * no, share * yes - (1 - share) * no], axis=-1
-        )
+        products = [2 * share - 1, share * yes + (1 - share) * no, share * yes - (1 - share) * no]
         prior = log_prior({name: PRIORS[name] for name in ("centre", "coefficients")}, points)
         prior = prior + stats.norm.logpdf(points["log share"])
-        return np.asarray(np.log1p(sharp * mean) @ plus + np.log1p(-sharp * mean) @ minus + prior)
+        return _of_signs(data, np.stack(products, axis=-1)) + prior
 
     def quantities(points: Points) -> Points:
         slope = points["coefficients"]
         return {"intercept": points["centre"] - slope / 2, "coefficient[smokes]": slope}
 
-    space = dict.fromkeys(("centre", "coefficients", "log share"), "real")
-    return Target(space, log_density, quantities)
+    return Target(dict.fromkeys(("centre", "coefficients", "log share"), "real"), log_density, quantities)
 
 
 def _smokers() -> Collected:
@@ -245,35 +241,16 @@ MADE: Mapping[str, tuple[dict[str, Any], bool, Callable[[Collected], Target]]] =
 
 def _case(name: str) -> Case:
     question, yes_no, target = MADE[name]
-
-    def data() -> Collected:
-        return collected(name, question, people(PEOPLE, yes_no))
-
-    return Case(data, fitted, target)
+    return Case(lambda: collected(name, question, people(PEOPLE, yes_no)), fitted, target)
 
 
-# A holder's table, of which it releases sums once.
-TABLES = {
-    "table_statistics": {"name": "table_statistics", "epsilon": "1", "delta": "1e-6"},
-    "table_statistics, noised count": {
-        "name": "table_statistics",
-        "epsilon": "1",
-        "delta": "1e-6",
-        "count_share": "0.2",
-    },
-    "table_statistics, averages": {
-        "name": "table_statistics",
-        "epsilon": "1",
-        "delta": "1e-6",
-        "average": 2,
-    },
-    "table_statistics, no intercept": {
-        "name": "table_statistics",
-        "epsilon": "1",
-        "delta": "1e-6",
-        "intercept": False,
-    },
-    "table_normal_equations": {"name": "table_normal_equations", "epsilon": "1", "delta": "1e-6"},
+# A holder's table, of which it releases sums once: options of each case.
+TABLES: Mapping[str, dict[str, Any]] = {
+    "table_statistics": {},
+    "table_statistics, noised count": {"count_share": "0.2"},
+    "table_statistics, averages": {"average": 2},
+    "table_statistics, no intercept": {"intercept": False},
+    "table_normal_equations": {},
 }
 # Seeds of noise, if not the case's name.
 SEEDS = {"table_normal_equations": "table_statistics_ddplr"}
@@ -282,7 +259,7 @@ SIZES = (200, 300, 400)
 
 def _holders(name: str) -> Callable[[Collected], Target]:
     asked = TABLES[name]
-    rows, constant = float(str(asked.get("average", 1))), bool(asked.get("intercept", True))
+    rows, constant = asked.get("average", 1), asked.get("intercept", True)
     pairs = [pair for pair in PAIRS if constant or 0 not in pair]
     factors, released = factors_of(pairs), np.ones(len(pairs), bool)
     # Σvvᵀ of another record is at most so far off (METHODS 1.3; averaged rows, docs/data-holders.md).
@@ -292,7 +269,7 @@ def _holders(name: str) -> Callable[[Collected], Target]:
     if "normal_equations" in name:
         released = np.array([pair != (2, 2) for pair in pairs])
         factors, distance = np.ones(len(pairs)), np.sqrt(10.0)
-    share = float(str(asked.get("count_share", 0)))
+    share = float(asked.get("count_share", 0))
 
     def target(data: Collected) -> Target:
         noise = distance * gaussian_scale(1 - share, 1e-6 * (1 - share))
@@ -314,20 +291,14 @@ def _holders(name: str) -> Callable[[Collected], Target]:
             return total
 
         names = [one for one in PRIORS if constant or one not in ("centre", "feature_mean")]
-        found = regression(names, log_likelihood)
-        if constant:
-            return found
-        return Target(found.space, found.log_density, _without_intercept, START)
+        return regression(names, log_likelihood)
 
     return target
 
 
-def _without_intercept(points: Points) -> Points:
-    return {"coefficient[age]": points["coefficients"], "sd": points["sd"]}
-
-
 def _tables(name: str) -> Case:
-    question = question_of(TABLES[name], ask="table")
+    mechanism = {"name": name.partition(",")[0], "epsilon": "1", "delta": "1e-6", **TABLES[name]}
+    question = question_of(mechanism, ask="table")
     if not TABLES[name].get("intercept", True):
         for absent in ("centre", "feature_mean"):
             del question["model"]["prior"][absent]

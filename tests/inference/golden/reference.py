@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ FEWEST_EFFECTIVE = 8_000
 class Target:
     """A posterior.
 
-    space: {parameter: its support}, "real", "positive", "share", "correlation", "simplex k" or "ordered k".
+    space: {parameter: its support}, a key of WIDTHS.
     log_density: prior and likelihood at points. quantities: what is compared, by default all parameters.
     start: where the search begins, by default at the middle of each support.
     """
@@ -35,61 +34,34 @@ class Target:
     space: Mapping[str, str]
     log_density: Callable[[Points], Values]
     quantities: Callable[[Points], Points] = dict
-    start: Mapping[str, float] | None = None
+    start: Mapping[str, float] = field(default_factory=dict)
 
 
-class Moments(NamedTuple):
-    """Mean and sd of a quantity, and by how much the reference itself may be off."""
-
-    mean: float
-    mean_error: float
-    sd: float
-    sd_error: float
-
-
-class Reference(NamedTuple):
-    """How a posterior was found, and its quantities."""
-
-    source: str
-    quantities: dict[str, Moments]
-
-
-def _width(support: str) -> int:
-    kind, _, entries = support.partition(" ")
-    return int(entries or 1) - (kind == "simplex")
+# How many free numbers a support takes: three shares of a simplex, or two numbers in order, take two.
+WIDTHS = {"real": 1, "positive": 1, "share": 1, "simplex": 2, "ordered": 2}
 
 
 def _placed(support: str, z: Values) -> tuple[Values, Values]:
     """From free numbers (points, width) to values, and the log Jacobian (points,)."""
-    kind = support.partition(" ")[0]
-    if kind == "simplex":
+    if support == "simplex":
         shares = special.softmax(np.column_stack([np.zeros(len(z)), z]), axis=1)
         return shares, np.sum(np.log(shares), axis=1)
-    if kind == "ordered":
+    if support == "ordered":
         steps = np.column_stack([z[:, :1], np.exp(z[:, 1:])])
         return np.cumsum(steps, axis=1), np.sum(z[:, 1:], axis=1)
     one = z[:, 0]
-    if kind == "positive":
+    if support == "positive":
         return np.exp(one), one
-    if kind == "share":
+    if support == "share":
         return special.expit(one), special.log_expit(one) + special.log_expit(-one)
-    if kind == "correlation":
-        return np.tanh(one), np.log1p(-(np.tanh(one) ** 2))
-    return (z if " " in support else one), np.zeros(len(z))
-
-
-def _free(support: str, value: float) -> float:
-    kind = support.partition(" ")[0]
-    return float(
-        {"positive": np.log, "share": special.logit, "correlation": np.arctanh}.get(kind, float)(value)
-    )
+    return one, np.zeros(len(z))
 
 
 def points_at(target: Target, z: Values) -> tuple[dict[str, Values], Values]:
     """The parameters at free numbers (points, dimensions), and the log Jacobian."""
     found, jacobian, place = {}, np.zeros(len(z)), 0
     for name, support in target.space.items():
-        width = _width(support)
+        width = WIDTHS[support]
         found[name], own = _placed(support, z[:, place : place + width])
         jacobian, place = jacobian + own, place + width
     return found, jacobian
@@ -131,13 +103,12 @@ def _proposal(mean: Values, covariance: Values) -> stats.rv_continuous:
 def _fitted(target: Target) -> tuple[Values, Values]:
     """Mean and covariance of the posterior's free numbers, by importance sampling of tempered weights."""
     random = np.random.default_rng(1)
-    start = target.start or {}
-    mean = np.concatenate(
-        [
-            np.full(_width(support), _free(support, start[name]) if name in start else 0.0)
-            for name, support in target.space.items()
-        ]
-    )
+    free = {"positive": np.log, "share": special.logit, "real": float}
+    starts = [
+        np.full(WIDTHS[kind], free[kind](target.start[name]) if name in target.start else 0.0)
+        for name, kind in target.space.items()
+    ]
+    mean = np.concatenate(starts)
     covariance, settled = np.eye(len(mean)), 0
     for _ in range(ROUNDS):
         proposal = _proposal(mean, covariance)
@@ -151,51 +122,35 @@ def _fitted(target: Target) -> tuple[Values, Values]:
     raise ArithmeticError("the proposal does not settle")
 
 
-def _moments(values: Values, weights: Values) -> tuple[float, float]:
-    mean = float(weights @ values)
-    return mean, float(np.sqrt(weights @ (values - mean) ** 2))
-
-
-def _by_grid(target: Target, mean: Values, covariance: Values) -> dict[str, Moments]:
-    many = GRID_POINTS[len(mean)]
-    steps = np.linspace(-GRID_SDS, GRID_SDS, many)
-    places = np.stack(np.meshgrid(*[steps] * len(mean), indexing="ij"), axis=-1).reshape(-1, len(mean))
-    coarse = np.all(np.round((places + GRID_SDS) / (steps[1] - steps[0])).astype(int) % 2 == 0, axis=1)
+def _on_grid(target: Target, mean: Values, covariance: Values) -> tuple[Values, Values]:
+    steps = [np.linspace(-GRID_SDS, GRID_SDS, GRID_POINTS[len(mean)])] * len(mean)
+    places = np.stack(np.meshgrid(*steps, indexing="ij"), axis=-1).reshape(-1, len(mean))
     z = mean + places @ np.linalg.cholesky(covariance).T
     logs = _log_densities(target, z)
     weights = np.exp(logs - logs.max())
     edge = np.any(np.abs(places) > GRID_SDS - 1e-9, axis=1)
     if weights[edge].sum() > LARGEST_EDGE * weights.sum():
         raise ArithmeticError("the grid does not hold the posterior")
-    found = {}
-    for name, values in target.quantities(points_at(target, z)[0]).items():
-        whole = _moments(values, weights / weights.sum())
-        half = _moments(values[coarse], weights[coarse] / weights[coarse].sum())
-        found[name] = Moments(whole[0], abs(whole[0] - half[0]), whole[1], abs(whole[1] - half[1]))
-    return found
+    return z, logs
 
 
-def _by_importance(target: Target, mean: Values, covariance: Values) -> dict[str, Moments]:
+def _drawn(target: Target, mean: Values, covariance: Values) -> tuple[Values, Values]:
     proposal = _proposal(mean, covariance)
     z = np.reshape(proposal.rvs(DRAWN, random_state=np.random.default_rng(2)), (DRAWN, -1))
     logs = _log_densities(target, z) - proposal.logpdf(z)
     if _effective(logs) < FEWEST_EFFECTIVE:
         raise ArithmeticError(f"only {_effective(logs):.0f} draws are effective")
+    return z, logs
+
+
+def moments_of(target: Target) -> dict[str, dict[str, float]]:
+    """Each quantity's mean and sd: on a grid of one or two dimensions, else by importance sampling."""
+    mean, covariance = _fitted(target)
+    z, logs = (_on_grid if len(mean) in GRID_POINTS else _drawn)(target, mean, covariance)
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     found = {}
     for name, values in target.quantities(points_at(target, z)[0]).items():
-        own, sd = _moments(values, weights)
-        squares = (values - own) ** 2
-        mean_error = float(np.sqrt(np.sum(weights**2 * squares)))
-        sd_error = float(np.sqrt(np.sum(weights**2 * (squares - sd**2) ** 2)) / (2 * sd))
-        found[name] = Moments(own, mean_error, sd, sd_error)
+        middle = float(weights @ values)
+        found[name] = {"mean": middle, "sd": float(np.sqrt(weights @ (values - middle) ** 2))}
     return found
-
-
-def solved(target: Target) -> Reference:
-    """The posterior's quantities: on a grid of one or two dimensions, else by importance sampling."""
-    mean, covariance = _fitted(target)
-    if len(mean) in GRID_POINTS:
-        return Reference("grid", _by_grid(target, mean, covariance))
-    return Reference("importance sampling", _by_importance(target, mean, covariance))

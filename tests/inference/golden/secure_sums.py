@@ -15,7 +15,7 @@ from schemas import Study
 from summaries import QuestionSummary
 from tests import studies
 from tests.inference.golden.case import KEPT, Case, Draws, Question
-from tests.inference.golden.choices import BERNOULLI, CONCENTRATION, DIRICHLET, LABELS
+from tests.inference.golden.choices import BERNOULLI, LABELS, SHARES, multinomial
 from tests.inference.golden.numbers import NORMAL, gaussian_scale, log_prior, masses_of
 from tests.inference.golden.records import (
     DISTANCE,
@@ -72,12 +72,12 @@ def fitted(data: Total) -> Draws:
 
 
 def _share(data: Total) -> Target:
-    (yes,) = data.scaled(1.0)
-
     def log_density(points: Points) -> Values:
         p = points["p"]
         spread = np.sqrt(DEVICES * p * (1 - p) + NOISE**2)
-        return np.asarray(stats.norm.logpdf(yes, DEVICES * p, spread) + stats.beta.logpdf(p, 2, 3))
+        return np.asarray(
+            stats.norm.logpdf(data.scaled(1.0), DEVICES * p, spread) + stats.beta.logpdf(p, 2, 3)
+        )
 
     return Target({"p": "share"}, log_density)
 
@@ -91,16 +91,14 @@ def _counts(total: Values, shares: Values, noise: float) -> Values:
 
 
 def _shares(data: Total) -> Target:
-    total = data.scaled(2**0.5)
-
     def log_density(points: Points) -> Values:
-        prior = np.log(points["p"]) @ (CONCENTRATION - 1)
-        return np.asarray(_counts(total, points["p"], NOISE * 2**0.5) + prior)
+        counts = _counts(data.scaled(2**0.5), points["p"], NOISE * 2**0.5)
+        return np.asarray(counts + SHARES.log_prior(points))
 
-    def quantities(points: Points) -> Points:
-        return {f"p[{label}]": points["p"][:, place] for place, label in enumerate(LABELS)}
+    return Target(SHARES.space, log_density, SHARES.quantities)
 
-    return Target({"p": "simplex 3"}, log_density, quantities)
+
+NORMAL_SPACE, NORMAL_START = {"mean": "real", "sd": "positive"}, {"mean": 5, "sd": 2}
 
 
 def _normal(points: Points) -> Values:
@@ -118,7 +116,7 @@ def _cells(data: Total) -> Target:
         found = _counts(total, cells.T, NOISE * 2**0.5)
         return np.asarray(found + log_prior(NORMAL["model"]["prior"], points))
 
-    return Target({"mean": "real", "sd": "positive"}, log_density, start={"mean": 5, "sd": 2})
+    return Target(NORMAL_SPACE, log_density, start=NORMAL_START)
 
 
 # Each field has its own mean and sd, and its own two sums.
@@ -138,21 +136,21 @@ MARGINALS: dict[str, Any] = {
 def _marginals(data: Total) -> Target:
     """Two fields are as two questions, whose vectors are as far apart as both together."""
     totals = data.scaled(2 * 2**0.5).reshape(2, 2)
-    each = [_of_two_sums(total, 2 * 2**0.5 * NOISE) for total in totals]
 
     def log_density(points: Points) -> Values:
-        own = [{key: points[f"{key}[{name}]"] for key in ("mean", "sd")} for name in FIELDS]
-        return np.asarray(each[0](own[0]) + each[1](own[1]))
+        found = 0.0
+        for name, total in zip(FIELDS, totals, strict=True):
+            own = {key: points[f"{key}[{name}]"] for key in NORMAL_SPACE}
+            found = found + _of_two_sums(total, 2 * 2**0.5 * NOISE)(own)
+        return np.asarray(found)
 
-    space = {
-        f"{key}[{name}]": kind for name in FIELDS for key, kind in (("mean", "real"), ("sd", "positive"))
-    }
+    space = {f"{key}[{name}]": kind for name in FIELDS for key, kind in NORMAL_SPACE.items()}
     return Target(space, log_density, start={name: 5 if "mean" in name else 2 for name in space})
 
 
 def _first_two(data: Total) -> Target:
     log_density = _of_two_sums(data.scaled(2.0), 2 * NOISE)
-    return Target({"mean": "real", "sd": "positive"}, log_density, start={"mean": 5, "sd": 2})
+    return Target(NORMAL_SPACE, log_density, start=NORMAL_START)
 
 
 def _of_two_sums(total: Values, noise: float) -> Callable[[Points], Values]:
@@ -183,39 +181,23 @@ def _regression(data: Total) -> Target:
     return regression(list(PRIORS), log_likelihood)
 
 
-def _numbers() -> list[Any]:
-    return list(np.random.default_rng(5).normal(5, 2, DEVICES).tolist())
+AGES: list[Any] = np.random.default_rng(5).normal(5, 2, DEVICES).tolist()
+YES: list[Any] = (np.random.default_rng(6).random(DEVICES) < 0.3).tolist()
+JOBS: list[Any] = np.random.default_rng(7).choice(LABELS, DEVICES, p=(0.15, 0.6, 0.25)).tolist()
+RATES: list[Any] = np.random.default_rng(8).normal(7, 3, DEVICES).tolist()
+BOTH = [{"age": age, "rate": rate} for age, rate in zip(AGES, RATES, strict=True)]
 
 
-def _yes() -> list[Any]:
-    return [bool(one) for one in np.random.default_rng(6).random(DEVICES) < 0.3]
-
-
-def _labels() -> list[Any]:
-    return [str(one) for one in np.random.default_rng(7).choice(LABELS, DEVICES, p=(0.15, 0.6, 0.25))]
-
-
-def _both() -> list[Any]:
-    ages, rates = _numbers(), np.random.default_rng(8).normal(7, 3, DEVICES).tolist()
-    return [{"age": age, "rate": rate} for age, rate in zip(ages, rates, strict=True)]
-
-
-def _case(
-    question: Question,
-    answers: Callable[[], list[Any]],
-    target: Callable[[Total], Target],
-    **more: Any,
-) -> Case:
+def _case(question: Question, answers: list[Any], target: Callable[[Total], Target], **more: Any) -> Case:
     asked = {**question, "mechanism": {**STATED, **more}}
-    return Case(lambda: summed(asked, answers()), fitted, target)
+    return Case(lambda: summed(asked, answers), fitted, target)
 
 
-MULTINOMIAL = {**studies.CHOICE, "model": {"name": "multinomial", "prior": {"p": DIRICHLET}}}
 CASES: dict[str, Case] = {
-    "bernoulli": _case(BERNOULLI, _yes, _share),
-    "multinomial": _case(MULTINOMIAL, _labels, _shares),
-    "normal, cells": _case(NORMAL, _numbers, _cells, cells=8),
-    "normal": _case(NORMAL, _numbers, _first_two),
-    "marginals": _case(MARGINALS, _both, _marginals, statistic="marginals", share="0.2"),
-    "linear": _case(question_of(STATED), lambda: people(DEVICES, False), _regression),
+    "bernoulli": _case(BERNOULLI, YES, _share),
+    "multinomial": _case(multinomial(STATED), JOBS, _shares),
+    "normal, cells": _case(NORMAL, AGES, _cells, cells=8),
+    "normal": _case(NORMAL, AGES, _first_two),
+    "marginals": _case(MARGINALS, BOTH, _marginals, statistic="marginals", share="0.2"),
+    "linear": _case(question_of(STATED), people(DEVICES, False), _regression),
 }
