@@ -133,10 +133,37 @@ def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -
     return str(path)
 
 
+PUBLIC = [
+    {"id": "region", "choices": ["south", "north", "east"]},
+    {"id": "age", "bounds": ["20", "60"], "step": "10"},
+]
+EVER = {**studies.YES_NO, "mechanism": {"name": "randomized_response", "epsilon": "2"}}
+JOB = {**studies.CHOICE, "id": "job", "mechanism": {"name": "oue", "epsilon": "3"}}
+
+
+def study_of(*questions: Mapping[str, Any], **fields: Any) -> Study:
+    """A study of these questions, with a region and an age as public fields."""
+    return Study({**studies.document(*map(dict, questions)), "public": PUBLIC, **fields})
+
+
 def answered(study: Study, answers: Sequence[Mapping[str, Any]], seed: int) -> list[Report]:
     """One report for each person's answers and public values."""
     mechanisms, source = mechanisms_of(study), NotForRealAnswers(np.random.default_rng(seed).bytes)
     return [perturb_answers(study, mechanisms, one, source) for one in answers]
+
+
+def reports_of(study: Study, n: int, seed: int = 0) -> list[Report]:
+    """Reports of n people of two regions and all ages, whose choices are even; numbers are 3."""
+    random = np.random.default_rng(seed)
+    people = [
+        {
+            "region": ("south", "north")[at % 2],
+            "age": 20 + 10 * (at % 5),
+            **{one.id: str(random.choice(one.choices)) if one.choices else 3 for one in study.questions},
+        }
+        for at in range(n)
+    ]
+    return answered(study, people, seed)
 
 
 LOW, HIGH = 0.0, 12.0
@@ -158,13 +185,11 @@ def workers(n: int, seed: int = 0, law: str = "normal") -> Table:
     """Hours of work under a mechanism that hides little."""
     random = np.random.default_rng(seed)
     age = random.choice([20.0, 30.0, 40.0, 50.0], n)
-    drawn = {
-        "normal": random.normal(5 + 0.05 * (age - 35), 2, n),
-        "lognormal": random.lognormal(1.0, 0.8, n),
-        "groups": np.where(random.random(n) < 0.5, 2.0, 9.0) + random.normal(0, 0.5, n),
-    }
+    drawn = (
+        random.lognormal(1.0, 0.8, n) if law == "lognormal" else random.normal(5 + 0.05 * (age - 35), 2, n)
+    )
     died = (random.random(n) < 0.3).astype(int)
-    hours = np.clip(drawn[law], LOW, HIGH)
+    hours = np.clip(drawn, LOW, HIGH)
     return table_of(pd.DataFrame({"age": age, "died": died}), [reported(SHARP, hours, seed + 1)])
 
 

@@ -1,8 +1,8 @@
-"""From a formula and a table to a model: formulas that cannot be fitted, and plans of the same model."""
+"""Models of formulas: what cannot be fitted, names of results, and plans of the same model."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,14 +10,14 @@ import pytest
 
 from inference.analyses.analysing import notes_of
 from inference.analyses.assembling import assemble
-from inference.analyses.population import Population, notes_over, people_of
-from inference.analyses.program import Assembled
 from inference.analyses.reports import columns_in, table_of_reports
+from inference.analyses.table import table_of
 from inference.design.formulas import plan_formula
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
-from tests.inference.analyses.simulated import answered, forced, table
+from tests.inference.analyses.simulated import answered, any_draws, forced, table
+from tests.kit.channels import open_share
 from tests.kit.errors import raises
 
 REFUSED = {
@@ -50,11 +50,15 @@ def test_unfittable_formula_is_rejected_in_one_line(formula):
 
 
 @pytest.mark.parametrize(
-    ("formula", "family"),
-    [("ever ~ age", "softmax"), ("income ~ age", "logistic"), ("income ~ age", "poisson")],
+    ("formula", "family", "code"),
+    [
+        ("ever ~ age", "softmax", "fit.family_not_for_choice"),
+        ("income ~ age", "logistic", "fit.family_not_for_number"),
+        ("income ~ age", "poisson", "fit.outcome_unfit_for_family"),
+    ],
 )
-def test_family_that_does_not_fit_outcome_is_rejected(formula, family):
-    with pytest.raises(InputError):
+def test_family_that_does_not_fit_outcome_is_rejected(formula, family, code):
+    with raises(InputError, code):
         assemble(table(), formula, family=family)
 
 
@@ -63,15 +67,12 @@ def regions(*seen: str) -> pd.Categorical:
 
 
 @pytest.mark.attack(18)
-def test_group_without_reports_is_noted():
+@pytest.mark.parametrize("seen", [("north", "south"), ("north", "south", "west")])
+def test_group_without_reports_is_noted(seen):
     """A small table has no report of a listed region, whose numbers come from the groups' law alone."""
-    for seen, noted in ((("north", "south"), True), (("north", "south", "west"), False)):
-        found = notes_of(assemble(forced({"region": regions(*seen)}), "armed ~ (1 | region)"))
-        assert any("no report has region west: these estimates come from" in note for note in found) == noted
-    whole, over = forced({"clinic": np.arange(30) % 3}), pd.DataFrame({"clinic": [0, 7], "count": [1, 2]})
-    analysis, over = assemble(whole, "armed ~ (1 | clinic)"), Population(census=over)
-    (note,) = notes_over(analysis, people_of(analysis, whole, over))
-    assert note.startswith("2 of 3 people are in groups of clinic without reports (7)")
+    notes = notes_of(assemble(forced({"region": regions(*seen)}), "armed ~ (1 | region)"))
+    wanted = "no report has region west: these estimates come from"
+    assert any(wanted in note for note in notes) == ("west" not in seen)
 
 
 @pytest.mark.parametrize("formula", ["region", "region * sex"])
@@ -96,6 +97,46 @@ def test_collinear_columns_are_rejected_in_small_tables(formula, columns):
         assemble(whole, f"armed ~ {formula}")
 
 
+# As many random numbers as table() has rows, under names that results have.
+NAMES = dict(
+    zip(("smokes_age", "sigma", "Intercept"), np.random.default_rng(3).normal(size=(3, 40)), strict=True)
+)
+
+
+@pytest.mark.attack(17)
+@pytest.mark.parametrize(
+    ("formula", "name"),
+    [
+        ("ever ~ smokes + age + smokes_age", "smokes_age"),
+        ("income ~ ever + sigma", "sigma"),
+        ("ever ~ Intercept", "Intercept"),
+    ],
+)
+def test_two_results_of_one_name_are_rejected(formula, name):
+    """A column or label has the name that the analysis would give to another result."""
+    whole = table()
+    with raises(InputError, "result.duplicate_name", name):
+        assemble(replace(whole, public=whole.public.assign(**NAMES)), formula)
+
+
+@pytest.mark.attack(17)
+def test_open_shares_of_one_name_are_rejected():
+    """Share c of ever_b and share b_c of ever get one name."""
+    codes = np.arange(40) % 2
+    columns = [open_share(name, codes, "ever_b_c") for name in ("ever", "ever_b")]
+    with raises(InputError, "result.duplicate_name", "ever_b_c"):
+        assemble(table_of(pd.DataFrame({"age": np.arange(40) % 7}), columns), "ever ~ ever_b + age")
+
+
+def test_names_of_choices_groups_and_thresholds_match_bambi():
+    found = assemble(table(), "mood ~ job + (age | clinic)")
+    axes = found.axes()
+    assert axes["threshold[low]"].coordinates == {"threshold_dim": "low"}
+    assert axes["1|clinic[2]"].coordinates == {"clinic__factor_dim": "2"}
+    assert axes["job[teacher]"].coordinates == {"job_dim": "teacher"}
+    assert {"1|clinic_sigma", "age|clinic_sigma"} <= set(found.priors())
+
+
 SCALE = {**studies.CHOICE, "id": "tired", "choices": ["never", "seldom", "often"], "ordered": True}
 KINDS = {
     "yes or no": studies.YES_NO,
@@ -108,30 +149,21 @@ KINDS = {
 PUBLIC = [{"id": "region", "choices": ["north", "south"]}, {"id": "k", "bounds": ["18", "20"], "step": "1"}]
 
 
-def names_in(analysis: Assembled) -> list[str]:
-    start = {name: np.asarray(value, np.float64)[None, None] for name, value in analysis.initial().items()}
-    return list(analysis.parameters(start))
-
-
 @pytest.mark.attack(17)
 @pytest.mark.parametrize("kind", KINDS)
 def test_planned_model_matches_fitted_model(kind: str):
     """A scale was planned as a softmax and fitted as an ordered logit, so the plan was for another model."""
     study = Study(studies.document(KINDS[kind], public=PUBLIC))
     (question,) = study.questions
-
-    def answer(at: int) -> Any:
-        if question.ask == "number":
-            return 1 + at % 5
-        return at % 2 == 0 if question.ask == "yes_no" else question.choices[at % len(question.choices)]
-
+    values = question.choices or tuple(range(1, 6))
     people = [
-        {question.id: answer(at), "region": ("north", "south")[at % 2], "k": 18 + at % 3} for at in range(60)
+        {question.id: values[at % len(values)], "region": ("north", "south")[at % 2], "k": 18 + at % 3}
+        for at in range(60)
     ]
     text = f"{question.id} ~ region + k"
-    came = table_of_reports(study, answered(study, people, 2), columns_in([study], text))
+    analysis = assemble(table_of_reports(study, answered(study, people, 2), columns_in([study], text)), text)
     truth = {"Intercept": 5.0, "sigma": 2.0} if question.ask == "number" else {}
     planned = list(plan_formula(study, text, None, [100], truth).parameters)
-    assert planned == names_in(assemble(came, text))
+    assert planned == list(analysis.parameters(any_draws(analysis)))
     if kind == "scale":
         assert planned == ["region[south]", "k", "threshold[never]", "threshold[seldom]"]

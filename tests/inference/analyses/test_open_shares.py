@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from math import log
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +24,6 @@ from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import design, sites_of, with_design
 from tests.kit.errors import raises
 
-LABELS = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
 FORCED = {"design": "forced", "yes": "1/6", "no": "1/6"}
 BOTH = {**FORCED, "denial": "unknown", "random": "unknown"}
 NEVER = {"matrix": [["1", "0"], ["1", "0"]]}
@@ -38,57 +36,47 @@ PRIORS = {
     "q_random": {"distribution": "beta", "a": 2, "b": 8},
     "q_denial": {"distribution": "beta", "a": 1, "b": 9},
 }
+COUNTS = {(arm, report, x): 1 for arm in "ab" for report in ("no", "yes") for x in (0, 1)}
+SHARES = {"q_denial": 0.3, "q_random": 0.2, "q_no_saying": 0.1}
 
 
-def log_chances(analysis: Assembled, sites: Mapping[str, Any]) -> dict[tuple[str, str, int], float]:
-    """{(arm, report, x): log P(report)} at these sites."""
+def reports_have(
+    analysis: Assembled,
+    coefficients: list[float],
+    shares: Mapping[str, float],
+    yes: Callable[[str, int], float],
+) -> None:
+    """Each row's likelihood at these shares is that of P(yes | arm, x)."""
     with jax.enable_x64(True):
         data = {name: jnp.asarray(one) for name, one in analysis.data().items()}
+        sites = {**sites_of(analysis.law, coefficients), **shares}
         with handlers.seed(rng_seed=0), handlers.substitute(data=sites):
             each = np.asarray(analysis.each(data, *analysis.drawn(data)))
-    table = analysis.table
-    rows = table.frame.iloc[table.cell]
+    rows = analysis.table.frame.iloc[analysis.table.cell]
     # Each arm with its own dice has its own codes of no and yes.
-    arm, report = np.divmod(table.private["q"].codes, 2)
-    arms = rows["arm"] if "arm" in rows else np.asarray(["a", "b"])[arm]
-    keys = zip(arms, np.asarray(["no", "yes"])[report], rows["x"], strict=True)
-    return dict(zip(keys, map(float, each), strict=True))
-
-
-def says_yes(truth: bool, die: int, denies: bool, says_no: bool, coin: bool | None) -> bool:
-    """What a person says under forced response; a coin if they answer at random."""
-    if coin is not None:
-        return coin
-    if says_no:
-        return False
-    return die == 1 or (die != 6 and truth and not denies)
+    part, report = np.divmod(analysis.table.private["q"].codes, 2)
+    arms = rows["arm"] if "arm" in rows else np.asarray(["a", "b"])[part]
+    for value, arm, said, x in zip(each, arms, report, rows["x"], strict=True):
+        assert value == pytest.approx(log(yes(arm, x) if said else 1 - yes(arm, x)), abs=1e-12)
 
 
 def enumerated(prevalence: float, denial: float, no_saying: float, random: float) -> float:
     """P(yes), by a sum over all people: what they are, how they behave and what they roll."""
-    total, dice = 0.0, range(1, 7)
-    bits = (False, True)
-    for truth, denies, says_no, careless, coin, die in product(bits, bits, bits, bits, bits, dice):
-        shares = (
-            (truth, prevalence),
-            (denies, denial),
-            (says_no, no_saying),
-            (careless, random),
-            (coin, 0.5),
-        )
-        chance = np.prod([share if is_so else 1 - share for is_so, share in shares]) / 6
-        total += chance * says_yes(truth, die, denies, says_no, coin if careless else None)
+    total, shares = 0.0, (prevalence, denial, no_saying, random, 0.5)
+    for die in range(1, 7):
+        for person in product((False, True), repeat=5):
+            truth, denies, says_no, careless, coin = person
+            follows = not says_no and (die == 1 or (die != 6 and truth and not denies))
+            chance = np.prod(
+                [share if is_so else 1 - share for is_so, share in zip(person, shares, strict=True)]
+            )
+            total += chance / 6 * (coin if careless else follows)
     return float(total)
-
-
-COUNTS = {(arm, report, x): 1 for arm in "ab" for report in ("no", "yes") for x in (0, 1)}
-SITES = ("q_no_saying", "q_random")
-SHARES = {"q_denial": 0.3, "q_random": 0.2, "q_no_saying": 0.1}
 
 
 @pytest.mark.attack(17)
 @pytest.mark.parametrize(
-    ("stated", "open_ones"),
+    ("stated", "unknown"),
     [
         (BOTH, ["denial", "random"]),
         ({**FORCED, "denial": "unknown", "random": "0.2"}, ["denial"]),
@@ -96,31 +84,31 @@ SHARES = {"q_denial": 0.3, "q_random": 0.2, "q_no_saying": 0.1}
         ({**FORCED, "no_saying": "unknown"}, ["no_saying"]),
     ],
 )
-def test_likelihood_of_behaviours_equals_enumeration_of_people(stated, open_ones):
+def test_likelihood_of_behaviours_equals_enumeration_of_people(stated, unknown):
     analysis = assemble(with_design(stated, COUNTS), "q ~ arm + x")
-    names = {f"q_{name}" for name in open_ones}
-    assert names == {name for name in analysis.initial() if name.startswith("q_")}
-    drawn = sites_of(analysis.law, [-0.4, 0.5, 0.9])
-    found = log_chances(analysis, {**drawn, **{name: SHARES[name] for name in names}})
-    for (arm, report, x), value in found.items():
-        behave = [
-            SHARES[f"q_{name}"] if name in stated else 0.0 for name in ("denial", "no_saying", "random")
-        ]
-        yes = enumerated(special.expit(-0.4 + 0.5 * (arm == "b") + 0.9 * x), *behave)
-        assert value == pytest.approx(log(yes if report == "yes" else 1 - yes), abs=1e-12)
+    shares = {f"q_{name}": SHARES[f"q_{name}"] for name in unknown}
+    assert set(shares) == {name for name in analysis.initial() if name.startswith("q_")}
+    behave = [SHARES[f"q_{name}"] if name in stated else 0.0 for name in ("denial", "no_saying", "random")]
+
+    def yes(arm: str, x: int) -> float:
+        return enumerated(special.expit(-0.4 + 0.5 * (arm == "b") + 0.9 * x), *behave)
+
+    reports_have(analysis, [-0.4, 0.5, 0.9], shares, yes)
 
 
 @pytest.mark.attack(17)
 def test_groups_have_own_shares_and_one_that_is_common():
     """Equal names are one share; {"unknown": name} gives a group its own."""
-    parts = [{"rows": {"arm": arm}, **FORCED, "denial": {"unknown": f"denial_{arm}"}} for arm in ("a", "b")]
+    parts = [{"rows": {"arm": arm}, **FORCED, "denial": {"unknown": f"denial_{arm}"}} for arm in "ab"]
     analysis = assemble(with_design({"matrices": parts, "random": "unknown"}, COUNTS), "q ~ x")
-    drawn = sites_of(analysis.law, [-0.4, 0.9])
     own = {"a": 0.1, "b": 0.6}
-    shares = {"q_denial_a": own["a"], "q_denial_b": own["b"], "q_random": 0.2}
-    for (arm, report, x), value in log_chances(analysis, {**drawn, **shares}).items():
-        yes = enumerated(special.expit(-0.4 + 0.9 * x), own[arm], 0.0, 0.2)
-        assert value == pytest.approx(log(yes if report == "yes" else 1 - yes), abs=1e-12)
+    shares = {"q_random": 0.2, **{f"q_denial_{arm}": share for arm, share in own.items()}}
+    reports_have(
+        analysis,
+        [-0.4, 0.9],
+        shares,
+        lambda arm, x: enumerated(special.expit(-0.4 + 0.9 * x), own[arm], 0.0, 0.2),
+    )
 
 
 @pytest.mark.attack(17)
@@ -130,12 +118,12 @@ def test_weights_of_mixture_have_dirichlet_prior():
     prior = {"distribution": "dirichlet", "concentration": [7, 2, 1]}
     analysis = assemble(table, "q ~ x", {"q_weights": prior})
     # Of what the first branch leaves, the second has two thirds.
-    sites = {"q_weights_rest_0": 0.7, "q_weights_rest_1": 2 / 3}
-    drawn = sites_of(analysis.law, [-0.4, 0.9])
-    for (_, report, x), value in log_chances(analysis, {**drawn, **sites}).items():
-        share = special.expit(-0.4 + 0.9 * x)
-        yes = 0.7 * (1 / 6 + 2 / 3 * share) + 0.1 / 2
-        assert value == pytest.approx(log(yes if report == "yes" else 1 - yes), abs=1e-12)
+    reports_have(
+        analysis,
+        [-0.4, 0.9],
+        {"q_weights_rest_0": 0.7, "q_weights_rest_1": 2 / 3},
+        lambda _, x: 0.7 * (1 / 6 + 2 / 3 * special.expit(-0.4 + 0.9 * x)) + 0.1 / 2,
+    )
     start = {name: np.asarray(value) for name, value in analysis.opened.initial().items()}
     assert list(analysis.opened.values(start)) == pytest.approx([0.7, 0.2, 0.1])
     draws = analysis.parameters(sample_prior(model_of(analysis), 0))
@@ -152,7 +140,7 @@ def test_weights_of_mixture_have_dirichlet_prior():
 
 
 def test_plan_rejects_unknown_shares():
-    planned = read_design(design(q={**LABELS, **KINDS}))
+    planned = read_design(design(q=KINDS))
     with raises(InputError, "plan.unknown_share_of_people", "q: a plan needs a number"):
         plan_formula(planned, "q ~ x", pd.DataFrame({"x": [0, 1]}))
 
@@ -180,16 +168,12 @@ def test_posterior_of_two_shares_equals_grid_integration():
     density = density + stats.beta(2, 8).logpdf(random) + stats.beta(1, 9).logpdf(denial)
     weights = np.exp(density - density.max())
     weights /= weights.sum()
-    drawn = {
-        "q_denial": found["q_denial"],
-        "q_random": found["q_random"],
-        "p": special.expit(found["Intercept"]),
-    }
-    for name, grid in (("q_denial", denial), ("q_random", random), ("p", prevalence)):
+    share = special.expit(found["Intercept"])
+    for draws, grid in ((found["q_denial"], denial), (found["q_random"], random), (share, prevalence)):
         mean = float((weights * grid).sum())
         sd = float(np.sqrt((weights * (grid - mean) ** 2).sum()))
-        assert drawn[name].mean() == pytest.approx(mean, abs=0.1 * sd)
-        assert drawn[name].std() == pytest.approx(sd, rel=0.1)
+        assert draws.mean() == pytest.approx(mean, abs=0.1 * sd)
+        assert draws.std() == pytest.approx(sd, rel=0.1)
 
 
 STUDIES, DRAWS = 200, 100_000
@@ -218,7 +202,10 @@ def test_intervals_of_shares_have_their_level():
         each = np.asarray(jax.jit(jax.vmap(lambda one: model.pointwise(one)[0]))(sites))
     arms, reports = np.divmod(analysis.response.codes, 2)
     draws = model.parameters(sites)
-    draws = {"p": special.expit(draws["Intercept"]), **{name: draws[name] for name in SITES}}
+    draws = {
+        "p": special.expit(draws["Intercept"]),
+        **{name: draws[name] for name in ("q_no_saying", "q_random")},
+    }
     held = dict.fromkeys(draws, 0)
     for _ in range(STUDIES):
         truth = {"q_no_saying": rng.beta(1, 9), "q_random": rng.beta(2, 8), "p": rng.random()}

@@ -16,19 +16,21 @@ from inference.analyses.reports import columns_in, private_of, table_of_reports
 from inference.analyses.survey import survey_of
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
-from schemas import Report, Study
+from schemas import Study
 from summaries import Summary
 from summaries.decoding import decoder_of
 from tests import studies
-from tests.inference.analyses.simulated import answered, design, log_likelihood
+from tests.inference.analyses.simulated import (
+    EVER,
+    JOB,
+    any_draws,
+    design,
+    log_likelihood,
+    reports_of,
+    study_of,
+)
 from tests.kit.errors import raises
 
-PUBLIC = [
-    {"id": "region", "choices": ["south", "north", "east"]},
-    {"id": "age", "bounds": ["20", "60"], "step": "10"},
-]
-JOB = {**studies.CHOICE, "id": "job", "mechanism": {"name": "oue", "epsilon": "3"}}
-EVER = {**studies.YES_NO, "mechanism": {"name": "randomized_response", "epsilon": "2"}}
 MECHANISMS = [
     {"name": "randomized_response"},
     {"name": "oue"},
@@ -37,11 +39,6 @@ MECHANISMS = [
     {"name": "hadamard"},
     {"name": "memoized", "of": "sue", "instantaneous_epsilon": "0.5"},
 ]
-named = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: f"{one['name']}-{one.get('of', '')}")
-
-
-def study_of(*questions: dict, **more: object) -> Study:
-    return Study({**studies.document(*questions), "public": PUBLIC, **more})
 
 
 def choice_of(mechanism: dict[str, str], count: int) -> dict:
@@ -49,7 +46,7 @@ def choice_of(mechanism: dict[str, str], count: int) -> dict:
     return {**JOB, "choices": {"count": count}, "mechanism": {**mechanism, "epsilon": epsilon}}
 
 
-@named
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: one["name"])
 def test_likelihood_vector_of_payload_matches_mechanism(mechanism):
     """Two choices' entries are in the ratio of P(payload | choice): e^ε if only one is supported."""
     study = Study(studies.document(choice_of(mechanism, 9)))
@@ -57,9 +54,9 @@ def test_likelihood_vector_of_payload_matches_mechanism(mechanism):
     payloads = [own.perturb(place % 9) for place in range(60)]
     column = private_of(study.questions[0], payloads)
     for payload, code in zip(payloads, column.codes, strict=True):
-        weights = [own.odds[0] if own.supported(payload, k) else own.odds[1] for k in range(9)]
+        weights = np.asarray([own.odds[not own.supported(payload, choice)] for choice in range(9)], float)
         vector = column.choices.vectors[0, code]
-        assert vector / vector.sum() == pytest.approx(np.asarray(weights, float) / sum(weights), rel=1e-12)
+        assert vector / vector.sum() == pytest.approx(weights / weights.sum(), rel=1e-12)
 
 
 @pytest.mark.attack(17)
@@ -92,18 +89,14 @@ def test_hadamard_decoding_is_unbiased(epsilon, choices, refusal):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS[1:5:3], ids=lambda one: one["name"])
 def test_summary_by_cell_has_same_likelihood_as_reports(mechanism):
-    study = study_of(choice_of(mechanism, 5), EVER)
-    own = mechanisms_of(study)["job"]
-    reports = []
-    for one in range(60):
-        payloads = {"job": own.perturb(one % 5), "ever": b"\0"}
-        public = {"region": ("south", "east")[one % 2], "age": f"{20 + 10 * (one % 3)}"}
-        reports.append(Report(f"{one:032x}", study.id, 1, study.digest, payloads, public=public))
-    names = columns_in([study], "job ~ region + age")
-    tables = [table_of_reports(study, one, names) for one in (reports, summarize(study, reports))]
-    found = [assemble(table, "job ~ region + age") for table in tables]
-    random = np.random.default_rng(4)
-    sites = {name: random.normal(size=np.shape(value)) for name, value in found[0].initial().items()}
+    study, formula = study_of(choice_of(mechanism, 5), EVER), "job ~ region + age"
+    reports = reports_of(study, 60)
+    tables = [
+        table_of_reports(study, one, columns_in([study], formula))
+        for one in (reports, summarize(study, reports))
+    ]
+    found = [assemble(table, formula) for table in tables]
+    sites = {name: one[0, 0] for name, one in any_draws(found[0], 1).items()}
     by_reports, by_summary = (log_likelihood(one, sites) for one in found)
     assert tables[0].n == tables[1].n == 60
     assert by_summary == pytest.approx(by_reports, abs=1e-10)
@@ -112,16 +105,7 @@ def test_summary_by_cell_has_same_likelihood_as_reports(mechanism):
 def test_reports_are_counted_by_cell_and_choices_keep_their_order():
     """Two regions, five ages, two reports: twenty patterns of 300 reports, and a region without any."""
     study = study_of(EVER, JOB)
-    people = [
-        {
-            "ever": at % 3 == 0,
-            "job": "worker",
-            "region": ("south", "north")[at % 2],
-            "age": 20 + 10 * (at % 5),
-        }
-        for at in range(300)
-    ]
-    table = table_of_reports(study, answered(study, people, 8), columns_in([study], "ever ~ region + age"))
+    table = table_of_reports(study, reports_of(study, 300), columns_in([study], "ever ~ region + age"))
     assert (table.n, table.digest) == (300, study.digest)
     found = assemble(table, "ever ~ region + age")
     assert len(found.table.counts) <= 20
@@ -131,8 +115,7 @@ def test_reports_are_counted_by_cell_and_choices_keep_their_order():
 def test_reports_on_other_question_are_left_out():
     """A device is asked one of several questions; its report is no blank answer to the others."""
     study = study_of(studies.YES_NO, studies.NUMBER, sample_one_question=True)
-    people = [{"ever": True, "hours": 6, "region": "south", "age": 20}] * 60
-    table = table_of_reports(study, answered(study, people, 3), ["hours", "region"])
+    table = table_of_reports(study, reports_of(study, 60), ["hours", "region"])
     assert 15 < table.n < 45
     assert f"{60 - table.n} reports answered another question and are not used" in table.notes
     assemble(table, "hours ~ 1")
@@ -140,8 +123,7 @@ def test_reports_on_other_question_are_left_out():
 
 def test_methods_of_formula_name_mechanism_and_epsilon_of_each_private_column():
     study = study_of(EVER, JOB)
-    reports = answered(study, [{"ever": True, "job": "worker", "region": "south", "age": 20}] * 9, 1)
-    noise = table_of_reports(study, reports, ["ever", "job"]).noise
+    noise = table_of_reports(study, reports_of(study, 9), ["ever", "job"]).noise
     assert [line.split(".")[0] for line in noise] == [
         "ever: randomized response (Warner 1965; Kairouz et al",
         "job: optimized unary encoding (Wang et al",
@@ -154,7 +136,7 @@ def test_methods_of_formula_name_mechanism_and_epsilon_of_each_private_column():
 
 def test_input_that_cannot_be_analysed_is_rejected():
     study = study_of(EVER, JOB)
-    reports = answered(study, [{"ever": True, "job": "worker", "region": "south", "age": 20}] * 3, 1)
+    reports = reports_of(study, 3)
     record, one = study_of(EVER, studies.LINEAR), study_of(EVER, JOB, sample_one_question=True)
     wide, number = study_of({**JOB, "choices": {"count": 20}}), study_of(studies.NUMBER)
     other = study_of(EVER, title="Another")
