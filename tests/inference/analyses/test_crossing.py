@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,54 +17,20 @@ from inference.analyses.joint_law import JointEffects, JointLaw
 from inference.analyses.table import Table, table_of
 from inference.results.verdict import CARE
 from ldp_client.documents.errors import InputError
-from tests.inference.analyses.simulated import JOBS, SHARP, YES_NO, reported
+from tests.inference.analyses.simulated import SHARP, YES_NO, reported
 from tests.kit.channels import known_channel, open_share
 from tests.kit.errors import raises
 from tests.statistics import share_is
 
 TRUTH_TOLD = np.e / (1 + np.e)
 CHANNEL = np.asarray([[TRUTH_TOLD, 1 - TRUTH_TOLD], [1 - TRUTH_TOLD, TRUTH_TOLD]])
-YES_NO_OF = np.asarray(YES_NO)
 KINDS = [(0, 0), (0, 1), (1, 0), (1, 1)]
-
-
-def drawn(posterior, name):
-    (found,) = [one for one in posterior.quantities if one.name == name]
-    return found.draws
 
 
 def test_cramers_v_matches_scipy():
     shares = np.random.default_rng(0).dirichlet(np.ones(6)).reshape(2, 3)
     counts = np.round(shares * 1e6).astype(int)
     assert float(cramers_v(counts / counts.sum())) == pytest.approx(association(counts, "cramer"), rel=1e-9)
-
-
-@pytest.mark.slow
-def test_crossed_table_by_group_finds_simulated_shares():
-    """P(ever) is 0.6 in towns, else 0.2; job goes with ever."""
-    n, random = 3000, np.random.default_rng(11)
-    town = random.random(n) < 0.5
-    ever = (random.random(n) < np.where(town, 0.6, 0.2)).astype(int)
-    job = np.asarray([random.choice(3, p=[0.6, 0.3, 0.1] if one else [0.2, 0.3, 0.5]) for one in ever])
-    said = [
-        (random.random(n) < np.asarray(YES_NO)[ever, 1]).astype(int),
-        [random.choice(3, p=JOBS[one]) for one in job],
-    ]
-    columns = [
-        known_channel("ever", ["no", "yes"], said[0], YES_NO),
-        known_channel("job", ["none", "worker", "teacher"], said[1], JOBS),
-    ]
-    public = pd.DataFrame({"place": np.where(town, "town", "land")})
-    found = cross_table(table_of(public, columns), ["ever", "job"], "place", draws=200, chains=2)
-    rows = found.rows()
-    for name, share in {"land, no, teacher": 0.4, "town, no, none": 0.08, "town, yes, none": 0.36}.items():
-        assert abs(rows[f"p[{name}]"]["mean"] - share) < 5 * rows[f"p[{name}]"]["sd"] < 0.3
-    for place in ("town", "land"):
-        assert sum(row["mean"] for name, row in rows.items() if place in name) == pytest.approx(1, abs=1e-9)
-        v = drawn(found, f"Cramér's V ever and job, place = {place}")
-        assert v.mean() > 3 * v.std()
-    tree = found.to_arviz()["posterior"]["p"]
-    assert tree.dims[2:] == ("place_dim", "ever_dim", "job_dim")
 
 
 @pytest.mark.slow
@@ -80,34 +48,36 @@ def test_rare_independent_answers_are_not_called_dependent():
     }
     table = Table(pd.DataFrame(index=range(4)), columns, np.rint(counts).astype(int))
     found = cross_table(table, ["a", "b"], draws=1000, chains=2)
-    low, high = np.quantile(drawn(found, "odds ratio a and b"), [0.05, 0.95])
+    (odds,) = (one.draws for one in found.quantities if one.name == "odds ratio a and b")
+    low, high = np.quantile(odds, [0.05, 0.95])
     assert low < 1 < high
     assert found.verdict.overall.word == CARE
     assert any("log odds ratio a and b" in reason for reason in found.verdict.reasons)
 
 
 @pytest.mark.attack(17)
-def test_likelihood_of_open_share_equals_enumeration():
+def test_likelihood_by_group_with_open_share_equals_enumeration():
     """P(both reports) is a sum over both answers, and over whether the second was at random."""
-    said = np.asarray(KINDS)
-    columns = [
-        known_channel("ever", ["no", "yes"], said[:, 0], YES_NO),
-        open_share("open", said[:, 1], "open_t"),
-    ]
-    table = table_of(pd.DataFrame(index=range(4)), columns)
-    model = crossing_of(table, ["ever", "open"]).model()
-    effects, random = np.asarray([[0.3, -0.2, 0.5]]), 0.4
+    said, place = np.asarray([*KINDS, *KINDS]), np.repeat([0, 1], 4)
+    ever = known_channel("ever", ["no", "yes"], said[:, 0], YES_NO)
+    public = pd.DataFrame({"place": np.asarray(["land", "town"])[place]})
+    table = table_of(public, [ever, open_share("open", said[:, 1], "open_t")])
+    crossing = crossing_of(table, ["ever", "open"], "place")
+    model, random = crossing.model(), 0.4
+    effects = np.asarray([[0.3, -0.2, 0.5], [-0.4, 0.1, 0.9]])
     with jax.enable_x64(True), handlers.substitute(data={"effects": effects, "open_t": random}):
         found = handlers.trace(model.program).get_trace(**model.data)["reports"]["fn"].log_factor
-    shares = JointLaw((2, 2)).shares({"effects": effects})[0].reshape(2, 2)
-    (one,) = columns[1].choices.weights.values()
-    leaves = dict(zip(columns[1].choices.paths, columns[1].choices.chances[:, 0], strict=True))
-    second = random * leaves[((one.name, 0),)] + (1 - random) * leaves[((one.name, 1),)]
-    wanted = [np.log(YES_NO_OF[:, a] @ shares @ second[:, b]) for a, b in KINDS]
-    assert float(found) == pytest.approx(sum(wanted), abs=1e-9)
-    assert set(model.parameters({"effects": effects[None, None], "open_t": np.full((1, 1), random)})) == {
-        "p[no, no]", "p[no, yes]", "p[yes, no]", "p[yes, yes]", "open_t",
-    }  # fmt: skip
+    shares = crossing.law.shares({"effects": effects}).reshape(2, 2, 2)
+    first, second = np.asarray(YES_NO), random / 2 + (1 - random) * np.eye(2)
+    chances = [first[:, a] @ shares[at] @ second[:, b] for (a, b), at in zip(said, place, strict=True)]
+    assert float(found) == pytest.approx(np.log(chances).sum(), abs=1e-9)
+    sites = {"effects": effects[None, None], "open_t": np.full((1, 1), random)}
+    cells = product(("land", "town"), *[("no", "yes")] * 2)
+    assert list(model.parameters(sites)) == [*(f"p[{', '.join(cell)}]" for cell in cells), "open_t"]
+    dimensions = {"place_dim": "town", "ever_dim": "no", "open_dim": "yes"}
+    assert crossing.entries["p[town, no, yes]"].coordinates == dimensions
+    v = crossing.quantities(sites)["Cramér's V ever and open, place = town"]
+    assert v.draws.item() == pytest.approx(cramers_v(shares[1]))
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from inference.analyses.survey import survey_of
 from tests.inference.analyses.simulated import MATRIX, design
 from tests.kit.errors import raises
 
-FORCED = {"answers": ["no", "yes"], "reports": ["0", "1"], "matrix": MATRIX}
+LABELS = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
+FORCED = {**LABELS, "matrix": MATRIX}
 NAMED = {"design": "forced", "yes": "1/6", "no": "1/6"}
 KUK = {"design": "kuk", "yes": "0.8", "no": "0.3", "cards": "2"}
 MIXED = {"a": NAMED, "b": {"matrix": MATRIX}}
-LABELS = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
 # P(report 1) at a share π of yes, by the papers' own formulas.
 PAPERS = {
     "warner": ({"p": "0.7"}, lambda share: 0.7 * share + 0.3 * (1 - share)),
@@ -68,44 +68,42 @@ def test_kuk_cards_are_binomial():
     assert kuk.parts[0].channel.chances[0, 0][1, 3] == pytest.approx(0.8**3)
 
 
-def test_denial_and_random_answers_change_the_matrix():
-    denied = column(**FORCED, denial="0.1").parts[0].channel.chances[0, 0]
-    assert denied[1, 1] == pytest.approx(0.9 * 5 / 6 + 1 / 60)
-    random = column(**FORCED, random="0.5").parts[0].channel.chances[0, 0]
-    assert random[0, 1] == pytest.approx(1 / 12 + 1 / 4)
-    says_no = column(**FORCED, no_saying="0.5").parts[0].channel.chances[0, 0]
-    assert says_no == pytest.approx(np.asarray([[11, 1], [7, 5]]) / 12)
+@pytest.mark.parametrize(
+    ("behaviour", "matrix"),
+    [
+        ({"denial": "0.1"}, [[50, 10], [14, 46]]),
+        ({"random": "0.5"}, [[40, 20], [20, 40]]),
+        ({"no_saying": "0.5"}, [[55, 5], [35, 25]]),
+    ],
+)
+def test_behaviour_changes_the_matrix(behaviour, matrix):
+    assert column(**FORCED, **behaviour).parts[0].channel.chances[0, 0] * 60 == pytest.approx(
+        np.asarray(matrix)
+    )
 
 
 BAD = [
     ({**FORCED, "matrix": [[0.5, 0.5], [0.1, 0.9]]}, "matrix[0][0]: must be a probability"),
     ({**FORCED, "matrix": [["0.5", "0.4"], ["0.1", "0.9"]]}, "matrix[0]: adds up to 0.9"),
     ({**FORCED, "matrix": [["0.5", "0.5"], ["0.5", "0.5"]]}, "every answer gives the same reports"),
-    ({**FORCED, "matrix": "5/6"}, "matrix: must be a list"),
     ({**FORCED, "matrix": [["1", "0"], ["1"]]}, "matrix[1]: must be as long"),
     ({**FORCED, "answers": ["a", "b", "c"]}, "answers: must have 2 entries"),
-    ({**FORCED, "reports": ["0", "1", "2"]}, "reports: must have 2 entries"),
     ({**FORCED, "reports": ["1", "1"]}, "reports[1]: 1 occurs twice"),
-    ({**FORCED, "reports": ["1", " "]}, "reports[1]: must be a text"),
     ({**FORCED, "row": {}}, "row: unknown field"),
     ({**FORCED, "ordered": "true"}, "ordered: must be true or false"),
-    ({**FORCED, "random": True}, "random: must be a probability"),
     ({**NAMED, "design": "warners"}, "design: 'warners' is unknown"),
     ({**NAMED, "yes": "1e-999999999"}, "yes: must be a probability"),
     ({**NAMED, "yes": "0.9"}, "yes and no add up to more than 1"),
     ({"design": "warner"}, "p: is missing"),
-    ({"design": "warner", "p": "1.2"}, "p: must be a probability"),
     ({"design": "kuk", "yes": "0.8", "no": "0.3", "cards": "2.5"}, "cards: must be a whole number"),
     ({"matrices": [{"matrix": MATRIX}]}, "matrices[0].rows: is missing"),
     ({"matrices": {}}, "matrices: must be a list"),
     ({**NAMED, "denial": {"unknown": "no way"}}, "denial.unknown: must be letters"),
     ({**NAMED, "denial": {"unknown": "a"}, "random": {"unknown": "a"}}, "two unknown shares are called a"),
-    ({**LABELS, "mixture": [FORCED], "weights": "unknown"}, "mixture: must be an object"),
     (
         {**LABELS, "mixture": MIXED, "weights": {"a": "0.5", "b": "0.4"}},
         "weights: must be of a, b and add up",
     ),
-    ({**LABELS, "mixture": MIXED, "weights": {"a": "1"}}, "weights: must be of a, b"),
     ({**LABELS, "mixture": {**MIXED, "b": KUK}, "weights": "unknown"}, "as many answers and reports"),
     (
         {**LABELS, "mixture": MIXED, "weights": {"unknown": "a"}, "random": {"unknown": "a"}},
@@ -152,25 +150,21 @@ def test_named_design_in_reversed_order_is_rejected(given, said):
     column(**NAMED, answers=["not", "armed"], reports=["0", "1"])
 
 
-JOBS = [["0.7", "0.2", "0.1"], ["0.1", "0.8", "0.1"], ["0.4", "0", "0.6"]]
-
-
 @pytest.mark.attack(17)
 @pytest.mark.parametrize(
-    ("matrix", "reports", "sound"),
+    ("order", "reports", "sound"),
     [
-        (JOBS, ["A", "B", "C"], True),
-        (JOBS, ["c", "a", "b"], False),
-        ([JOBS[1], JOBS[0], JOBS[2]], ["b", "a", "c"], True),
-        # Most who are a say b, as do all who are b.
-        ([["0.4", "0.6", "0"], ["0", "1", "0"], ["0", "0", "1"]], ["a", "b", "c"], True),
-        (JOBS, ["red", "blue", "grey"], True),
+        ([0, 1, 2], ["A", "B", "C"], True),
+        ([0, 1, 2], ["c", "a", "b"], False),
+        ([1, 0, 2], ["b", "a", "c"], True),
+        ([0, 1, 2], ["red", "blue", "grey"], True),
     ],
 )
-def test_matrix_with_permuted_labels_is_noted(matrix, reports, sound):
+def test_matrix_with_permuted_labels_is_noted(order, reports, sound):
     """Labels in another order than the matrix swap shares; it is a note, as Warner's cards may mean so."""
-    read = read_design(design(job={"answers": ["a", "b", "c"], "reports": reports, "matrix": matrix}))
-    notes = survey_of(pd.DataFrame({"job": reports * 4}), read).notes
+    rows = [["0.7", "0.2", "0.1"], ["0.1", "0.8", "0.1"], ["0.4", "0", "0.6"]]
+    stated = {"answers": ["a", "b", "c"], "reports": reports, "matrix": [rows[place] for place in order]}
+    notes = survey_of(pd.DataFrame({"job": reports * 4}), read_design(design(job=stated))).notes
     assert bool(notes) != sound
     assert sound or f"(now {', '.join(reports)})" in notes[0]
 
@@ -180,9 +174,8 @@ def test_known_mixture_equals_its_sum_of_matrices():
     inner = {"mixture": {"a": {"matrix": [["1", "0"], ["0", "1"]]}, "b": {"matrix": MATRIX}}, "weights": half}
     (matrix,) = column(**LABELS, **inner).parts[0].channel.chances[:, 0]
     assert matrix == pytest.approx(np.asarray([[11, 1], [1, 11]]) / 12)
-    (matrix,) = (
-        column(**LABELS, mixture={"a": inner, "b": NAMED}, weights=half).parts[0].channel.chances[:, 0]
-    )
+    outer = {"mixture": {"a": inner, "b": NAMED}, "weights": half}
+    (matrix,) = column(**LABELS, **outer).parts[0].channel.chances[:, 0]
     assert matrix[0, 0] == pytest.approx(7 / 8)
 
 
@@ -191,9 +184,3 @@ def test_design_in_words_shows_its_matrix_and_unknown_shares():
     assert lines[1:] == ["  answer no: report no 2/3, yes 1/3", "  answer yes: report no 1/3, yes 2/3"]
     (line,) = column(**NAMED, reports=["no", "yes"], denial="unknown", random="1/2").in_words()
     assert line.endswith("denial unknown, random = 1/2")
-
-
-def test_labels_are_not_checked_against_an_open_matrix():
-    """The lie detector's matrix depends on an unknown t."""
-    labels = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
-    assert not column(design="stochastic_lie_detector", p="0.7", **labels).notes

@@ -11,28 +11,13 @@ from scipy import stats
 
 from inference.analyses.analysing import model_of, notes_of, overruled_by_priors
 from inference.analyses.assembling import assemble
-from inference.analyses.table import table_of
 from inference.sampling import sample_prior
 from ldp_client.documents.errors import InputError
-from tests.inference.analyses.simulated import YES_NO, sites_of, table
-from tests.kit.channels import known_channel
+from tests.inference.analyses.simulated import forced, sites_of, table
 from tests.kit.errors import raises
 
 PRIOR = {"distribution": "normal", "loc": 0.5, "scale": 0.3}
 FAR = "I(age + 2000)"
-
-
-def log_priors(law, *coefficients):
-    """Of each of these coefficients."""
-
-    @jax.jit
-    def density(sites):
-        with handlers.substitute(data=sites):
-            trace = handlers.trace(law.drawn).get_trace()
-        return sum(one["fn"].log_prob(one["value"]).sum() for one in trace.values())
-
-    with jax.enable_x64(True):
-        return [float(density(sites_of(law, one))) for one in coefficients]
 
 
 def with_few(few: int, n: int = 5000):
@@ -40,15 +25,13 @@ def with_few(few: int, n: int = 5000):
     region = np.where(np.arange(n) < few, "z", np.where(np.arange(n) % 2, "a", "b"))
     rare = np.arange(n)[::-1] < few
     age = 20.0 + np.arange(n) // 2 % 50
-    frame = pd.DataFrame({"region": region, "rare": rare.astype(int), "age": age})
-    return table_of(frame, [known_channel("ever", ["no", "yes"], np.arange(n) % 2, YES_NO)])
+    return forced({"region": region, "rare": rare.astype(int), "age": age})
 
 
 def test_prior_of_level_does_not_depend_on_its_size():
     whole = with_few(20)
-    scales = {
-        name: prior["scale"] for name, prior in assemble(whole, "ever ~ region * age + rare").priors().items()
-    }
+    priors = assemble(whole, "armed ~ region * age + rare").priors()
+    scales = {name: prior["scale"] for name, prior in priors.items()}
     assert [scales[name] for name in ("region[b]", "region[z]", "rare")] == pytest.approx([2.5] * 3)
     age = whole.public["age"]
     assert scales["age"] == pytest.approx(2.5 / age.std(ddof=0))
@@ -63,7 +46,7 @@ def test_interval_of_small_group_holds_its_share():
     The others' share is taken as known. With a prior of sd 2.5 over the column's sd it held half of the time.
     """
     few = 20
-    prior = assemble(with_few(few), "ever ~ region").priors()["region[z]"]
+    prior = assemble(with_few(few), "armed ~ region").priors()["region[z]"]
     effect = np.linspace(-8, 8, 4001) * prior["scale"]
     share = 1 / (1 + np.exp(np.log(0.85 / 0.15) - effect))
     yes = 0.2 * (1 - share) + 0.7 * share
@@ -92,11 +75,10 @@ def test_unusable_prior_is_rejected(priors, code):
 
 
 def test_flat_prior_of_level_without_reports_is_rejected():
-    frame = pd.DataFrame({"region": pd.Categorical(["a", "b"] * 50, categories=["a", "b", "c"])})
-    whole = table_of(frame, [known_channel("ever", ["no", "yes"], np.arange(100) % 2, YES_NO)])
-    assert any("no report has region[c]" in note for note in notes_of(assemble(whole, "ever ~ region")))
+    whole = forced({"region": pd.Categorical(["a", "b"] * 50, categories=["a", "b", "c"])})
+    assert any("no report has region[c]" in note for note in notes_of(assemble(whole, "armed ~ region")))
     with raises(InputError, "prior.flat_without_reports", "region[c]"):
-        assemble(whole, "ever ~ region", "flat")
+        assemble(whole, "armed ~ region", "flat")
 
 
 @pytest.mark.attack(18)
@@ -122,11 +104,15 @@ def test_stated_prior_applies_to_coefficient_itself():
     given = {"region[north]": PRIOR, "region:age[north]": "flat", "Intercept": PRIOR}
     analysis = assemble(table(200), "ever ~ region * age", given)
     law = analysis.law
-    one = np.zeros(len(law.matrix.terms))
-    other = one.copy()
-    other[law.matrix.names.index("region[north]")] = 0.5
-    there, nowhere = log_priors(law, other, one)
-    assert there - nowhere == pytest.approx((0.5 / 0.3) ** 2 / 2, rel=1e-3)
+    zero = np.zeros(len(law.matrix.terms))
+    there = np.where(np.asarray(law.matrix.names) == "region[north]", 0.5, zero)
+
+    def log_prior(coefficients):
+        with jax.enable_x64(True), handlers.substitute(data=sites_of(law, coefficients)):
+            trace = handlers.trace(law.drawn).get_trace()
+        return sum(float(one["fn"].log_prob(one["value"]).sum()) for one in trace.values())
+
+    assert log_prior(there) - log_prior(zero) == pytest.approx((0.5 / 0.3) ** 2 / 2, rel=1e-3)
     assert analysis.priors()["region[north]"] == PRIOR
 
 

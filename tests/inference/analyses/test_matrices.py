@@ -8,10 +8,8 @@ import pytest
 
 from inference.analyses.assembling import assemble
 from inference.analyses.matrices import again, matrix_of, variables
-from inference.analyses.table import table_of
 from ldp_client.documents.errors import InputError
-from tests.inference.analyses.simulated import FORCED, table
-from tests.kit.channels import known_channel
+from tests.inference.analyses.simulated import forced, table
 from tests.kit.errors import raises
 
 # Most people are 70; of patterns, which stand once each, the mean is 40.
@@ -26,10 +24,6 @@ ROWS = pd.DataFrame(
         "one": ["north"] * 4,
     }
 )
-
-
-def columns(side: str) -> list[str]:
-    return sorted(matrix_of(side, ROWS, (), np.ones(4, np.int64)).names)
 
 
 @pytest.mark.attack(17)
@@ -62,7 +56,7 @@ def test_transform_uses_statistics_of_reports_not_of_cells() -> None:
 def test_term_that_vanishes_is_rejected(side: str) -> None:
     """A column with one level has no effect: the formula would be fitted without it, and not say so."""
     with raises(InputError, "formula.one_level_factor", "one"):
-        columns(side)
+        matrix_of(side, ROWS, (), np.ones(4, np.int64))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +72,7 @@ def test_term_that_vanishes_is_rejected(side: str) -> None:
     ],
 )
 def test_minus_removes_term(side: str, names: list[str]) -> None:
-    assert columns(side) == names
+    assert sorted(matrix_of(side, ROWS, (), np.ones(4, np.int64)).names) == names
 
 
 def test_level_names_are_kept() -> None:
@@ -90,7 +84,6 @@ def test_level_names_are_kept() -> None:
 
 
 def test_column_named_1_is_not_the_intercept() -> None:
-    public = pd.DataFrame({"1": [3.0, 4.0] * 20, "x": [1.0, 2.0, 3.0, 4.0] * 10})
-    whole = table_of(public, [known_channel("ever", ("no", "yes"), [0, 1] * 20, FORCED)])
-    assert assemble(whole, "ever ~ 1 + x").law.matrix.terms == ("Intercept", "x")
-    assert assemble(whole, "ever ~ `1`").law.matrix.terms == ("Intercept", "1")
+    whole = forced({"1": [3.0, 4.0] * 20, "x": [1.0, 2.0, 3.0, 4.0] * 10})
+    assert assemble(whole, "armed ~ 1 + x").law.matrix.terms == ("Intercept", "x")
+    assert assemble(whole, "armed ~ `1`").law.matrix.terms == ("Intercept", "1")

@@ -17,11 +17,10 @@ from inference.analyses.population import (
     people_of,
     quantities_over,
 )
-from inference.analyses.table import Table, table_of
+from inference.analyses.table import Table
 from inference.results.quantity import Quantity
 from ldp_client.documents.errors import InputError
-from tests.inference.analyses.simulated import YES_NO, any_draws, forced, table
-from tests.kit.channels import known_channel
+from tests.inference.analyses.simulated import any_draws, forced, table
 from tests.kit.errors import raises
 
 
@@ -137,10 +136,9 @@ def test_invalid_population_is_rejected(given, code):
 
 
 def test_predictor_named_count_is_not_read_as_people():
-    public = pd.DataFrame({"count": [1, 5] * 20})
-    whole = table_of(public, [known_channel("ever", ("no", "yes"), [0, 1] * 20, YES_NO)])
+    whole = forced({"count": [1, 5] * 20})
     with raises(InputError, "census.count_column_ambiguous"):
-        people_of(assemble(whole, "ever ~ count"), whole, Population(census=public))
+        people_of(assemble(whole, "armed ~ count"), whole, Population(census=whole.public))
 
 
 BY_REGION = ["armed ~ region", "armed ~ 1 + (1 | region)"]

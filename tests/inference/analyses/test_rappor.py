@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from inference.analyses import rappor
 from inference.analyses.rappor import OTHERS, Collection, covariance_of, fit_rappor, read_rappor
 from ldp_client.documents.errors import InputError
 from tests.kit.errors import raises
@@ -66,21 +65,6 @@ def test_covariance_equals_that_of_all_reports():
     assert chances.sum() == pytest.approx(1)
     assert seldom + (often - seldom) * (patterns[0] @ shares) == pytest.approx(mean)
     assert covariance_of(collection, patterns, pairs, shares)[0] == pytest.approx(exact)
-
-
-def test_whitened_counts_have_unit_variance(tmp_path):
-    """Over 60 collections: no bias, a variance of one for each share, and χ² for what is left."""
-    scores, left = [], []
-    for seed in range(60):
-        collection = read_rappor(*collect(tmp_path, seed))
-        covariance = covariance_of(collection, collection.bits, np.zeros((BITS, BITS)), SHARES)
-        design, values = rappor._whitened(collection, collection.bits, covariance)
-        estimate, (squares,), *_ = np.linalg.lstsq(design, values, rcond=None)
-        scores.append((estimate - SHARES) / np.sqrt(np.diag(np.linalg.inv(design.T @ design))))
-        left.append(squares / (len(values) - len(SHARES)))
-    assert np.abs(np.mean(scores, axis=0)).max() < 3.3 / np.sqrt(60)
-    assert 0.85 < np.std(scores) < 1.15
-    assert np.mean(left) == pytest.approx(1, abs=4 * np.sqrt(2 / 58 / 60))
 
 
 def exact_posterior(counts, n):
