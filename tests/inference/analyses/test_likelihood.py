@@ -4,98 +4,63 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from math import erf, exp, lgamma, log, pi, sqrt
 
 import jax
 import numpy as np
 import pytest
+from scipy.special import expit, softmax
+from scipy.stats import norm, poisson
 
 from inference.analyses import likelihood, program
 from inference.analyses.assembling import assemble
-from tests.inference.analyses.simulated import ANSWERS, CHANNELS, log_density, table
+from tests.inference.analyses.simulated import ANSWERS, CHANNELS, any_draws, log_density, table
 
 
-def linear(b, row, terms, x, output=""):
+def linear(b, row, terms, label=""):
     """η of one row, term by term, from parameters by name."""
-
-    def of(name, level=""):
-        inside = ", ".join(part for part in (level, output) if part)
-        return b.get(f"{name}[{inside}]" if inside else name, 0.0)
-
-    total = of("Intercept")
+    total = b.get(f"Intercept[{label}]" if label else "Intercept", 0.0)
     for term in terms:
-        if term in x:
-            total += of(term, x[term])
-        elif isinstance(row[term], str):
-            total += of(term, row[term])
-        else:
-            total += of(term) * row[term]
+        labels = [one for one in (row[term], label) if isinstance(one, str) and one]
+        name = f"{term}[{', '.join(labels)}]" if labels else term
+        total += b.get(name, 0.0) * (1.0 if isinstance(row[term], str) else row[term])
     return total
 
 
-def softmax(logits):
-    top = max(logits)
-    weights = [exp(one - top) for one in logits]
-    return [one / sum(weights) for one in weights]
-
-
-def law_of(family, outcome, terms):
-    """(parameters, row, private answers) -> the law of an outcome: shares, or the density of its value."""
-
-    def shares(b, row, x):
-        if family == "softmax":
-            return softmax([0.0] + [linear(b, row, terms, x, one) for one in ANSWERS[outcome][1:]])
-        eta = linear(b, row, terms, x)
-        if family == "logit":
-            return softmax([0.0, eta])
-        if family == "probit":
-            below = 0.5 * (1 + erf(-eta / sqrt(2)))
-            return [below, 1 - below]
-        cuts = [b[f"threshold[{one}]"] for one in ANSWERS[outcome][:-1]]
-        below = [1 / (1 + exp(eta - cut)) for cut in cuts]
-        return [after - before for before, after in zip([0.0, *below], [*below, 1.0], strict=True)]
-
-    def density(b, row, x):
-        eta, value = linear(b, row, terms, x), row[outcome]
-        if family == "poisson":
-            return exp(value * eta - exp(eta) - lgamma(value + 1))
-        return exp(-((value - eta) ** 2) / (2 * b["sigma"] ** 2)) / (b["sigma"] * sqrt(2 * pi))
-
-    return density if family in ("normal", "poisson") else shares
+def law_of(family, outcome, terms, b, row):
+    """P(each answer), or the chance or density of the row's public value."""
+    if family == "softmax":
+        return softmax([0.0] + [linear(b, row, terms, one) for one in ANSWERS[outcome][1:]])
+    eta = linear(b, row, terms)
+    if family == "poisson":
+        return poisson.pmf(row[outcome], np.exp(eta))
+    if family == "normal":
+        return norm.pdf(row[outcome], eta, b["sigma"])
+    if family == "ordered":
+        below = [expit(b[f"threshold[{one}]"] - eta) for one in ANSWERS[outcome][:-1]]
+        return np.diff([0.0, *below, 1.0])
+    yes = expit(eta) if family == "logit" else norm.cdf(eta)
+    return np.asarray([1 - yes, yes]) if outcome in ANSWERS else (1 - yes, yes)[int(row[outcome])]
 
 
 def enumerated(found, b, family, outcome, terms, public):
     """Σ over reports of log Σ over true answers of channel × shares × law."""
-    law, total = law_of(family, outcome, terms), 0.0
+    total, whole = 0.0, table(ROWS)
     predictors = [one.name for one in found.predictors]
     lead = ":".join(predictors) + "_"
+    own = {name.removeprefix(lead): value for name, value in b.items() if name.startswith(lead)}
     cases = list(product(*(ANSWERS[name] for name in predictors)))
-    whole = table(ROWS)
     for place, row in enumerate(whole.public.to_dict("records")):
-        logits = [0.0]
-        for case in cases[1:]:
-            own = {name.removeprefix(lead): value for name, value in b.items() if name.startswith(lead)}
-            logits.append(linear(own, row, public, {}, ", ".join(case)))
+        # P(the row's report | each answer).
+        said = {name: np.asarray(CHANNELS[name])[:, one.codes[place]] for name, one in whole.private.items()}
+        shares = softmax([0.0] + [linear(own, row, public, ", ".join(case)) for case in cases[1:]])
         inside = 0.0
-        for case, share in zip(cases, softmax(logits), strict=True):
-            x = dict(zip(predictors, case, strict=True))
-            chance = share
-            for name in predictors:
-                chance *= said(whole, name, place, ANSWERS[name].index(x[name]))
-            values = law(b, row, x)
-            if family in ("normal", "poisson"):
-                inside += chance * values
-            elif outcome in ANSWERS:
-                inside += chance * sum(said(whole, outcome, place, k) * v for k, v in enumerate(values))
-            else:
-                inside += chance * values[int(row[outcome])]
-        total += log(inside)
+        for case, share in zip(cases, shares, strict=True):
+            answers = dict(zip(predictors, case, strict=True))
+            chances = [said[name][ANSWERS[name].index(answer)] for name, answer in answers.items()]
+            values = law_of(family, outcome, terms, b, {**row, **answers})
+            inside += share * np.prod(chances) * (said[outcome] @ values if outcome in ANSWERS else values)
+        total += np.log(inside)
     return total
-
-
-def said(whole, name, place, answer):
-    """P(the row's report | answer)."""
-    return CHANNELS[name][answer][int(whole.private[name].codes[place])]
 
 
 ROWS = 20
@@ -140,8 +105,7 @@ def test_likelihood_by_rows_matches_enumeration(shape, chunk, monkeypatch):
 def test_curvature_by_rows_matches_curvature_by_cells(monkeypatch):
     """Second derivatives of both ways, and the value in single precision."""
     found = assemble(table(), "job ~ age + region")
-    random = np.random.default_rng(1)
-    sites = {name: random.normal(size=np.shape(value)) for name, value in found.initial().items()}
+    sites = {name: one[0, 0] for name, one in any_draws(found, 1).items()}
 
     def measured(dtype=np.float64):
         own = log_density(found, dtype)
@@ -177,20 +141,13 @@ def is_enumerated(formula, family, terms, public):
     assert float(value) == pytest.approx(by_enumeration(sites), abs=1e-10)
     for name, value in sites.items():
         for place in np.ndindex(value.shape):
-            assert float(np.asarray(slopes[name])[place]) == pytest.approx(
-                derivative(by_enumeration, sites, name, place), rel=1e-8, abs=1e-8
-            )
-
-
-def derivative(of, sites, name, place, step=2e-3):
-    """By differences whose error is of the sixth order in the step."""
-    found = 0.0
-    for weight, times in ((45, 1), (-9, 2), (1, 3)):
-        for sign in (1, -1):
-            moved = {key: np.array(value) for key, value in sites.items()}
-            moved[name][place] += sign * times * step
-            found += sign * weight * of(moved)
-    return found / (60 * step)
+            # By differences whose error is of the sixth order in the step.
+            slope, step = 0.0, np.zeros(value.shape)
+            step[place] = 2e-3
+            for weight, times in ((45, 1), (-9, 2), (1, 3)):
+                high, low = (by_enumeration({**sites, name: value + sign * times * step}) for sign in (1, -1))
+                slope += weight * (high - low) / (60 * 2e-3)
+            assert float(np.asarray(slopes[name])[place]) == pytest.approx(slope, rel=1e-8, abs=1e-8)
 
 
 def test_equal_reports_are_counted_once():
