@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import errno
 import signal
 import sys
@@ -26,7 +25,6 @@ from ldpkit.cli.output import warn
 from ldpkit.lacking import lacking
 
 DISTRIBUTION = "ldpkit"
-MINUS = "\N{MINUS SIGN}"
 # Errors of a full or broken disk, including a user's full quota.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 # Characters of a command's description in the list of commands.
@@ -127,20 +125,11 @@ cli = click.version_option(package_name=DISTRIBUTION, message="ldpkit %(version)
 )
 
 
-def plain_characters(error: UnicodeError) -> tuple[str, int]:
-    """Replace a character that the console lacks: a minus by a hyphen, others by their escapes."""
-    if isinstance(error, UnicodeEncodeError) and error.object[error.start] == MINUS:
-        return "-", error.start + 1
-    replaced, end = codecs.backslashreplace_errors(error)
-    return str(replaced), end
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Print errors of ldpkit as one line on standard error."""
     if hasattr(sys.stdout, "reconfigure"):
         # Not every console has all characters.
-        codecs.register_error("ldpkit", plain_characters)
-        sys.stdout.reconfigure(errors="ldpkit")
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         end_by_signal()
         code = cli.main(argv, "ldpkit", standalone_mode=False)
@@ -171,7 +160,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return EXIT_OTHER
     except OSError as error:
-        return _full_output(error)
+        if error.filename is not None or error.errno not in FULL:
+            raise
+        warn(f"ldpkit: cannot write the output: {error.strerror}")
+        with suppress(OSError):
+            # Do not retry its buffered output.
+            sys.stdout.close()
+        return EXIT_OTHER
 
 
 def end_by_signal() -> None:
@@ -183,14 +178,3 @@ def end_by_signal() -> None:
     # Windows has no SIGHUP.
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: sys.exit(EXIT_HUNG_UP))
-
-
-def _full_output(error: OSError) -> int:
-    """Report that standard output, or a file without a name, cannot be written. Raises any other error."""
-    if error.filename is not None or error.errno not in FULL:
-        raise error
-    warn(f"ldpkit: cannot write the output: {error.strerror}")
-    with suppress(OSError):
-        # Do not retry its buffered output.
-        sys.stdout.close()
-    return EXIT_OTHER
