@@ -51,8 +51,7 @@ def perturb_file(
         RefusedError: the study is a secure sum, or its reports need tokens.
     """
     # 1. Refuse before any noise is drawn: its privacy budget would be wasted.
-    _refuse_tickets(study)
-    refuse_route(study)
+    mechanisms = _mechanisms_for(study)
     if reports_path != STREAM and os.path.exists(reports_path):
         raise InputError(
             f"{reports_path} exists: these answers already have their noise. Keep those "
@@ -66,8 +65,6 @@ def perturb_file(
             "and spends epsilon again",
             code="files.answers_in_a_file",
         )
-    mechanisms = mechanisms_of(study)
-    refuse_forgetful(mechanisms)
     if refusals and not any([question.refusal for question in study.questions]):
         raise InputError.say("core.no_refusal", question=study.id)
     # 2. Write the reports, as they are made.
@@ -114,23 +111,24 @@ def perturb(
         InputError: an answer is wrong, or looks odd; or a question is memoized.
         RefusedError: the study is a secure sum, or its reports need tickets.
     """
-    _refuse_tickets(study)
-    refuse_route(study)
-    mechanisms = mechanisms_of(study)
-    refuse_forgetful(mechanisms)
+    mechanisms = _mechanisms_for(study)
     frame = answers.to_pandas() if hasattr(answers, "to_pandas") else answers
     rows = answers_in(study, frame, "the table", refusals, codebook)
     return list(_reports_of_people(study, mechanisms, "the table", rows, ClippedCount()))
 
 
-def _refuse_tickets(study: Study) -> None:
-    """Raise RefusedError before noise is drawn, which would waste ε."""
+def _mechanisms_for(study: Study) -> Mechanisms:
+    """Return a study's mechanisms. Raises RefusedError and InputError as `perturb`."""
     if study.channel is not None and study.channel.tickets is not None:
         raise RefusedError(
             f"{study.id} needs a blind ticket for each report, as `ldpkit answer` sends it: no collector "
             "accepts reports from a file. No noise was drawn",
             code="files.takes_tickets",
         )
+    refuse_route(study)
+    mechanisms = mechanisms_of(study)
+    refuse_forgetful(mechanisms)
+    return mechanisms
 
 
 def _reports_of_people(
