@@ -27,7 +27,6 @@ MECHANISMS = (
 )
 MISSING, NUMBER, CHOICE, REFUSAL = range(4)
 MOST_DIGITS = 7
-ERROR_ANSWER = -1
 # More than sizeof(ldp_random).
 RANDOM_BYTES = 4096
 FILL = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.POINTER(ctypes.c_ubyte), ctypes.c_size_t)

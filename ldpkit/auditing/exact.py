@@ -96,14 +96,9 @@ def distance_check(mechanism: Any, answers: list[Any]) -> Check:
     for (words, answer), (other_words, other_answer) in combinations(zip(integers, answers), 2):
         gaps = [abs(a - b) for a, b in zip(words, other_words)]
         distance = sum([gap * gap for gap in gaps]) ** 0.5 if delta else float(sum(gaps))
-        limit = allowed[_last_bytes_differ(mechanism, answer, other_answer)]
+        quantised = [mechanism.quantise(each) for each in (answer, other_answer)]
+        limit = allowed[hasattr(mechanism, "odds") and quantised[0][-1] != quantised[1][-1]]
         share = distance / limit if limit > 0 else float(distance > 0)
         if share > worst:
             worst, detail = share, f"{distance:.9g} of {limit:.9g} grid units, {len(answers)} answers"
     return Check("no two answers are further apart than the noise hides", worst <= 1, detail)
-
-
-def _last_bytes_differ(mechanism: Any, first: Any, second: Any) -> bool:
-    if not hasattr(mechanism, "odds"):
-        return False
-    return bool(mechanism.quantise(first)[-1] != mechanism.quantise(second)[-1])

@@ -17,7 +17,6 @@ from ldpkit.cli.output import progress, show, warn
 from schemas.disk import write_new
 
 if TYPE_CHECKING:
-    from ldpkit.cli.report_files import DatedReport
     from schemas import Report, Study
 
     Read = TypeVar("Read", bound=Report)
@@ -65,7 +64,7 @@ def export(study: str, out: str, collector: Client) -> None:
 def _write(client: Client, study: str, out: str, is_place: bool, start: Start) -> tuple[int, str]:
     """Write reports to a file or a place; return how many, and where they are."""
     from ldpkit.cli.dataset import write_dataset
-    from ldpkit.cli.report_files import TABLES, write_reports, write_table
+    from ldpkit.cli.report_files import TABLES, DatedReport, write_reports, write_table
     from summaries.decoding import Decoding
 
     def find(version: int, digest: str) -> Study:
@@ -73,7 +72,8 @@ def _write(client: Client, study: str, out: str, is_place: bool, start: Start) -
 
     if out.lower().endswith(TABLES) and not is_place:
         decoding = Decoding(find)
-        count = write_table(_counted(fetch_dated(client, study, start)), out, decoding)
+        dated = _fetch(client, study, "dated", DatedReport.from_line, start)
+        count = write_table(_counted(dated), out, decoding)
         for question in decoding.undecoded:
             warn(f"{question} has no decoded columns: only `ldpkit fit` reads its reports")
         return count, out
@@ -129,13 +129,6 @@ def fetch_reports(client: Client, study_id: str, start: Start | None = None) -> 
     from schemas import Report
 
     return _fetch(client, study_id, "ndjson", Report.from_json, start or Start())
-
-
-def fetch_dated(client: Client, study_id: str, start: Start) -> Iterator[DatedReport]:
-    """Yield every report with the day on which it arrived, as `fetch_reports` does."""
-    from ldpkit.cli.report_files import DatedReport
-
-    return _fetch(client, study_id, "dated", DatedReport.from_line, start)
 
 
 def _fetch(

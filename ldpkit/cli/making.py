@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 @json_option
 def check(study: Study, people: int | None) -> None:
     """Validate a study; print its true epsilon, its noise, and what that means."""
+    from ldp_client.device.outbox import MOST_BYTES
+    from ldp_client.device.shares import body_size
     from ldp_client.explain import facts_of
     from schemas.warnings import require_keys, study_in_words
 
@@ -41,7 +43,13 @@ def check(study: Study, people: int | None) -> None:
     show(lines, {**facts, "warnings": warnings})
     for line in warnings:
         warn(line)
-    _refuse_large(study)
+    size = body_size(study)
+    if size > MOST_BYTES:
+        raise InputError(
+            f"each report of this study would have {size} bytes, but a device sends at most {MOST_BYTES}. "
+            "Ask less, or use mechanisms with smaller reports",
+            code="check.report_too_large",
+        )
     require_keys(study)
 
 
@@ -58,20 +66,6 @@ def _among_all(study: Study, people: int) -> tuple[list[str], Any]:
         return [str(error)], None
     privacy = shuffled_privacy(study, people)
     return lines_of(study, privacy), asdict(privacy)
-
-
-def _refuse_large(study: Study) -> None:
-    """Raise InputError if every report of a study would be too large for devices to send."""
-    from ldp_client.device.outbox import MOST_BYTES
-    from ldp_client.device.shares import body_size
-
-    size = body_size(study)
-    if size > MOST_BYTES:
-        raise InputError(
-            f"each report of this study would have {size} bytes, but a device sends at most {MOST_BYTES}. "
-            "Ask less, or use mechanisms with smaller reports",
-            code="check.report_too_large",
-        )
 
 
 @command("keygen", "keygen --out key.pem")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import socket
+import ssl
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -25,6 +30,10 @@ from ldpkit.cli.output import show, warn
 
 # Each request deletes a hundred thousand reports.
 MOST_REQUESTS = 10_000
+# Certificates of 90 days are renewed when 30 are left: with fewer, renewal has failed.
+CERTIFICATE_DAYS = 14
+SECONDS = 10.0
+Check = Mapping[str, Any]
 ENDS_SUM = (
     "once shares are deleted at this node, its total can no longer be made, unless `ldpkit node close` has "
     "made it"
@@ -87,10 +96,8 @@ def status(study: str | None, log: bool, health: bool, collector: Client) -> int
     if (study is not None) + log + health > 1:
         raise click.UsageError("STUDY_ID, --log and --health exclude each other")
     if health:
-        from ldpkit.cli.health import checks_of, lines_of
-
-        checks = checks_of(collector)
-        show(lines_of(checks), checks)
+        checks = [*collector.ask("GET", "/v1/health", _checks_in), _certificate(collector.url)]
+        show(map(_check_line, checks), checks)
         return 0 if all(check["ok"] for check in checks) else EXIT_OTHER
     if study is not None:
         show_answer(collector, f"{study_path(study)}/status", lambda body: body, _status_lines)
@@ -99,6 +106,38 @@ def status(study: str | None, log: bool, health: bool, collector: Client) -> int
     else:
         show_answer(collector, "/v1/studies", lambda body: body["studies"], _study_lines)
     return 0
+
+
+def _checks_in(body: Any) -> list[Check]:
+    return [{name: check[name] for name in ("name", "ok", "detail")} for check in body["checks"]]
+
+
+def _check_line(check: Check) -> str:
+    """Return a check's line; `ACT` marks what needs action."""
+    # Another collector's words may have control sequences.
+    name, detail = visible(str(check["name"])), visible(str(check["detail"]))
+    return f"{'ok' if check['ok'] else 'ACT'}\t{name}\t{detail}"
+
+
+def _certificate(url: str) -> Check:
+    """Return the check of the collector's certificate, as clients see it."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" or parts.hostname is None:
+        detail = "not looked at: --collector is an http address"
+        return {"name": "certificate", "ok": True, "detail": detail}
+    try:
+        with socket.create_connection((parts.hostname, parts.port or 443), SECONDS) as plain:
+            context = ssl.create_default_context()
+            with context.wrap_socket(plain, server_hostname=parts.hostname) as encrypted:
+                ends = ssl.cert_time_to_seconds(str((encrypted.getpeercert() or {})["notAfter"]))
+    except OSError as error:
+        raise TransferError(
+            f"cannot read the certificate of {url}: {error}", code="server.no_certificate"
+        ) from None
+    days = math.floor((ends - time.time()) / 86_400)
+    is_fine = days >= CERTIFICATE_DAYS
+    advice = "" if is_fine else ": renew it"
+    return {"name": "certificate", "ok": is_fine, "detail": f"{counted(days, 'day')} left{advice}"}
 
 
 def show_answer(
