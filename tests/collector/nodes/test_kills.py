@@ -17,18 +17,6 @@ from tests.kit.secure_sum import close_study, shares_of, tokened_study
 from tests.ports import held_port
 
 DEVICES = 12
-KILLS = 2
-
-
-@pytest.fixture
-def processes(tmp_path):
-    """Two nodes, each a separate server; restarted on the same port and database."""
-    with held_port() as first, held_port() as second:
-        started = [Process(tmp_path / "first", "127.0.0.1", first)]
-        started.append(Process(tmp_path / "second", "localhost", second))
-        yield started
-        for process in started:
-            process.server.kill()
 
 
 class Process:
@@ -68,14 +56,15 @@ def put_until_taken(message):
         time.sleep(0.02)
 
 
-def close_until_done(study):
-    """The aggregator, started again whenever a node is away for longer than it waits."""
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            return close_study(study, [TOKEN]).total
-        except TransferError:
-            assert time.monotonic() < deadline
+@pytest.fixture
+def processes(tmp_path):
+    """Two nodes, each a separate server; restarted on the same port and database."""
+    with held_port() as first, held_port() as second:
+        started = [Process(tmp_path / "first", "127.0.0.1", first)]
+        started.append(Process(tmp_path / "second", "localhost", second))
+        yield started
+        for process in started:
+            process.server.kill()
 
 
 @pytest.mark.slow
@@ -90,18 +79,27 @@ def test_killed_nodes_neither_lose_nor_duplicate_shares(processes):
             for message in shares_of(study, {"ever": True})[1]:
                 put_until_taken(message)
 
+    def close_until_done():
+        """The aggregator, started again whenever a node is away for longer than it waits."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return close_study(study, [TOKEN]).total
+            except TransferError:
+                assert time.monotonic() < deadline
+
     devices = Thread(target=answer_all)
     devices.start()
-    for _ in range(KILLS):
+    for _ in range(2):
         time.sleep(draw.uniform(0.05, 0.4))
         draw.choice(processes).kill()
     devices.join()
 
-    closing = Thread(target=close_until_done, args=(study,))
+    closing = Thread(target=close_until_done)
     closing.start()
     time.sleep(draw.uniform(0.0, 0.1))
     processes[0].kill()
     closing.join()
-    first, second = close_until_done(study), close_until_done(study)
+    first, second = close_until_done(), close_until_done()
     assert first.questions["ever"].n == DEVICES
     assert first.to_json() == second.to_json()

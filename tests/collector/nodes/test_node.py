@@ -7,7 +7,6 @@ import pytest
 
 from collector import create_app
 from collector.keys import Role, add_key
-from collector.nodes import store as node_store
 from collector.nodes.app import create_node_app
 from collector.nodes.keys import NodeKeys
 from collector.nodes.statements import Statement
@@ -31,7 +30,9 @@ from tests.kit.secure_sum import (
 from tests.ldp_client.issuers import channel_of, keys, token_of
 
 
-def test_share_is_stored_once_under_its_id_at_its_node(network):
+@pytest.mark.attack(4)
+def test_share_is_stored_once_under_its_id_for_its_node_and_study(network):
+    """A node publishes a second study and sends itself the shares of the first."""
     network.publish("ever")
     (first, for_second), second = network.messages()[:2], network.messages()
     node, other = network.nodes[0], network.nodes[2]
@@ -40,18 +41,11 @@ def test_share_is_stored_once_under_its_id_at_its_node(network):
     assert problem(node.put(second[0], first.path)) == (422, "report-invalid")
     assert problem(other.put(for_second)) == (422, "report-invalid")
     assert problem(node.put(for_second)) == (422, "report-invalid")
-
-
-@pytest.mark.attack(4)
-def test_a_share_cannot_be_replayed_in_another_study(network):
-    """A node publishes a second study and sends itself the shares of the first."""
-    network.publish("ever")
-    message = network.messages()[0]
     channel = channel_of("https://issuer.example")
     channel["tickets"]["keys"] = [{"key": keys()[1].text}]
-    other = Study({**network.study.document, "id": "other", "channel": channel})
-    assert network.nodes[0].publish(other).status_code == 201
-    assert network.nodes[0].put(message, message.path.replace("summed", "other")).status_code == 422
+    study = Study({**network.study.document, "id": "other", "channel": channel})
+    assert node.publish(study).status_code == 201
+    assert node.put(second[0], second[0].path.replace("summed", "other")).status_code == 422
 
 
 @pytest.mark.attack(11)
@@ -157,25 +151,6 @@ def test_database_log_and_answers_contain_no_share_in_clear(network, caplog):
             assert share.hex().encode() not in stored
     for node in network.nodes:
         assert json.loads(node.key_file.read_text())["x25519"].encode() not in stored
-
-
-def test_concurrent_closers_get_the_same_commitment(network, monkeypatch):
-    """The second closer looked before the first commitment was stored."""
-    network.publish("ever")
-    network.answer(15)
-    node = network.nodes[0]
-    assert node.post("/close").status_code == 200
-    first = node.post("/commitment").get_json()
-    find_part, looked = node_store.find_part, []
-
-    def late(session, study, keep=False):
-        looked.append(study)
-        return find_part(session, study, keep) if len(looked) > 1 else None
-
-    monkeypatch.setattr(node_store, "find_part", late)
-    second = node.post("/commitment")
-    assert (second.status_code, second.get_json()) == (200, first)
-    assert len(looked) == 2
 
 
 @pytest.mark.attack(14)
