@@ -1,7 +1,6 @@
 """No person gets an unintended second token: by another name, during `invite --again`, or after a restore."""
 
 import os
-import shutil
 from contextlib import ExitStack, closing
 from copy import copy
 from datetime import timedelta
@@ -10,10 +9,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text, update
 
-from collector.backup import restore
 from collector.clock import utc_today
 from collector.daily import Days
-from collector.db import Database, sqlite_file
+from collector.db import sqlite_file
 from collector.issuer import app as issuer_app
 from collector.issuer import issue
 from collector.issuer.issue import Person
@@ -45,47 +43,31 @@ def make_place(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def place(make_place, database_url):
-    return make_place(database_url)
-
-
-@pytest.fixture
-def small(make_place, tmp_path):
+def place(make_place, tmp_path):
     return make_place(f"sqlite:///{tmp_path / 'issuer.sqlite3'}")
 
 
 @pytest.fixture
-def on_postgresql(make_place, postgresql):
-    return make_place(postgresql.new_database())
-
-
-@pytest.fixture
-def put_back(place, postgresql):
-    """Copies an issuer, lets something happen, and puts the copy in its place."""
+def put_back(place):
+    """Backs an issuer up, lets something happen, and restores the copy in its place."""
 
     def put_back(meanwhile=lambda: None):
         run_on(place.url, "backup", "--out", "copy")
         meanwhile()
         place.close()
-        if place.url.startswith("sqlite:"):
-            file = Path(place.url.removeprefix("sqlite:///"))
-            for one in file.parent.glob(f"{file.name}*"):
-                one.unlink()
-            shutil.copy("copy", file)
-        else:
-            place.url = postgresql.new_database()
-            restore(Database(place.url, 10), Path("copy"))
+        run_on(place.url, "restore", "copy")
         os.unlink("copy")
 
     return put_back
 
 
 @pytest.mark.attack(4)
-def test_request_during_code_replacement_gives_no_second_token(on_postgresql, monkeypatch):
+def test_request_during_code_replacement_gives_no_second_token(make_place, postgresql, monkeypatch):
     """A person asks with the earlier code, in the moment after it was seen to be unused."""
+    place = make_place(postgresql.new_database())
     # Another process of the issuer.
-    another = copy(on_postgresql)
-    first = on_postgresql.invite("first.csv")
+    another = copy(place)
+    first = place.invite("first.csv")
     plain, asked = issue.end_unused, []
 
     def end_unused(*arguments):
@@ -94,23 +76,13 @@ def test_request_during_code_replacement_gives_no_second_token(on_postgresql, mo
 
     monkeypatch.setattr(issue, "end_unused", end_unused)
     with pytest.raises(TransferError, match="Ada got a token already"):
-        on_postgresql.invite("second.csv", "--again", "unused")
+        place.invite("second.csv", "--again", "unused")
     assert asked == [200]
     assert not os.path.exists("second.csv")
     # Nothing was changed for the others.
-    assert on_postgresql.status(first["Bo"]) == 200
-    assert on_postgresql.counts() == [(3, 2)]
+    assert place.status(first["Bo"]) == 200
+    assert place.counts() == [(3, 2)]
     another.close()
-
-
-def test_restored_is_refused_for_original_database(small):
-    """All unused tickets of all studies would end when the command is run without need."""
-    made = small.invite("codes.csv")
-    for which in ("end", "keep"):
-        with raises(InputError, "issuer.not_restored") as refused:
-            resume(small, which)
-        assert refused.value.exit_code == EXIT_REFUSED
-    assert small.status(made["Ada"]) == 200
 
 
 @pytest.mark.attack(4)
@@ -143,17 +115,21 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
 
 
 @pytest.mark.attack(4)
-def test_running_issuer_gives_no_token_from_copy(small):
-    """A copy is put under a running issuer, which used to look only at its start."""
-    made = small.invite("codes.csv")
-    assert small.status(made["Bo"]) == 200
-    with small.writing() as session:
+def test_running_issuer_gives_no_token_from_copy(place):
+    """A copy is put under a running issuer."""
+    made = place.invite("codes.csv")
+    # Without need, all unused tickets of all studies would end.
+    with raises(InputError, "issuer.not_restored") as refused:
+        resume(place, "end")
+    assert refused.value.exit_code == EXIT_REFUSED
+    assert place.status(made["Bo"]) == 200
+    with place.writing() as session:
         session.execute(update(CollectorRow).values(is_copy=True))
-    asked = small.ask(small.asking().body, made["Ada"])
+    asked = place.ask(place.asking().body, made["Ada"])
     assert asked.status_code == 503
     assert "restored from a backup" in asked.get_json(force=True)["detail"]
-    resume(small, "keep")
-    assert small.status(made["Ada"]) == 200
+    resume(place, "keep")
+    assert place.status(made["Ada"]) == 200
 
 
 @pytest.mark.attack(4)
@@ -176,33 +152,20 @@ def test_commands_refuse_to_change_copy_before_restored(place, put_back):
     assert place.status(made["Bo"]) == 200
 
 
-def test_new_unnamed_codes_end_earlier_ones(small, capsys):
+def test_new_unnamed_codes_end_earlier_ones(place, capsys):
     """For a second version each person gets another code; an unused first code would give a second token."""
-    first = small.invite("first.csv", *TWO, names=None)
-    small.invite("named.csv")
-    second = small.invite("second.csv", *TWO, "--again", "unused", names=None)
+    first = place.invite("first.csv", *TWO, names=None)
+    place.invite("named.csv")
+    second = place.invite("second.csv", *TWO, "--again", "unused", names=None)
     assert "2 tickets of people without names ended" in capsys.readouterr().err
-    assert [small.status(code) for code in (*first, *second)] == [401, 401, 200, 200]
+    assert [place.status(code) for code in (*first, *second)] == [401, 401, 200, 200]
     # Those with names are others.
-    assert small.counts() == [(5, 2)]
+    assert place.counts() == [(5, 2)]
     with pytest.raises(TransferError, match="2 tickets of people without names got a token"):
-        small.invite("third.csv", *TWO, "--again", "unused", names=None)
-    assert small.counts() == [(5, 2)]
-    third = small.invite("third.csv", *TWO, "--again", "all", names=None)
-    assert [small.status(code) for code in third] == [200, 200]
-
-
-def test_replacing_codes_keeps_codes_of_other_stratum(small):
-    """No codes end either when the stratum is misspelt and has no key."""
-    for region in ("north", "south"):
-        small.run("tickets", "key", "panel", "--public", f"region={region}")
-    command = ("invite", "panel", "--count", "2", "--public")
-    for region in ("north", "south"):
-        small.run(*command, f"region={region}", "--out", f"{region}.csv")
-    with pytest.raises(TransferError, match="no key for region=noth"):
-        small.run(*command, "region=noth", "--again", "unused", "--out", "noth.csv")
-    small.run(*command, "region=north", "--again", "unused", "--out", "again.csv")
-    assert small.counts("panel") == [(2, 0), (2, 0)]
+        place.invite("third.csv", *TWO, "--again", "unused", names=None)
+    assert place.counts() == [(5, 2)]
+    third = place.invite("third.csv", *TWO, "--again", "all", names=None)
+    assert [place.status(code) for code in third] == [200, 200]
 
 
 NAMES = [f"Person number {number:02}" for number in range(12)]
