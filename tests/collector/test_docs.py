@@ -1,13 +1,8 @@
 """The statements of docs/operate.md are true, and so is what problems advise."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from dataclasses import fields
-
-import pytest
 
 from collector import problems
 from collector.settings import Settings
@@ -31,79 +26,6 @@ def test_every_documented_command_parses():
     for command in commands:
         if command[0] not in ("answer", "fit", "check", "keygen", "sign"):
             assert parsed(command) is not None
-
-
-SHIM = """#!/bin/sh
-# The page's port may be in use here, and nobody sits at a terminal: nothing else of it is changed.
-case "$1" in
-  serve) set -- "$@" --port {port} ;;
-  export) set -- "$@" --collector http://127.0.0.1:{port} ;;
-  delete) set -- "$@" --yes --collector http://127.0.0.1:{port} ;;
-  publish|status|close|open|invite|keys|upkeep)
-    set -- "$@" --collector http://127.0.0.1:{port} ;;
-  answer) set -- "$@" --yes ;;
-esac
-exec {python} -m ldpkit "$@"
-"""
-SESSION = ("On a laptop", "Keys", "Tickets", "How long reports are kept", "Backups, deletion")
-
-
-def session_lines(heading):
-    """Return the lines of a section's shell block."""
-    section = re.split(r"\n##+ ", TEXT.split(f"## {heading}\n")[1])[0]
-    return "".join(re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL))
-
-
-def run_beside_a_server(script, options):
-    """Run a shell script while a server runs; return what it prints."""
-    with subprocess.Popen(["sh", "-c", "exec ldpkit serve"], stderr=subprocess.PIPE, **options) as server:
-        try:
-            assert "listens on" in server.stderr.readline()
-            done = subprocess.run(["sh", "-exc", script], capture_output=True, check=False, **options)
-        finally:
-            server.terminate()
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.needs("curl")
-def test_documented_session_runs_as_written(tmp_path, port):
-    """An empty folder, two terminals, and every line of these sections in their order."""
-    shim = tmp_path / "bin" / "ldpkit"
-    shim.parent.mkdir()
-    shim.write_text(SHIM.format(port=port, python=sys.executable))
-    shim.chmod(0o755)
-    place = tmp_path / "place"
-    place.mkdir()
-    (place / "people.csv").write_text("name\nAda\nBo\n")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LDPKIT_")}
-    environment |= {"PATH": f"{shim.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
-    environment["PYTHONPATH"] = str(REPOSITORY)
-    first, rest = session_lines(SESSION[0]).split("ldpkit serve\n")
-    assert first == "pip install 'ldpkit[collector]'\nldpkit init\n"
-    script = rest + "".join(map(session_lines, SESSION[1:]))
-    script = script.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{port}")
-    options = {"cwd": place, "env": environment, "text": True}
-    subprocess.run(["sh", "-ec", "ldpkit init"], check=True, capture_output=True, **options)
-    said = run_beside_a_server(script, options)
-    assert "\nreports\t1\n" in said
-    assert "1 report of habits deleted" in said
-    # The session ends with the study's deletion: nobody is invited to that.
-    restore = "ldpkit restore backup-1.sqlite3"
-    assert f"run `{restore}`" in TEXT
-    subprocess.run(["sh", "-ec", restore], check=True, capture_output=True, **options)
-    (place / "ldpkit.toml").unlink()
-    making = session_lines("If `ldpkit.toml` is lost")
-    # The session ended with a study that everybody may answer.
-    inviting = "ldpkit invite habits --count 1 --out one.csv\n"
-    inviting += "ldpkit invite habits --revoke-all\nldpkit invite habits --count 500\n"
-    subprocess.run(["sh", "-exc", making], capture_output=True, check=True, **options)
-    said = run_beside_a_server(f'export LDPKIT_TOKEN="$(ldpkit token)"\n{inviting}ldpkit status', options)
-    assert said.count("\n") == 502
-    assert "habits\tversion 1\t… to …\t1 report\n" in said
-    assert (place / "ldpkit.toml").stat().st_mode & 0o077 == 0
-    assert (place / "backup-1.sqlite3").stat().st_mode & 0o077 == 0
 
 
 def test_problems_match_their_table_and_device_behaviour():
