@@ -65,7 +65,6 @@ class UnfinishedError(LdpkitError):
 
     def __init__(self, why: str) -> None:
         super().__init__(f"the files still have the order in which reports came: {why}")
-        self.why = why
 
 
 class Upkeep:
@@ -198,10 +197,9 @@ def _take_day(session: Session, today: date) -> tuple[date | None, bool]:
     return last - A_DAY, closed
 
 
-def rewrite_files(database: Database, tables: Sequence[str] = ()) -> None:
+def rewrite_files(database: Database) -> None:
     """Rewrite the files, without any rows that were moved, changed or deleted up to now.
 
-    tables: of PostgreSQL, all by default; SQLite has one file.
     Raises UnfinishedError if a reader keeps the old rows visible or the files cannot be written, and
     SQLAlchemyError.
     """
@@ -209,7 +207,7 @@ def rewrite_files(database: Database, tables: Sequence[str] = ()) -> None:
         with database.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
             # Each study's reports have their own file and statement.
             whole = [name for name in Base.metadata.tables if name != PARENT]
-            _rewrite_tables(connection, tables or [*whole, *partition_names(connection)])
+            rewrite_tables(connection, [*whole, *partition_names(connection)])
         return
     # A separate connection: the engine's connections begin transactions, which rule out VACUUM.
     # The target of a link: SQLite writes the new file's pages next to it.
@@ -228,7 +226,7 @@ def rewrite_files(database: Database, tables: Sequence[str] = ()) -> None:
         raise UnfinishedError(STILL_READ)
 
 
-def _rewrite_tables(connection: Connection, tables: Sequence[str]) -> None:
+def rewrite_tables(connection: Connection, tables: Sequence[str]) -> None:
     """Rewrite each table, until no transaction sees old versions of its rows, which would be copied."""
     connection.exec_driver_sql(f"SET lock_timeout = {LOCK_MILLISECONDS}")
     try:
