@@ -2,10 +2,8 @@
 
 import os
 import shutil
-import signal
 import sqlite3
 from contextlib import closing
-from urllib.error import HTTPError
 
 import pytest
 from sqlalchemy import text
@@ -16,7 +14,7 @@ from collector.db import Database
 from collector.migrations import check
 from ldp_client.documents.errors import InputError
 from tests.kit.answers import problem
-from tests.kit.collectors import START_SECONDS, build_report, build_study, damage_reports, ensure_database
+from tests.kit.collectors import build_report, build_study, damage_reports, ensure_database
 from tests.kit.errors import raises
 
 
@@ -94,31 +92,21 @@ def test_server_with_replaced_database_acknowledges_nothing(habits, study, caplo
 
 
 @pytest.mark.attack(10)
-@pytest.mark.slow
-def test_stopping_server_does_not_change_restored_file(start_server, tmp_path, study):
+def test_stopping_server_does_not_change_restored_file(habits, study, caplog):
     """A backup is put in place before the server stops, which must not write its log into it."""
-    server = start_server("--workers", "2")
-    (path,) = tmp_path.glob("*.sqlite3")
-    server.request("POST", "/v1/studies", study.document)
-    before, after = build_report(study), build_report(study)
-    assert server.put(before) == 201
-    copy = backup_of(path)
-    assert server.put(after) == 201
+    path, before, after = habits.path, build_report(study), build_report(study)
     kept = path.with_name("kept.sqlite3")
-    os.link(path, kept)
-    os.replace(copy, path)
-    bytes_restored = path.read_bytes()
-    with pytest.raises(HTTPError, match="503"):
-        server.put(build_report(study))
-    with raises(InputError, "database.foreign_log"):
-        check(opened(path))
-    server.process.send_signal(signal.SIGTERM)
-    server.process.wait(timeout=START_SECONDS)
-    assert path.read_bytes() == bytes_restored
-    assert ids_in(path) == {before.id}
-    (aside,) = tmp_path.glob("*-wal.replaced-1")
-    assert str(aside) in server.log.read_text()
+    with wal.served_alone(path):
+        assert habits.put(before).status_code == 201
+        copy = backup_of(path)
+        assert habits.put(after).status_code == 201
+        os.link(path, kept)
+        os.replace(copy, path)
+        restored = path.read_bytes()
+    (aside,) = path.parent.glob("*-wal.replaced-1")
+    assert str(aside) in caplog.text
     check(opened(path))
+    assert (path.read_bytes()[100:], ids_in(path)) == (restored[100:], {before.id})
     # Nothing that was acknowledged is lost to whoever wants it back.
     aside.rename(log_of(kept))
     assert ids_in(kept) == {before.id, after.id}
