@@ -5,7 +5,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +14,6 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from collector import store
 from collector.db import Database, OtherReleaseError, problem_of
-from collector.reports.writer import Change
 from collector.settings import Settings
 from collector.store import add_sums, partition_names, read_sums
 from ldp_client.documents.errors import InputError
@@ -89,11 +87,9 @@ def test_full_disk_is_507_and_keeps_acknowledged_reports(habits, study, make_rep
 def test_temporarily_missing_tables_are_503(elephant, study, make_report):
     """For example while a dump is restored: devices keep their reports, and no traceback is logged."""
     report = make_report(study)
-    with elephant.collector.database.engine.begin() as other:
-        other.execute(text("ALTER SCHEMA public RENAME TO away"))
+    elephant.sql("ALTER SCHEMA public RENAME TO away")
     found = [problem(elephant.client.get("/readyz")), problem(elephant.put(report))]
-    with elephant.collector.database.engine.begin() as other:
-        other.execute(text("ALTER SCHEMA away RENAME TO public"))
+    elephant.sql("ALTER SCHEMA away RENAME TO public")
     assert found == [(503, "unavailable")] * 2
     assert elephant.client.get("/readyz").status_code == 200
     assert elephant.put(report).status_code == 201
@@ -102,26 +98,19 @@ def test_temporarily_missing_tables_are_503(elephant, study, make_report):
 @pytest.mark.attack(10)
 def test_postgresql_commits_synchronously_despite_server_default(make_harness, postgresql):
     """A server's default acknowledges commits before they are flushed; options of the URL are kept."""
-    engine = make_harness(
-        database=f"{postgresql.new_database()}&options=-cwork_mem%3D7MB"
-    ).collector.database.engine
-    with engine.begin() as connection:
-        name = connection.execute(text("SELECT current_database()")).scalar()
-        connection.execute(text(f"ALTER DATABASE {name} SET synchronous_commit = off"))
-    engine.dispose()
+    harness = make_harness(database=f"{postgresql.new_database()}&options=-cwork_mem%3D7MB")
+    database = harness.collector.database
+    harness.sql(f"ALTER DATABASE {database.url.database} SET synchronous_commit = off")
+    database.engine.dispose()
     names = ("synchronous_commit", "work_mem", "lock_timeout")
-    with engine.connect() as connection:
-        shown = [connection.execute(text(f"SHOW {one}")).scalar() for one in names]
-    assert shown == ["on", "7MB", "5s"]
+    assert [harness.sql(f"SHOW {name}")[0][0] for name in names] == ["on", "7MB", "5s"]
 
 
 def test_serve_warns_of_postgresql_that_logs_statements(elephant, capsys):
     """Its log has each report's id and time of arrival."""
     url = elephant.collector.settings.database
     assert "PostgreSQL has" not in said_at_start(url, capsys)
-    with elephant.collector.database.engine.begin() as connection:
-        name = connection.execute(text("SELECT current_database()")).scalar()
-        connection.execute(text(f"ALTER DATABASE {name} SET log_statement = 'mod'"))
+    elephant.sql(f"ALTER DATABASE {elephant.collector.database.url.database} SET log_statement = 'mod'")
     said = said_at_start(url, capsys)
     assert "PostgreSQL has log_statement = mod: it records when each report came" in said
 
@@ -159,24 +148,18 @@ def test_transaction_ended_by_a_deadlock_is_retried(make_harness, postgresql):
     harnesses = [make_harness(database=url, lock_timeout=10) for _ in range(2)]
     for version in (1, 2):
         harnesses[0].publish(build_study(version))
-    both_wait = threading.Barrier(2, timeout=10)
+    both_wait, tries = threading.Barrier(2, timeout=10), [0, 0]
     size = harnesses[0].collector.rules.find("habits", 1).tally.size
-    tries = [0, 0]
 
     def run(number):
-        def add(session, version):
-            add_sums(session, 1, version, np.ones(size, np.int64))
-            if version == 1 + number:
-                tries[number] += 1
-                if tries[number] == 1:
-                    both_wait.wait()
+        def add_both(session):
+            tries[number] += 1
+            add_sums(session, 1, 1 + number, np.ones(size, np.int64))
+            if tries[number] == 1:
+                both_wait.wait()
+            add_sums(session, 1, 2 - number, np.ones(size, np.int64))
 
-        order = [1 + number, 2 - number]
-        works = [
-            Change(("habits", bytes([place])), partial(add, version=version))
-            for place, version in enumerate(order)
-        ]
-        harnesses[number].collector.writer._store(works)
+        harnesses[number].collector.database.act(add_both)
 
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(run, range(2), timeout=30))
@@ -234,24 +217,21 @@ def test_serve_waits_for_a_database_that_starts_later(make_postgresql, capsys, m
 
 def test_each_study_has_one_partition_deleted_under_a_readers_lock(elephant, study, make_study, make_report):
     """A backup, for example, holds a lock on every table while it runs."""
-    others, collector = make_study(id="others"), elephant.collector
-    for published in (others, make_study(version=2)):
-        assert elephant.publish(published).status_code == 201
+    others = make_study(id="others")
+    elephant.publish(others)
     sent = [make_report(study) for _ in range(5)] + [make_report(others) for _ in range(3)]
     assert {elephant.put(report).status_code for report in sent} == {201}
 
     def rows():
-        with collector.database.read() as session:
-            assert partition_names(session.connection()) == ["reports_1", "reports_2"]
-            names = ("reports_1", "reports_2", "reports")
-            return [session.execute(text(f"SELECT count(*) FROM {name}")).scalar_one() for name in names]
+        names = ("reports_1", "reports_2", "reports")
+        return [elephant.sql(f"SELECT count(*) FROM {name}")[0][0] for name in names]
 
     assert rows() == [5, 3, 8]
-    database = Database(collector.settings.database, 0.5)
-    with collector.database.read() as reader:
+    database = Database(elephant.collector.settings.database, 0.5)
+    with elephant.collector.database.read() as reader:
+        assert partition_names(reader.connection()) == ["reports_1", "reports_2"]
         reader.execute(text("SELECT 1 FROM reports_1")).first()
         assert delete_study(database, "habits") == 5
     database.engine.dispose()
     assert rows() == [0, 3, 3]
-    with collector.database.read() as session:
-        assert not read_sums(session, 1, 1, collector.rules.find("habits", 1).tally.size).any()
+    assert elephant.sql("SELECT * FROM sums WHERE study = 1") == []
