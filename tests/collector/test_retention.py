@@ -135,21 +135,3 @@ def test_clock_months_ahead_deletes_nothing(make_harness, make_study):
         delete()
     harness.day = right
     assert delete() == 1
-
-
-def test_retention_does_not_end_a_study_closed_for_one_night(make_harness, make_study):
-    harness = make_harness()
-    study = make_study(id="rolling", retention={"days": 3})
-    harness.publish(study)
-    withdrawn, other = build_report(study), build_report(study)
-    for report in (withdrawn, other):
-        harness.put(report)
-    harness.withdraw(withdrawn.id, "rolling", withdrawn.secret)
-    pass_days(harness, 3)
-    assert harness.put(build_report(study)).status_code == 201
-    assert harness.close("rolling").status_code == 200
-    pass_days(harness, 1)
-    assert harness.reopen("rolling") == 200
-    assert harness.put(build_report(study)).status_code == 201
-    # What was withdrawn stays out.
-    assert problem(harness.put(withdrawn))[1] == "report-withdrawn"

@@ -152,16 +152,6 @@ def test_wrong_tickets_are_refused_before_any_is_made(served, tmp_path, monkeypa
     assert found["tickets_left"] == 0
 
 
-def test_invite_creates_tickets_for_a_value(served, strata, make_report, capsys):
-    at("invite", "habits", "--count", "2", "--public", "stratum=town")
-    for link in lines(capsys):
-        assert served.put(make_report(strata), link.partition("=")[2]).status_code == 201
-    assert [report.public["stratum"] for report in served.exported()] == ["town"] * 2
-    served.close()
-    with pytest.raises(LdpkitError, match="was closed"):
-        at("invite", "habits", "--count", "2", "--public", "stratum=town")
-
-
 def test_failed_invite_leaves_no_file_or_names_the_undo_command(served, tmp_path, capsys, monkeypatch):
     links, taken = tmp_path / "links.txt", tmp_path / "codes"
     taken.mkdir()
