@@ -146,7 +146,7 @@ def start(loses_power: bool, broken: bool = False) -> subprocess.CompletedProces
     broken: with a ledger that flushes nothing, to see the problems found.
     """
     with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as folder:
-        disk = FailingDisk(Path(folder), loses_power=loses_power, forgets_removals=loses_power)
+        disk = FailingDisk(Path(folder), loses_power)
         command = [sys.executable, "-m", "tests.ldp_client.killing", *["broken"][: int(broken)]]
         environment = {**os.environ, **disk.environment}
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
