@@ -1,6 +1,6 @@
 """Nothing leaves without consent to this version; only fields declared public leave without noise.
 
-tests/ldp_client/test_public_answers.py has the public values that a device rejects.
+tests/ldp_client/test_answering.py has the public values that a device rejects.
 """
 
 from __future__ import annotations
