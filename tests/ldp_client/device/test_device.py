@@ -1,6 +1,7 @@
 """A device: it checks, draws, charges and stores an answer at once, and never again."""
 
 import math
+from contextlib import contextmanager
 from datetime import date, timedelta
 from fractions import Fraction
 
@@ -13,6 +14,7 @@ from ldp_client.documents.errors import AlreadyAnsweredError, AnswerError, Input
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
+from tests.kit.work import counted
 from tests.ldp_client.devices import PAIR, STUDY, YES, consenting
 
 ALL = Study(studies.document())
@@ -93,6 +95,18 @@ def test_object_that_is_not_a_study_is_rejected(tmp_path, slip):
             device.withdraw(name)
         with raises(InputError, "device.unknown_study"):
             device.give_ticket(name, "code")
+
+
+@pytest.mark.attack(16)
+@pytest.mark.parametrize("how", ["consent", "answer", "accept"])
+def test_translated_view_of_a_study_is_refused(tmp_path, how):
+    """Give a device the view in one language: no collector has its digest, so the report would be lost."""
+    asked = {**studies.YES_NO, "text": {"en": "Ever?", "de": "Je?"}}
+    study = Study(studies.document(asked, languages=["en", "de"]))
+    device = consenting(tmp_path, "8")
+    with raises(InputError, "device.only_shown"):
+        getattr(device, how)(study.shown_in("de"), *([YES] if how == "answer" else []))
+    device.answer(study, YES)
 
 
 TODAY = date(2026, 6, 15)
@@ -256,3 +270,31 @@ def test_public_values_are_given_as_public_only(tmp_path):
     assert not gateway.ledger.spent()
     with raises(AnswerError, "core.answers", field="public"):
         gateway.answer(in_clear(1), {"habit": "yes"}, public="yes")
+
+
+@pytest.mark.attack(15)
+def test_many_languages_neither_slow_a_device_nor_hold_its_ledger(tmp_path):
+    """Publish thousands of labels in many languages: devices would be busy for minutes, ledgers locked."""
+    tags = [first + second for first in "abcd" for second in "abcde"]
+    labels = [f"{place:04}-{'x' * 80}" for place in range(500)]
+    asked = {**studies.MEMOIZED, "ask": "choice", "choices": labels, "model": {"name": "multinomial"}}
+    asked["text"] = {tag: f"In {tag}" for tag in tags}
+    document, locked = studies.document(asked, languages=tags), []
+
+    @contextmanager
+    def counting():
+        before = calls.made
+        with writing() as connection:
+            yield connection
+        locked.append(calls.made - before)
+
+    with counted() as calls:
+        study = Study(document)
+        device = consenting(tmp_path, "100")
+        device.accept(study)
+        writing, device.ledger.writing = device.ledger.writing, counting
+        device.answer(study, {"habit": labels[3]})
+    # Each label in each language is read some twenty times.
+    assert calls.made < 60 * len(labels) * len(tags)
+    assert len(locked) == 1
+    assert locked[0] < 10 * len(labels)

@@ -57,6 +57,14 @@ def test_pinned_key_requires_signed_studies(tmp_path):
         device.answer(Study(studies.document(studies.NUMBER, version=2)), {"hours": 1})
 
 
+def test_only_studies_with_known_digests_are_accepted(tmp_path):
+    """Promise 16 has other documents of one study."""
+    device = consenting(tmp_path, "4", known_digests=[STUDY.digest.upper() + "\n"])
+    device.answer(device.accept(STUDY), YES)
+    with raises(RefusedError, "device.unpublished", STUDY.digest):
+        consenting(tmp_path, "4", known_digests=[]).accept(STUDY)
+
+
 def test_device_contacts_only_allowed_hosts(tmp_path):
     allowed = ["Collector.example:443", "OTHER.example:8443"]
     for url in ("https://collector.example", "https://Collector.example:443", "https://Other.Example:8443"):

@@ -101,6 +101,17 @@ def test_server_message_is_shortened_and_escaped(device, server):
     assert len(reason) < 300
 
 
+def test_refusal_of_another_groups_ticket_explains_itself(device, server):
+    """Advice to give an unused code would make the person ask for another one of the same group."""
+    media_type, text = problem("ticket-needed")
+    document = {**json.loads(text), "field": "public.region", "detail": "is another value"}
+    server.statuses, server.refusals = [403], {403: (media_type, json.dumps(document))}
+    flushed = device.flush(attempts=1)
+    assert "public.region: HTTP status 403, ticket-needed: is another value" in flushed.reason
+    assert "a ticket that carries the report's value" in flushed.reason
+    assert flushed.waiting == 1
+
+
 def test_each_failed_fetch_has_its_error(server):
     assert fetch_study(f"{server.url}/v1/studies/survey") == (STUDY, server.url)
     with raises(TransferError, "device.unreachable"):

@@ -1,4 +1,4 @@
-"""The bytes of the RFCs: HPKE with its exporter, and oblivious HTTP from its key to its answer."""
+"""The bytes of the RFCs: oblivious HTTP from its key to its answer."""
 
 import json
 from base64 import b64encode
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey, KEMKeyPair
+from pyhpke import KEMKey, KEMKeyPair
 
 from ldp_client.documents.errors import UsageError
 from ldp_client.oblivious import encapsulation
@@ -19,16 +19,8 @@ from ldp_client.oblivious.encapsulation import (
 )
 from tests.kit.errors import raises
 
-FOLDER = Path(__file__).parents[2] / "golden" / "rfc"
-
-
-def read(name):
-    """A file of vectors, its hexadecimal digits as bytes."""
-    found = json.loads((FOLDER / name).read_text())
-    return {key: bytes.fromhex(text) for key, text in found.items() if key != "source"}
-
-
-APPENDIX = read("rfc9458_appendix_a.json")
+VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "rfc" / "rfc9458_appendix_a.json").read_text())
+APPENDIX = {name: bytes.fromhex(digits) for name, digits in VECTORS.items() if name != "source"}
 
 
 def ephemeral():
@@ -44,22 +36,6 @@ def gateway_key():
 def asked():
     number, public_key = read_configuration(b64encode(APPENDIX["key_config"]).decode())
     return encapsulate(number, public_key, APPENDIX["request_bhttp"], ephemeral())
-
-
-def test_hpke_library_matches_rfc_9180_vectors():
-    vector = json.loads((FOLDER / "rfc9180_exporter.json").read_text())
-    suite = CipherSuite.new(KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM)
-    key = X25519PrivateKey.from_private_bytes(bytes.fromhex(vector["skRm"]))
-    parts = [bytes.fromhex(vector[name]) for name in ("enc", "info")]
-    recipient = KEMKey.from_pyca_cryptography_key(key)
-    context = suite.create_recipient_context(parts[0], recipient, info=parts[1])
-    for one in vector["encryptions"]:
-        opened = context.open(bytes.fromhex(one["ct"]), bytes.fromhex(one["aad"]))
-        assert opened.hex() == one["pt"]
-    assert len(vector["exports"]) == 3
-    for one in vector["exports"]:
-        exported = context.export(bytes.fromhex(one["exporter_context"]), one["L"])
-        assert exported.hex() == one["exported_value"]
 
 
 def test_request_matches_the_rfc_appendix():
@@ -86,14 +62,9 @@ POINT = "ab" * 32
 WRONG_CONFIGURATIONS = {
     "another KEM": f"010021{POINT}000400010001",
     "another suite": f"010020{POINT}000400010002",
-    "suites longer than stated": f"010020{POINT}00040001000100010001",
-    "suites shorter than stated": f"010020{POINT}000800010001",
-    "half a suite": f"010020{POINT}0006000100010001",
     "the suite across two suites": f"010020{POINT}0008000000010001ffff",
-    "no suite": f"010020{POINT}0000",
     "two configurations": f"010020{POINT}000400010001" * 2,
     "cut": "010020ffff",
-    "empty": "",
 }
 
 
@@ -101,6 +72,8 @@ WRONG_CONFIGURATIONS = {
 def test_wrong_key_configurations_are_rejected(digits):
     with raises(UsageError, "device.relay_configuration"):
         read_configuration(b64encode(bytes.fromhex(digits)).decode())
+    with raises(UsageError, "device.relay_configuration"):
+        read_configuration("no base64!")
 
 
 def test_binary_http_messages_match_the_rfc_appendix():
