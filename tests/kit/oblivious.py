@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from base64 import b64encode
-from http.server import BaseHTTPRequestHandler
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from ldp_client.oblivious.binary_http import Answer, Request, padded
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
 from schemas import Study
 from tests import studies
-from tests.kit.serving import LocalServer
+from tests.kit.serving import AnsweringServer
 
 JSON = ("content-type", "application/json")
 SIZE = 4096
@@ -61,29 +60,17 @@ class Gateway:
         return self.ask("DELETE", path, ("ldpkit-withdrawal", (secret or report.secret).hex()))
 
 
-class Relay(LocalServer):
+class Relay(AnsweringServer):
     """A relay. requests: (path, headers, body). answer: what it answers, or a function of the body."""
 
     def __init__(self):
         self.requests, self.answer = [], (502, {}, b"")
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                outer.requests.append((self.path, dict(self.headers), body))
-                status, headers, content = outer.answer(body) if callable(outer.answer) else outer.answer
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_):
-                pass
-
-        super().__init__(Handler)
+        super().__init__()
         self.url = f"http://{self.address}/ldpkit"
+
+    def respond(self, method, path, body, headers):  # noqa: ARG002
+        self.requests.append((path, headers, body))
+        return self.answer(body) if callable(self.answer) else self.answer
 
 
 @pytest.fixture

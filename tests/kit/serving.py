@@ -31,6 +31,38 @@ class LocalServer:
         self.http.server_close()
 
 
+class AnsweringServer(LocalServer):
+    """A server whose `respond` gives each request's status, headers and content; None ends the connection."""
+
+    def __init__(self) -> None:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def handle_request(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                answer = server.respond(self.command, self.path, body, dict(self.headers))
+                if answer is None:
+                    return
+                status, headers, content = answer
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_PUT = do_POST = do_DELETE = do_OPTIONS = handle_request  # noqa: N815
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        super().__init__(Handler)
+
+    def respond(
+        self, method: str, path: str, body: bytes, headers: dict[str, str]
+    ) -> tuple[int, dict[str, str], bytes] | None:
+        raise NotImplementedError
+
+
 @contextmanager
 def served(app: WSGIApplication) -> Iterator[str]:
     """Serve a WSGI application; yield its URL."""

@@ -2,7 +2,6 @@
 
 import functools
 import json
-from http.server import BaseHTTPRequestHandler
 
 from ldp_client import Device, Direct
 from ldp_client.device.requests import fetch_document
@@ -11,7 +10,7 @@ from ldp_client.mechanisms.choice import RandomizedResponse
 from schemas import Study
 from schemas.signing import new_key
 from tests import studies
-from tests.kit.serving import LocalServer
+from tests.kit.serving import AnsweringServer
 
 consenting = functools.partial(Device, require_consent=False)
 
@@ -45,16 +44,13 @@ class Memoized(RandomizedResponse):
         raise AssertionError("a device repeats its permanent answer")
 
 
-STORED, WITHDRAWN = "stored", "withdrawn"
-
-
 def problem(name, digest=""):
     """A refusal in the collector's own words, about the study with that digest."""
     document = {"type": f"urn:ldpkit:problem:{name}", "detail": "in words"}
     return "application/problem+json", json.dumps({**document, **({"digest": digest} if digest else {})})
 
 
-class Server(LocalServer):
+class Server(AnsweringServer):
     """A collector: answers with the statuses of a list, then 200; keeps what it was sent.
 
     A good PUT or DELETE gets a receipt; others get what `refusals` has for their status (media type, text),
@@ -67,7 +63,7 @@ class Server(LocalServer):
     def __init__(self, content=b"", tls=None):
         self.statuses, self.requests, self.content, self.headers = [], [], content, {}
         self.refusals, self.stuck = {}, "\0"
-        super().__init__(self._handler())
+        super().__init__()
         if tls:
             self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
         self.url = f"http{'s' if tls else ''}://{self.address}"
@@ -75,44 +71,23 @@ class Server(LocalServer):
     def asked(self, method):
         return [path for verb, path, _, _ in self.requests if verb == method]
 
-    def _handler(outer):  # noqa: N805
-        class Handler(BaseHTTPRequestHandler):
-            def answer(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                outer.requests.append((self.command, self.path, body, dict(self.headers)))
-                status = outer.statuses.pop(0) if outer.statuses else 200
-                status = 503 if outer.stuck in f"{self.command} {self.path}" else status
-                media_type, content = self.content_of(status)
-                self.send_response(status)
-                headers = {"Content-Type": media_type, **outer.headers}
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(content)
-
-            def content_of(self, status):
-                if status in outer.refusals:
-                    media_type, text = outer.refusals[status]
-                    return media_type, text.encode()
-                if status not in (200, 201):
-                    return "text/html", b"<html>"
-                if self.command == "GET":
-                    return "application/json", outer.content
-                result = STORED if self.command == "PUT" else WITHDRAWN
-                receipt = {"id": self.path.rsplit("/", 1)[1], "result": result}
-                return "application/json", json.dumps(receipt).encode()
-
-            do_GET = do_PUT = do_DELETE = answer  # noqa: N815
-
-            def log_message(self, *_):
-                pass
-
-        return Handler
+    def respond(self, method, path, body, headers):
+        self.requests.append((method, path, body, headers))
+        status = self.statuses.pop(0) if self.statuses else 200
+        status = 503 if self.stuck in f"{method} {path}" else status
+        media_type, content = "application/json", self.content
+        if status in self.refusals:
+            media_type, text = self.refusals[status]
+            content = text.encode()
+        elif status not in (200, 201):
+            media_type, content = "text/html", b"<html>"
+        elif method != "GET":
+            result = "stored" if method == "PUT" else "withdrawn"
+            content = json.dumps({"id": path.rsplit("/", 1)[1], "result": result}).encode()
+        return status, {"Content-Type": media_type, **self.headers}, content
 
 
 PAIR = Study(studies.document(studies.NUMBER, studies.YES_NO))
-
-
 PAIR_ANSWERS = {"hours": 3, "ever": False}
 
 

@@ -4,7 +4,6 @@ import json
 import os
 from base64 import b64encode
 from functools import cache
-from http.server import BaseHTTPRequestHandler
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -12,7 +11,7 @@ from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
 from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from schemas import Study
 from tests import studies
-from tests.kit.serving import LocalServer
+from tests.kit.serving import AnsweringServer
 
 HOUR = 3600
 REGION = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
@@ -62,7 +61,7 @@ def token_of(study, place=0, nonce=None, key=None):
     return asking.token((key or keys()[place]).sign(asking.body[3:]), os.urandom)
 
 
-class Issuer(LocalServer):
+class Issuer(AnsweringServer):
     """An issuer that answers as a test says.
 
     Attributes:
@@ -73,39 +72,25 @@ class Issuer(LocalServer):
 
     def __init__(self):
         self.requests, self.answers = [], []
-        super().__init__(self._handler())
+        super().__init__()
         self.url = f"http://{self.address}"
 
-    def _handler(outer):  # noqa: N805
-        class Handler(BaseHTTPRequestHandler):
-            def do_OPTIONS(self):
-                self.send(204, "text/plain", b"")
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                outer.requests.append(
-                    (self.path, body, {name.lower(): value for name, value in self.headers.items()})
-                )
-                answer = outer.answers.pop(0) if outer.answers else honest
-                if found := answer(body, self.headers):
-                    self.send(*found)
-
-            def send(self, status, media_type, content):
-                self.send_response(status)
-                # Pages may ask too.
-                self.send_header("Access-Control-Allow-Origin", "*")
-                self.send_header("Access-Control-Allow-Headers", "Content-Type, LDPKit-Ticket")
-                self.send_header("Content-Type", media_type)
-                if status in (302, 307):
-                    self.send_header("Location", content.decode())
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_):
-                pass
-
-        return Handler
+    def respond(self, method, path, body, headers):
+        # Pages may ask too.
+        allowed = {
+            "Access-Control-Allow-Origin": "*",
+            "Access-Control-Allow-Headers": "Content-Type, LDPKit-Ticket",
+        }
+        if method == "OPTIONS":
+            return 204, allowed, b""
+        self.requests.append((path, body, {name.lower(): value for name, value in headers.items()}))
+        found = (self.answers.pop(0) if self.answers else honest)(body, headers)
+        if found is None:
+            return None
+        status, media_type, content = found
+        moved = {"Location": content.decode()} if status in (302, 307) else {}
+        length = {"Content-Length": str(len(content))}
+        return status, {**allowed, "Content-Type": media_type, **moved, **length}, content
 
 
 RESPONSE = "application/private-token-response"
