@@ -12,12 +12,11 @@ from ldp_client.device.outbox import withdrawn
 from ldpkit.cli import main
 from schemas import Study
 from tests import studies
-from tests.ldp_client.devices import YES, Server, consenting, problem
+from tests.ldp_client.devices import YES, consenting, problem
 from tests.ldp_client.issuers import (
     HOUR,
     REGION,
     RESPONSE,
-    Issuer,
     channel_of,
     honest,
     keys,
@@ -45,31 +44,25 @@ def at(monkeypatch):
 
 
 @pytest.fixture
-def places():
-    with Server() as server, Issuer() as issuer:
-        yield server, issuer
+def answered(tmp_path, server, issuer):
+    """Return a function that has a device answer, also a study with a key for each of two regions."""
+
+    def answer(ticket="CODE", with_regions=False):
+        device = consenting(tmp_path, "8", server.url)
+        channel = channel_of(issuer.url)
+        fields = {}
+        if with_regions:
+            channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
+            fields = {"public": [REGION]}
+        device.answer(Study(studies.document(studies.YES_NO, channel=channel, **fields)), YES, ticket)
+        return device
+
+    return answer
 
 
 def row(device, table):
     with sqlite3.connect(device.ledger.path) as connection:
         return connection.execute(f"SELECT * FROM {table}").fetchall()
-
-
-def answered(folder, places, **fields):
-    server, issuer = places
-    device = consenting(folder, "8", server.url)
-    study = study_of(issuer.url, **fields)
-    device.answer(study, YES, "CODE")
-    return device, study
-
-
-def in_strata(folder, places):
-    """A device whose report waits for a token, of a study with a key for each of two regions."""
-    server, issuer = places
-    device = consenting(folder, "8", server.url)
-    channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
-    device.answer(Study(studies.document(studies.YES_NO, public=[REGION], channel=channel)), YES, "CODE")
-    return device
 
 
 def deletion(device):
@@ -84,9 +77,8 @@ def due(device):
     return queued.due
 
 
-def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(tmp_path, places, at):
-    server, issuer = places
-    device, _ = answered(tmp_path, places)
+def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(answered, at, server, issuer):
+    device = answered()
     flushed = device.flush()
     assert (flushed.sent, flushed.scheduled, flushed.waiting) == (0, 1, 0)
     assert "together with others" in repr(flushed)
@@ -109,10 +101,9 @@ def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(tmp_path, 
 
 
 @pytest.mark.attack(12)
-def test_issuer_and_collector_see_no_common_data(tmp_path, places, at):
+def test_issuer_and_collector_see_no_common_data(answered, at, server, issuer):
     """Issuer and collector compare all that they see, to join a person and a report."""
-    server, issuer = places
-    device, _ = answered(tmp_path, places)
+    device = answered()
     device.flush()
     at(due(device))
     device.flush()
@@ -128,9 +119,9 @@ def test_issuer_and_collector_see_no_common_data(tmp_path, places, at):
 
 
 @pytest.mark.attack(12)
-def test_ledger_forgets_ticket_and_request_after_the_token(tmp_path, places, at):
+def test_ledger_forgets_ticket_and_request_after_the_token(answered, at):
     """Someone reads in the ledger which token request a sent report belongs to."""
-    device, _ = answered(tmp_path, places)
+    device = answered()
     device.flush()
     ((_, key, turned, nonce, salt, factor, token),) = row(device, "tokens")
     assert (key, turned, nonce, salt, factor, len(token)) == (0, 0, "", "", "", 708)
@@ -142,9 +133,8 @@ def test_ledger_forgets_ticket_and_request_after_the_token(tmp_path, places, at)
     assert row(device, "tokens") == []
 
 
-def test_lost_issuer_answer_is_requested_again_with_the_same_bytes(tmp_path, places, at):
-    _, issuer = places
-    device, _ = answered(tmp_path, places)
+def test_lost_issuer_answer_is_requested_again_with_the_same_bytes(answered, tmp_path, at, issuer):
+    device = answered()
     issuer.answers = [lost, lost]
     assert device.flush(attempts=1).waiting == 1
     again = consenting(tmp_path, "8", device.collector)
@@ -173,10 +163,9 @@ LIES = {
 
 @pytest.mark.attack(10)
 @pytest.mark.parametrize(("lie", "says"), LIES.values(), ids=LIES)
-def test_wrong_issuer_answer_sends_no_report_and_is_retried(tmp_path, places, lie, says):
+def test_wrong_issuer_answer_sends_no_report_and_is_retried(answered, lie, says, server, issuer):
     """An issuer answers with a wrong signature, another key's, a redirect or a refusal. None is final."""
-    server, issuer = places
-    device, _ = answered(tmp_path, places)
+    device = answered()
     issuer.answers = [lie]
     flushed = device.flush(attempts=1)
     assert (flushed.waiting, flushed.sent, flushed.scheduled) == (1, 0, 0)
@@ -188,10 +177,9 @@ def test_wrong_issuer_answer_sends_no_report_and_is_retried(tmp_path, places, li
 
 
 @pytest.mark.attack(12)
-def test_device_follows_an_issuer_to_another_key_only_once(tmp_path, places):
+def test_device_follows_an_issuer_to_another_key_only_once(answered, issuer):
     """An issuer names one key after the other, to tell people apart."""
-    _, issuer = places
-    device = in_strata(tmp_path, places)
+    device = answered(with_regions=True)
     first, second = (short_id_of(key.spki) for key in keys())
     issuer.answers = [refusing(409, "token-key-other", key_id=second), refusing(503, "busy")]
     assert device.flush(attempts=1).waiting == 1
@@ -202,30 +190,26 @@ def test_device_follows_an_issuer_to_another_key_only_once(tmp_path, places):
     assert [body[2] for _, body, _ in issuer.requests] == [first, second, second, second]
 
 
-def test_another_ticket_may_be_given_before_the_token_only(tmp_path, places):
-    _, issuer = places
-    device, study = answered(tmp_path, places)
+def test_another_ticket_may_be_given_before_the_token_only(answered, issuer):
+    device = answered()
     issuer.answers = [refusing(401, "ticket-needed")]
     device.flush()
-    device.give_ticket(study.id, "OTHER")
+    device.give_ticket("survey", "OTHER")
     device.flush()
     assert [headers["ldpkit-ticket"] for _, _, headers in issuer.requests] == ["CODE", "OTHER"]
-    device.give_ticket(study.id, "THIRD")
+    device.give_ticket("survey", "THIRD")
     assert device.ledger.queued()[0].ticket == ""
 
 
-def test_report_without_a_ticket_waits_and_states_why(tmp_path, places):
-    server, issuer = places
-    device = consenting(tmp_path, "8", server.url)
-    device.answer(study_of(issuer.url), YES)
+def test_report_without_a_ticket_waits_and_states_why(answered, issuer):
+    device = answered(ticket="")
     assert "give the ticket" in device.flush().reason
     assert not issuer.requests
 
 
 @pytest.mark.parametrize("status", [401, 503])
-def test_rejected_report_waits_for_the_next_window(tmp_path, places, at, status):
-    server, _ = places
-    device, _ = answered(tmp_path, places)
+def test_rejected_report_waits_for_the_next_window(answered, at, status, server):
+    device = answered()
     device.flush()
     first = due(device)
     at(first)
@@ -238,8 +222,8 @@ def test_rejected_report_waits_for_the_next_window(tmp_path, places, at, status)
     assert len({headers["Authorization"] for _, _, _, headers in server.requests}) == 1
 
 
-def test_corrected_clock_reschedules_the_report(tmp_path, places, at):
-    device, _ = answered(tmp_path, places)
+def test_corrected_clock_reschedules_the_report(answered, at):
+    device = answered()
     at(NOON + 400 * DAY)
     device.flush()
     at(NOON)
@@ -251,75 +235,72 @@ def test_corrected_clock_reschedules_the_report(tmp_path, places, at):
     assert device.flush().sent == 1
 
 
-def sent(folder, places, at):
-    """A device whose report has left, and the study."""
-    device, study = answered(folder, places)
-    places[0].content = study.canonical()
+@pytest.fixture
+def sent(answered, at):
+    """A device whose report has left."""
+    device = answered()
     device.flush()
     at(due(device))
     device.flush()
-    return device, study
+    return device
 
 
-class TestWithdrawal:
-    def test_withdrawal_after_the_token_sends_no_request(self, tmp_path, places, at):
-        device, study = answered(tmp_path, places)
-        device.flush()
-        assert device.withdraw(study.id) == 0
-        assert row(device, "tokens") == row(device, "reports") == []
-        at(NOON + 3 * DAY)
-        device.flush()
-        assert places[0].requests == []
-
-    @pytest.mark.attack(12)
-    def test_withdrawal_after_sending_requests_deletion_in_a_window(self, tmp_path, places, at):
-        """A collector tells whose report it was by its deletion, right after the person did something."""
-        server, _ = places
-        device, study = sent(tmp_path, places, at)
-        assert device.withdraw(study.id) == 1
-        flushed = device.flush()
-        assert (flushed.deleted, flushed.scheduled, server.asked("DELETE")) == (0, 1, [])
-        moment = deletion(device)
-        assert moment // DAY == NOON // DAY + 2
-        # Again, and nothing is put off once more.
-        at(moment - 60)
-        assert device.withdraw(study.id) == 1
-        assert deletion(device) == moment
-        at(moment)
-        assert device.flush().deleted == 1
-        (headers,) = [headers for method, _, _, headers in server.requests if method == "DELETE"]
-        assert "Authorization" not in headers
-
-    @pytest.mark.attack(12)
-    def test_deletion_is_not_sent_together_with_a_token_request(self, tmp_path, places, at):
-        """Issuer and collector join a person and a report by two requests of one moment."""
-        server, issuer = places
-        device, study = sent(tmp_path, places, at)
-        device.withdraw(study.id)
-        moment = deletion(device)
-        at(moment)
-        device.answer(Study({**study.document, "id": "other"}), YES, "CODE")
-        flushed = device.flush()
-        assert (len(issuer.requests), flushed.deleted, server.asked("DELETE")) == (2, 0, [])
-        assert deletion(device) // DAY == moment // DAY + 1
-
-    def test_withdrawal_during_the_issuers_answer_leaves_no_rows(self, tmp_path, places):
-        device, study = answered(tmp_path, places)
-
-        def withdrawing(body, headers):
-            consenting(tmp_path, "8", device.collector).withdraw(study.id)
-            return honest(body, headers)
-
-        places[1].answers = [withdrawing]
-        device.flush()
-        assert row(device, "tokens") == row(device, "reports") == []
+def test_withdrawal_after_the_token_sends_no_request(answered, at, server):
+    device = answered()
+    device.flush()
+    assert device.withdraw("survey") == 0
+    assert row(device, "tokens") == row(device, "reports") == []
+    at(NOON + 3 * DAY)
+    device.flush()
+    assert server.requests == []
 
 
 @pytest.mark.attack(12)
-def test_budget_command_prints_the_stratum_from_the_issuer(tmp_path, places, at, capsys):
+def test_withdrawal_after_sending_requests_deletion_in_a_window(sent, at, server):
+    """A collector tells whose report it was by its deletion, right after the person did something."""
+    assert sent.withdraw("survey") == 1
+    flushed = sent.flush()
+    assert (flushed.deleted, flushed.scheduled, server.asked("DELETE")) == (0, 1, [])
+    moment = deletion(sent)
+    assert moment // DAY == NOON // DAY + 2
+    # Again, and nothing is put off once more.
+    at(moment - 60)
+    assert sent.withdraw("survey") == 1
+    assert deletion(sent) == moment
+    at(moment)
+    assert sent.flush().deleted == 1
+    (headers,) = [headers for method, _, _, headers in server.requests if method == "DELETE"]
+    assert "Authorization" not in headers
+
+
+@pytest.mark.attack(12)
+def test_deletion_is_not_sent_together_with_a_token_request(sent, at, server, issuer):
+    """Issuer and collector join a person and a report by two requests of one moment."""
+    sent.withdraw("survey")
+    moment = deletion(sent)
+    at(moment)
+    sent.answer(study_of(issuer.url, id="other"), YES, "CODE")
+    flushed = sent.flush()
+    assert (len(issuer.requests), flushed.deleted, server.asked("DELETE")) == (2, 0, [])
+    assert deletion(sent) // DAY == moment // DAY + 1
+
+
+def test_withdrawal_during_the_issuers_answer_leaves_no_rows(answered, tmp_path, issuer):
+    device = answered()
+
+    def withdrawing(body, headers):
+        consenting(tmp_path, "8", device.collector).withdraw("survey")
+        return honest(body, headers)
+
+    issuer.answers = [withdrawing]
+    device.flush()
+    assert row(device, "tokens") == row(device, "reports") == []
+
+
+@pytest.mark.attack(12)
+def test_budget_command_prints_the_stratum_from_the_issuer(answered, tmp_path, at, capsys, issuer):
     """An issuer puts one person alone into a stratum."""
-    _, issuer = places
-    device = in_strata(tmp_path, places)
+    device = answered(with_regions=True)
     assert not disclosures_of(device.ledger)[0].strata
     issuer.answers = [refusing(409, "token-key-other", key_id=short_id_of(keys()[1].spki)), other_key]
     assert device.flush(attempts=1).scheduled == 1
