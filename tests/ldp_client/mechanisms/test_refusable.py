@@ -63,15 +63,12 @@ def test_blank_in_file_is_refusal_only_on_request(tmp_path, text, people):
     assert perturb_file(study, str(answers), str(reports), refusals=True) == people
 
 
-def test_label_named_none_is_not_a_refusal(tmp_path):
-    """“none” for “None” is a slip that would silently become a refusal."""
+def test_label_named_none_is_not_a_refusal():
     labels = ["None", "null", "refused", "(refused)", "NA"]
-    question = {**COLOUR, "choices": labels}
-    assert [studies.mechanism_of(question).quantise(label) for label in [*labels, None]] == list(range(6))
-    answers = tmp_path / "answers.csv"
-    answers.write_text(f"{question['id']}\nnull\nnone\n", encoding="utf-8")
-    with pytest.raises(InputError):
-        perturb_file(Study(studies.document(question)), str(answers), str(tmp_path / "r"), refusals=True)
+    m = studies.mechanism_of(COLOUR, choices=labels)
+    assert [m.quantise(label) for label in [*labels, None]] == list(range(6))
+    with pytest.raises(AnswerError):
+        m.quantise("none")
 
 
 @pytest.mark.attack(2)

@@ -10,7 +10,7 @@ import pytest
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms import olh
 from schemas.shuffling.lattice import expected_excess
-from schemas.shuffling.laws import Law, choice_law, law_of
+from schemas.shuffling.laws import Law, law_of
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import PRIME, READS, laws_of
@@ -74,15 +74,6 @@ def test_stated_law_of_numbers_is_close_to_the_exact_law():
         spread = sum(float(mass) * float(a - ratio * b) ** 2 for a, b, mass in exact.kinds)
         stated = sum(float(mass) * float(a - ratio * b) ** 2 for a, b, mass in law_of(m).kinds)
         assert spread <= stated < 1.6 * spread
-
-
-@pytest.mark.parametrize("products", [1, 2])
-def test_stated_law_of_products_is_the_patterns_law(products):
-    mechanism = {**studies.PRODUCTS["mechanism"], "products": products}
-    m = studies.mechanism_of({**studies.PRODUCTS, "mechanism": mechanism})
-    growth, others = Fraction(*m.odds), m.patterns - 1
-    assert m.p / ((1 - m.p) / others) == growth
-    assert law_of(m).kinds == choice_law(growth, m.p - (1 - m.p) / others, Fraction(0)).kinds
 
 
 def test_a_number_that_may_be_refused_has_the_general_bound():
