@@ -18,7 +18,7 @@ from ldp_client import mechanisms_of
 from ldp_client.documents.report import ID_BYTES
 from schemas import Report, Study
 from summaries.cells import Cell, keeps_cells
-from summaries.summary import Parts, QuestionSummary, Summary
+from summaries.summary import Parts, QuestionSummary, Summary, merged_parts
 
 Rows = NDArray[np.uint8]
 Places = NDArray[np.uint64]
@@ -203,7 +203,7 @@ class Reducer:
     def add(self, rows: Rows) -> None:
         """Add good reports that were not added before."""
         if not self._by_cell and len(rows):
-            self._whole = _added(self._whole, self._reduced(rows))
+            self._whole = merged_parts(self._whole, self._reduced(rows))
             return
         self._waiting.append(rows)
         self._bytes += rows.nbytes
@@ -216,7 +216,7 @@ class Reducer:
         study = self._study
         whole = self._whole
         for parts in self._cells.values():
-            whole = _added(whole, parts)
+            whole = merged_parts(whole, parts)
         cells = self._cells if self._by_cell else None
         return Summary(study.id, study.version, study.digest, whole, cells)
 
@@ -232,7 +232,7 @@ class Reducer:
         for values, some in zip(found.view("<u4").tolist(), np.split(rows[order], ends)):
             cell = tuple(field.value(place) for field, place in zip(self._study.public, values))
             parts = self._reduced(some)
-            self._cells[cell] = _added(self._cells[cell], parts) if cell in self._cells else parts
+            self._cells[cell] = merged_parts(self._cells[cell], parts) if cell in self._cells else parts
 
     def _reduced(self, rows: Rows) -> Parts:
         parts: Parts = {}
@@ -242,9 +242,5 @@ class Reducer:
                 name: QuestionSummary.of(mechanism, self.layout.answered(some, name))
                 for name, mechanism in self._mechanisms.items()
             }
-            parts = _added(parts, one) if parts else one
+            parts = merged_parts(parts, one) if parts else one
         return parts
-
-
-def _added(parts: Parts, more: Parts) -> Parts:
-    return {name: part.merge(more[name]) for name, part in parts.items()}

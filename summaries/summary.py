@@ -136,7 +136,7 @@ class Summary:
                 "summaries of different study documents cannot be merged",
                 code="summary.merge_of_other_study",
             )
-        merged = {name: self.questions[name].merge(other.questions[name]) for name in self.questions}
+        merged = merged_parts(self.questions, other.questions)
         return Summary(self.study, self.version, self.digest, merged, _merged_cells(self.cells, other.cells))
 
     def to_json(self) -> str:
@@ -191,6 +191,11 @@ class Summary:
 Parts = Mapping[str, QuestionSummary]
 
 
+def merged_parts(one: Parts, other: Parts) -> Parts:
+    """Add up two summaries of the same questions."""
+    return {name: part.merge(other[name]) for name, part in one.items()}
+
+
 def _documents(parts: Parts) -> dict[str, Any]:
     return {name: part.to_document() for name, part in parts.items()}
 
@@ -203,8 +208,7 @@ def _merged_cells(
         return None
     merged = {**one}
     for cell, parts in other.items():
-        before = one.get(cell)
-        merged[cell] = {name: before[name].merge(parts[name]) for name in parts} if before else parts
+        merged[cell] = merged_parts(one[cell], parts) if cell in one else parts
     return merged
 
 
@@ -231,7 +235,7 @@ def _checked_cells(
             )
         _check_parts(study, empty, entry["questions"], f"{path}.")
         cells[values] = entry["questions"]
-        total = {name: total[name].merge(cells[values][name]) for name in whole}
+        total = merged_parts(total, cells[values])
     for name, part in whole.items():
         found = total[name]
         same = part.n == found.n and np.array_equal(part.values, found.values)
@@ -245,23 +249,19 @@ def _checked_cells(
 
 
 def _check_parts(study: Study, empty: Summary, parts: Parts, path: str) -> None:
+    """Raise SummaryError for a part that its reports cannot have. path: of the parts, with a dot."""
     for name, mechanism in mechanisms_of(study).items():
-        _check_part(f"{path}questions.{name}", mechanism, parts[name], len(empty.questions[name].values))
-
-
-def _check_part(path: str, mechanism: Mechanism, part: QuestionSummary, size: int) -> None:
-    if REDUCTIONS[mechanism.name].keeps_reports(mechanism):
-        raise SummaryError(path, NEEDS_REPORTS, code="summary.part_needs_reports")
-    if len(part.values) != size:
-        raise SummaryError(f"{path}.values", f"must have {size} entries", code="summary.wrong_value_count")
-    if not REDUCTIONS[mechanism.name].possible(mechanism, part.n, part.values):
-        raise SummaryError(
-            f"{path}.values", f"cannot come from {part.n} reports", code="summary.values_impossible"
-        )
-    if part.tails is not None and not possible_tails(mechanism, part.n, part.tails):
-        raise SummaryError(
-            f"{path}.tails", f"cannot come from {part.n} reports", code="summary.tails_impossible"
-        )
+        part, size, where = parts[name], len(empty.questions[name].values), f"{path}questions.{name}"
+        if REDUCTIONS[mechanism.name].keeps_reports(mechanism):
+            raise SummaryError(where, NEEDS_REPORTS, code="summary.part_needs_reports")
+        if len(part.values) != size:
+            problem = f"must have {size} entries"
+            raise SummaryError(f"{where}.values", problem, code="summary.wrong_value_count")
+        problem = f"cannot come from {part.n} reports"
+        if not REDUCTIONS[mechanism.name].possible(mechanism, part.n, part.values):
+            raise SummaryError(f"{where}.values", problem, code="summary.values_impossible")
+        if part.tails is not None and not possible_tails(mechanism, part.n, part.tails):
+            raise SummaryError(f"{where}.tails", problem, code="summary.tails_impossible")
 
 
 class _Values:
