@@ -103,19 +103,3 @@ _ENTRIES = (
     _table("table_statistics_laplace", {"fourth_moments": Boolean()}),
 )
 MECHANISMS = {entry.name: entry for entry in _ENTRIES}
-
-
-def add_mechanism(name: str, *asks: str, **parameters: Any) -> None:
-    """Register a mechanism, so that studies can name it.
-
-    Args:
-        name: Its name, which never changes meaning.
-        *asks: The kinds of question that it fits.
-        **parameters: The parameters that a study states, with the shape of each.
-
-    Raises:
-        ValueError: A mechanism of that name exists.
-    """
-    if name in MECHANISMS:
-        raise ValueError(f"a mechanism {name!r} is already registered")
-    MECHANISMS[name] = Entry(name, asks, None, **parameters)
