@@ -31,7 +31,6 @@ from collector.tickets.codes import has_tickets, is_issuers
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.signed import Signature, signed_json
 from schemas import Study
-from schemas.names import title_above
 from schemas.study import SignedStudy
 
 # Seconds until another process's publishing or closing is seen here. Devices may keep a document for 60.
@@ -300,7 +299,9 @@ def _texts(document: Document, question: Document) -> dict[str, list[Any]]:
     """
     choices = question.get("choices")
     labels = choices if isinstance(choices, list) else [choices]
-    texts = [question.get("text") or title_above(document, question["id"]), *labels]
+    # People know a question without text by the title of its section, or of the study.
+    sections = [part["title"] for part in document.get("sections", []) if question["id"] in part["questions"]]
+    texts = [question.get("text") or [*sections, document["title"]][0], *labels]
     # A number of choices, {"count": 40}, is no text.
     return {
         language: [text[language] if isinstance(text, dict) and language in text else text for text in texts]
