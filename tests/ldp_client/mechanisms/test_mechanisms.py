@@ -22,6 +22,7 @@ from schemas import Rational, Study
 from tests import studies
 from tests.kit.clocks import InstructionClock
 from tests.kit.errors import raises
+from tests.ldp_client.exact_laws import CHOICES
 from tests.statistics import Stream, no_noise
 from tests.studies import mechanism_of as mechanism
 
@@ -106,15 +107,6 @@ def test_statistics_are_the_products_of_the_record():
     assert statistics_of(m, record) / m.grid == pytest.approx(expected, abs=2 / m.grid + 1e-5)
 
 
-def test_features_beyond_the_norm_are_clipped_exactly():
-    m = mechanism(studies.LINEAR)
-    v = m.quantise({"age": 42, "years": 0, "rate": 5})
-    assert sum(entry**2 for entry in v[1:-1]) <= m.radius**2
-    assert v[1] == pytest.approx(-v[2], abs=1)
-    assert v[1] == pytest.approx(m.radius / np.sqrt(2), rel=1e-5)
-    assert m.quantise({"age": 29.75, "years": 11.5, "rate": 3})[1:] == [0, 0, 0]
-
-
 @pytest.mark.parametrize(("norm", "share"), [("0.01", "0.25"), ("1", "0.9"), ("2", "0.01")])
 def test_any_two_perturbed_records_are_within_the_noise_radius(norm, share):
     """Opposite corners reach it; random records stay within, in integers."""
@@ -138,9 +130,8 @@ def test_a_yes_no_response_has_its_share_of_epsilon(share):
     )
     of_features = Rational(2) - Rational(2) * Rational.parse(share)
     assert m.distance == gaussian_radius(of_features, Rational.parse("1e-6"), 2)
-    corners = [
-        m.quantise(record(*pair, True, studies.YES_NO_RECORD)) for pair in ((1, 0), (-1, 0), (1, 1), (-1, -1))
-    ]
+    pairs = ((1, 0), (-1, 0), (1, 1), (-1, -1))
+    corners = [m.quantise(record(*pair, True, studies.YES_NO_RECORD)) for pair in pairs]
     square = max(sum((a - b) ** 2 for a, b in zip(v[:2], w[:2])) for v in corners for w in corners)
     assert m.distance**2 * 0.999 < square <= m.distance**2
     with mpmath.workprec(300):
@@ -154,15 +145,20 @@ def test_a_yes_no_response_has_its_share_of_epsilon(share):
     assert m.privacy.delta == Rational.parse("1e-6")
 
 
-def test_entries_are_the_record_in_scaled_units_clipped_to_the_norm():
+def test_entries_of_a_perturbed_record_are_in_scaled_units():
     m = mechanism(studies.RECORD, norm="3")
     entries = m.quantise(record(0.5, -0.25, 4))
     assert np.asarray(entries[:2]) / m.grid == pytest.approx([0.5, -0.25], abs=1 / m.grid)
     assert entries[2] / m.response_grid == pytest.approx(0.5, abs=1 / m.response_grid)
-    m = mechanism(studies.RECORD, norm="0.3")
-    x, y, _ = m.quantise(record(1.4, -1.4, 1))
+
+
+@pytest.mark.parametrize("question", [studies.LINEAR, studies.RECORD], ids=["statistics", "record"])
+def test_features_beyond_the_norm_are_clipped_exactly(question):
+    m = mechanism(question, norm="0.3")
+    x, y, _ = m.quantise(record(1.4, -1.4, 1))[-3:]
     assert x * x + y * y <= m.radius**2
-    assert x == pytest.approx(m.radius / np.sqrt(2), rel=1e-3)
+    assert (x, y) == pytest.approx([m.radius / np.sqrt(2), -m.radius / np.sqrt(2)], rel=1e-5)
+    assert m.quantise(record(0, 0, 3))[-3:] == [0, 0, 0]
 
 
 AGES = {"age": 20.125, "years": 1}
@@ -290,12 +286,6 @@ def test_a_number_takes_as_many_steps_for_little_noise_as_for_much(question):
     assert counts[36] <= 1.05 * counts[2]
 
 
-# Memoized answers and noise that is shared among devices have their own tests.
-CHOICES = sorted(
-    name
-    for name, entry in CATALOGUE.items()
-    if "choice" in entry.asks and name not in ("memoized", "summed_gaussian")
-)
 ODDS = [choice(name, *at) for name in CHOICES for at in [(2, "0.01"), (1000, "1"), (1000, "17")]]
 ODDS += [studies.with_epsilon(studies.PRODUCTS, epsilon) for epsilon in ("0.001", "14")]
 
