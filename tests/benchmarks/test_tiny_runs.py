@@ -45,8 +45,6 @@ class Run:
 
 
 class SomeDraws(dict):
-    """Draws of whatever parameter is asked for."""
-
     def __init__(self, shape, seed):
         super().__init__()
         self.shape, self.random = shape, np.random.default_rng(seed)
@@ -62,7 +60,6 @@ def some_draws(models, seed, draws, thin=1):
 
 
 def some_lines(_model, _epsilon, parts, *_more):
-    """What `posterior_lines` would give."""
     return [np.ones(1 + part.x.shape[1]) for part in parts]
 
 
@@ -259,7 +256,6 @@ def make_tables(folder: Path) -> None:
 
 
 def write(file: Path, columns: Mapping[str, np.ndarray]) -> None:
-    """A gzipped CSV file with a header."""
     with gzip.open(file, "wt", encoding="utf-8", newline="") as out:
         rows = csv.writer(out)
         rows.writerow(columns)

@@ -53,7 +53,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def report_page(folder: Path) -> str:
-    """Its address."""
     # The regression learnt nothing.
     posteriors = {
         question: learnt(POSTERIORS, question, names, 0.022 if question == "rating" else 1.0)
@@ -164,7 +163,6 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory):
-    """A collector with one study."""
     with Server(tmp_path_factory.mktemp("desk")) as started:
         assert started.request("POST", "/v1/studies", HABITS.document) == 201
         yield started

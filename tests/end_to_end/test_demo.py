@@ -17,7 +17,6 @@ DEMO = [sys.executable, "-m", "ldpkit", "demo"]
 
 
 def group_of(pid):
-    """The processes of the demo's own process group."""
     done = subprocess.run(["pgrep", "-g", str(pid)], capture_output=True, text=True, check=False)
     return done.stdout.split()
 

@@ -25,7 +25,6 @@ NOON = 21_000.5 * DAY
 
 
 def guide_block(begins):
-    """The commands of the guide's block that begins so."""
     blocks = re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
     (block,) = [block for block in blocks if block.startswith(begins)]
     return block.strip().split("\n")

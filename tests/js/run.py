@@ -18,7 +18,6 @@ FILES = sorted(path.name.removesuffix(".test.mjs") for path in FOLDER.glob("*.te
 
 
 def passes(name: str) -> None:
-    """Fail unless all tests of the file passed."""
     command = [npm.newer_node(), "--disable-warning=ExperimentalWarning", f"{name}.test.mjs"]
     done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode or "pass 0" in done.stdout:

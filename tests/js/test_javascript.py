@@ -67,7 +67,6 @@ def in_python(document: Any) -> str:
 
 
 def objects_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths of all objects."""
     entries: Any = enumerate(value) if isinstance(value, list) else ()
     if isinstance(value, dict):
         yield path

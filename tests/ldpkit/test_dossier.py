@@ -15,7 +15,6 @@ PUBLIC = {"public": [{"id": "region", "choices": ["a", "b"]}]}
 
 
 def consent_of(*questions, **fields):
-    """Return the drafted consent."""
     text = dossier_of(Study(studies.document(*questions, **fields)))
     return text.partition("Consent text, a draft\n")[2].partition("\n## ")[0]
 

@@ -51,14 +51,10 @@ STUDIES = {
 
 
 class Journal(ctypes.Structure):
-    """An `ldp_journal`."""
-
     _fields_ = (("context", ctypes.c_void_p), ("read", READ), ("append", APPEND), ("sync", SYNC))
 
 
 class Ledger(ctypes.Structure):
-    """An `ldp_ledger`."""
-
     _fields_ = (
         ("journal", ctypes.c_void_p),
         *((name, ctypes.c_uint64) for name in ("epsilon", "delta", "most_epsilon", "most_delta")),
@@ -69,8 +65,6 @@ class Ledger(ctypes.Structure):
 
 
 class Parcel(ctypes.Structure):
-    """An `ldp_parcel`."""
-
     _fields_ = (
         ("id", ctypes.c_char * 33),
         ("withdrawn", ctypes.c_uint8),
@@ -128,7 +122,6 @@ def library_of(studies: dict[str, Study], folder: Path, fault: tuple[str, str] =
 
 
 def source(seed: int) -> Any:
-    """A callback that gives other bytes each time."""
     stream = Random(seed)
 
     def fill(_context: int, out: Any, size: int) -> int:
@@ -189,8 +182,6 @@ class Storage:
 
 
 class Device:
-    """A device that is started on a storage."""
-
     def __init__(
         self, core: ctypes.CDLL, storage: Storage, fill: Any, epsilon: float = 100, *, raised: int = 0
     ) -> None:
@@ -202,7 +193,6 @@ class Device:
         self.opened = core.ldp_ledger_open(ctypes.byref(self.ledger), ctypes.byref(storage.journal), *budget)
 
     def answer(self, name: str, answers: list[Any], chosen: list[int] = []) -> int:  # noqa: B006
-        """Call `ldp_answer`."""
         study = getattr(self.core, name)()
         work = (ctypes.c_uint64 * study.contents.work_words)()
         record = (ctypes.c_ubyte * study.contents.record_size)()
@@ -224,11 +214,9 @@ class Device:
         return found
 
     def done(self) -> int:
-        """Note that the first parcel is done."""
         parcel = Parcel()
         assert self.core.ldp_next(ctypes.byref(self.ledger), ctypes.byref(parcel)) == 0
         return int(self.core.ldp_done(ctypes.byref(self.ledger), ctypes.byref(parcel)))
 
     def withdraw(self, name: str) -> int:
-        """Call `ldp_withdraw`."""
         return int(self.core.ldp_withdraw(ctypes.byref(self.ledger), getattr(self.core, name)()))

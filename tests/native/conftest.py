@@ -19,5 +19,4 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def port(library: Path) -> Port:
-    """The core as a port of the conformance kit."""
     return Port(library)

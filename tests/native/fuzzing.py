@@ -24,7 +24,6 @@ SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover
 
 
 def built(target: Path, sources: Sequence[Path], *flags: str, include: Sequence[Path] = ()) -> Path:
-    """Compile a program of C files. Return its path."""
     folders = [part for folder in (*include, CORE) for part in ("-I", str(folder))]
     subprocess.run(["cc", "-std=c99", "-w", *flags, *folders, "-o", target, *map(str, sources)], check=True)
     return target

@@ -53,7 +53,6 @@ def core(tmp_path_factory):
 
 
 def python_report(study, seed):
-    """The text of Python's report, and how many bytes it reads."""
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     for question in study.questions:
         if question.repeats:

@@ -78,7 +78,6 @@ def call(program, tmp_path):
 
 @pytest.fixture
 def collector(tmp_path):
-    """A collector that has the study."""
     with Server(tmp_path) as started:
         assert started.request("POST", "/v1/studies", json.loads((EXAMPLE / "study.json").read_text())) == 201
         yield started

@@ -26,7 +26,6 @@ SECONDS = 20
 
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory):
-    """A folder with the right object of each source."""
     need("gcc")
     folder = tmp_path_factory.mktemp("objects")
     for source in CORE.glob("*.c"):
@@ -69,7 +68,6 @@ def fails(library, pairs, tables):
 
 @pytest.fixture(scope="module")
 def tables(library, asked):
-    """Tables of all questions, made once."""
     port = Port(library)
     for name in {name for _, name, *_ in FAULTS}:
         assert not fails(library, asked[name], port.tables)

@@ -78,5 +78,4 @@ def set_offline(browser: webdriver.Chrome, offline: bool) -> None:
 
 
 def forget(browser: webdriver.Chrome, origin: str) -> None:
-    """Delete all that the browser keeps of an origin."""
     browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})

@@ -35,7 +35,6 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture
 def page(browser: webdriver.Chrome, site: Site) -> webdriver.Chrome:
-    """The browser on a blank page of the site."""
     browser.get(f"{site.url}/pages/blank.html")
     return browser
 

@@ -51,7 +51,6 @@ def _button(buttons: list[Any], choice: str) -> Any:
 
 
 def stored_at(server: Server, study_id: str) -> list[Report]:
-    """The reports that a collector has."""
     return list(fetch_reports(Client(server.url, TOKEN), study_id))
 
 
@@ -64,7 +63,6 @@ class Participant:
         self.study = study
 
     def open(self, ticket: str = "") -> Participant:
-        """Open the page, with a ticket in its address, and wait for the questions."""
         fragment = f"#ticket={ticket}" if ticket else ""
         # From another page: what differs behind the # alone is not loaded again.
         self.browser.get("about:blank")
@@ -82,15 +80,12 @@ class Participant:
         self.browser.switch_to.window(first)
 
     def until(self, *headings: str) -> None:
-        """Wait until one of these headings shows."""
         self.wait_until(lambda: any(self.find(f"#{heading}").is_displayed() for heading in headings))
 
     def until_says(self, words: str) -> None:
-        """Wait until the page says this."""
         self.wait_until(lambda: words in self.text)
 
     def wait_until(self, condition: Callable[[], Any]) -> None:
-        """Wait until it holds."""
         # After a click on a link, what was found may be of the page before.
         wait = WebDriverWait(self.browser, WAIT_SECONDS, 0.02, [StaleElementReferenceException])
         try:
@@ -106,33 +101,27 @@ class Participant:
 
     @property
     def text(self) -> str:
-        """All that shows."""
         return str(self.find("main").text)
 
     @property
     def body(self) -> str:
-        """The report's bytes, as the page shows them."""
         return str(self.find("#body").get_property("textContent"))
 
     def answer(self, **answers: str) -> None:
-        """Fill in numbers, pick choices, look at them, and ask for the report."""
         self.fill(**answers)
         self.ask_for_report()
 
     def ask_for_report(self) -> None:
-        """Look at what was filled in, and have noise added."""
         self.click("#answers button[type=submit]")
         self.wait_until(lambda: self.find("#problem").is_displayed() or not self.find("#ask").is_displayed())
         if self.find("#confirm").is_displayed():
             self.click("#confirm button")
 
     def withdraw(self) -> None:
-        """Withdraw the report, and confirm it."""
         self.click("details:has(> #withdraw) > summary")
         self.click("#withdraw")
 
     def fill(self, **answers: str) -> None:
-        """Fill in numbers and pick choices."""
         for name, value in answers.items():
             found = self.browser.find_elements(By.NAME, name)
             if found[0].tag_name == "select" or found[0].get_attribute("type") == "text":
@@ -141,17 +130,14 @@ class Participant:
                 _button(found, value).click()
 
     def send(self) -> None:
-        """Agree, and send."""
         self.click("#agree")
         self.click("#consent button")
 
     def ledger(self) -> tuple[list[str], list[dict[str, Any]]]:
-        """The questions that are spent, and the reports."""
         spent, reports = self.browser.execute_async_script(LEDGER)
         return spent, reports
 
     def stored(self) -> list[Report]:
-        """What the collector has."""
         return stored_at(self.server, self.study.id)
 
     def requests(self) -> list[tuple[str, str]]:

@@ -56,7 +56,6 @@ class Framed(Participant):
         browser.get(f"{site}/pages/framed.html?{urlencode(asked)}")
 
     def outside(self, script):
-        """What the host's page finds."""
         self.browser.switch_to.default_content()
         return self.browser.execute_script(f"return {script}")
 

@@ -38,7 +38,6 @@ def test_policy_and_withdrawal_examples_work(server, tmp_path):
 
 @pytest.fixture
 def gateway(tmp_path):
-    """The names of the gateway's example."""
     names = {"FOLDER": str(tmp_path)}
     exec(code("python", "answer_for").replace("flush()", "flush(attempts=1)"), names)
     return names
@@ -46,7 +45,6 @@ def gateway(tmp_path):
 
 @pytest.fixture
 def real():
-    """Another collector."""
     with Server() as started:
         yield started
 

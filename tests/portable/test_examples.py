@@ -99,7 +99,6 @@ return [seen.size, found.sort()];
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The example as a site, and its collector."""
     npm.install()
     folder = tmp_path_factory.mktemp("react") / "app"
     shutil.copytree(EXAMPLE, folder)

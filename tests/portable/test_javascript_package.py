@@ -137,7 +137,6 @@ find("take").disabled = false;
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
-    """A folder with the package installed from its tarball."""
     return npm.installed_in(tmp_path_factory.mktemp("installed"), JAVASCRIPT)
 
 

@@ -70,7 +70,6 @@ def relayed(tmp_path, monkeypatch, make_relay):
 
 
 def test_every_request_goes_through_the_relay(relayed, tmp_path):
-    """The fetch, the report and its deletion; nothing listens at the address that the device has."""
     collector, relay, sizes = relayed
     study = Study(studies.document(studies.YES_NO))
     assert collector.request("POST", "/v1/studies", study.document) == 201

@@ -23,7 +23,6 @@ HABIT = {**studies.MEMOIZED, "text": "Did you ride a bicycle this week?"}
 
 
 def reported(person, **answers):
-    """Answer, and return the report that is shown."""
     person.answer(**(answers or ANSWERS))
     person.until("report")
     return person.body
@@ -235,7 +234,6 @@ def test_ticket_is_taken_from_the_address_or_typed(meet):
 
 
 def test_sections_are_shown_one_at_a_time_and_sent_together(meet):
-    """By keyboard too; on a phone each error has a link at the top, which keeps the address."""
     sections = [{"title": "Work", "questions": ["hours"]}, {"title": "Life", "questions": ["ever"]}]
     region = {"id": "region", "choices": ["north", "south"]}
     person = meet(studies.document(studies.NUMBER, studies.YES_NO, sections=sections, public=[region]))

@@ -55,7 +55,6 @@ def read(wheel):
 
 @pytest.mark.slow
 def test_same_commit_gives_the_same_bytes(dist, tmp_path, monkeypatch):
-    """Of the device's wheel and source, and of the npm tarball; the others are built alike."""
     stage, again = tmp_path / "stage", tmp_path / "again"
     stage.mkdir()
     again.mkdir()
@@ -75,7 +74,6 @@ def test_same_commit_gives_the_same_bytes(dist, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_device_wheel_is_self_contained(dist, tmp_path):
-    """It has one package, its sources as they are, and needs no other."""
     wheel = path_of(dist, "ldp_client-*.whl")
     names, metadata = read(wheel)
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"ldp_client"}
@@ -97,7 +95,6 @@ def test_device_wheel_is_self_contained(dist, tmp_path):
 
 @pytest.mark.slow
 def test_wheels_contain_every_module(dist):
-    """Each file of a package is in a wheel, except files used only for building."""
     device, _ = read(path_of(dist, "ldp_client-*.whl"))
     whole, metadata = read(path_of(dist, "ldpkit-*.whl"))
     assert {name.partition("/")[0] for name in whole if ".dist-info" not in name} == {*PACKAGES[1:]}
@@ -111,7 +108,6 @@ def test_wheels_contain_every_module(dist):
 
 @pytest.mark.slow
 def test_npm_tarball_is_complete_and_needs_its_types(dist, tmp_path):
-    """tests/portable/test_javascript_package.py uses it in engines."""
     with tarfile.open(path_of(dist, "ldpkit-*.tgz")) as archive:
         archive.extractall(tmp_path, filter="data")
     assert {"LICENSE", "README.md", "index.d.ts", "package.json"} <= set(os.listdir(tmp_path / "package"))
@@ -150,7 +146,6 @@ def test_release_with_differing_versions_is_rejected(tmp_path):
 
 @pytest.mark.needs("git")
 def test_mistakes_before_a_release_are_reported(tmp_path, capsys):
-    """An uncommitted change is left out, and a folder in dist/ belongs to a developer."""
     subprocess.run(["git", "init"], cwd=tmp_path, check=True)
     (tmp_path / "new.py").write_text("")
     release.tell_uncommitted(tmp_path)

@@ -37,7 +37,6 @@ class Stream:
         self.taken = 0
 
     def read(self, size: int) -> bytes:
-        """The next `size` bytes."""
         while len(self._rest) < size:
             self._rest += hashlib.sha256(self._seed + self._counter.to_bytes(8, "big")).digest()
             self._counter += 1
@@ -104,7 +103,6 @@ KINDS = {"text": _study, "answers": _report, "vector": _pieces, "secret": _id}
 
 
 def renewed(vectors: Entry) -> Entry:
-    """A file's document with the outcomes of today."""
     made, mechanisms = dict(vectors), {}
     if isinstance(vectors.get("studies"), dict):
         made["studies"] = {}
@@ -125,13 +123,11 @@ def renewed(vectors: Entry) -> Entry:
 
 
 def load(name: str) -> Entry:
-    """A file's document."""
     document: Entry = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
     return document
 
 
 def differences(vectors: Entry) -> list[str]:
-    """The entries of one file that the library makes otherwise."""
     made, wrong = renewed(vectors), []
     for key in made.keys() - {"about"}:
         entries = list(made[key].items()) if isinstance(made[key], dict) else list(enumerate(made[key]))

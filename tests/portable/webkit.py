@@ -21,7 +21,6 @@ SCRIPT_SECONDS = 30
 
 @contextmanager
 def started() -> Iterator[webdriver.WebKitGTK]:
-    """A browser that has seen nothing yet, for as long as the block lasts."""
     need("webkit")
     screen = subprocess.Popen(["Xvfb", *SCREEN], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:

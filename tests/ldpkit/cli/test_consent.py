@@ -21,7 +21,6 @@ TABLE = "t,v,pe\n10,40,480\n"
 
 @pytest.fixture
 def server():
-    """A collector."""
     with Server() as started:
         yield started
 

@@ -13,7 +13,6 @@ from tests.kit.commands import exit_code
 
 
 def written(tmp_path, *words):
-    """Run `ldpkit new` with options, and return the study that it wrote."""
     out = tmp_path / "study.json"
     assert exit_code(["new", "--title", "Étude, du café!", *words, "--out", str(out)]) == 0
     return load_study(str(out))

@@ -134,7 +134,6 @@ def test_closing_the_terminal_leaves_no_partial_reports(folder, prefix, code):
 
 @pytest.mark.slow
 def test_output_that_lacks_letters_escapes_titles_and_keeps_reports(folder):
-    """Escapes in reports would change the labels or break the JSON."""
     labels = ["睡眠", "Żywiec", "é"]
     public = [{"id": "region", "choices": labels}]
     Path("study.json").write_text(

@@ -48,7 +48,6 @@ def kotlin_library() -> Path:
 
 
 def zig() -> list[str]:
-    """The command of zig's C compiler."""
     program = str(wheel(ZIG_WHEEL) / "ziglang" / "zig")
     require(ZIG_VERSION, run([program, "version"]))
     return [program, "cc"]
@@ -67,7 +66,6 @@ def swift_root() -> Path:
 
 
 def wheel(requirement: str) -> Path:
-    """The folder of an installed wheel."""
     folder = CACHE / requirement
     if not folder.exists():
         part = fresh(folder.with_suffix(".part"))

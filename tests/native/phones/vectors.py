@@ -77,13 +77,11 @@ def write_vectors(folder: Path) -> int:
 
 
 def report(question: Question, expected: dict[str, Any]) -> str:
-    """The report of a vector's study."""
     payload = to_base64(bytes.fromhex(expected["payload"]))
     return f'{{"id":"{report_id_of(SECRET)}","payloads":{{"{question.id}":"{payload}"}}{TAIL}'
 
 
 def study_in_c(question: Question, name: str) -> list[str]:
-    """The definition of a study of one question."""
     table, size = question_table(question), mechanism_for(question).payload_size
     permanent = 1 + size if question.repeats else 0
     length = len(report(question, {"payload": bytes(size).hex()}))

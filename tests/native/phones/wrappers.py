@@ -43,7 +43,6 @@ class Kotlin:
         subprocess.run([*kotlin(), "-d", folder / "classes", *in_kotlin], check=True)
 
     def start(self, *words):
-        """The command line."""
         path = f"{self.folder / 'classes'}{os.pathsep}{kotlin_library()}"
         return ["java", "-Xcheck:jni", "-cp", path, f"-Djava.library.path={self.folder}", self.main, *words]
 
@@ -68,12 +67,10 @@ class Swift:
         call(self.root, ["sh", "-c", f"{' '.join(compiled)} && {' '.join(swift)} *.o"], self.inside)
 
     def start(self, *words):
-        """The command line."""
         return whole(self.root, ["./app.out", *words], self.inside)
 
 
 def run(app, *words):
-    """Run a compiled app in its folder. Return its status and what it prints."""
     done = subprocess.run(app.start(*words), cwd=app.folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
