@@ -186,18 +186,6 @@ test("a ticket is read without what surrounds it in a letter", async () => {
   }
 });
 
-test("a ticket is for the latest report that waits", async () => {
-  const ledger = memoryLedger();
-  const one = await device({ ledger });
-  for (const version of [1, 2]) {
-    const asked = await read(study(MEMOIZED, { version }));
-    await one.answer(asked, { brand: "worker" }, `for${version}`);
-    await one.consent(asked);
-  }
-  await one.giveTicket("survey", "another");
-  assert.deepEqual(await ledger.read(({ reports }) => reports.map(({ ticket }) => ticket)), ["for1", "another"]);
-});
-
 test("a public number is a number in any spelling and nothing else", async () => {
   const asked = await read(study(YES_NO, { public: [{ id: "age", bounds: ["18", "99"], step: "1" }] }));
   const sent = async (age) => {

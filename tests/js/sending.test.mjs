@@ -42,18 +42,6 @@ test("retries send the same bytes with full jitter", async () => {
   assert.deepEqual(collector.requests.map(({ body }) => body), Array(5).fill(report.body));
 });
 
-test("a report that nothing answers waits and is sent later with the same bytes", async () => {
-  const { collector, report, flush } = await agreed();
-  collector.next = ["lost"];
-  const waits = await flush();
-  assert.deepEqual([waits.state, waits.reason, waits.body], ["queued", "unreachable", report.body]);
-  const sent = await flush();
-  assert.deepEqual([sent.state, sent.reason, collector.requests.length], ["sent", "", 2]);
-  await flush();
-  assert.deepEqual(collector.requests.map(({ body }) => body), [report.body, report.body]);
-  assert.match(collector.requests[0].url, /^https:\/\/collector\.example\/v1\/studies\/survey\/reports\/[0-9a-f]{32}$/);
-});
-
 test("every request is tried once before any retry", async () => {
   // A deletion that is never acknowledged holds no upload of another study up.
   const { one, collector, flush } = await agreed();
@@ -80,16 +68,6 @@ test("an overloaded server gets one request per attempt", async () => {
     await (await device({ ledger, transport })).flush({ attempts: 5 });
     assert.deepEqual([ids.length, new Set(ids).size], [5, 5]);
   }
-});
-
-test("batched reports behind an overloaded server leave in another window", async () => {
-  const batched = { channel: { batches: { hours: 1 } }, due: Date.now() - 1 };
-  const ledger = memoryLedger();
-  await ledger.write((memory) => (memory.reports = [..."1234"].map((id) => ({ ...rowOf(id), ...batched }))));
-  const transport = async () => new Response(null, { status: 503 });
-  await (await device({ ledger, transport })).flush({ attempts: 2 });
-  const { reports } = await ledger.read((memory) => memory);
-  assert.ok(reports.every(({ due }) => due > Date.now()));
 });
 
 test("deletions and reports leave in random order", async () => {
@@ -204,14 +182,6 @@ test("a ticket is sent beside the report and forgotten", async () => {
   const plain = await agreed();
   await plain.flush();
   assert.ok(!("LDPKit-Ticket" in plain.collector.requests[0].headers));
-});
-
-test("what is withdrawn while it is sent is deleted", async () => {
-  const { one, collector, flush } = await agreed();
-  collector.next = [() => one.withdraw("survey")];
-  assert.equal((await flush()).state, "withdrawn");
-  assert.equal(await flush(), undefined);
-  assert.deepEqual(collector.methods, ["PUT", "DELETE"]);
 });
 
 test("media types may be spelt in any way", async () => {
