@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.deploy.roots import Inside, call, debian, install, refuse_unready, run, whole
+from tests.deploy.roots import Inside, call, debian, install, refuse_unready, run
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ldpkit-native"
 # The wheel holds the compiler; its own version is another.
@@ -26,19 +26,6 @@ def kotlin() -> list[str]:
     shown = subprocess.run([*compiler, "-version"], capture_output=True, text=True, check=True).stderr
     require(KOTLIN_VERSION, shown)
     return [*compiler, "-no-stdlib", "-no-reflect", "-Werror", "-cp", str(kotlin_library())]
-
-
-def kotlinc() -> list[str]:
-    """The command of the Kotlin compiler with its library in a folder where `-include-runtime` finds it."""
-    jars, home = wheel(KOTLIN_WHEEL) / "run_kotlin_kernel" / "jars", CACHE / "kotlin-home"
-    if not home.exists():
-        part = fresh(home.with_suffix(".part"))
-        (part / "lib").mkdir(parents=True)
-        for name in ("compiler", "stdlib", "reflect", "script-runtime"):
-            (jar,) = jars.glob(f"kotlin-{name.replace('compiler', 'jupyter-kernel')}-*.jar")
-            os.link(jar, part / "lib" / f"kotlin-{name}.jar")
-        part.rename(home)
-    return ["java", "-cp", f"{home}/lib/*", "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler"]
 
 
 def kotlin_library() -> Path:
@@ -88,16 +75,7 @@ def require(version: str, shown: str) -> None:
         raise SystemExit(f"the compiler is not {version}: delete {CACHE}\n{shown}")
 
 
-def here(command: list[str]) -> list[str]:
-    """A command with these compilers in this folder: `kotlinc …`, or another one in the root with Swift."""
-    if command[0] == "kotlinc":
-        return [*kotlinc(), *command[1:]]
-    return whole(swift_root(), command, Inside({"HOME": "/tmp"}, {"/app": Path.cwd()}, folder="/app"))
-
-
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        sys.exit(subprocess.call(here(sys.argv[1:])))
     print(shlex.join(kotlin()))
     print(shlex.join(zig()))
     print(swift_root())
