@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,55 +26,20 @@ SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((DEPLOY / "compose.yaml").r
 START_SECONDS = 60
 
 
-@dataclass(frozen=True)
-class Step:
-    """One instruction: its word, its options (--name=value) and the rest of its text."""
-
-    word: str
-    options: dict[str, str]
-    text: str
-
-    @property
-    def words(self) -> list[str]:
-        """The text as a list: of a JSON array its entries."""
-        return [*map(str, json.loads(self.text))] if self.text.startswith("[") else self.text.split()
-
-
-@dataclass(frozen=True)
-class Stage:
-    """What one FROM begins."""
-
-    name: str
-    steps: list[Step] = field(default_factory=list)
-
-    def last(self, word: str) -> Step:
-        """The last such step, which is the one that holds. Raises IndexError."""
-        return [step for step in self.steps if step.word == word][-1]
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """What ENV says."""
-        return pairs([words for step in self.steps if step.word == "ENV" for words in step.words])
-
-
-def stages() -> list[Stage]:
-    """The stages of the Containerfile."""
+def instructions() -> list[tuple[str, str]]:
+    """The Containerfile's instructions: a word, and the rest of its text."""
     text = re.sub(r"^\s*#.*\n", "", (DEPLOY / "Containerfile").read_text("utf-8"), flags=re.M)
-    found: list[Stage] = []
-    for line in filter(None, map(str.strip, text.replace("\\\n", "").splitlines())):
-        word, _, rest = line.partition(" ")
-        if word == "FROM":
-            found.append(Stage(rest.partition(" AS ")[2]))
-        # Before the first stage stands the image that all begin with.
-        elif found:
-            options, step = re.fullmatch(r"((?:--[\w-]+=\S+\s+)*)(.*)", rest).groups()
-            found[-1].steps.append(Step(word, pairs(options.replace("--", "").split()), step))
-    return found
+    lines = filter(None, map(str.strip, text.replace("\\\n", "").splitlines()))
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
 
 
-def pairs(words: list[str]) -> dict[str, str]:
+# Of each word the last instruction, which holds for the image.
+IMAGE = dict(instructions())
+
+
+def pairs(text: str) -> dict[str, str]:
     """NAME=value words as names and values."""
-    return {name: value for name, _, value in (word.partition("=") for word in words)}
+    return {name: value for name, _, value in (word.partition("=") for word in text.split())}
 
 
 def build(folder: Path, base: Path, context: Path, pip: Inside) -> Path:
@@ -86,33 +51,29 @@ def build(folder: Path, base: Path, context: Path, pip: Inside) -> Path:
         context: the folder that COPY reads.
         pip: how pip reaches packages.
     """
-    roots: dict[str, Path] = {}
-    for stage in stages():
-        root = roots[stage.name] = copy(base, folder / (stage.name or "image"))
-        variables = {"PATH": PATH}
-        for step in stage.steps:
-            if step.word in ("ARG", "ENV"):
-                variables |= pairs(step.words)
-            elif step.word == "RUN":
-                inside = Inside({**pip.environment, **variables}, pip.binds)
-                call(root, ["/bin/sh", "-c", step.text], inside)
-            elif step.word == "COPY":
-                copy_files(step, roots.get(step.options.get("from", "-"), context), root)
+    root, roots, variables = base, dict[str, Path](), dict[str, str]()
+    for word, text in instructions():
+        if word == "FROM":
+            name = text.partition(" AS ")[2] or "image"
+            root = roots[name] = copy(base, folder / name)
+            variables = {"PATH": PATH}
+        elif word in ("ARG", "ENV"):
+            variables |= pairs(text)
+        elif word == "RUN":
+            call(root, ["/bin/sh", "-c", text], Inside({**pip.environment, **variables}, pip.binds))
+        elif word == "COPY":
+            options = pairs(" ".join(re.findall(r"--(\S+)", text)))
+            *names, target = [path for path in text.split() if not path.startswith("--")]
+            source, into = roots.get(options.get("from", ""), context), root / target.lstrip("/")
+            for path in [path for name in names for path in sorted(source.glob(name.lstrip("/")))]:
+                copied = into / path.name if target.endswith("/") else into
+                copied.parent.mkdir(parents=True, exist_ok=True)
+                if path.is_dir():
+                    shutil.copytree(path, copied, symlinks=True, dirs_exist_ok=True)
+                else:
+                    shutil.copy(path, copied)
+                    os.chmod(copied, int(options.get("chmod", "0644"), 8))
     return root
-
-
-def copy_files(step: Step, source: Path, root: Path) -> None:
-    """Do what COPY does."""
-    *names, target = step.words
-    into = root / target.lstrip("/")
-    for path in [path for name in names for path in sorted(source.glob(name.lstrip("/")))]:
-        copied = into / path.name if target.endswith("/") else into
-        copied.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            shutil.copytree(path, copied, symlinks=True, dirs_exist_ok=True)
-        else:
-            shutil.copy(path, copied)
-            os.chmod(copied, int(step.options.get("chmod", "0644"), 8))
 
 
 @dataclass(frozen=True)
@@ -177,21 +138,21 @@ class Machine:
     def _command(self, name: str) -> list[str]:
         """Its entry point and its command; it listens on its own address alone, and not on all."""
         service = SERVICES[name]
-        entry = service.get("entrypoint") or stages()[-1].last("ENTRYPOINT").words
+        entry = service.get("entrypoint") or json.loads(IMAGE["ENTRYPOINT"])
         command = [*map(str, [*entry, *service.get("command", [])])]
         return [self.address(name) if word == "0.0.0.0" else word for word in command]
 
     def _inside(self, name: str) -> Inside:
         """How it runs: as compose.yaml says, and nothing more."""
-        service, last = SERVICES[name], stages()[-1]
+        service = SERVICES[name]
         is_own = service["image"] == "ldpkit"
         given = {key: str(value) for key, value in service.get("environment", {}).items()}
         return Inside(
-            environment={**(last.variables if is_own else {}), **given},
+            environment={**(pairs(IMAGE["ENV"]) if is_own else {}), **given},
             binds=dict(map(self._bind, service.get("volumes", []))),
             tmpfs=service.get("tmpfs", ()),
             user=service["user"],
-            folder=last.last("WORKDIR").text if is_own else "/",
+            folder=IMAGE["WORKDIR"] if is_own else "/",
             sealed=service["read_only"],
         )
 
