@@ -207,7 +207,7 @@ def rewrite_files(database: Database) -> None:
         with database.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
             # Each study's reports have their own file and statement.
             whole = [name for name in Base.metadata.tables if name != PARENT]
-            rewrite_tables(connection, [*whole, *partition_names(connection)])
+            _rewrite_tables(connection, [*whole, *partition_names(connection)])
         return
     # A separate connection: the engine's connections begin transactions, which rule out VACUUM.
     # The target of a link: SQLite writes the new file's pages next to it.
@@ -226,7 +226,7 @@ def rewrite_files(database: Database) -> None:
         raise UnfinishedError(STILL_READ)
 
 
-def rewrite_tables(connection: Connection, tables: Sequence[str]) -> None:
+def _rewrite_tables(connection: Connection, tables: Sequence[str]) -> None:
     """Rewrite each table, until no transaction sees old versions of its rows, which would be copied."""
     connection.exec_driver_sql(f"SET lock_timeout = {LOCK_MILLISECONDS}")
     try:

@@ -4,19 +4,11 @@ import sqlite3
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
-from unittest.mock import MagicMock, Mock
 
 import pytest
 
 from collector import clock, daily
-from collector.daily import (
-    LOOK_SECONDS,
-    RETRY_SECONDS,
-    UnfinishedError,
-    Upkeep,
-    rewrite_files,
-    rewrite_tables,
-)
+from collector.daily import LOOK_SECONDS, RETRY_SECONDS, UnfinishedError, Upkeep, rewrite_files
 from collector.retention import delete_study
 from tests.kit.collectors import build_report
 from tests.kit.errors import raises
@@ -217,19 +209,14 @@ def test_upkeep_fails_for_role_without_vacuum_right(make_harness, postgresql):
 
 
 @pytest.mark.attack(12)
-def test_each_table_has_its_own_deadline(monkeypatch):
-    """Rewriting a large table takes minutes; then a row just withdrawn ends nothing, but a reader does."""
-    clock = Mock(**{"monotonic.return_value": 0.0})
-    seen, left = [], {"large": [1, 0], "small": [1, 0], "read": [1] * 9}
-
-    def rewrite(_connection, name):
-        seen.append(name)
-        clock.monotonic.return_value += 100 if name == "large" else 1
-        return left[name].pop(0)
-
-    monkeypatch.setattr(daily, "time", clock)
-    monkeypatch.setattr(daily, "_rewrite_table", rewrite)
-    rewrite_tables(MagicMock(), ["large", "small"])
-    assert seen == ["large", "large", "small", "small"]
-    with raises(UnfinishedError, "database.order_in_files"):
-        rewrite_tables(MagicMock(), ["read"])
+def test_rows_that_a_reader_of_postgresql_still_sees_are_not_done(elephant, study, monkeypatch):
+    """A backup holds a snapshot while the upkeep rewrites the tables, which would copy the old rows."""
+    monkeypatch.setattr(daily, "WAIT_SECONDS", 0.2)
+    send(elephant, study)
+    database = elephant.collector.database
+    with database.engine.connect().execution_options(isolation_level="REPEATABLE READ") as reader:
+        reader.exec_driver_sql("SELECT 1")
+        elephant.sql("DELETE FROM reports")
+        with raises(UnfinishedError, "database.order_in_files", "still reads old rows"):
+            rewrite_files(database)
+    rewrite_files(database)
