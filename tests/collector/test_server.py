@@ -21,8 +21,6 @@ from cryptography.hazmat.primitives import serialization
 
 from collector.server import METRICS_PREFIX, check_certificate, listen
 from ldp_client.documents.errors import InputError, UsageError
-from ldpkit.cli.client import Client
-from ldpkit.cli.exporting import fetch_reports
 from schemas import Study
 from tests import studies
 from tests.kit.certificates import write_certificate
@@ -64,40 +62,6 @@ def test_stopped_server_leaves_one_file_and_nothing_about_senders(start_server, 
     for trace in (agent.encode(), b"User-Agent", client.encode(), socket.inet_aton(client)):
         assert trace not in content + output
     assert not re.search(rb"[0-2][0-9]:[0-5][0-9]", content + output)
-
-
-@pytest.mark.slow
-def test_sigterm_under_load_acknowledges_only_stored_reports(start_server, study, make_report, token):
-    """Requests under way get an answer or a closed connection; what was acknowledged is there, once."""
-    server = start_server()
-    server.request("POST", "/v1/studies", study.document)
-    acknowledged, refused, sent = [], set(), []
-
-    def send_until_closed(_):
-        for _ in range(1000):
-            report = make_report(study)
-            sent.append(report.id)
-            try:
-                assert server.put(report) == 201
-            except urllib.error.HTTPError as error:
-                refused.add(error.code)
-            except (OSError, http.client.HTTPException):
-                return
-            else:
-                acknowledged.append(report.id)
-
-    with ThreadPoolExecutor(8) as pool:
-        clients = [pool.submit(send_until_closed, number) for number in range(8)]
-        wait_for(lambda: len(acknowledged) >= 50)
-        server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(timeout=SECONDS) == 0
-        for client in clients:
-            client.result(timeout=SECONDS)
-    assert refused <= {503}
-    assert not server.group_lives()
-    found = [report.id for report in fetch_reports(Client(start_server().url, token), "habits")]
-    assert len(found) == len(set(found))
-    assert set(acknowledged) <= set(found) <= set(sent)
 
 
 @pytest.mark.slow
