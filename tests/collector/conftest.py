@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from schemas import Report, Study
 from tests.kit import collector_fixtures as fixtures
 from tests.kit.collectors import TICKET_KEY, TOKEN, Harness, build_report, build_study
-from tests.kit.operators import answering
 from tests.kit.postgresql import Postgresql
 
 log_everything, commands_know_the_day = fixtures.log_everything, fixtures.commands_know_the_day
@@ -74,18 +72,6 @@ def filled(habits: Harness, study: Study) -> Harness:
     habits.sent = sorted((build_report(study) for _ in range(40)), key=lambda report: report.id)
     assert habits.post([report.to_document() for report in habits.sent]).status_code == 200
     return habits
-
-
-@pytest.fixture
-def asked() -> Iterator[Callable[[Harness], Harness]]:
-    """Has a harness answer the requests of commands."""
-    with ExitStack() as stack:
-
-        def connect(harness: Harness) -> Harness:
-            stack.enter_context(answering(harness.app))
-            return harness
-
-        yield connect
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

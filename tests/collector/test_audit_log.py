@@ -8,20 +8,19 @@ from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
 from collector.audit_log import entries
-from tests.kit.operators import at, lines
+from tests.kit.operators import lines
 
 
-def test_audit_log_records_key_action_study_and_day(asked, habits, study, make_report, capsys):
-    asked(habits)
+def test_audit_log_records_key_action_study_and_day(habits, study, make_report, capsys):
     report = make_report(study)
     habits.put(report)
     habits.withdraw(report.id)
     habits.export()
     for command in (("open", "habits"), ("close", "habits", "--yes")) * 2:
-        at(*command)
-    at("keys", "ann", "--role", "read")
+        habits.operate(*command)
+    habits.operate("keys", "ann", "--role", "read")
     capsys.readouterr()
-    at("status", "--log")
+    habits.operate("status", "--log")
     found = [line.split("\t") for line in lines(capsys)]
     actions = {(key, action, study) for _, key, action, study, _ in found}
     assert {(key, action) for key, action, study in actions if study == "habits"} >= {
@@ -31,7 +30,7 @@ def test_audit_log_records_key_action_study_and_day(asked, habits, study, make_r
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day, *_ in found)
     with habits.collector.database.read() as session:
         assert report.id not in str(entries(session, 100))
-    at("status", "--log", "--json")
+    habits.operate("status", "--log", "--json")
     assert len(json.loads(capsys.readouterr().out)) == len(found)
 
 

@@ -10,21 +10,19 @@ import pytest
 
 from collector import audit_log, health
 from collector.keys import Role, add_key
-from tests.kit.commands import exit_code
-from tests.kit.operators import URL, main_on
+from tests.kit.operators import main_on
 
 
 @pytest.fixture
-def checked(asked, habits, capsys, tmp_path, monkeypatch):
+def checked(habits, capsys, tmp_path, monkeypatch):
     """A function that returns the exit code and the checks that fail; `habits` was backed up today."""
-    asked(habits)
     monkeypatch.setattr(audit_log, "_now", lambda: habits.day.isoformat())
     main_on(f"sqlite:///{habits.path}", "backup", "--out", str(tmp_path / "first.sqlite3"))
 
     def checked():
         habits.collector.studies.forget()
         capsys.readouterr()
-        code = exit_code(["status", "--health", "--json", "--collector", URL])
+        code = habits.exit_code("status", "--health", "--json")
         checks = json.loads(capsys.readouterr().out)
         assert {check["name"] for check in checks} >= {"backup", "keys", "disk", "studies", "exports"}
         return code, [f"{check['name']}: {check['detail']}" for check in checks if not check["ok"]]
@@ -32,17 +30,16 @@ def checked(asked, habits, capsys, tmp_path, monkeypatch):
     return checked
 
 
-def test_healthy_collector_has_a_line_for_each_subject(checked, capsys):
+def test_healthy_collector_has_a_line_for_each_subject(habits, checked, capsys):
     assert checked() == (0, [])
-    assert exit_code(["status", "--health", "--collector", URL]) == 0
+    assert habits.exit_code("status", "--health") == 0
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [state for state, *_ in lines] == ["ok"] * 6
     assert [name for _, name, _ in lines] == ["backup", "keys", "disk", "studies", "exports", "certificate"]
 
 
-def test_collector_that_was_never_backed_up_needs_action(asked, empty, capsys):
-    asked(empty)
-    assert exit_code(["status", "--health", "--collector", URL]) == 1
+def test_collector_that_was_never_backed_up_needs_action(empty, capsys):
+    assert empty.exit_code("status", "--health") == 1
     assert "ACT\tbackup\tnone was made by `ldpkit backup`" in capsys.readouterr().out
 
 

@@ -13,7 +13,7 @@ from ldp_client.documents.report import report_id_of
 from tests.kit.answers import problem, publish_retained, reports_by_study, send_reports
 from tests.kit.collectors import build_report
 from tests.kit.errors import raises
-from tests.kit.operators import at, lines
+from tests.kit.operators import lines
 
 
 @pytest.fixture
@@ -89,8 +89,7 @@ def test_failing_study_does_not_stop_retention_of_others(kept, make_report, capl
     assert reports_by_study(kept)["closing"] == 0
 
 
-def test_status_announces_first_deletions_a_week_ahead(asked, inviting, make_study, make_report, capsys):
-    asked(inviting)
+def test_status_announces_first_deletions_a_week_ahead(inviting, make_study, make_report, capsys):
     inviting.publish(make_study(id="monthly", retention={"days": 30}))
     send_reports(inviting, make_report, "monthly", 2)
     last = inviting.day + timedelta(30)
@@ -98,18 +97,18 @@ def test_status_announces_first_deletions_a_week_ahead(asked, inviting, make_stu
     send_reports(inviting, make_report, "monthly")
     first = f"2 reports of version 1, the first to go, are kept until {last} and no longer"
     inviting.day = last - timedelta(8)
-    at("status", "monthly")
+    inviting.operate("status", "monthly")
     assert "are kept until" not in capsys.readouterr().out
     inviting.day += A_DAY
-    at("status", "monthly")
+    inviting.operate("status", "monthly")
     assert f"look after: {first}, nor in the summary: export them" in lines(capsys)
     inviting.publish(make_study(id="closing", closes=inviting.day.isoformat(), retention={"days": 5}))
     send_reports(inviting, make_report, "closing")
     until = inviting.day = inviting.day + timedelta(5)
-    at("status", "closing")
+    inviting.operate("status", "closing")
     assert f"1 report of version 1 are kept until {until} and no longer" in capsys.readouterr().out
     inviting.day += A_DAY
-    at("status", "closing")
+    inviting.operate("status", "closing")
     assert f"retention\tversion 1\t5 days, until {until}\t1 kept\t1 overdue" in lines(capsys)
 
 

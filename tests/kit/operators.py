@@ -43,11 +43,6 @@ def run_on(database: str, *words: str) -> None:
         run(*words)
 
 
-def at(*arguments: str) -> None:
-    """Run a command at URL that succeeds."""
-    run(*arguments, "--collector", URL)
-
-
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     """The lines that were printed since the last look."""
     return capsys.readouterr().out.splitlines()

@@ -16,53 +16,41 @@ import pytest
 from collector import retention
 from collector.api import operator
 from ldp_client.documents.errors import InputError, LdpkitError
-from ldpkit.cli import invited, main, tickets
+from ldpkit.cli import invited, tickets
 from ldpkit.cli.client import RefusalError
 from tests.kit.answers import publish_retained, send_reports
 from tests.kit.collectors import STRATUM
 from tests.kit.commands import exit_code
 from tests.kit.errors import raises
-from tests.kit.operators import URL, at, lines
+from tests.kit.operators import URL, lines
 from tests.ldp_client.issuers import channel_of
 
 A_DAY = timedelta(1)
 
 
-def test_publish_prints_the_studys_links(asked, empty, study, tmp_path, capsys, monkeypatch):
-    asked(empty)
+def test_publish_prints_the_studys_links(empty, study, tmp_path, capsys):
     file = tmp_path / "study.json"
     file.write_bytes(study.canonical())
-    with monkeypatch.context() as patch:
-        patch.setenv("LDPKIT_TOKEN", "a-key-that-was-removed")
-        with pytest.raises(RefusalError, match="does not know the key"):
-            at("publish", str(file))
-    assert empty.client.get("/v1/studies/habits").status_code == 404
-    at("publish", str(file))
+    empty.operate("publish", str(file))
     said = "\n".join(lines(capsys))
     assert f"habits, version 1, is published; digest {study.digest}" in said
     assert f"{URL}/s/habits\n" in said
-    at("publish", str(file))
+    empty.operate("publish", str(file))
     assert "was published before" in capsys.readouterr().out
 
 
-@pytest.fixture
-def served(asked, inviting):
-    """A collector that answers the commands."""
-    return asked(inviting)
-
-
-def test_list_and_status_print_the_state_of_studies(served, study, make_study, make_report, capsys):
-    served.publish(make_study(id="other", title="Sleep", closes=(served.day + timedelta(2)).isoformat()))
-    served.post([make_report(study).to_document() for _ in range(5)])
-    served.day += A_DAY
-    served.put(make_report(study))
-    served.put(make_report(study, digest="0" * 64))
-    at("status")
+def test_list_and_status_print_the_state_of_studies(inviting, study, make_study, make_report, capsys):
+    inviting.publish(make_study(id="other", title="Sleep", closes=(inviting.day + timedelta(2)).isoformat()))
+    inviting.post([make_report(study).to_document() for _ in range(5)])
+    inviting.day += A_DAY
+    inviting.put(make_report(study))
+    inviting.put(make_report(study, digest="0" * 64))
+    inviting.operate("status")
     assert [line.split("\t")[0] for line in lines(capsys)] == ["habits", "other"]
-    at("status", "--json")
+    inviting.operate("status", "--json")
     found = json.loads(capsys.readouterr().out)[1]
     assert (found["id"], found["days_left"]) == ("other", 2)
-    at("status", "habits", "--json")
+    inviting.operate("status", "habits", "--json")
     found = json.loads(capsys.readouterr().out)
     assert [one["reports"] for one in found["by_day"]] == [5, 1]
     assert found["versions"] == [{"version": 1, "reports": 6}]
@@ -70,51 +58,39 @@ def test_list_and_status_print_the_state_of_studies(served, study, make_study, m
     assert found["attention"] == [
         "1 upload refused since the collector started, most of them as report-invalid"
     ]
-    at("status", "other")
+    inviting.operate("status", "other")
     said = capsys.readouterr().out
     assert "look after: it has no report" in said
     assert "look after: it ends in 1 day" in said
 
 
-def test_close_warns_about_reports_waiting_on_devices(served, make_study, capsys):
+def test_close_warns_about_reports_waiting_on_devices(inviting, make_study, capsys):
     """Reports of the last two windows wait on devices: a study closed on its last evening lost them all."""
-    served.publish(make_study(id="hidden", channel=channel_of("https://issuer.example", hours=24)))
+    inviting.publish(make_study(id="hidden", channel=channel_of("https://issuer.example", hours=24)))
     for study_id, is_warned in (("hidden", True), ("habits", False)):
         with raises(InputError, "options.needs_yes"):
-            at("close", study_id)
+            inviting.operate("close", study_id)
         assert ("up to 48 hours after they were made" in capsys.readouterr().err) == is_warned
 
 
-@pytest.mark.usefixtures("served")
-def test_closed_study_takes_no_version_and_deleted_study_stays_closed(make_study, tmp_path):
-    second = tmp_path / "second.json"
-    second.write_bytes(make_study(2).canonical())
-    at("close", "habits", "--yes")
-    with pytest.raises(LdpkitError, match="takes no new version; open it first"):
-        at("publish", str(second))
-    at("delete", "habits", "--yes")
-    with pytest.raises(LdpkitError, match=r"stays closed|was deleted"):
-        at("open", "habits")
-    with pytest.raises(LdpkitError, match="was deleted by its operator"):
-        at("publish", str(second))
-
-
 @pytest.fixture
-def strata(served, make_study):
+def strata(inviting, make_study):
     """The version of the study that has strata, which tickets carry."""
     study = make_study(2, public=[STRATUM])
-    assert served.publish(study).status_code == 201
+    assert inviting.publish(study).status_code == 201
     return study
 
 
 def test_tickets_are_links_and_pictures_for_their_owner_alone(
-    served, study, make_report, tmp_path, capsys, monkeypatch
+    inviting, study, make_report, tmp_path, capsys, monkeypatch
 ):
     # In several requests, as a large count goes.
     monkeypatch.setattr(tickets, "AT_ONCE", 2)
     table, pictures = tmp_path / "links.csv", tmp_path / "codes"
     invite = ("invite", "habits", "--count", "3")
-    at(*invite, "--out", str(table), "--qr", str(pictures), "--address", "https://ask.example.org/s/habits/")
+    inviting.operate(
+        *invite, "--out", str(table), "--qr", str(pictures), "--address", "https://ask.example.org/s/habits/"
+    )
     rows = list(csv.DictReader(io.StringIO(table.read_text())))
     words = [row["ticket"] for row in rows]
     assert len(set(words)) == 3
@@ -125,9 +101,9 @@ def test_tickets_are_links_and_pictures_for_their_owner_alone(
     assert stat.S_IMODE(pictures.stat().st_mode) == 0o700
     assert files[1].read_text().startswith("<?xml")
     report = make_report(study)
-    assert [served.put(report).status_code, served.put(report, words[0]).status_code] == [401, 201]
+    assert [inviting.put(report).status_code, inviting.put(report, words[0]).status_code] == [401, 201]
     capsys.readouterr()
-    at("status", "habits")
+    inviting.operate("status", "habits")
     assert "2 tickets left" in capsys.readouterr().out
 
 
@@ -143,53 +119,53 @@ def test_tickets_are_links_and_pictures_for_their_owner_alone(
     ],
 )
 @pytest.mark.usefixtures("strata")
-def test_wrong_tickets_are_refused_before_any_is_made(served, tmp_path, monkeypatch, options, says):
+def test_wrong_tickets_are_refused_before_any_is_made(inviting, tmp_path, monkeypatch, options, says):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken.csv").write_text("")
     with pytest.raises((LdpkitError, click.UsageError), match=says):
-        at("invite", "habits", "--count", "2", *options)
-    found = served.client.get("/v1/studies/habits/status", headers=served.operator).get_json()
+        inviting.operate("invite", "habits", "--count", "2", *options)
+    found = inviting.client.get("/v1/studies/habits/status", headers=inviting.operator).get_json()
     assert found["tickets_left"] == 0
 
 
-def test_failed_invite_leaves_no_file_or_names_the_undo_command(served, tmp_path, capsys, monkeypatch):
+def test_failed_invite_leaves_no_file_or_names_the_undo_command(inviting, tmp_path, capsys, monkeypatch):
     links, taken = tmp_path / "links.txt", tmp_path / "codes"
     taken.mkdir()
     invite = ("invite", "habits", "--count", "2", "--out")
     with raises(InputError, "files.cannot_write", str(taken)):
-        at(*invite, str(links), "--qr", str(taken))
-    served.close()
+        inviting.operate(*invite, str(links), "--qr", str(taken))
+    inviting.close()
     with pytest.raises(RefusalError, match="was closed"):
-        at(*invite, str(links), "--qr", str(tmp_path / "new"))
+        inviting.operate(*invite, str(links), "--qr", str(tmp_path / "new"))
     assert list(tmp_path.glob("*.txt")) + list(tmp_path.glob("new")) == []
-    at("open", "habits")
+    inviting.operate("open", "habits")
     capsys.readouterr()
-    at(*invite, "-")
+    inviting.operate(*invite, "-")
     assert len(lines(capsys)) == 2
     # A drawing that fails loses no link.
     monkeypatch.setattr(invited, "draw", Mock(side_effect=InputError("cannot write it")))
     with pytest.raises(InputError):
-        at(*invite, str(links), "--qr", str(tmp_path / "new"))
+        inviting.operate(*invite, str(links), "--qr", str(tmp_path / "new"))
     assert links.read_text().count(URL) == 2
     # Nor does a disk that is full get them.
     monkeypatch.setattr("sys.stdout", Mock(**{"write.side_effect": OSError(errno.ENOSPC, "No space")}))
-    assert main(["invite", "habits", "--count", "5", "--collector", URL]) == 3
+    assert inviting.exit_code("invite", "habits", "--count", "5") == 3
     assert "`ldpkit invite habits --disable` admits all reports again" in capsys.readouterr().err
 
 
-def test_keys_are_bound_to_studies_and_expire(served, make_study, capsys):
-    served.publish(make_study(id="other"))
+def test_keys_are_bound_to_studies_and_expire(inviting, make_study, capsys):
+    inviting.publish(make_study(id="other"))
     last = date(2099, 1, 1)
-    at("keys", "ann", "--role", "read", "--study", "habits", "--expires", last.isoformat())
+    inviting.operate("keys", "ann", "--role", "read", "--study", "habits", "--expires", last.isoformat())
     headers = {"Authorization": f"Bearer {lines(capsys)[0]}"}
-    assert served.client.get("/v1/studies/habits/export", headers=headers).status_code == 200
-    at("keys")
-    assert lines(capsys) == [f"ann\tread\thabits\tuntil {last}\tused on {served.day}"]
-    served.day = last + timedelta(1)
-    expired = served.client.get("/v1/studies/habits/export", headers=headers)
+    assert inviting.client.get("/v1/studies/habits/export", headers=headers).status_code == 200
+    inviting.operate("keys")
+    assert lines(capsys) == [f"ann\tread\thabits\tuntil {last}\tused on {inviting.day}"]
+    inviting.day = last + timedelta(1)
+    expired = inviting.client.get("/v1/studies/habits/export", headers=headers)
     assert expired.status_code == 401
     assert f"good until {last}" in expired.get_json()["detail"]
-    at("keys", "eve", "--role", "read", "--study", "habbits", "--study", "other")
+    inviting.operate("keys", "eve", "--role", "read", "--study", "habbits", "--study", "other")
     assert "study habbits is not published here" in capsys.readouterr().err
     for wrong, fact in (
         (("eve", "--role", "read"), "'eve'"),
@@ -197,13 +173,13 @@ def test_keys_are_bound_to_studies_and_expire(served, make_study, capsys):
         (("nobody", "--revoke", "--yes"), "'nobody'"),
     ):
         with raises(RefusalError, "server.refused", fact):
-            at("keys", *wrong)
+            inviting.operate("keys", *wrong)
     with raises(InputError, "options.needs_yes", "revoking the key ann"):
-        at("keys", "ann", "--revoke")
+        inviting.operate("keys", "ann", "--revoke")
     for name in ("ann", "eve"):
-        at("keys", name, "--revoke", "--yes")
+        inviting.operate("keys", name, "--revoke", "--yes")
     capsys.readouterr()
-    at("keys")
+    inviting.operate("keys")
     assert capsys.readouterr().out == ""
 
 
@@ -221,9 +197,9 @@ def test_options_of_keys_that_do_not_go_together_are_refused(capsys, monkeypatch
 
 
 @pytest.fixture
-def kept(served, make_study):
+def kept(inviting, make_study):
     """A collector with two studies whose reports are kept 20 days."""
-    return publish_retained(served, make_study, 20)
+    return publish_retained(inviting, make_study, 20)
 
 
 def test_reports_from_before_a_day_are_deleted(kept, study, make_report, capsys, monkeypatch):
@@ -236,31 +212,36 @@ def test_reports_from_before_a_day_are_deleted(kept, study, make_report, capsys,
     tomorrow = str(kept.day + A_DAY)
     for study_id, day, fact in (("habits", tomorrow, "still to come"), ("nosuch", "2026-06-01", "'nosuch'")):
         with raises(LdpkitError, "server.refused", fact):
-            at("delete", study_id, "--before", day, "--yes")
+            kept.operate("delete", study_id, "--before", day, "--yes")
     delete = ["delete", "habits", "--before", kept.day.isoformat()]
     with raises(InputError, "options.needs_yes", "10", "habits"):
-        at(*delete)
-    at(*delete, "--yes")
+        kept.operate(*delete)
+    kept.operate(*delete, "--yes")
     assert lines(capsys) == ["10 reports of habits deleted"]
     assert kept.exported() == [last]
     assert [(entry.key, entry.study) for entry in kept.logged("expire")] == [("(token)", "habits")]
 
 
 def test_delete_command_deletes_a_study_permanently(
-    kept, study, make_study, make_report, capsys, monkeypatch
+    kept, study, make_study, make_report, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr(operator, "MOST_AT_ONCE", 2)
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
     send_reports(kept, make_report, "habits", 5)
     with raises(InputError, "options.needs_yes", "5", "habits"):
-        at("delete", "habits")
+        kept.operate("delete", "habits")
     # Twice, as the message says of a deletion that broke off.
     for count in (5, 0):
-        at("delete", "habits", "--yes")
+        kept.operate("delete", "habits", "--yes")
         assert lines(capsys) == [f"{count} reports of habits deleted, and the study closed permanently"]
     assert kept.exported() == []
     assert kept.put(make_report(study)).status_code == 410
     assert kept.client.get("/v1/studies/habits?version=1").data == study.canonical()
-    assert kept.publish(make_study(version=2)).status_code == 410
-    at("status", "habits", "--json")
+    second = tmp_path / "second.json"
+    second.write_bytes(make_study(2).canonical())
+    with raises(RefusalError, "server.refused", "was deleted by its operator"):
+        kept.operate("publish", str(second))
+    with raises(RefusalError, "server.refused", "was deleted"):
+        kept.operate("open", "habits")
+    kept.operate("status", "habits", "--json")
     assert json.loads(capsys.readouterr().out)["state"] == "deleted"
