@@ -61,21 +61,15 @@ def test_single_reports_add_up_to_the_likelihood_of_all(name: str) -> None:
     assert found.sum(axis=2)[1, 0] - found.sum(axis=2)[0, 0] == pytest.approx(expected)
 
 
-def test_sums_have_no_single_log_likelihoods() -> None:
+def test_sums_and_very_many_reports_have_no_single_log_likelihoods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Very many would not fit into memory."""
     (question,) = (study := Study(studies.document(studies.LINEAR))).questions
-    model = model_for(question, Summary.empty(study).questions[question.id])
-    assert (
-        log_likelihood(model, {name: np.asarray(at)[None, None] for name, at in model.initial.items()})
-        is None
-    )
-
-
-def test_very_many_reports_have_no_single_log_likelihoods(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They would not fit into memory."""
-    document, answers, sites = CASES["randomized_response"]
+    sums = model_for(question, Summary.empty(study).questions[question.id])
+    draws = {name: np.asarray(at)[None, None] for name, at in sums.initial.items()}
+    assert log_likelihood(sums, draws) is None
+    document, answers, _ = CASES["randomized_response"]
     monkeypatch.setattr("inference.pointwise.MOST_ENTRIES", 2 * len(answers) - 1)
-    draws = {site: np.asarray(values)[:, None] for site, values in sites.items()}
-    assert log_likelihood(model_of(document, answers), draws) is None
+    assert log_likelihood(model_of(document, answers), {"p": np.asarray([[0.2], [0.7]])}) is None
 
 
 def test_a_fit_is_compared_by_arviz() -> None:

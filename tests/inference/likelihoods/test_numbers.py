@@ -125,16 +125,6 @@ def test_densities_of_reports_are_the_derivative_of_the_cdf(name, noise):
     np.testing.assert_allclose(found, slopes, rtol=3e-6)
 
 
-@pytest.mark.parametrize("k", [1, pytest.param(1024, marks=pytest.mark.slow)])
-def test_histogram_of_closed_form_sums_to_one(k):
-    for name, epsilon in product(CLOSED, [0.05, 64.0]):
-        low, high = LAWS[name].bounds
-        edges = low + np.concatenate([[-1e-4], np.arange(1, k) / k, [high - low + 1e-4]])
-        probs = cells(LAWS[name], LaplaceNoise(1 / epsilon), edges)
-        assert np.all(probs > 0)
-        assert abs(probs.sum() - 1) < 1e-12
-
-
 # Parameters with mass beyond the bounds, from hardly any to all.
 BEYOND = {
     "normal": [(-5.0, 0.5), (3.0, 0.2), (0.5, 30.0)],
@@ -225,17 +215,9 @@ def test_gradients_match_finite_differences(law, at):
     np.testing.assert_allclose(jax.jit(jax.grad(log_prob))(jnp.array(at)), expected, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "law",
-    [
-        dist.Delta(0.4),
-        dist.MixtureSameFamily(dist.Categorical(jnp.ones(2) / 2), dist.Normal(jnp.zeros(2), 1.0)),
-    ],
-    ids=["delta", "mixture"],
-)
-def test_law_that_quadrature_cannot_integrate_is_rejected(law):
+def test_law_that_quadrature_cannot_integrate_is_rejected():
     with pytest.raises(ValueError, match="with one peak"):
-        Perturbed(law, (0.0, 1.0), LaplaceNoise(1.0))
+        Perturbed(dist.Delta(0.4), (0.0, 1.0), LaplaceNoise(1.0))
 
 
 @pytest.mark.parametrize("noise_sd", [0.3, 50.0])

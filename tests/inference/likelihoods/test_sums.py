@@ -11,7 +11,6 @@ import pytest
 from likelihood_references import gradient, logistic_moments, svec, unit_matrices
 from scipy import stats
 
-from inference.likelihoods.covariance import WeightedSums, solve_shared
 from inference.likelihoods.holders.groups import (
     HolderGroups,
     NoiseShape,
@@ -252,16 +251,3 @@ def test_total_is_drawn_with_its_noise():
     assert np.std(drawn[:, 1:], axis=0) == pytest.approx(20.0, rel=0.1)
     assert float(law.observed_total[0]) == 0.0
     assert np.mean(drawn, axis=0)[1:] == pytest.approx(np.asarray(law.observed_total)[1:] - 1, abs=2)
-
-
-def test_covariance_solver_matches_dense_matrix() -> None:
-    rng = np.random.default_rng(3)
-    root, push = rng.normal(size=(4, 4)), rng.normal(size=(2, 4, 4))
-    matrix, stack = root @ root.T, push + np.swapaxes(push, -1, -2)
-    units = unit_matrices(4)
-    dense = np.eye(10) + np.einsum("aij,bij->ab", units, matrix @ units @ matrix)
-    no_sums = WeightedSums(np.ones(1), np.zeros((1, 0, 4, 4)), np.zeros((1, 0)), np.zeros((1, 0)))
-    solved = solve_shared(jnp.array(matrix), jnp.array(stack), no_sums)
-    assert float(solved.log_determinants[0]) == pytest.approx(np.linalg.slogdet(dense)[1], rel=1e-12)
-    expected = np.linalg.solve(dense, svec(stack).T).T
-    np.testing.assert_allclose(svec(np.asarray(solved.basis[0])), expected, rtol=1e-10)

@@ -6,6 +6,7 @@ Carlo errors of θ and σ², by quadrature where `source` says so.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -16,19 +17,19 @@ from scipy import stats
 
 from benchmarks.papers import mcmc_bs
 from inference import fit, summarize
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.published import mcmc_fixeds, mcmc_normalx
 from inference.published.base import Run, run_kernel
 from inference.published.conjugate import ConjugatePrior, bartlett, default_prior
 from inference.published.mcmc_fixeds import released
 from ldp_client.documents.errors import InputError
 from schemas import Study
-from tests.inference.published.noisy import noisy
 from tests.kit.errors import raises
 from tests.kit.reporting import reports_of
 from tests.studies import HOLDER, TABLE, document
 
 CASES = json.loads((Path(__file__).parents[2] / "golden" / "ddplr.json").read_text())
+RANDOM = np.random.default_rng(20261124)
 FEW = Run(seed=1, warmup=1000, kept=1000, thin=2)
 MANY = Run(seed=1, warmup=1500, kept=1000, thin=5)
 
@@ -118,14 +119,16 @@ def test_proposal_ratio_matches_wishart_densities():
 @pytest.mark.slow
 @pytest.mark.usefixtures("_double_precision")
 def test_scatter_density_is_wishart_times_released_density():
-    data = released(noisy(holders=1, intercept=True), default_prior(3, 2))
+    records = exact([(RANDOM.normal(size=(50, 2)), RANDOM.normal(size=50))], True)
+    noise = np.ones(records.noise.shape)
+    noise[0, 0] = 0
+    data = released(replace(records, noise=noise), default_prior(3, 2))
     state = mcmc_normalx.KERNEL.init(jax.random.key(1), data)
 
     def log_density(scatter):
         gram = np.asarray(mcmc_normalx.grams(scatter[None], state.latent.means, data))[0]
-        noise = np.triu_indices(3)
-        keep = np.array(noise).sum(0) > 0
-        entries = stats.norm(gram[noise][keep], 1).logpdf(np.asarray(data.gram[0])[noise][keep]).sum()
+        noisy = np.triu(noise[:3, :3]) > 0
+        entries = stats.norm(gram[noisy], 1).logpdf(np.asarray(data.gram[0])[noisy]).sum()
         covariance = state.variance * gram + np.eye(3)
         cross = stats.multivariate_normal(gram @ state.theta, covariance).logpdf(data.cross[0])
         return stats.wishart(49, np.asarray(state.latent.covariance)).logpdf(scatter) + entries + cross
@@ -138,7 +141,6 @@ def test_scatter_density_is_wishart_times_released_density():
     assert found(second) - found(first) == pytest.approx(log_density(second) - log_density(first))
 
 
-RANDOM = np.random.default_rng(20261124)
 STUDY = Study(document(TABLE, **HOLDER))
 
 
@@ -168,6 +170,9 @@ def test_fast_and_fixed_s_find_the_line(summary):
     )
 
 
-def test_method_unsuited_to_statistics_is_rejected(summary):
+def test_method_unsuited_to_statistics_or_priors_is_rejected(summary):
     with raises(InputError, "fit.method_statistics", "power: gibbs_ss_noisy"):
         fit(STUDY, summary, method="gibbs_ss_noisy")
+    prior = {"power": {"sd": {"distribution": "half_normal", "scale": "1"}}}
+    with raises(InputError, "prior.not_of_method", "mcmc_ind"):
+        fit(STUDY, summary, method="mcmc_ind", priors=prior)
