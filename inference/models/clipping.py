@@ -1,9 +1,8 @@
 """Warnings about records for which a regression's intervals are narrow around wrong numbers.
 
 No regression likelihood models clipping: it fits the line of the clipped records. Released moments reveal
-clipping, on average over the records. If noise hides it there, the posterior still shows how much clipping is
-possible. The logistic models assume normal features, and give wrong coefficients for features that cannot be
-normal.
+clipping, on average over the records. The logistic models assume normal features, and give wrong coefficients
+for features that cannot be normal.
 """
 
 from __future__ import annotations
@@ -63,12 +62,9 @@ RESPONSE_BEYOND, FEATURE_BEYOND = 0.05, 0.1
 # A two-valued feature has its bounds as values, and a mean square of 1: none of it is clipped.
 TWO_VALUES = 0.9
 
-# Probabilities up to this are not reported.
-FEW_DRAWS = 0.05
-
 
 class ClippedMoments(NamedTuple):
-    """ClippedMoments of features and response, in scaled units.
+    """Moments of clipped features and responses, in scaled units.
 
     mean, squares: averages (d + 1,) over `records` records. noise (d + 1,): sds of the squares' noise, inf
     for squares that were not released.
@@ -92,8 +88,7 @@ def warnings(question: Question, moments: ClippedMoments | None) -> tuple[tuple[
     """
     if has_yes_no_response(question) or moments is None:
         return (), (notes_of(partial(beyond_bounds, question)),)
-    notes = clipping_notes(question, moments)
-    return notes, () if notes else (notes_of(partial(possible_clipping, question)),)
+    return clipping_notes(question, moments), ()
 
 
 def cuts_records(question: Question, squares: Vector, noise: Vector) -> bool:
@@ -133,37 +128,3 @@ def clipping_notes(question: Question, moments: ClippedMoments) -> tuple[str, ..
             "responses spread evenly between their bounds are no problem)",
         )
     return notes
-
-
-def possible_clipping(question: Question, draws: Draws) -> tuple[str, ...]:
-    """Return a remark if the posterior allows many records beyond their bounds or norm.
-
-    draws: a linear regression's sites, in scaled units.
-    """
-    beyond = float(share_beyond(*_response_law(draws)).mean())
-    squares = np.sum(draws["feature_mean"] ** 2 + draws["feature_sd"] ** 2, axis=-1)
-    limit = np.inf if question.norm is None else float(question.norm) ** 2
-    # A norm of √d cuts none.
-    cut = float(np.mean(squares > limit / 2)) if limit < draws["feature_sd"].shape[-1] else 0.0
-    if beyond <= RESPONSE_BEYOND and cut <= FEW_DRAWS:
-        return ()
-    of_norm = f", and, with probability {100 * cut:.0f} %, that many records exceed their norm"
-    return (
-        f"these reports leave possible that {100 * beyond:.0f} % of responses are beyond their bounds"
-        f"{'' if question.norm is None else of_norm}: devices clip them, the "
-        "model ignores this, and sd and coefficients may be wrong by more than their intervals: "
-        "`ldpkit calibrate --device` and docs/models.md show by how much",
-    )
-
-
-def _response_law(draws: Draws) -> tuple[Vector, Vector]:
-    """Return mean and sd of the response over all records, each (chains, draws)."""
-    if "second" in draws:
-        mean, square = draws["second"][..., 0, -1], draws["second"][..., -1, -1]
-        return mean, np.sqrt(np.maximum(square - mean**2, 1e-12))
-    slopes, scale = draws["coefficients"], draws["feature_sd"]
-    # The site is a factor of the correlation matrix; with one feature it does not exist.
-    factor = draws.get("feature_correlation", np.eye(scale.shape[-1]))
-    along = np.einsum("...i,...ij->...j", slopes * scale, factor)
-    mean = draws["intercept"] + np.sum(slopes * draws["feature_mean"], axis=-1)
-    return mean, np.sqrt(np.sum(along**2, axis=-1) + draws["sd"] ** 2)
