@@ -59,16 +59,18 @@ def second_study(study: Study, path: Path, new_id: str, seed: int = 0) -> tuple[
     share is asked again, under a new id: nodes sum one version of a study alone. Raises InputError,
     StudyError.
     """
+    # 1. Project each question that is asked again.
     found = [_projected(study, first, seed) for first in first_rounds(study, path)]
     questions = [one.document for one in found]
-    document = {
-        **_kept(study),
-        **_sections(study, questions),
-        "id": new_id,
-        "version": 1,
-        "questions": questions,
-    }
-    return Study(document), found
+    # 2. Keep the sections of these questions; empty ones are dropped.
+    ids = {question["id"] for question in questions}
+    sections = [
+        {**section, "questions": [name for name in section["questions"] if name in ids]}
+        for section in study.document.get("sections", [])
+    ]
+    sections = [section for section in sections if section["questions"]]
+    document = {**_kept(study), "id": new_id, "version": 1, "questions": questions}
+    return Study({**document, "sections": sections} if sections else document), found
 
 
 def rest_of_budget(question: Question) -> tuple[str, str]:
@@ -109,17 +111,6 @@ def projected_bounds(field: Field, rows: Rows, threshold: float) -> tuple[str, s
 
 def _kept(study: Study) -> dict[str, Any]:
     return {name: value for name, value in study.document.items() if name not in OF_FIRST_STUDY}
-
-
-def _sections(study: Study, questions: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the first study's sections, with the questions that are asked again; empty ones are dropped."""
-    ids = {question["id"] for question in questions}
-    kept = [
-        {**section, "questions": [one for one in section["questions"] if one in ids]}
-        for section in study.document.get("sections", [])
-    ]
-    kept = [section for section in kept if section["questions"]]
-    return {"sections": kept} if kept else {}
 
 
 def _projected(study: Study, first: FirstRound, seed: int) -> Projected:
