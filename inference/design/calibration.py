@@ -169,12 +169,6 @@ def generator_of(seed: int, place: int) -> np.random.Generator:
 
 def check_simulation(question: Question, studies: int, n: int, seed: int) -> None:
     """Raise InputError for anything that `calibrate` cannot do, before anything is simulated."""
-    if not isinstance(question, Question):
-        raise InputError(
-            f"calibrate takes a Question, not a {type(question).__name__}: study.question(question_id) "
-            "is one",
-            code="calibrate.not_a_question",
-        )
     check_seed(seed)
     check_studies(studies)
     check_devices(n)

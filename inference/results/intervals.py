@@ -52,19 +52,11 @@ USUAL = Interval()
 
 
 def interval_of(level: object) -> Interval:
-    """Return the interval of a level. Raises UsageError, with advice for common mistakes."""
-    if isinstance(level, bool) or not isinstance(level, int | float):
+    """Return the interval of a level. Raises UsageError."""
+    if not isinstance(level, int | float) or not 0 < level < 1:
         raise UsageError(
-            f"level must be a number between 0 and 1, such as 0.9, not {level!r}",
-            code="result.level_not_between_0_and_1",
-        )
-    if 1 < level < 100:
-        raise UsageError(
-            f"level is a probability: write {level / 100:g} for {level:g} %", code="result.level_in_percent"
-        )
-    if not 0 < level < 1:
-        raise UsageError(
-            f"level must lie between 0 and 1, such as 0.9, not {level!r}", code="result.level_out_of_range"
+            f"level must be a probability between 0 and 1, such as 0.9 for 90 %, not {level!r}",
+            code="result.wrong_level",
         )
     return Interval(float(level))
 

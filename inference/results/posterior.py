@@ -406,12 +406,8 @@ class Posterior:
             folder: a path that does not exist, or an empty folder.
 
         Raises:
-            InputError: the folder is no path, or exists and is not an empty folder. Nothing is then written.
+            InputError: the folder exists and is not empty. Nothing is then written.
         """
-        if not isinstance(folder, str | Path):
-            raise InputError(
-                f"the folder must be a path, not a {type(folder).__name__}", code="result.folder_not_a_path"
-            )
         from inference.results.saving import new_folder, save_posteriors
 
         with new_folder(Path(folder)) as made:

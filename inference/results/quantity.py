@@ -117,12 +117,6 @@ class Quantity:
     __sub__ = difference
     __truediv__ = ratio
 
-    def __rsub__(self, other: object) -> Quantity:
-        """Raise TypeError for a number on the left, with advice."""
-        return self._with(other, "−", "minus", np.subtract, contrast=True)
-
-    __rtruediv__ = __rsub__
-
     def _with(self, other: object, sign: str, word: str, calculate: Any, *, contrast: bool) -> Quantity:
         if not isinstance(other, Quantity):
             raise TypeError(
