@@ -116,40 +116,28 @@ def test_each_test_finds_its_fault(fault):
 
 PEOPLE, FALSE = 20_000, 200
 NAIVE = {
-    "oue": (choice("oue", 12), 3, lambda m, _: ((1 << m.choices) - 1).to_bytes(m.payload_size, "little")),
     "olh": (choice("olh", 64), 3, lambda m, i: bytes(range(1, 13)) + bytes([i % m.hashes])),
     "laplace": (studies.AGE, 30.0, lambda m, i: (i % 31 * m.levels // 30).to_bytes(4, "big")),
 }
 
 
-def attacked(name):
-    """Reports of which the first FALSE are all ones, of one hash seed, or whole years without noise."""
-    template, answer, fake = NAIVE[name]
-    study = Study(studies.document(template))
-    (question,) = study.questions
-    mechanism, honest = sent(template, answer, PEOPLE, seed=7)
-    payloads = [fake(mechanism, i) if i < FALSE else bytes(one) for i, one in enumerate(honest)]
-    head = (study.id, study.version, study.digest)
-    return study, [Report(f"{i:032x}", *head, {question.id: one}) for i, one in enumerate(payloads)]
-
-
 @pytest.mark.attack(18)
 @pytest.mark.parametrize("name", NAIVE)
 def test_false_reports_are_detected_while_reading_reports(name):
-    """Send 1 % of reports that take no pains to look like a device's: all ones, one seed, round numbers."""
-    study, reports = attacked(name)
-    (question,) = study.questions
+    """Send 1 % of reports that take no pains to look like a device's: one seed, round numbers."""
+    template, answer, fake = NAIVE[name]
+    (question,) = (study := Study(studies.document(template))).questions
+    mechanism, honest = sent(template, answer, PEOPLE, seed=7)
+    payloads = [fake(mechanism, i) if i < FALSE else bytes(one) for i, one in enumerate(honest)]
+    head = (study.id, study.version, study.digest)
+    reports = [Report(f"{i:032x}", *head, {question.id: one}) for i, one in enumerate(payloads)]
     for some, found in ((reports, True), (reports[FALSE:], False)):
         details = Details(study)
         summary = reduce_reports(study, details.watch(some))
         wrong = conformance(mechanisms_of(study), summary.questions, details.by_question())
         assert bool(wrong[question.id]) == found
-
-
-def test_formula_analysis_doubts_question_with_false_reports():
-    study, reports = attacked("olh")
-    assert table_of_reports(study, reports, ["occupation"]).doubts[0].text.startswith("occupation: ")
-    assert table_of_reports(study, reports[FALSE:], ["occupation"]).doubts == ()
+        # A formula doubts such a question too.
+        assert name == "laplace" or bool(table_of_reports(study, some, [question.id]).doubts) == found
 
 
 # At the bounds, so that all that an answer can add to a report is added.
