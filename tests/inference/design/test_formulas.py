@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
@@ -52,14 +54,12 @@ def test_width_of_log_odds_matches_theory():
 def test_stated_shares_hold_for_all_people_together():
     """With an effect of 2 the intercept is not the share's log odds."""
     people = pd.DataFrame({"region": ["north", "south"], "count": [3, 1]})
-    formula, rare = "ever ~ region", {"ever": 0.2, "region[south]": 2.0}
-    many = {"ever": 0.2, "region[south]": 0.0}
-    middle = [
-        plan_formula(STUDY, formula, people, [1000], truth).half_widths["1"]["Intercept"][0]
-        for truth in (rare, many)
-    ]
+    rare, even = (
+        plan_formula(STUDY, "ever ~ region", people, [1000], {"ever": 0.2, "region[south]": effect})
+        for effect in (2.0, 0.0)
+    )
     # Fewer of the north say yes, so that their log odds are less certain.
-    assert middle[0] > 1.1 * middle[1]
+    assert rare.half_widths["1"]["Intercept"][0] > 1.1 * even.half_widths["1"]["Intercept"][0]
 
 
 def test_census_counts_equal_repeated_rows():
@@ -77,15 +77,12 @@ def test_widths_of_a_formula_are_those_of_fits():
     truth = {"armed": 0.3, "married": 0.8, "age": 0.02}
     formula, people = "armed ~ age + married + region", known.loc[np.arange(6000) % 12]
     planned = plan_formula(DICE, formula, known, [len(people)], truth)
-    linear, low, high = 0.02 * people["age"] + 0.8 * people["married"], -9.0, 9.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        above = (1 / (1 + np.exp(-linear - middle))).mean() > 0.3
-        low, high = (low, middle) if above else (middle, high)
+    linear = 0.02 * people["age"] + 0.8 * people["married"]
+    middle = brentq(lambda middle: expit(linear + middle).mean() - 0.3, -9, 9)
     models = []
     for seed in range(12):
         random = np.random.default_rng(seed)
-        answers = random.random(len(people)) < 1 / (1 + np.exp(-linear - low))
+        answers = random.random(len(people)) < expit(linear + middle)
         models.append(model_of(assemble(forced(people, rolled(random, answers)), formula)))
     draws = posterior_draws(models, 1, 200)
     for name, (half,) in planned.half_widths[""].items():

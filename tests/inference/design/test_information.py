@@ -108,22 +108,17 @@ DESIGNS = {
     "normal": (NORMAL, {"mean": 8.0, "sd": 3.0}, 50_000),
     "poisson": ({**NORMAL, "model": {"name": "poisson"}}, {"rate": 4.0}, 20_000),
 }
-REPEATS, DRAWS = 12, 200
 
 
-def fitted_halves(models):
-    """Median half widths of NUTS, {parameter: width}."""
-    draws = posterior_draws(models, 1, DRAWS)
+def fitted_halves(question, parameters, n, sites=None, clip=True):
+    """Median half widths of NUTS on twelve simulated studies, {parameter: width}."""
+    truth, mechanism, models = Truth(parameters, sites or {}), mechanism_for(question), []
+    for seed in range(12):
+        part = simulate(question, mechanism, truth, n, np.random.default_rng([0, seed]), clip)
+        models.append(model_for(question, part))
+    draws = posterior_draws(models, 1, 200)
     ends = {name: np.quantile(found, [0.05, 0.95], axis=1) for name, found in draws.items()}
     return {name: np.median(high - low) / 2 for name, (low, high) in ends.items()}
-
-
-def simulated(question, parameters, n, sites=None, clip=True):
-    truth, mechanism = Truth(parameters, sites or {}), mechanism_for(question)
-    return [
-        model_for(question, simulate(question, mechanism, truth, n, np.random.default_rng([0, i]), clip))
-        for i in range(REPEATS)
-    ]
 
 
 @pytest.mark.slow
@@ -133,7 +128,7 @@ def test_widths_are_those_of_fits(design):
     document, truth, n = DESIGNS[design]
     question = question_of(document)
     planned = Prior(question).widths(question, [truth], [n])
-    fitted = fitted_halves(simulated(question, truth, n))
+    fitted = fitted_halves(question, truth, n)
     ratios = [planned[name][0] / fitted[name] for name in truth]
     # Fitted medians of twenty shares differ by chance: their average is compared.
     ratios = [np.mean(ratios)] if len(ratios) > 4 else ratios
@@ -157,7 +152,7 @@ def test_widths_of_a_line_are_those_of_fits(template, epsilon):
         "feature_correlation": np.linalg.cholesky([[1, 0.2], [0.2, 1]]),
         "second": prior.moments(point),
     }
-    fitted = fitted_halves(simulated(question, prior.values(point), n, sites, clip=False))
+    fitted = fitted_halves(question, prior.values(point), n, sites, clip=False)
     assert [planned[name][0] / fitted[name] for name in planned] == pytest.approx([1] * 4, abs=0.1)
 
 
@@ -166,13 +161,10 @@ def test_power_of_difference_matches_textbook():
     own = mechanism_for(STUDY.question("ever"))
     p, q = float(own.p), float(own.q)
     told = [q + (p - q) * share for share in (0.2, 0.3)]
-    each = [one * (1 - one) / (p - q) ** 2 for one in told]
-
-    def sd(n):
-        return sqrt(2 * sum(each) / n)
-
+    alone = sqrt(2 * sum(one * (1 - one) for one in told)) / (p - q)
     name = "p: 0.2 − 0.3"
-    assert planned.half_widths["1"][name][1] == pytest.approx(HALF * sd(4000), rel=0.02)
-    assert planned.power("1", name)[1] == pytest.approx(stats.norm.cdf(0.1 / sd(4000) - HALF), abs=0.02)
-    wanted = (HALF + stats.norm.ppf(0.8)) ** 2 * sd(1) ** 2 / 0.01
+    assert planned.half_widths["1"][name][1] == pytest.approx(HALF * alone / sqrt(4000), rel=0.02)
+    power = stats.norm.cdf(0.1 / alone * sqrt(4000) - HALF)
+    assert planned.power("1", name)[1] == pytest.approx(power, abs=0.02)
+    wanted = (HALF + stats.norm.ppf(0.8)) ** 2 * alone**2 / 0.01
     assert planned.devices_for_power("1", name, 0.8) == pytest.approx(wanted, rel=0.03)

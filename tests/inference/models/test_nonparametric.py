@@ -25,21 +25,14 @@ from tests.statistics import share_is
 NO_MODEL = {key: value for key, value in studies.NUMBER.items() if key != "model"}
 
 
-def question_of(epsilon="4", **changes):
-    asked = {
-        **NO_MODEL,
-        "bounds": ["0", "1"],
-        "mechanism": {"name": "laplace", "epsilon": epsilon},
-        **changes,
-    }
-    return Study(studies.document(asked)).questions[0]
+ASKED = {**NO_MODEL, "bounds": ["0", "1"], "mechanism": {"name": "laplace", "epsilon": "4"}}
 
 
 def test_number_without_model_gets_free_model():
-    question = Study(studies.document(NO_MODEL)).questions[0]
+    question = studies.question_of(NO_MODEL)
     assert (question.model.name, question.model.prior) == ("nonparametric", {})
-    with pytest.raises(StudyError, match=r"questions\[0\].model: is missing"):
-        Study(studies.document({key: value for key, value in studies.YES_NO.items() if key != "model"}))
+    with raises(StudyError, "study.invalid", field="questions[0].model"):
+        studies.question_of({key: value for key, value in studies.YES_NO.items() if key != "model"})
 
 
 @pytest.mark.parametrize(("name", "law"), [("laplace", stats.laplace), ("gaussian", stats.norm)])
@@ -57,16 +50,10 @@ def test_channel_matches_integral_over_each_cell(name, law):
     assert found[-1, 0] == pytest.approx(law.cdf(edges[0], 1, scale), abs=1e-12)
 
 
-def reports_of(question, answers, n):
-    """The summary of n people, each of whom has one of these answers."""
-    cells = nonparametric_studies.report_cells(question, answers)
-    return QuestionSummary(n, np.random.default_rng(4).multinomial(n, cells / cells.sum()))
-
-
 @pytest.mark.slow
 def test_intervals_have_their_stated_coverage():
     """For a law with two modes and many reports; `benchmarks.nonparametric` has all laws."""
-    found = nonparametric_studies.simulated(question_of(), "bimodal", 100_000, 60, 1, 1000)
+    found = nonparametric_studies.simulated(studies.question_of(ASKED), "bimodal", 100_000, 60, 1, 1000)
     held = nonparametric_studies.coverage("bimodal", found)
     assert found.r_hat < 1.03, found.r_hat
     assert share_is(round(60 * held["mean"]), 60, 0.9), held
@@ -75,12 +62,10 @@ def test_intervals_have_their_stated_coverage():
 
 @pytest.mark.slow
 def test_answers_all_at_a_bound_are_fitted_and_drawn_on_page():
-    question = question_of()
-    study = Study(
-        studies.document({**NO_MODEL, "bounds": ["0", "1"], "mechanism": {"name": "laplace", "epsilon": "4"}})
-    )
-    part = reports_of(question, np.zeros(1), 3000)
-    found = fit_question(study, study.questions[0], model_for(question, part), part.n)
+    (question,) = (study := Study(studies.document(ASKED))).questions
+    cells = nonparametric_studies.report_cells(question, np.zeros(1))
+    part = QuestionSummary(3000, np.random.default_rng(4).multinomial(3000, cells / cells.sum()))
+    found = fit_question(study, question, model_for(question, part), part.n)
     rows = found.rows()
     assert rows["mean"]["q05"] <= 1e-6 < rows["mean"]["q95"] < 0.05
     assert rows["above[0.5]"]["q05"] <= 1e-6
@@ -93,7 +78,7 @@ def test_answers_all_at_a_bound_are_fitted_and_drawn_on_page():
 
 
 def test_truth_of_free_model_cannot_be_stated():
-    question = question_of()
+    question = studies.question_of(ASKED)
     truth = prior_truths(question, 1, 1)[0].parameters
     with raises(InputError, "plan.truth_of_free_model"):
         completed(question, truth, {"mean": 0.5})
