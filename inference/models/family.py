@@ -17,7 +17,6 @@ from inference.default_priors import DEFAULTS, with_stated
 from inference.models.base import Model, Truth
 from inference.priors.laws import law, rescaled
 from ldp_client import Mechanism
-from ldp_client.documents.errors import InputError
 from schemas import Question
 from summaries import QuestionSummary
 
@@ -64,10 +63,7 @@ class Family:
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         """Draw the answers of n people, in the form that `quantise_many` takes."""
-        del truth, n, random
-        raise InputError(
-            f"{question.id}: answers of model {self.name!r} cannot be simulated", code="fit.not_simulated"
-        )
+        raise NotImplementedError
 
 
 MODELS: dict[str, Family] = {}
