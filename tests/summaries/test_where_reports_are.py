@@ -104,6 +104,7 @@ def test_reports_on_other_versions_are_left_out_and_reported(form):
             ("reports.many_refused", "31"),
         ),
         ([{**DOCUMENTS[0], "payloads": {"ever": 3}}], ("reports.many_refused", "payloads.ever")),
+        ([{**DOCUMENTS[0], "public": {"region": "east"}}], ("reports.many_refused", "public.region")),
         (REPORTS[0], ("reports.unknown_kind", "Report")),
         (None, ("reports.unknown_kind", "NoneType")),
         ("a path", "files.not_readable"),

@@ -5,11 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldp_client.mechanisms.base import pack_signed
+from ldp_client import mechanism_for
+from ldp_client.documents.errors import SummaryError
+from ldp_client.mechanisms.base import pack_signed, unpack_signed
+from schemas import Study
+from summaries import QuestionSummary, Summary, summarize
 from summaries.reductions import REDUCTIONS, sets_of
 from summaries.reductions.choice import BITS_AT_ONCE, MOST_IN_BYTE, column_sums, keeps_patterns
 from summaries.reductions.histogram import REACH, histogram_edges
+from summaries.reductions.records import record_moments, record_rows
 from tests import studies
+from tests.kit import reporting
+from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import CHOICES
 
 N = 300
@@ -88,3 +95,76 @@ def test_column_sums_match_unpacked_bits(rows: int, columns: int) -> None:
     bits = (np.random.default_rng(rows).random((rows, columns)) < 0.99).astype(np.uint8)
     packed = np.packbits(bits, axis=1, bitorder="little")
     assert column_sums(packed, columns).tolist() == bits.sum(axis=0).tolist()
+
+
+NUMBER = Study(studies.document(studies.RECORD))
+YES_NO = Study(studies.document(studies.YES_NO_RECORD))
+
+
+def alike(study, count):
+    """Reports of people with the same answer to the only question."""
+    (question,) = study.questions
+    return reporting.reports_of(study, [{**studies.ANSWERS, **studies.NEWER_ANSWERS}[question.id]] * count)
+
+
+def test_sums_of_statistics_are_those_of_their_payloads():
+    study = Study(studies.document(studies.LINEAR))
+    reports = alike(study, 30)
+    sums = sum(np.frombuffer(report.payloads["rating"], ">i4").astype(np.int64) for report in reports)
+    assert summarize(study, reports).questions["rating"].values.tolist() == sums.tolist()
+
+
+def test_moments_match_exact_sums_of_reports():
+    reports = alike(NUMBER, 500)
+    summary = summarize(NUMBER, reports)
+    m = mechanism_for(NUMBER.questions[0])
+    sums, products = record_moments(m, summary.questions["wage"].values)
+    z = [unpack_signed(report.payloads["wage"]) for report in reports]
+    scaled = np.asarray(z, object) / np.asarray([m.grid, m.grid, m.response_grid])
+    assert sums.tolist() == pytest.approx(scaled.sum(axis=0).tolist(), rel=1e-12)
+    assert products.ravel().tolist() == pytest.approx((scaled.T @ scaled).ravel().tolist(), rel=1e-12)
+
+
+def test_sums_of_the_largest_possible_entries_are_exact():
+    """Products of 2**52, more of them than 63 bits hold."""
+    m = mechanism_for(NUMBER.questions[0])
+    extremes = [m.radius + (16 << 20), -m.radius - (16 << 20), m.response_grid + (16 << 20)]
+    payloads = np.frombuffer(pack_signed(extremes) * 5000, np.uint8).reshape(5000, -1)
+    whole = QuestionSummary.of(m, payloads)
+    for _ in range(9):
+        whole = whole.merge(whole)
+    n = whole.n
+    assert n == 5000 * 2**9
+    assert n * extremes[0] ** 2 > 1 << 63
+    sums, products = record_moments(m, whole.values)
+    scaled = [value / grid for value, grid in zip(extremes, [m.grid, m.grid, m.response_grid])]
+    assert sums.tolist() == pytest.approx([n * value for value in scaled], rel=1e-14)
+    assert products.ravel().tolist() == pytest.approx(
+        (n * np.outer(scaled, scaled)).ravel().tolist(), rel=1e-14
+    )
+    assert REDUCTIONS["gaussian_record"].possible(m, n, whole.values)
+    assert not REDUCTIONS["gaussian_record"].possible(m, n // 2, whole.values)
+
+
+def test_reports_with_a_yes_no_response_are_kept_whole(monkeypatch):
+    reports = alike(YES_NO, 20)
+    monkeypatch.setattr("summaries.reducing.CHUNK", 7)
+    part = summarize(YES_NO, reports).questions["chance"]
+    m = mechanism_for(YES_NO.questions[0])
+    assert part.n == 20
+    assert part.reports.tobytes() == b"".join(report.payloads["chance"] for report in reports)
+    features, responses = record_rows(m, part.reports)
+    for report, row, response in zip(reports, features, responses):
+        payload = report.payloads["chance"]
+        assert row.tolist() == [value / m.grid for value in unpack_signed(payload[:-1])]
+        assert response == payload[-1]
+    assert len(Summary.empty(YES_NO).questions["chance"].reports) == 0
+
+
+def test_kept_reports_cannot_be_written_to_a_summary_file():
+    summary = summarize(YES_NO, alike(YES_NO, 3))
+    with raises(SummaryError, "summary.not_serializable", field="questions.chance"):
+        summary.to_json()
+    document = Summary.empty(NUMBER).to_json().replace(NUMBER.digest, YES_NO.digest)
+    with raises(SummaryError, "summary.part_needs_reports", field="questions.chance"):
+        Summary.from_json(document.replace('"wage"', '"chance"'), YES_NO)
