@@ -2,13 +2,14 @@
 
 from collections import Counter
 from fractions import Fraction
+from itertools import product
 from types import SimpleNamespace
 
 import mpmath
 import numpy as np
 import pytest
 
-from ldp_client import mechanism_for
+from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.bulk import perturb_many
 from ldp_client.documents.errors import InputError
@@ -17,7 +18,7 @@ from ldpkit.perturbing import perturb_file
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.exact_laws import faults, law_of, stages_of, worst_ratio
+from tests.ldp_client.exact_laws import faults, law_of, laws_of, stages_of, worst_ratio
 from tests.statistics import no_noise
 
 
@@ -30,8 +31,7 @@ def mechanism(of, choices, epsilon, instantaneous):
 @pytest.mark.parametrize("of", ["randomized_response", "sue"])
 def test_one_report_has_the_stated_law_and_both_epsilons_follow_from_the_integers(of, epsilon, instantaneous):
     m = mechanism(of, 3, epsilon, instantaneous)
-    first, again = stages_of(m)
-    laws = [law_of(m, index, [*first, *again]) for index in range(3)]
+    laws = laws_of(m)
     assert not faults(m, laws)
     assert worst_ratio(laws) == Fraction(*m.odds)
     stated = {m.privacy: (m.first.odds, epsilon), m.report_privacy: (m.odds, instantaneous)}
@@ -54,10 +54,8 @@ def test_many_reports_reveal_only_the_permanent_answer(of):
     for law in states:
         together = Counter()
         for state, chance in law.items():
-            for one, p in reports[state].items():
-                for two, q in reports[state].items():
-                    for three, r in reports[state].items():
-                        together[one, two, three] += chance * p * q * r
+            for (one, p), (two, q), (three, r) in product(reports[state].items(), repeat=3):
+                together[one, two, three] += chance * p * q * r
         joint.append(together)
     worst = worst_ratio(joint)
     assert Fraction(*m.odds) ** 2 > worst > Fraction(*m.odds)
@@ -68,10 +66,6 @@ STUDY = Study(studies.document(studies.YES_NO, studies.MEMOIZED))
 ANSWERS = {"ever": True, "habit": True}
 
 
-def mechanisms():
-    return {question.id: mechanism_for(question) for question in STUDY.questions}
-
-
 @pytest.mark.attack(4)
 @pytest.mark.parametrize("sample_one_question", [False, True])
 def test_memoized_question_is_refused_where_its_answer_would_be_drawn_anew(tmp_path, sample_one_question):
@@ -80,8 +74,8 @@ def test_memoized_question_is_refused_where_its_answer_would_be_drawn_anew(tmp_p
     (tmp_path / "answers.csv").write_text(studies.answers_csv([ANSWERS]))
     out = tmp_path / "reports.ndjson"
     for way in (
-        lambda: perturb_answers(study, mechanisms(), ANSWERS, no_noise),
-        lambda: perturb_many(mechanisms()["habit"], np.ones(60, bool), no_noise),
+        lambda: perturb_answers(study, mechanisms_of(study), ANSWERS, no_noise),
+        lambda: perturb_many(mechanisms_of(study)["habit"], np.ones(60, bool), no_noise),
         lambda: perturb_file(study, str(tmp_path / "answers.csv"), str(out)),
     ):
         with raises(InputError, "core.memoized", "habit"):
@@ -91,7 +85,8 @@ def test_memoized_question_is_refused_where_its_answer_would_be_drawn_anew(tmp_p
 
 def test_remembering_mechanism_repeats_its_permanent_answer():
     """60 reports of one device reveal no more than its permanent answer, which is kept."""
-    remembering = {**mechanisms(), "habit": Remembering(mechanisms()["habit"], None)}
+    remembering = mechanisms_of(STUDY)
+    remembering["habit"] = Remembering(remembering["habit"], None)
     kept = set()
     for _ in range(60):
         perturb_answers(STUDY, remembering, ANSWERS)
