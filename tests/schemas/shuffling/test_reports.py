@@ -82,14 +82,6 @@ def two(epsilon):
     return [{**studies.with_epsilon(studies.YES_NO, epsilon), "id": name} for name in ("one", "other")]
 
 
-def test_one_question_has_its_mechanisms_bound():
-    found = shuffled_privacy(study(studies.with_epsilon(studies.YES_NO, "4")), 1000)
-    assert found.epsilon == pytest.approx(shuffled_epsilon(4, 1000), abs=2e-6)
-    assert found.device_epsilon == pytest.approx(4)
-    more_choices = study({**studies.with_epsilon(studies.CHOICE, "4"), "choices": {"count": 50}})
-    assert shuffled_privacy(more_choices, 1000).epsilon < found.epsilon
-
-
 def test_report_epsilon_is_between_largest_answer_and_sum():
     both = shuffled_privacy(study(*two("1")), 500)
     assert shuffled_epsilon(1, 500) < both.epsilon < shuffled_epsilon(2, 500)
