@@ -5,7 +5,6 @@ import re
 import shlex
 from pathlib import Path
 
-import click
 import pytest
 
 from ldp_client.documents import errors
@@ -13,7 +12,6 @@ from ldp_client.documents.errors import InputError
 from ldp_client.explain import describe
 from ldpkit import cli
 from ldpkit.cli.answering import split_settings
-from ldpkit.cli.commands import WIDTH
 from schemas import Study
 from tests import studies
 from tests.kit.commands import check, exit_code, leaves, parsed
@@ -127,16 +125,6 @@ def test_every_command_has_a_description_and_an_example(words):
     call = shlex.split(command.example)
     assert tuple(call[: len(words)]) == words
     parsed(call)
-
-
-def test_every_help_fits_a_screen():
-    long = {}
-    for words, command in LEAVES.items():
-        ctx = click.Context(command, info_name=" ".join(words), terminal_width=WIDTH)
-        count = len(command.get_help(ctx).splitlines())
-        if count > 40:
-            long[words] = count
-    assert long == {}
 
 
 @pytest.mark.attack(13)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ldp_client import Device
-from ldp_client.device.arguments import checked_url, folder_of, load_public_key, origin_of
+from ldp_client.device.arguments import checked_url, folder_of, origin_of
 from ldp_client.documents.errors import AlreadyAnsweredError, InputError, LedgerError
 from tests.kit.errors import raises
 from tests.ldp_client.devices import STUDY, YES, consenting
@@ -57,6 +57,8 @@ def test_urls_that_are_not_plain_https_are_refused(tmp_path, url, code):
         ({"allowed_hosts": "collector.example"}, ("device.list", "allowed_hosts")),
         ({"signing_keys": Path("key.pem")}, ("device.list", "signing_keys")),
         ({"nodes": ["https://a.example"]}, ("device.node", "nodes")),
+        ({"signing_keys": ["no-such-file.pem"]}, "device.cannot_read_key"),
+        ({"signing_keys": ["a\0b"]}, "device.cannot_read_key"),
         # A list from a folder without keys would pin none.
         ({"signing_keys": []}, "device.no_keys"),
         ({"folder": "a\0b"}, "device.no_folder"),
@@ -67,12 +69,6 @@ def test_wrong_arguments_are_refused_in_one_line(tmp_path, rules, code):
         Device(**{"folder": tmp_path / "device", "max_epsilon": "4", **rules})
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "device").exists()
-
-
-@pytest.mark.parametrize("path", ["no-such-file.pem", "a\0b"])
-def test_key_file_that_cannot_be_read_is_refused(path):
-    with raises(InputError, "device.cannot_read_key"):
-        load_public_key(path)
 
 
 @pytest.mark.attack(4)

@@ -43,14 +43,6 @@ def test_device_without_trusted_nodes_refuses_secure_sums(tmp_path):
     refuse(narrow, study, ("device.host", "charity.example"))
 
 
-def of_one_host(*places):
-    return [f"https://one.example{place}#{NodeKeys.generate().fragment}" for place in places]
-
-
-def sharing(keys):
-    return [f"https://a.example#{FOREIGN}", f"https://b.example#{keys}"]
-
-
 @pytest.mark.attack(2)
 @pytest.mark.parametrize(
     ("nodes", "code"),
@@ -60,11 +52,11 @@ def sharing(keys):
         ([HONEST[0], f"{ADDRESS}#{FOREIGN}"], "device.node_keys"),
         ([HONEST[0], f"{ADDRESS}#{SEALING}{KEYS[64:]}"], "device.node_keys"),
         ([HONEST[0], f"{ADDRESS}#{KEYS[:64]}{SIGNING}"], "device.node_keys"),
-        (of_one_host("/a", "/b"), "device.nodes_one_host"),
-        (of_one_host(":8001", ":8002"), "device.nodes_one_host"),
-        (sharing(FOREIGN), "device.nodes_one_key"),
-        (sharing(SEALING + KEYS[64:]), "device.nodes_one_key"),
-        (sharing(KEYS[:64] + SIGNING), "device.nodes_one_key"),
+        ([f"https://one.example/a#{KEYS}", f"https://one.example/b#{FOREIGN}"], "device.nodes_one_host"),
+        ([f"https://one.example:1#{KEYS}", f"https://one.example:2#{FOREIGN}"], "device.nodes_one_host"),
+        ([HONEST[0], HONEST[0].replace("university", "b")], "device.nodes_one_key"),
+        ([HONEST[1], f"https://b.example#{SEALING}{KEYS[64:]}"], "device.nodes_one_key"),
+        ([HONEST[1], f"https://b.example#{KEYS[:64]}{SIGNING}"], "device.nodes_one_key"),
     ],
 )
 def test_study_whose_nodes_may_be_one_party_is_refused(tmp_path, nodes, code):
