@@ -5,9 +5,6 @@ import random
 import shutil
 import sqlite3
 import stat
-import subprocess
-import sys
-import threading
 from contextlib import closing, suppress
 from functools import partial
 
@@ -175,48 +172,17 @@ def test_an_error_of_the_ledger_does_not_repeat_an_answer(tmp_path):
     assert "secret" not in str(caught.value)
 
 
-ANOTHER_PROCESS = """
-import sys
-from ldp_client.device.ledger import BusyError, locked
-try:
-    with locked(sys.argv[1], 0):
-        print("taken")
-except BusyError:
-    print("busy")
-"""
+def test_no_thread_locks_the_file_while_it_is_created(tmp_path, monkeypatch):
+    """To close the file that was created would drop such a lock (POSIX)."""
+    close, is_held = os.close, []
 
-
-def taken_by_another_process(folder):
-    command = [sys.executable, "-c", ANOTHER_PROCESS, str(folder)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
-@pytest.mark.slow
-def test_creating_the_lock_file_does_not_drop_the_lock_of_a_thread(tmp_path, monkeypatch):
-    held, done = threading.Event(), threading.Event()
-
-    def hold():
-        with locked(str(tmp_path), 5):
-            held.set()
-            done.wait(10)
-
-    thread = threading.Thread(target=hold)
-    close = os.close
-
-    def slow(handle):
-        monkeypatch.setattr(layout.os, "close", close)
-        thread.start()
-        held.wait(0.3)
+    def watched(handle):
+        is_held.append(layout._making.locked())
         close(handle)
 
-    monkeypatch.setattr(layout.os, "close", slow)
-    layout.make_private_file(str(tmp_path / LOCK_NAME))
-    assert held.wait(5)
-    try:
-        assert taken_by_another_process(tmp_path) == "busy"
-    finally:
-        done.set()
-        thread.join()
+    monkeypatch.setattr(layout.os, "close", watched)
+    with locked(str(tmp_path), 0):
+        assert is_held == [True]
 
 
 def test_ledger_created_by_another_process_is_not_replaced(tmp_path, monkeypatch):
