@@ -208,14 +208,11 @@ def _bounds(asked: Question | Field, words: Words) -> str:
 
 def public_lines(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return a line for each public field, which states that it is sent as it is; [] without such fields."""
-    lines = [f"  {public_line(field, words)}" for field in study.public]
+    lines = []
+    for field in study.public:
+        key = "public.ticket" if field.from_ticket else "public.field"
+        lines += ["  " + words.say(key, field=_named(field), values=values_in_words(field, words))]
     return [words.say("public.head"), *lines, words.say("public.means")] if lines else []
-
-
-def public_line(field: PublicField, words: Words = ENGLISH) -> str:
-    """Return one public field in words: what is asked, that it is sent as it is, and its possible values."""
-    key = "public.ticket" if field.from_ticket else "public.field"
-    return words.say(key, field=_named(field), values=values_in_words(field, words))
 
 
 def values_in_words(field: PublicField, words: Words = ENGLISH) -> str:

@@ -169,7 +169,6 @@ class Ledger:
                     "the folder that it leads to",
                     code="device.ledger_link",
                 )
-        for path in (self.path, os.path.join(folder, LOCK_NAME)):
             keep_private(path)
         if not os.path.exists(self.path):
             self._create()

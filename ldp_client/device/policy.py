@@ -126,32 +126,25 @@ class Policy:
         return url
 
 
-def verify_study(signed: SignedStudy, keys: Sequence[PublicKey]) -> list[PublicKey]:
-    """Return the pinned keys whose signatures on the study are valid.
+def verify_study(signed: SignedStudy, keys: Sequence[PublicKey]) -> None:
+    """Raise RefusedError unless the signature of at least one pinned key is valid.
 
-    Neither other keys' signatures nor wrong signatures next to a valid one count. Raises RefusedError if no
-    pinned key signed, or if all signatures of pinned keys are wrong.
+    Neither other keys' signatures nor wrong signatures next to a valid one count.
     """
     from ldp_client.core.public_keys import is_signed_by_rsa
 
-    trusted = {key.id: key for key in keys}
+    trusted = {key.id: key.value for key in keys}
     pinned = [signature for signature in signed.signatures if signature.key in trusted]
     if not pinned:
         raise RefusedError(
             f"study {signed.study.id} is not signed by a key that this device trusts", code="device.unsigned"
         )
     text = signed.study.canonical()
-    valid = [
-        signature.key
-        for signature in pinned
-        if is_signed_by_rsa(text, signature.value, trusted[signature.key].value)
-    ]
-    if not valid:
+    if not any([is_signed_by_rsa(text, each.value, trusted[each.key]) for each in pinned]):
         raise RefusedError(
             f"study {signed.study.id}: the signature of key {pinned[0].key[:16]} is wrong",
             code="device.wrong_signature",
         )
-    return [trusted[key] for key in valid]
 
 
 def refuse_no_study(study: Any) -> None:

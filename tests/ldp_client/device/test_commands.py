@@ -2,17 +2,16 @@
 
 import json
 import os
-from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
 from ldp_client import Device
-from ldp_client.device import outbox, sending
+from ldp_client.device import sending
 from ldp_client.device.arguments import folder_of
 from ldp_client.device.ledger import locked
 from ldp_client.device.outbox import conclude, try_now
-from ldp_client.documents.errors import EXIT_NETWORK, EXIT_REFUSED, AlreadyAnsweredError
+from ldp_client.documents.errors import EXIT_NETWORK, EXIT_REFUSED
 from ldpkit.cli import main
 from ldpkit.cli.answering import default_folder
 from schemas import Study
@@ -100,21 +99,6 @@ def test_answer_command_sends_what_waits_whatever_keeps_it_from_answering(
     assert answer(sets=("more=yes",)) != 0
     assert "no value or ticket given now is used" in capsys.readouterr().err
     assert uploads(server) == [report]
-
-
-def test_report_made_in_time_is_sent_after_the_last_day(server, answer, tmp_path, monkeypatch):
-    last = date(2026, 6, 15)
-    study = Study(studies.document(studies.YES_NO, closes=last.isoformat()))
-    server.content, server.statuses = study.canonical(), [200, 503]
-    monkeypatch.setattr(outbox, "today", lambda: last)
-    assert answer() == EXIT_NETWORK
-    monkeypatch.setattr(outbox, "today", lambda: last + timedelta(1))
-    assert answer() == EXIT_REFUSED
-    assert len(uploads(server)) == 2
-    device = consenting(tmp_path / "device", "8", server.url)
-    assert device.ledger.queued() == []
-    with pytest.raises(AlreadyAnsweredError):
-        device.answer(study, YES)
 
 
 @pytest.mark.attack(12)
