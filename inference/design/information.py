@@ -42,6 +42,8 @@ ROUGH = 0.25
 MOST_TOGETHER = 500
 # Places of a share on its grid, and the grid's ends in sds and in supporting reports from the truth.
 GRID, FAR, FAR_REPORTS = 257, 8.0, 30.0
+# Outcomes of a group's reports, and quantiles of each posterior, by which differences of shares are found.
+OUTCOMES, QUANTILES = 25, 60
 # Newton steps to the tilt at which shares add up to 1.
 TILTS = 4
 # The number of places for answers between the bounds; a parameter's step, as a share of its prior's sd.
@@ -223,6 +225,52 @@ def _share_widths(
     below = np.cumsum(density, axis=1)
     ends = np.stack([np.interp(np.asarray(TAILS) * row[-1], row, np.arange(GRID)) for row in below])
     return np.asarray((ends[:, 1] - ends[:, 0]) * step / 2)
+
+
+def share_power(
+    question: Question,
+    parameter: str,
+    groups: Sequence[Mapping[str, float]],
+    answers: Sequence[int],
+    seed: int,
+) -> Vector:
+    """Return how often the 90 % interval of a difference of shares excludes 0 rightly, (numbers of answers,).
+
+    groups: what is stated of the group with the lower share, and of the other. answers: of each group.
+    """
+    prior = Prior(question)
+    pairs = list(zip(*(prior.truths(seed, given)[:FEW_TRUTHS] for given in groups), strict=True))
+    chances = np.zeros((len(answers), len(pairs)))
+    for i, n in enumerate(answers):
+        for j, pair in enumerate(pairs):
+            low, high = (_share_posteriors(question, parameter, truth, n, prior) for truth in pair)
+            ordered = np.mean(low[:, None, :, None] < high[None, :, None, :], axis=(2, 3)) >= TAILS[1]
+            chances[i, j] = ordered.mean()
+    return np.asarray(chances.mean(axis=1))
+
+
+def _share_posteriors(
+    question: Question, parameter: str, truth: Mapping[str, float], n: int, prior: Prior
+) -> Vector:
+    """Return quantiles of a share's posteriors under equally likely reports, (OUTCOMES, QUANTILES)."""
+    mechanism, variances = cast(ChoiceMechanism, mechanism_for(question)), _share_variances(question, truth)
+    assert variances is not None
+    p, q, share, variance = float(mechanism.p), float(mechanism.q), truth[parameter], variances[parameter]
+    told = q + (p - q) * share
+    reports = n * told * (1 - told) / (p - q) ** 2 / variance
+    observed = told + np.sqrt(told * (1 - told) / reports) * ndtri(_middles(OUTCOMES))
+    far = FAR * np.sqrt(variance / n) + FAR_REPORTS / (reports * (p - q))
+    low, high = max(share - far, 0.0), min(share + far, 1.0)
+    grid = low + (high - low) * _middles(GRID)
+    support = q + (p - q) * grid
+    likelihood = observed[:, None] * np.log(support) + (1 - observed[:, None]) * np.log1p(-support)
+    below = np.cumsum(_normalized(reports * likelihood + _log_prior(prior.each[parameter], grid)), axis=1)
+    return np.stack([np.interp(_middles(QUANTILES), row, grid) for row in below])
+
+
+def _middles(count: int) -> Vector:
+    """Return the middles of equal parts of [0, 1]."""
+    return (np.arange(count) + 0.5) / count
 
 
 def _normalized(log_density: Vector) -> Vector:

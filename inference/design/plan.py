@@ -18,8 +18,11 @@ from inference.design.information import (
     BY_INFORMATION,
     DEVICES,
     HALF,
+    SHARES,
+    TAILS,
     Prior,
     share_beyond_bounds,
+    share_power,
 )
 from inference.design.notes import Widths, clipping_notes, drawn_note, prior_width_notes, rough_notes
 from inference.design.questions import answers_of, has_formula, questions_to_plan
@@ -29,6 +32,9 @@ from ldp_client.documents.errors import UsageError
 from schemas import Question, Study
 
 Vector = NDArray[np.float64]
+
+# With such a power the posteriors of shares are far from 0, and normal.
+NEARLY_ALWAYS = 0.99
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ class Plan:
         truth: {parameter: value} as stated.
         notes: what is assumed, and where widths are rough.
         effects: {parameter: its true effect}, whose intervals may or may not contain 0.
+        powers: {epsilon: {parameter: (devices,)}}: how often an effect is found, if intervals are not normal.
         method: in words.
         odds: parameters whose exp is an odds ratio.
     """
@@ -56,6 +63,7 @@ class Plan:
     effects: Mapping[str, float] = field(default_factory=dict)
     method: str = BY_INFORMATION
     odds: tuple[str, ...] = ()
+    powers: Widths = field(default_factory=dict)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -64,7 +72,9 @@ class Plan:
 
     def power(self, epsilon: str, name: str) -> Vector:
         """Return how often the interval of an effect lies on its own side of 0, (devices,)."""
-        return np.asarray(ndtr(HALF * (abs(self.effects[name]) / self.half_widths[epsilon][name] - 1)))
+        if epsilon in self.powers:
+            return self.powers[epsilon][name]
+        return _normal_power(self.effects[name], self.half_widths[epsilon][name])
 
     def devices_for(self, epsilon: str, name: str, width: float) -> float:
         """Return about how many devices make a half width at most `width`."""
@@ -72,8 +82,10 @@ class Plan:
 
     def devices_for_power(self, epsilon: str, name: str, power: float) -> float:
         """Return about how many devices find an effect with this probability."""
-        width = abs(self.effects[name]) * HALF / (HALF + float(ndtri(power)))
-        return self.devices_for(epsilon, name, width)
+        # The half width of a normal interval with this power; no such interval has a power below 5 %.
+        chances = np.clip([power, *self.power(epsilon, name)], TAILS[0] + 1e-6, 1 - 1e-12)
+        width, *widths = abs(self.effects[name]) * HALF / (HALF + ndtri(chances))
+        return devices_for(width, self.devices, np.asarray(widths))
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in plan.json."""
@@ -216,17 +228,19 @@ def plan_difference(
         raise UsageError(
             f"--difference needs two values that differ, not {values[0]:g} twice", code="plan.equal_values"
         )
-    first, given = questions_to_plan(study, question_id, devices, epsilons, seed)[0], dict(truth or {})
+    questions = questions_to_plan(study, question_id, devices, epsilons, seed)
+    first, given = questions[0], dict(truth or {})
     chosen = tuple(sorted(set(devices)))
     halves = [max(n // 2, 1) for n in chosen]
     # 1. Plan each group alone. Shares that are not stated share the remainder equally.
     rest = [f"p[{label}]" for label in first.choices] if first.ask == "choice" else []
     rest = [name for name in rest if name not in (*given, parameter)]
-    groups = []
+    groups, shares = [], []
     for value in values:
         stated = {**given, parameter: value}
         left = 1 - sum(share for name, share in stated.items() if name.startswith("p["))
         stated |= dict.fromkeys(rest, max(left, 0) / max(len(rest), 1))
+        shares.append(stated)
         groups.append(plan(study, question_id, halves, epsilons, stated, seed, progress))
     # 2. Add up the variances of both groups.
     name = f"{parameter}: {values[0]:g} − {values[1]:g}"
@@ -235,12 +249,26 @@ def plan_difference(
         each = [group.half_widths[epsilon][parameter] for group in groups]
         widths[epsilon] = {name: np.hypot(*each)[np.searchsorted(groups[0].devices, halves)]}
     notes = tuple(dict.fromkeys(f"of each group: {note}" for group in groups for note in group.notes))
-    # 3. Name what is assumed.
+    # 3. Find how often the difference is found. Near 0 the posteriors of shares are skewed.
+    powers: dict[str, dict[str, Vector]] = {}
+    if has_formula(first) and first.model.name in SHARES:
+        shares.sort(key=lambda stated: stated[parameter])
+        answers = [answers_of(study, n) for n in halves]
+        for question in questions:
+            epsilon = str(question.mechanism.epsilon)
+            power = share_power(question, parameter, shares, answers, seed)
+            normal = _normal_power(values[0] - values[1], widths[epsilon][name])
+            powers[epsilon] = {name: np.where(power < NEARLY_ALWAYS, power, normal)}
+    # 4. Name what is assumed.
     if len(rest) > 1:
         how = f"share the remainder equally in each group (not stated: --truth {rest[0]}=…)"
         notes = (f"assumed: {listed(rest)} {how}", *notes)
-    effects = {name: values[0] - values[1]}
-    return Plan(first.id, first.model.name, chosen, widths, given, notes, effects, method=groups[0].method)
+    effects, method = {name: values[0] - values[1]}, groups[0].method
+    return Plan(first.id, first.model.name, chosen, widths, given, notes, effects, method, powers=powers)
+
+
+def _normal_power(effect: float, half_widths: Vector) -> Vector:
+    return np.asarray(ndtr(HALF * (abs(effect) / half_widths - 1)))
 
 
 def devices_for(width: float, devices: Sequence[int], halves: Vector) -> float:

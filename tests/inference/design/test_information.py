@@ -168,3 +168,18 @@ def test_power_of_difference_matches_textbook():
     assert planned.power("1", name)[1] == pytest.approx(power, abs=0.02)
     wanted = (HALF + stats.norm.ppf(0.8)) ** 2 * alone**2 / 0.01
     assert planned.devices_for_power("1", name, 0.8) == pytest.approx(wanted, rel=0.03)
+
+
+def test_power_of_difference_near_zero_is_that_of_all_reports():
+    """By the posteriors of all numbers of reports that 1,000 people of each group can send."""
+    planned = plan_difference(STUDY, "ever", "p", (0.1, 0.02), [2000], ["1"])
+    own, shares = mechanism_for(STUDY.question("ever")), (np.arange(1000) + 0.5) / 1000
+    support = float(own.q) + float(own.p - own.q) * shares
+    posteriors = stats.beta.pdf(shares, 1, 1) * stats.binom.pmf(np.arange(1001)[:, None], 1000, support)
+    posteriors /= posteriors.sum(axis=1, keepdims=True)
+    is_found = np.cumsum(posteriors, axis=1) @ posteriors.T >= 0.95
+    low, high = (
+        stats.binom.pmf(np.arange(1001), 1000, float(own.q) + float(own.p - own.q) * share)
+        for share in (0.02, 0.1)
+    )
+    assert planned.power("1", "p: 0.1 − 0.02") == pytest.approx([low @ is_found @ high], abs=0.03)
