@@ -1,17 +1,21 @@
 """The core under sanitizers, with damaged journals, and without branches that depend on an answer."""
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from conformance.native import CORE
+from ldp_client.documents.study import Study
+from tests import studies
 from tests.kit.programs import need
-from tests.native.fuzzing import SANITIZED, answer_fuzzer, built, counts, journal_fuzzer
+from tests.native.compiled import AGE_GROUP, REFUSABLE, REGION, STUDIES, Device, Storage, library_of, source
 from tests.native.vectors_in_c import vectors_in_c
 
 HERE = Path(__file__).parent
 INPUTS = 10_000
+SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 # Faults that would tell an answer by time: (file, before, after, what memcheck reports).
 TELLING = {
     "a branch": (
@@ -29,6 +33,20 @@ TELLING = {
 }
 
 
+def built(target, sources, *flags, include=()):
+    folders = [part for folder in (*include, CORE) for part in ("-I", str(folder))]
+    subprocess.run(["cc", "-std=c99", "-w", *flags, *folders, "-o", target, *map(str, sources)], check=True)
+    return target
+
+
+def fuzzed(folder, sources, *words):
+    """Build a program with tables of studies, and return the numbers that it prints."""
+    program = built(folder / "fuzz", sources, *SANITIZED, include=[folder / "sources"])
+    done = subprocess.run([program, str(INPUTS), "1", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [*map(int, re.findall(r"\d+", done.stdout))]
+
+
 @pytest.fixture(scope="module")
 def vectors(tmp_path_factory):
     """A program of all vectors, and how many it has."""
@@ -39,8 +57,8 @@ def vectors(tmp_path_factory):
     return source_file, count
 
 
-def core_files(folder=CORE):
-    return sorted(folder.glob("*.c"))
+def core_files():
+    return sorted(CORE.glob("*.c"))
 
 
 @pytest.mark.slow
@@ -54,7 +72,14 @@ def test_vectors_pass_under_sanitizers(vectors, tmp_path):
 @pytest.mark.attack(15)
 def test_damaged_journals_never_break_the_ledger(tmp_path):
     need("gcc")
-    opened, answers, reports = counts(journal_fuzzer(tmp_path), INPUTS, seed=1)
+    storage = Storage()
+    device = Device(library_of(STUDIES, tmp_path), storage, source(1))
+    assert device.answer("first", [3.5, 1]) == device.answer("elsewhere", [3.5]) == device.done() == 0
+    assert device.answer("second", [1]) == device.withdraw("elsewhere") == 0
+    (tmp_path / "journal").write_bytes(storage.bytes)
+    others = [file for file in core_files() if file.name != "ledger.c"]
+    sources = [HERE / "fuzz_journal.c", *others]
+    opened, answers, reports = fuzzed(tmp_path, sources, tmp_path / "journal")
     assert INPUTS / 10 < opened < INPUTS
     assert reports > opened / 2
     assert answers > opened / 10
@@ -64,7 +89,9 @@ def test_damaged_journals_never_break_the_ledger(tmp_path):
 @pytest.mark.attack(15)
 def test_arbitrary_answers_never_break_the_core(tmp_path):
     need("gcc")
-    drawn, refused = counts(answer_fuzzer(tmp_path), INPUTS, seed=1)
+    asked = [*studies.ALL, *studies.NEWER, REFUSABLE]
+    library_of({"every": Study(studies.document(*asked, public=[REGION, AGE_GROUP]))}, tmp_path)
+    drawn, refused = fuzzed(tmp_path, [HERE / "fuzz_answers.c", *core_files()])
     assert drawn + refused == INPUTS
     assert min(drawn, refused) > INPUTS / 10
 
