@@ -10,9 +10,12 @@ import pytest
 import ldp_client
 from conformance.run import judged
 from ldp_client import mechanism_for
+from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.device import http, requests
+from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.catalogue import MECHANISMS
+from ldp_client.documents.errors import DocumentError
 from schemas import Study, StudyError
 from tests import studies
 from tests.portable.platforms import REPOSITORY
@@ -96,3 +99,25 @@ def test_page_states_the_sending_rules_of_devices():
     assert mechanism.threshold == int(threshold)
     source = NotForRealAnswers(BytesIO(bytes.fromhex(drawn)).read)
     assert mechanism.randomise(mechanism.quantise("no"), source) == bytes.fromhex(payload)
+
+
+def test_rsa_accepts_only_valid_signatures():
+    """One of the 258 is "acceptable", an encoding without its NULL: it is rejected too."""
+    count = 0
+    text = (FOLDER.parent / "wycheproof" / "rsa_pkcs1_3072_sha256.json").read_text()
+    for group in json.loads(text)["groups"]:
+        key = PublicKey.from_pem(group["pem"])
+        for number, message, signature, result in group["tests"]:
+            count += 1
+            taken = is_signed_by_rsa(bytes.fromhex(message), bytes.fromhex(signature), key.value)
+            assert taken == (result == "valid"), number
+    assert count == 258
+
+
+# RFC 8785, section 3.2.2: the string of its example, and what becomes of it.
+WRITTEN = r'{"string":"\u20ac$\u000F\u000aA' + "'" + r'\u0042\u0022\u005c\\\"\/","literals":[true,false]}'
+CANONICAL = r'{"literals":[true,false],"string":"€$\u000f\nA' + "'" + r'B\"\\\\\"/"}'
+
+
+def test_canonical_json_of_rfc_8785():
+    assert canonical_json(parse_json(WRITTEN, DocumentError, 1000)) == CANONICAL
