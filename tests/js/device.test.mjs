@@ -50,12 +50,10 @@ test("only newer versions are answered after an answer", async () => {
 });
 
 const WRONG = {
-  "no object": [null, "input answers"],
   "a list": [[4], "input answers"],
   "a missing one": [{ hours: 3 }, "answer occupation"],
   "one more": [{ ...ANSWERS, more: 1 }, "answer more"],
   "no choice": [{ ...ANSWERS, occupation: "queen" }, "answer occupation"],
-  "a text": [{ ...ANSWERS, hours: "3" }, "answer hours"],
 };
 test("a wrong answer spends nothing", async () => {
   const one = await device();
@@ -186,16 +184,11 @@ test("a ticket is read without what surrounds it in a letter", async () => {
   }
 });
 
-test("a public number is a number in any spelling and nothing else", async () => {
+test("a public number is within its bounds and on its grid", async () => {
   const asked = await read(study(YES_NO, { public: [{ id: "age", bounds: ["18", "99"], step: "1" }] }));
-  const sent = async (age) => {
-    const one = await device();
-    const code = await outcome(one.answer(asked, { ever: true, age }));
-    return code === "done" ? JSON.parse((await one.status(asked)).report.body).public.age : code;
-  };
-  // JavaScript converts a list of one number to that number.
-  const given = [42, "42", 42n, 18n, 17n, 100n, 10n ** 60n, [42], ["42"], [[42]], {}, null, true];
-  assert.deepEqual(await Promise.all(given.map(sent)), ["42", "42", "42", "18", ...Array(9).fill("answer")]);
+  const sent = async (age) => outcome((await device()).answer(asked, { ever: true, age }));
+  const found = await Promise.all([42, "42", 17, 42.5, [42], null].map(sent));
+  assert.deepEqual(found, ["done", "done", ...Array(4).fill("answer")]);
 });
 
 test("a source of secrets is the systems own or says that it is for tests", async () => {

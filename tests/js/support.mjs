@@ -59,7 +59,7 @@ export function seeded(seed) {
 export const isShare = (count, trials, share) =>
   Math.abs(count - trials * share) < 6 * Math.sqrt(trials * share * (1 - share));
 
-const JSON_TYPE = "application/json";
+const JSON_TYPE = "Application/JSON; charset=utf-8";
 const PROBLEM_TYPE = "application/problem+json";
 const problem = (name, more) => JSON.stringify({ type: `urn:ldpkit:problem:${name}`, ...more });
 
