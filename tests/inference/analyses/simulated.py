@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from numpyro import handlers
 
 from inference.analyses.design_file import read_design
@@ -55,12 +56,11 @@ def table(n: int = 40, seed: int = 0) -> Table:
             "visits": random.poisson(3, n),
         }
     )
-    return table_of(public, [_private(name, random, n) for name in CHANNELS])
-
-
-def _private(name: str, random: np.random.Generator, n: int) -> Private:
-    reports = random.integers(0, len(CHANNELS[name][0]), n)
-    return known_channel(name, ANSWERS[name], reports, CHANNELS[name], ordered=name == "mood")
+    private = [
+        known_channel(name, ANSWERS[name], random.integers(0, len(matrix), n), matrix, ordered=name == "mood")
+        for name, matrix in CHANNELS.items()
+    ]
+    return table_of(public, private)
 
 
 def forced(public: pd.DataFrame | Mapping[str, Any], reports: Sequence[int] | None = None) -> Table:
@@ -76,28 +76,23 @@ def rolled(random: np.random.Generator, truth: Any) -> np.ndarray:
     return said.astype(int)
 
 
-def sites_of(linear: Linear, coefficients: Sequence[float]) -> dict[str, np.ndarray]:
-    """The sites at which a linear predictor with one output has these coefficients."""
-    values, found = np.asarray(coefficients, float)[:, None], {}
-    slopes = values[linear.columns]
-    if len(slopes):
+def sites_of(linear: Linear, coefficients: ArrayLike) -> dict[str, np.ndarray]:
+    """The sites (…) at which a linear predictor with one output has these coefficients (…, columns)."""
+    values, found = np.asarray(coefficients, float)[..., None], {}
+    slopes = values[..., linear.columns, :]
+    if linear.columns.size:
         found[f"{linear.site}_slopes"] = slopes * linear.spreads[:, None]
     if linear.intercept:
-        intercept = values[linear.matrix.terms.index("Intercept")]
+        intercept = values[..., linear.matrix.terms.index("Intercept"), :]
         found[f"{linear.site}_middle"] = intercept + linear.middles @ slopes
     return found
 
 
 def sites_at(
-    random: np.random.Generator, linear: Linear, places: Sequence[float], error: Sequence[float]
+    random: np.random.Generator, linear: Linear, places: Sequence[float], error: ArrayLike
 ) -> dict[str, np.ndarray]:
     """Draws (4, 100, …) of a linear predictor's sites, near these coefficients."""
-    near = np.asarray(places) + random.normal(size=(400, len(places))) * error
-    each = [sites_of(linear, one) for one in near]
-    return {
-        name: np.stack([one[name] for one in each]).reshape(4, 100, *value.shape)
-        for name, value in each[0].items()
-    }
+    return sites_of(linear, places + random.normal(size=(4, 100, len(places))) * error)
 
 
 def any_draws(analysis: Assembled, count: int = 100) -> dict[str, np.ndarray]:

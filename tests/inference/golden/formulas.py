@@ -20,6 +20,7 @@ from inference.analyses.survey import survey_of
 from tests import studies
 from tests.inference.golden.case import KEPT, Case, Collected, Draws, Question, analysed, collected, stated
 from tests.inference.golden.choices import chances_of
+from tests.inference.golden.enumeration import Rows, likelihood, linear
 from tests.inference.golden.numbers import counted, log_prior, masses_of, places_of
 from tests.inference.golden.reference import Points, Target, Values
 
@@ -47,42 +48,23 @@ PUBLIC = (
 )
 
 
-class Rows(NamedTuple):
-    """Distinct rows: public fields, P(report | answer) of each question (rows, answers), and how many."""
-
-    public: pd.DataFrame
-    chances: dict[str, Values]
-    counts: Values
-
-    def number(self, name: str) -> Values:
-        """A public number, (rows, 1)."""
-        return np.asarray(self.public[[name]], np.float64)
-
-    def level(self, name: str, level: str) -> Values:
-        """Whether rows are of this level, (rows, 1)."""
-        return np.asarray(self.public[[name]] == level, np.float64)
-
-
-# (rows, points): of each row, at each point.
-Cells = Callable[[Rows, Points], Values]
-
-
-def rows_of(fields: Sequence[str], questions: Sequence[Question]) -> Callable[[Collected], Rows]:
-    """Count the reports that are alike."""
-    names = [one["id"] for one in questions]
+def rows_of(fields: Sequence[str], names: Sequence[str]) -> Callable[[Collected], Rows]:
+    """Count the reports on these questions that are alike."""
 
     def rows(data: Collected) -> Rows:
         distinct = Counter(
             (tuple((one.public or {})[name] for name in fields), tuple(one.payloads[name] for name in names))
             for one in data.reports
         )
-        chances = {}
+        answers, chances = {}, {}
         for place, asked in enumerate(one for one in data.study.document["questions"] if one["id"] in names):
-            many = len(asked.get("choices", ("no", "yes")))
-            known = [chances_of([own[place]], asked["mechanism"], many)[0, :-1] for _, own in distinct]
+            answers[asked["id"]] = many = asked.get("choices", ("no", "yes"))
+            known = [chances_of([own[place]], asked["mechanism"], len(many))[0, :-1] for _, own in distinct]
             chances[asked["id"]] = np.array(known)
         public = pd.DataFrame([public for public, _ in distinct], columns=list(fields))
-        return Rows(public, chances, np.array(list(distinct.values()), float))
+        for name in {"age", "visits", "income", "weight"} & set(fields):
+            public[name] = public[name].astype(float)
+        return Rows(public, answers, chances, np.array(list(distinct.values()), float))
 
     return rows
 
@@ -134,13 +116,13 @@ def reports_of(
 
 
 def posterior(
-    rows_in: Callable[[Any], Rows],
     priors: Mapping[str, Question],
-    inside: Cells,
+    rows_in: Callable[[Any], Rows],
+    inside: Callable[[Rows, Points], Values],
     quantities: Callable[[Rows, Points], Points] = lambda _, points: points,
     **start: float,
 ) -> Callable[[Any], Target]:
-    """The posterior of parameters with these priors; inside: P(a row's report)."""
+    """The posterior of parameters with these priors; inside: P(a row's report), (rows, points)."""
 
     def target(data: Any) -> Target:
         rows = rows_in(data)
@@ -154,50 +136,43 @@ def posterior(
     return target
 
 
-def mixed(chances: Values, shares: Sequence[Values]) -> Values:
-    """Σ P(report | answer) P(answer); shares: of each answer, at each point of each row or of all."""
-    return np.asarray(sum(chances[:, [place]] * share for place, share in enumerate(shares)))
-
-
 def _case(
-    formula: str,
-    fields: Sequence[str],
+    text: str,
     questions: Sequence[Question],
-    priors: Mapping[str, Question],
-    target: Callable[[Collected], Target],
+    names: Sequence[str],
+    quantities: Callable[[Rows, Points], Points] = lambda _, points: points,
+    family: str = "logit",
+    more: Sequence[str] = (),
     count: int = PEOPLE,
+    sigma: Question | None = None,
     **options: Any,
 ) -> Case:
-    return Case(lambda: reports_of(fields, questions, count), analysed(formula, priors, **options), target)
+    """Of a formula whose parameters have wide priors; more: public fields that it does not name."""
+    priors = {**dict.fromkeys(names, WIDE), **({"sigma": sigma} if sigma else {})}
+    known = {one["id"] for one in PUBLIC}
+    fields = [*(word for word in text.split() if word in known), *more]
+    target = posterior(
+        priors,
+        rows_of(fields, [one["id"] for one in questions]),
+        lambda rows, points: likelihood(text, family, rows, points),
+        quantities,
+    )
+    stated_family = family if family in ("probit", "poisson") else None
+    draws = analysed(text, priors, stated_family, **options)
+    return Case(lambda: reports_of(fields, questions, count), draws, target)
 
 
-def _by_age_and_region(rows: Rows, points: Points) -> Values:
-    north = rows.level("region", "north") * points["region[north]"]
-    return np.asarray(points["Intercept"] + rows.number("age") * points["age"] + north)
+AGE_REGION = ("Intercept", "age", "region[north]")
 
 
 def _share(rows: Rows, points: Points, counts: Values | None = None, link: Any = special.expit) -> Values:
     """The share of ever among people of whom each row stands for so many."""
     counts = rows.counts if counts is None else counts
-    return np.asarray(counts @ link(_by_age_and_region(rows, points)) / counts.sum())
+    return np.asarray(counts @ link(linear(rows, points, ["age", "region"], {})) / counts.sum())
 
 
-def _by_age(
-    quantities: Callable[[Rows, Points], Points],
-    more: Sequence[str] = (),
-    link: Any = special.expit,
-    count: int = PEOPLE,
-    **options: Any,
-) -> Case:
-    """Of a private yes/no by public fields."""
-    fields, priors = ["age", "region", *more], dict.fromkeys(("Intercept", "age", "region[north]"), WIDE)
-
-    def inside(rows: Rows, points: Points) -> Values:
-        yes = link(_by_age_and_region(rows, points))
-        return mixed(rows.chances["ever"], (1 - yes, yes))
-
-    target = posterior(rows_of(fields, [EVER]), priors, inside, quantities)
-    return _case("ever ~ age + region", fields, [EVER], priors, target, count, **options)
+def _by_age(quantities: Callable[[Rows, Points], Points], **options: Any) -> Case:
+    return _case("ever ~ age + region", [EVER], AGE_REGION, quantities, **options)
 
 
 def _with_share(rows: Rows, points: Points) -> Points:
@@ -205,8 +180,7 @@ def _with_share(rows: Rows, points: Points) -> Points:
 
 
 def _of_regions(rows: Rows, points: Points) -> Points:
-    inside = {name: rows.level("region", name)[:, 0] for name in REGIONS}
-    south, north = (_share(rows, points, rows.counts * own) for own in inside.values())
+    south, north = (_share(rows, points, rows.counts * rows.level("region", one)[:, 0]) for one in REGIONS)
     return {
         "share ever = yes, region = south, among those asked": south,
         "share ever = yes, region = north, among those asked": north,
@@ -226,101 +200,36 @@ CENSUS = pd.DataFrame(
 
 
 def _in_census(_: Rows, points: Points) -> Points:
-    rows = Rows(CENSUS, {}, np.asarray(CENSUS["count"], np.float64))
-    share = _share(rows, points)
+    counts = np.asarray(CENSUS["count"], np.float64)
+    share = _share(Rows(CENSUS, {}, {}, counts), points)
     return {
         "share ever = yes, in the census": share,
-        "total ever = yes, in the census": share * rows.counts.sum(),
+        "total ever = yes, in the census": share * counts.sum(),
     }
 
 
-def _softmax() -> Case:
-    names = [f"{term}{one}]" for one in ("worker", "teacher") for term in ("Intercept[", "region[north, ")]
-    priors = dict.fromkeys(names, WIDE)
-
-    def inside(rows: Rows, points: Points) -> Values:
-        north = rows.level("region", "north")
-        etas = [
-            points[f"Intercept[{one}]"] + north * points[f"region[north, {one}]"]
-            for one in ("worker", "teacher")
-        ]
-        return mixed(rows.chances["job"], special.softmax([np.zeros_like(etas[0]), *etas], axis=0))
-
-    target = posterior(rows_of(["region"], [JOB]), priors, inside)
-    return _case("job ~ region", ["region"], [JOB], priors, target)
-
-
-def _ordered(rows_in: Callable[[Any], Rows], column: str, levels: Sequence[str]) -> Callable[[Any], Target]:
+def _ordered(text: str, rows_in: Callable[[Any], Rows]) -> Callable[[Any], Target]:
     """P(answer ≤ j) = logistic(threshold j − the column's effect), of three levels."""
+    outcome, _, column = text.partition(" ~ ")
 
     def target(data: Any) -> Target:
         rows = rows_in(data)
-        (chances,) = rows.chances.values()
-        values = rows.number(column)
-        middle = float(rows.counts @ values[:, 0] / rows.counts.sum())
+        middle = rows.counts @ rows.number(column) / rows.counts.sum()
+
+        def quantities(points: Points) -> Points:
+            names = [f"threshold[{level}]" for level in rows.answers[outcome][:-1]]
+            return {column: points[column], **dict(zip(names, points["cuts"].T, strict=True))}
 
         def log_density(points: Points) -> Values:
-            below = [special.expit(cut - values * points[column]) for cut in points["cuts"].T]
-            inside = mixed(chances, (below[0], below[1] - below[0], 1 - below[1]))
+            logs = rows.counts @ np.log(likelihood(text, "ordered", rows, quantities(points)))
             # A prior of thresholds, also a stated one, is of those at the columns' means.
             cuts = points["cuts"] - middle * points[column][:, None]
             prior = log_prior({column: WIDE}, points) + stats.norm(0, 1.5).logpdf(cuts).sum(axis=1)
-            return np.asarray(rows.counts @ np.log(inside) + prior)
-
-        def quantities(points: Points) -> Points:
-            cuts = {f"threshold[{name}]": points["cuts"][:, place] for place, name in enumerate(levels[:-1])}
-            return {column: points[column], **cuts}
+            return np.asarray(logs + prior)
 
         return Target({column: "real", "cuts": "ordered"}, log_density, quantities)
 
     return target
-
-
-def _by_ever(field: str, density: Cells, family: str | None = None, **others: Question) -> Case:
-    """A public outcome by a private yes/no, whose own share has a law too."""
-    priors = {**dict.fromkeys(("Intercept", "ever[yes]", "ever_Intercept[yes]"), WIDE), **others}
-
-    def inside(rows: Rows, points: Points) -> Values:
-        share = special.expit(points["ever_Intercept[yes]"])
-        values = [
-            density(rows, {**points, "eta": points["Intercept"] + place * points["ever[yes]"]})
-            for place in (0, 1)
-        ]
-        return mixed(rows.chances["ever"], [(1 - share) * values[0], share * values[1]])
-
-    target = posterior(rows_of([field], [EVER]), priors, inside)
-    return _case(f"{field} ~ ever", [field], [EVER], priors, target, family=family)
-
-
-def _died(rows: Rows, points: Points) -> Values:
-    died = rows.level("died", "yes")
-    return np.asarray(special.expit(np.where(died, points["eta"], -points["eta"])))
-
-
-def _visits(rows: Rows, points: Points) -> Values:
-    return np.asarray(stats.poisson.pmf(rows.number("visits"), np.exp(points["eta"])))
-
-
-def _income(rows: Rows, points: Points) -> Values:
-    return np.asarray(stats.norm.pdf(rows.number("income"), points["eta"], points["sigma"]))
-
-
-def _private_by_private() -> Case:
-    names = (
-        "Intercept",
-        *(f"{lead}[{one}]" for lead in ("job", "job_Intercept") for one in JOB["choices"][1:]),
-    )
-    priors = dict.fromkeys(names, WIDE)
-
-    def inside(rows: Rows, points: Points) -> Values:
-        zero = np.zeros_like(points["Intercept"])
-        logits, effects = ([zero, *(points[name] for name in names[at : at + 2])] for at in (3, 1))
-        yes = [special.expit(points["Intercept"] + effect) for effect in effects]
-        ever = [mixed(rows.chances["ever"], (1 - one, one)) for one in yes]
-        return mixed(rows.chances["job"], special.softmax(logits, axis=0)[:, None] * ever)
-
-    target = posterior(rows_of([], [EVER, JOB]), priors, inside)
-    return _case("ever ~ job", [], [EVER, JOB], priors, target)
 
 
 def _private_number() -> Case:
@@ -338,7 +247,7 @@ def _private_number() -> Case:
             tables.append(counted(own, HOURS["mechanism"], places_of(0)))
         every = np.concatenate(tables)
         public = pd.DataFrame({"region": np.repeat(REGIONS, [len(table) for table in tables])})
-        return Rows(public, {"hours": every[:, :-1]}, every[:, -1])
+        return Rows(public, {}, {"hours": every[:, :-1]}, every[:, -1])
 
     def inside(rows: Rows, points: Points) -> Values:
         south, north = (
@@ -347,8 +256,8 @@ def _private_number() -> Case:
         )
         return np.where(rows.level("region", "north"), north, south)
 
-    target = posterior(cells, priors, inside, Intercept=5, sigma=2)
-    return _case("hours ~ region", ["region"], [HOURS], priors, target, FEW)
+    target = posterior(priors, cells, inside, Intercept=5, sigma=2)
+    return Case(lambda: reports_of(["region"], [HOURS], FEW), analysed("hours ~ region", priors), target)
 
 
 def _groups() -> Case:
@@ -359,7 +268,7 @@ def _groups() -> Case:
     log_weights = stats.norm.logpdf(nodes) + np.log(nodes[1] - nodes[0])
 
     def target(data: Collected) -> Target:
-        rows = rows_of(["clinic"], [EVER])(data)
+        rows = rows_of(["clinic"], ["ever"])(data)
 
         def log_density(points: Points) -> Values:
             eta = points["Intercept"][:, None] + points["1|clinic_sigma"][:, None] * nodes
@@ -374,7 +283,7 @@ def _groups() -> Case:
         space = {"Intercept": "real", "1|clinic_sigma": "positive"}
         return Target(space, log_density, start={"1|clinic_sigma": 0.5})
 
-    return _case("ever ~ (1 | clinic)", ["clinic"], [EVER], priors, target)
+    return Case(lambda: reports_of(["clinic"], [EVER]), analysed("ever ~ (1 | clinic)", priors), target)
 
 
 class Waves(NamedTuple):
@@ -389,6 +298,7 @@ class Waves(NamedTuple):
 
 
 def _waves() -> Case:
+    text = "ever ~ wave + region"
     priors = dict.fromkeys(("Intercept", "wave[2025]", "region[north]"), WIDE)
 
     def data() -> Waves:
@@ -402,48 +312,52 @@ def _waves() -> Case:
 
     def draws(data: Waves) -> Draws:
         waves = {name: (one.study, one.reports) for name, one in data.each.items()}
-        return dict(analyse_waves(waves, "ever ~ wave + region", priors=priors, draws=KEPT).draws)
+        return dict(analyse_waves(waves, text, priors=priors, draws=KEPT).draws)
 
     def rows(data: Waves) -> Rows:
-        first, second = (rows_of(["region"], [EVER])(one) for one in data.each.values())
+        first, second = (rows_of(["region"], ["ever"])(one) for one in data.each.values())
         public = pd.concat([first.public.assign(wave="2024"), second.public.assign(wave="2025")])
         ever = np.concatenate([first.chances["ever"], second.chances["ever"]])
-        return Rows(public, {"ever": ever}, np.concatenate([first.counts, second.counts]))
+        return Rows(public, first.answers, {"ever": ever}, np.concatenate([first.counts, second.counts]))
 
-    def inside(rows: Rows, points: Points) -> Values:
-        effects = [
-            rows.level(name, level) * points[f"{name}[{level}]"]
-            for name, level in (("wave", "2025"), ("region", "north"))
-        ]
-        yes = special.expit(points["Intercept"] + sum(effects))
-        return mixed(rows.chances["ever"], (1 - yes, yes))
-
-    return Case(data, draws, posterior(rows, priors, inside))
+    return Case(data, draws, posterior(priors, rows, lambda *at: likelihood(text, "logit", *at)))
 
 
+BY_EVER = ("Intercept", "ever[yes]", "ever_Intercept[yes]")
 CASES: dict[str, Case] = {
     "logit": _by_age(_with_share),
     "probit": _by_age(
         lambda rows, points: {**points, "share ever = yes": _share(rows, points, link=special.ndtr)},
-        link=special.ndtr,
         family="probit",
     ),
-    "softmax": _softmax(),
-    "ordered": _case(
-        "tired ~ age",
-        ["age"],
-        [TIRED],
-        {"threshold": WIDE, "age": WIDE},
-        _ordered(rows_of(["age"], [TIRED]), "age", TIRED["choices"]),
+    "softmax": _case(
+        "job ~ region",
+        [JOB],
+        [f"{term}{one}]" for one in ("worker", "teacher") for term in ("Intercept[", "region[north, ")],
+        family="softmax",
     ),
-    "public choice by private": _by_ever("died", _died),
-    "public count by private": _by_ever("visits", _visits, "poisson"),
-    "public number by private": _by_ever("income", _income, sigma=stated("half_normal", scale=2)),
-    "private by private": _private_by_private(),
+    "ordered": Case(
+        lambda: reports_of(["age"], [TIRED]),
+        analysed("tired ~ age", {"threshold": WIDE, "age": WIDE}),
+        _ordered("tired ~ age", rows_of(["age"], ["tired"])),
+    ),
+    "public choice by private": _case("died ~ ever", [EVER], BY_EVER),
+    "public count by private": _case("visits ~ ever", [EVER], BY_EVER, family="poisson"),
+    "public number by private": _case(
+        "income ~ ever", [EVER], BY_EVER, family="normal", sigma=stated("half_normal", scale=2)
+    ),
+    "private by private": _case(
+        "ever ~ job",
+        [EVER, JOB],
+        [
+            *("Intercept", "job[worker]", "job[teacher]"),
+            *("job_Intercept[worker]", "job_Intercept[teacher]"),
+        ],
+    ),
     "private number": _private_number(),
     "groups": _groups(),
     "by region": _by_age(_of_regions, by="region"),
-    "weights": _by_age(_weighted, ["weight"], weights="weight"),
+    "weights": _by_age(_weighted, more=["weight"], weights="weight"),
     "census": _by_age(_in_census, census=CENSUS),
     "waves": _waves(),
     "many, logit": _by_age(_with_share, count=MANY),
@@ -462,6 +376,7 @@ class Survey(NamedTuple):
 
     frame: pd.DataFrame
     chances: Values
+    answers: Sequence[str]
     design: str
 
     @property
@@ -486,7 +401,7 @@ def surveyed(parts: Mapping[str, Matrix], answers: Sequence[str], people: int, *
     matrices = [{"rows": {"arm": name}, "matrix": one} for name, one in parts.items()]
     own = {"answers": list(answers), "reports": reports, "matrices": matrices, **column}
     design = json.dumps({"format": "ldpkit.design/1", "columns": {"q": own}})
-    return Survey(frame, every[arm, :, said], design)
+    return Survey(frame, every[arm, :, said], answers, design)
 
 
 def _dice_rows(data: Survey) -> Rows:
@@ -494,25 +409,21 @@ def _dice_rows(data: Survey) -> Rows:
     keys, counts = np.unique(
         np.column_stack([data.frame["married"], data.chances]), axis=0, return_counts=True
     )
-    return Rows(pd.DataFrame({"married": keys[:, 0]}), {"q": keys[:, 1:]}, counts)
+    public = pd.DataFrame({"married": keys[:, 0]})
+    return Rows(public, {"q": data.answers}, {"q": keys[:, 1:]}, counts.astype(float))
 
 
 def _fitted_survey(priors: Mapping[str, Question]) -> Callable[[Survey], Draws]:
-    return lambda data: dict(
-        analyse_table(
-            survey_of(data.frame, read_design(data.design)), "q ~ married", priors=priors, draws=KEPT
-        ).draws
-    )
+    def draws(data: Survey) -> Draws:
+        table = survey_of(data.frame, read_design(data.design))
+        return dict(analyse_table(table, "q ~ married", priors=priors, draws=KEPT).draws)
+
+    return draws
 
 
 def _dice(parts: Mapping[str, Matrix], people: int = PEOPLE) -> Case:
     priors = {"Intercept": WIDE, "married": WIDE}
-
-    def inside(rows: Rows, points: Points) -> Values:
-        yes = special.expit(points["Intercept"] + rows.number("married") * points["married"])
-        return mixed(rows.chances["q"], (1 - yes, yes))
-
-    target = posterior(_dice_rows, priors, inside)
+    target = posterior(priors, _dice_rows, lambda *at: likelihood("q ~ married", "logit", *at))
     return Case(lambda: surveyed(parts, ("no", "yes"), people), _fitted_survey(priors), target)
 
 
@@ -523,7 +434,7 @@ DICE: dict[str, Case] = {
     "ordered": Case(
         lambda: surveyed({"all": THREE}, "abc", PEOPLE, ordered=True),
         _fitted_survey({"threshold": WIDE, "married": WIDE}),
-        _ordered(_dice_rows, "married", "abc"),
+        _ordered("q ~ married", _dice_rows),
     ),
     "many, forced": _dice({"all": FORCED}, MANY),
 }
