@@ -12,7 +12,7 @@ import pytest
 from numpyro import handlers
 from scipy.stats.contingency import association
 
-from inference.analyses.crossing import cramers_v, cross_table, crossing_of, is_one_sided
+from inference.analyses.crossing import cramers_v, cross_table, crossing_of
 from inference.analyses.joint_law import JointEffects, JointLaw
 from inference.analyses.table import Table, table_of
 from inference.results.verdict import CARE
@@ -133,13 +133,3 @@ def test_joint_prior_draws_match_its_density():
     rare = odds[(first < 0.2) & (second < 0.2)]
     assert abs(rare.mean()) < 5 * 2 / np.sqrt(len(rare))
     assert abs(rare.std() - 2) < 5 * 2 / np.sqrt(2 * len(rare))
-
-
-@pytest.mark.attack(18)
-def test_odds_ratio_that_only_one_side_bounds_is_named():
-    """Reports show that an odds ratio is not large; its other end is the prior's, and no finding."""
-    random = np.random.default_rng(0)
-    before = random.normal(0, 2, 10_000)
-    # Cut off above, as the prior is below.
-    assert is_one_sided(before[before < 1.0], before)
-    assert not is_one_sided(random.normal(0.5, 0.3, 10_000), before)

@@ -19,47 +19,34 @@ FORCED = {**LABELS, "matrix": MATRIX}
 NAMED = {"design": "forced", "yes": "1/6", "no": "1/6"}
 KUK = {"design": "kuk", "yes": "0.8", "no": "0.3", "cards": "2"}
 MIXED = {"a": NAMED, "b": {"matrix": MATRIX}}
-# P(report 1) at a share π of yes, by the papers' own formulas.
-PAPERS = {
-    "warner": ({"p": "0.7"}, lambda share: 0.7 * share + 0.3 * (1 - share)),
-    "disguised": ({"p": "0.8"}, lambda share: 0.8 * share + 0.2 * (1 - share)),
-    "forced": ({"yes": "1/6", "no": "1/12"}, lambda share: 1 / 6 + 0.75 * share),
-    "unrelated": ({"p": "0.6", "prevalence": "0.25"}, lambda share: 0.6 * share + 0.4 * 0.25),
-    "crosswise": ({"p": "0.18"}, lambda share: 0.18 * share + 0.82 * (1 - share)),
-    "triangular": ({"p": "0.25"}, lambda share: share + (1 - share) * 0.25),
-    "kuk": ({"yes": "0.8", "no": "0.3"}, lambda share: 0.8 * share + 0.3 * (1 - share)),
-    "mangat": ({"p": "0.7"}, lambda share: share + (1 - share) * 0.3),
-}
+# Numbers of each design, the unknown share if it has one, and P(report 1) at a share π of yes, by the papers.
+PAPERS = [
+    ("warner", {"p": "0.7"}, None, lambda share: 0.7 * share + 0.3 * (1 - share)),
+    ("disguised", {"p": "0.8"}, None, lambda share: 0.8 * share + 0.2 * (1 - share)),
+    ("forced", {"yes": "1/6", "no": "1/12"}, None, lambda share: 1 / 6 + 0.75 * share),
+    ("unrelated", {"p": "0.6", "prevalence": "0.25"}, None, lambda share: 0.6 * share + 0.4 * 0.25),
+    ("unrelated", {"p": "0.6"}, 0.2, lambda share: 0.6 * share + 0.4 * 0.2),
+    ("crosswise", {"p": "0.18"}, None, lambda share: 0.18 * share + 0.82 * (1 - share)),
+    ("triangular", {"p": "0.25"}, None, lambda share: share + (1 - share) * 0.25),
+    ("kuk", {"yes": "0.8", "no": "0.3"}, None, lambda share: 0.8 * share + 0.3 * (1 - share)),
+    ("mangat", {"p": "0.7"}, None, lambda share: share + (1 - share) * 0.3),
+    ("stochastic_lie_detector", {"p": "0.7"}, 0.4, lambda share: 0.4 * share + 0.3 * (1 - share)),
+    # Of those who do not cheat, p of the others and all with the trait say yes.
+    ("cheater_detection", {"p": "0.2"}, 0.1, lambda share: 0.9 * (share + 0.2 * (1 - share))),
+]
 
 
 def column(**stated: Any) -> ColumnDesign:
     return read_design(design(q=stated)).columns[0]
 
 
-@pytest.mark.parametrize("name", PAPERS)
-def test_named_design_matches_its_paper(name):
-    numbers, of = PAPERS[name]
-    no, yes = column(design=name, **numbers).parts[0].channel.chances[0, 0]
+@pytest.mark.parametrize(("name", "numbers", "unknown", "of"), PAPERS)
+def test_named_design_matches_its_paper(name, numbers, unknown, of):
+    channel = column(design=name, **numbers).parts[0].channel
+    no, yes = channel.mixed(channel.chances[:, 0], dict.fromkeys(channel.weights, unknown))
     for share in (0.0, 0.3, 1.0):
-        assert float(no[1]) * (1 - share) + float(yes[1]) * share == pytest.approx(of(share), abs=1e-15)
+        assert no[1] * (1 - share) + yes[1] * share == pytest.approx(of(share), abs=1e-15)
     assert sum(no) == pytest.approx(1) == sum(yes)
-
-
-@pytest.mark.parametrize(
-    ("name", "p", "unknown", "wanted"),
-    [
-        # t π + (1 − p)(1 − π), and p π + (1 − p) prevalence.
-        ("stochastic_lie_detector", "0.7", 0.4, 0.4 * 0.3 + 0.3 * 0.7),
-        ("unrelated", "0.6", 0.2, 0.6 * 0.3 + 0.4 * 0.2),
-        # Of those who do not cheat, p of the others and all with the trait say yes.
-        ("cheater_detection", "0.2", 0.1, 0.9 * (0.3 + 0.2 * 0.7)),
-    ],
-)
-def test_unknown_share_of_design_enters_linearly(name, p, unknown, wanted):
-    channel = column(design=name, p=p).parts[0].channel
-    (weights,) = channel.weights
-    no, yes = channel.mixed(channel.chances[:, 0, :, 1], {weights: unknown})
-    assert no * 0.7 + yes * 0.3 == pytest.approx(wanted, abs=1e-15)
 
 
 def test_kuk_cards_are_binomial():

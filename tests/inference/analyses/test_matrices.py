@@ -9,7 +9,7 @@ import pytest
 from inference.analyses.assembling import assemble
 from inference.analyses.matrices import again, matrix_of, variables
 from ldp_client.documents.errors import InputError
-from tests.inference.analyses.simulated import forced, table
+from tests.inference.analyses.simulated import table
 from tests.kit.errors import raises
 
 # Most people are 70; of patterns, which stand once each, the mean is 40.
@@ -78,12 +78,5 @@ def test_minus_removes_term(side: str, names: list[str]) -> None:
 def test_level_names_are_kept() -> None:
     """The "T." that formulaic adds for contrasts is removed, but not a level's own first letters."""
     frame = pd.DataFrame({"region": ["N.Korea", "Korea", "T.x"], "place": ["a]b", "a]c", "d"]})
-    assert matrix_of("0 + region", frame, (), SIZES).levels == ("Korea", "N.Korea", "T.x")
     assert matrix_of("region", frame, (), SIZES).levels == ("", "N.Korea", "T.x")
     assert matrix_of("region * place", frame, (), SIZES).levels[3:6] == ("a]c", "d", "N.Korea, a]c")
-
-
-def test_column_named_1_is_not_the_intercept() -> None:
-    whole = forced({"1": [3.0, 4.0] * 20, "x": [1.0, 2.0, 3.0, 4.0] * 10})
-    assert assemble(whole, "armed ~ 1 + x").law.matrix.terms == ("Intercept", "x")
-    assert assemble(whole, "armed ~ `1`").law.matrix.terms == ("Intercept", "1")
