@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,6 @@ from inference.analyses.table import level_text
 from inference.models.base import Draws as Sites
 from inference.results.quantity import Draws, Quantity
 
-Level = TypeVar("Level")
 # A column with more levels is not set to each of them.
 MOST_LEVELS = 60
 MOST_CONTRASTS = 60
@@ -99,17 +97,14 @@ def compared(
     for level, draws in averages.items():
         at = f"{column} = {level}{how}"
         found += shown(analysis, at, draws, "", people + at)
-    for one, other in pairs_of(list(averages)):
+    pairs = list(combinations(averages, 2))
+    if len(pairs) > MOST_CONTRASTS:
+        # Each level against the first.
+        pairs = pairs[: len(averages) - 1]
+    for one, other in pairs:
         what = f"{column}: {other} − {one}{how}"
         found += shown(analysis, what, averages[other] - averages[one], difference, f", {what}", True)
     return found
-
-
-def pairs_of(levels: Sequence[Level]) -> list[tuple[Level, Level]]:
-    """Return all pairs of levels or, if these are too many, the first level with each other level."""
-    if len(levels) * (len(levels) - 1) // 2 > MOST_CONTRASTS:
-        return [(levels[0], other) for other in levels[1:]]
-    return list(combinations(levels, 2))
 
 
 def shown(

@@ -114,8 +114,8 @@ def private_number_outcome(name: str, channel: NumberChannel, family: str | None
             f"{name}: a law of whole numbers needs bounds at most {MOST_POINTS} apart and from 0",
             code="fit.bounds_unfit_for_counts",
         )
-    middle = (channel.low + channel.high) / 2
-    return _number(law_name, middle, channel.width / 4, NUMBER_SCALE * channel.width)
+    middle, width = (channel.low + channel.high) / 2, channel.high - channel.low
+    return _number(law_name, middle, width / 4, NUMBER_SCALE * width)
 
 
 def _fitting(name: str, family: str | None, known: Sequence[str], kind: str) -> str:

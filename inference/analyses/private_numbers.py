@@ -44,11 +44,6 @@ class NumberChannel:
         """Return the noise and the bounds, which are the same for reports that can be joined."""
         return self.noise, self.low, self.high, self.scale
 
-    @property
-    def width(self) -> float:
-        """Return the distance of the bounds."""
-        return self.high - self.low
-
     def log_density(self, law: Distribution, reports: Array) -> Array:
         """Return log P(report) for answers that have these laws before clipping. Shapes broadcast."""
         base = clipped(law, self.low, self.high)

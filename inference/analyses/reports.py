@@ -106,12 +106,12 @@ def table_of_reports(study: Study, given: Reports, names: Sequence[str], seen: S
     }
     private = {}
     for at, question in enumerate(asked):
-        came = [payloads[at] for _, payloads in rows]
-        if isinstance(mechanisms[question.id], NumberMechanism):
-            private[question.id] = private_number_of(question, came)
-        else:
-            are_sets = isinstance(reports, Summary) and not _keeps_payloads(choice_mechanism(question))
+        came, mechanism = [payloads[at] for _, payloads in rows], mechanisms[question.id]
+        if isinstance(mechanism, ChoiceMechanism):
+            are_sets = isinstance(reports, Summary) and not _keeps_payloads(mechanism)
             private[question.id] = private_of(question, came, are_sets)
+        else:
+            private[question.id] = private_number_of(question, came)
     frame = pd.DataFrame(public, index=range(len(rows)))
     noise = tuple(f"{name}: {noise_of(one)}. {in_words(one)}" for name, one in mechanisms.items())
     counts = np.asarray([*rows.values()], np.int64)
@@ -198,7 +198,8 @@ def check_analysable(question: Question) -> None:
 
 def private_of(question: Question, payloads: Sequence[bytes], are_sets: bool = False) -> Private:
     """Return a question's payloads, or packed sets of choices, as likelihood vectors."""
-    mechanism = choice_mechanism(question)
+    mechanism = mechanism_for(question)
+    assert isinstance(mechanism, ChoiceMechanism)
     sets = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
     distinct, where = np.unique(sets if are_sets else sets_of(mechanism, sets), axis=0, return_inverse=True)
     codes = where.ravel().astype(np.int64)
@@ -211,13 +212,12 @@ def private_of(question: Question, payloads: Sequence[bytes], are_sets: bool = F
         odds = np.nan if alone else mechanism.odds[0] / mechanism.odds[1]
         chances = np.where(np.eye(mechanism.choices) == 1, p, q)[None, None]
         channel = Channel(chances, bits, np.zeros(len(bits), np.int64), np.asarray([odds]))
-    return Private(
-        question.id,
-        names_of_answers(mechanism),
-        codes,
-        channel,
-        bool(question.ordered and not question.refusal),
-    )
+    # If refusal is an answer too, it has a name that no label has.
+    refused = "(refused)"
+    while refused in mechanism.labels:
+        refused = f"({refused})"
+    answers = tuple(refused if label is None else str(label) for label in mechanism.labels)
+    return Private(question.id, answers, codes, channel, bool(question.ordered and not question.refusal))
 
 
 def _hadamard_channel(mechanism: Hadamard, distinct: NDArray[np.uint8]) -> Channel:
@@ -236,18 +236,3 @@ def _hadamard_channel(mechanism: Hadamard, distinct: NDArray[np.uint8]) -> Chann
     shows = np.eye(len(kinds), dtype=bool)[[places[row.tobytes()] for row in distinct]]
     chances = of_column * np.bincount(kind.ravel())
     return Channel(chances[None, None], shows, np.zeros(len(shows), np.int64))
-
-
-def names_of_answers(mechanism: ChoiceMechanism) -> tuple[str, ...]:
-    """Return a choice's labels. If refusal is an answer too, it has a name that no label has."""
-    name = "(refused)"
-    while name in mechanism.labels:
-        name = f"({name})"
-    return tuple(name if label is None else str(label) for label in mechanism.labels)
-
-
-def choice_mechanism(question: Question) -> ChoiceMechanism:
-    """Return the mechanism of a question that can be analysed."""
-    mechanism = mechanism_for(question)
-    assert isinstance(mechanism, ChoiceMechanism)
-    return mechanism

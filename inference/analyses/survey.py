@@ -69,11 +69,6 @@ def load_survey(
     return replace(concat(tables, used), noise=next(iter(tables.values())).noise), design
 
 
-def load_design(path: str) -> Design:
-    """Read a design's file. Raises InputError."""
-    return read_design(read_bytes(path))
-
-
 def survey_of(
     frame: pd.DataFrame,
     design: Design,

@@ -153,9 +153,9 @@ def is_design(path: str) -> bool:
 def load_source(path: str) -> Any:
     """Read a study, or the design of a survey with dice. Raises InputError."""
     if is_design(path):
-        from inference.analyses.survey import load_design
+        from inference.analyses.design_file import read_design
 
-        return load_design(path)
+        return read_design(read_bytes(path))
     from schemas.study import load_study
 
     return load_study(path)
