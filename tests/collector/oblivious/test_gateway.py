@@ -205,14 +205,13 @@ def test_damaged_request_gets_a_bare_400(gateway, upload):
     """A relay changes requests, to learn from the answers."""
     message = gateway.encapsulated(upload[1].encode(SIZE)).message
     # Numbers of keys follow one another from one that is drawn: no key has this one.
-    wrong = [bytes([message[0] ^ 128]) + message[1:], message + b"\0", message * 2]
-    wrong += [message[:end] for end in (0, 1, 6, 7, 38, 54, 60, len(message) - 1)]
-    for place in range(20):
-        flipped = bytearray(message)
-        flipped[place * 137 % len(message)] ^= 1 << place % 8
-        wrong.append(bytes(flipped))
-    for one in wrong:
-        answer = gateway.post(one)
+    for wrong in (
+        bytes([message[0] ^ 128]) + message[1:],
+        *(message[:at] + bytes([message[at] ^ 4]) + message[at + 1 :] for at in (1, 4, 7, 39, 500)),
+        *(message[:end] for end in (0, 6, 38, 60, len(message) - 1)),
+        message + b"\0",
+    ):
+        answer = gateway.post(wrong)
         assert (answer.status_code, answer.mimetype) == (400, "application/problem+json")
         assert answer.json["type"].rpartition("ohttp-")[2] in ("key", "malformed")
     assert gateway.harness.exported() == []
@@ -237,12 +236,10 @@ def test_outer_body_is_not_inflated_and_body_limit_applies_inside(make_gateway):
 @pytest.mark.attack(13)
 def test_log_contains_no_request_data(gateway, upload, caplog):
     """Someone reads the log for report ids and paths of relayed requests."""
-    report, request = upload
-    gateway.say(gateway.encapsulated(request.encode(SIZE)))
+    gateway.put(upload[0])
     gateway.ask("GET", "/v1/studies/some-secret-thing/reports")
     gateway.post(b"\1some-secret-thing")
-    assert "some-secret-thing" not in caplog.text
-    assert report.id not in caplog.text
+    assert not [word for word in ("some-secret-thing", upload[0].id) if word in caplog.text]
 
 
 def test_collector_error_is_reported_only_inside(gateway, upload):
