@@ -54,16 +54,15 @@ class BlindCheck:
     """The check of the tokens that one version of a study accepts."""
 
     def __init__(self, study: Study, tickets: Tickets) -> None:
-        self.issuer = tickets.name
         self._challenge = challenge_of(tickets.name, study.digest)
         self._keys = {key_id_of(key.spki): (key, _public_key(key)) for key in tickets.keys}
         header = challenge_header(self._challenge, tickets.keys[0].spki)
         # Devices know its values from the study.
-        self._asking = {"WWW-Authenticate": header}
+        self.asking = {"WWW-Authenticate": header}
 
     def needed(self, detail: str) -> ProblemError:
         """Return the problem of a report without a token."""
-        return ProblemError(TICKET_NEEDED, detail, headers=self._asking)
+        return ProblemError(TICKET_NEEDED, detail, headers=self.asking)
 
     def check(self, authorization: str | None, nonce: bytes | None = None) -> Good:
         """Check a header's token. nonce: the only nonce that it may have. Raises ProblemError."""
@@ -89,7 +88,7 @@ class BlindCheck:
         return Good(hashlib.sha256(token[NONCE]).digest(), key)
 
     def _invalid(self, detail: str) -> ProblemError:
-        return ProblemError(TICKET_INVALID, detail, headers=self._asking)
+        return ProblemError(TICKET_INVALID, detail, headers=self.asking)
 
 
 def _public_key(key: TokenKey) -> rsa.RSAPublicKey:
@@ -118,13 +117,7 @@ def checked(
     if rules.blind is None:
         return report, None if ticket is None else hash_key(ticket)
     good = rules.blind.check(authorization, nonce)
-    if good.key.public:
-        try:
-            payloads = rules.public.filled(report.payloads, good.key.public)
-        except ReportError as error:
-            raise ProblemError(TICKET_INVALID, "is another value than the token's key", error.field) from None
-        report = report._replace(payloads=payloads)
-    return report, good.nonce
+    return _filled(rules, report, good.key.public, rules.blind.asking), good.nonce
 
 
 class Redeemed(NamedTuple):
@@ -183,7 +176,8 @@ def redeem(
         known = known_tickets(session, study.number, direct)
         for hashed, report in direct.items():
             try:
-                marked[spending.mark(hashed)] = _filled(rules[report.version], report, known.get(hashed))
+                carried = known.get(hashed)
+                marked[spending.mark(hashed)] = _filled(rules[report.version], report, carried, ASKING)
             except ProblemError as problem:
                 refused[report.id] = problem
     # 3. Spend them. Another report may have spent one before.
@@ -198,16 +192,21 @@ def _missing(rules: Rules) -> ProblemError:
     return rules.blind.needed(detail) if rules.blind else ProblemError(TICKET_NEEDED, detail, headers=ASKING)
 
 
-def _filled(rules: Rules, report: PackedReport, carried: Mapping[str, str] | None) -> PackedReport:
-    """Return the report with the values of its ticket. Raises ProblemError if these do not fit."""
+def _filled(
+    rules: Rules, report: PackedReport, carried: Mapping[str, str] | None, asking: Mapping[str, str]
+) -> PackedReport:
+    """Return the report with the values of its ticket or token. Raises ProblemError if these do not fit.
+
+    carried: None for an unknown ticket. asking: the header of a refusal.
+    """
     if carried is None:
-        raise ProblemError(TICKET_INVALID, "no such ticket is known, or it was used", headers=ASKING)
+        raise ProblemError(TICKET_INVALID, "no such ticket is known, or it was used", headers=asking)
     if not rules.public.is_ticketed:
         return report
     try:
         return report._replace(payloads=rules.public.filled(report.payloads, carried))
     except ReportError as error:
-        raise ProblemError(TICKET_INVALID, error.problem, error.field, headers=ASKING) from None
+        raise ProblemError(TICKET_INVALID, error.problem, error.field, headers=asking) from None
 
 
 def as_stored(rules: Mapping[int, Rules], report: PackedReport, known: StoredRow) -> PackedReport:

@@ -9,7 +9,7 @@ from ldp_client.core.tokens import header_of, to_base64url
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests.kit.answers import problem
-from tests.kit.collectors import build_report, build_study, conflicting
+from tests.kit.collectors import build_report, build_study, conflicting, device_report
 from tests.kit.errors import raises
 from tests.ldp_client.issuers import REGION, Key, channel_of, keys, token_of
 
@@ -117,6 +117,9 @@ def test_stratum_follows_from_the_tokens_key(empty):
             assert put(empty, report, token_of(strata, place)).status_code == result
     exported = {one.id: one.public["region"] for one in empty.exported()}
     assert exported == dict(zip([one.id for one in reports], ["north", "south", "south"]))
+    other = put(empty, device_report(strata, region="north"), token_of(strata, 1))
+    assert (problem(other), other.get_json()["field"]) == ((401, "ticket-invalid"), "public.region")
+    assert other.headers["WWW-Authenticate"].startswith("PrivateToken challenge=")
 
 
 def test_study_cannot_use_tokens_and_tickets(harness):
