@@ -121,13 +121,11 @@ def submit_one(
     ticket, authorization: the headers sent with it. nonce: the only nonce that its token may have.
     """
     rules = collector.rules.find(study_id, report.version)
-    try:
+    with naming(rules.study.digest):
         report, spends = checked(rules, report, ticket, authorization, nonce)
         (outcome,) = submit(collector, study_id, [report], spends)
         if isinstance(outcome, ProblemError):
             raise outcome
-    except Exception as error:
-        raise problem_of(error).naming(rules.study.digest) from error
     count(collector, study_id, [outcome])
     return outcome
 

@@ -43,7 +43,6 @@ class Export:
     number: the study's key. deletions: the study's count of deletions; the export ends if it rises.
     """
 
-    study: str
     number: int
     rules: Mapping[int, Rules]
     pages: Iterator[Page]
@@ -116,7 +115,7 @@ def open_export(
             yield page
             last = page[-1][0]
 
-    return Export(study_id, number, rules, pages(after), deletions)
+    return Export(number, rules, pages(after), deletions)
 
 
 def page_limit(rules: Iterable[Rules]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -212,10 +212,8 @@ def _accept_batch(collector: Collector, study_id: str, body: bytes, encoding: st
     accepted, duplicates = intake.count(collector, study_id, outcomes)
     failed = []
     if accepted + duplicates < len(outcomes):
-        for index, (report, outcome) in enumerate(zip(checked, outcomes)):
-            if isinstance(outcome, ProblemError):
-                stated = report.id.hex() if isinstance(report, PackedReport) else _stated_id(members[index])
-                failed.append(_failure(index, stated, outcome))
+        stated = [_stated_id(member) for member in members] or [report.id.hex() for report in good]
+        failed = _failures(stated, outcomes)
     return {"stored": accepted, "duplicates": duplicates, "failed": failed}
 
 
@@ -234,8 +232,8 @@ def _members_of(document: Any) -> list[Any]:
 def _check_members(collector: Collector, study_id: str, members: Sequence[Any]) -> Checked:
     """Return each report, or why it is refused. Raises ProblemError if the whole batch is refused."""
     checked: list[PackedReport | ProblemError] = []
-    failed: list[dict[str, Any]] = []
-    for index, member in enumerate(members):
+    wrong = 0
+    for member in members:
         try:
             report = intake.check(collector, study_id, Report.from_document(member))
             intake.refuse_batch(collector.rules.find(study_id, report.version))
@@ -244,11 +242,12 @@ def _check_members(collector: Collector, study_id: str, members: Sequence[Any]) 
             problem = problem_of(error)
             if problem.kind in (STUDY_UNKNOWN, TICKET_NEEDED):
                 raise
-            if len(failed) == MOST_WRONG:
+            if wrong == MOST_WRONG:
                 detail = f"more than {MOST_WRONG} reports cannot be taken; nothing was stored"
+                failed = _failures(map(_stated_id, members), checked)
                 raise ProblemError(BATCH_WRONG, detail, "reports", more={"failed": failed}) from None
             checked.append(problem)
-            failed.append(_failure(index, _stated_id(member), problem))
+            wrong += 1
     return checked
 
 
@@ -257,6 +256,15 @@ def _stated_id(member: Any) -> str | None:
     return report_id[:LONGEST_ID] if isinstance(report_id, str) else None
 
 
-def _failure(index: int, report_id: str | None, problem: ProblemError) -> dict[str, Any]:
-    field = f"reports[{index}].{problem.field or ''}".rstrip(".")
-    return {"id": report_id, "type": problem.kind.type, "detail": problem.detail, "field": field}
+def _failures(stated: Iterable[str | None], outcomes: Iterable[object]) -> list[dict[str, Any]]:
+    """Describe the reports of a batch that failed. stated: the id of each report, or None."""
+    return [
+        {
+            "id": report_id,
+            "type": outcome.kind.type,
+            "detail": outcome.detail,
+            "field": f"reports[{index}].{outcome.field or ''}".rstrip("."),
+        }
+        for index, (report_id, outcome) in enumerate(zip(stated, outcomes))
+        if isinstance(outcome, ProblemError)
+    ]
