@@ -18,7 +18,7 @@ from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
 from ldpkit.cli import main
 from tests.kit.collectors import REPOSITORY, wait_for
 from tests.kit.oblivious import Relay as Recorder
-from tests.kit.oblivious import batched_study, relaying, through
+from tests.kit.oblivious import batched_study, through
 from tests.kit.programs import need, which
 from tests.ldp_client.devices import consenting
 from tests.ports import held_port
@@ -238,10 +238,3 @@ def test_init_creates_gateway_keys_that_rotate_and_retire(tmp_path, monkeypatch,
     status, printed = ldpkit("ohttp", "other.keys", "--rotate")
     assert (status, b64decode(printed)[1:3]) == (0, b"\0\x20")
     assert [os.stat(path).st_mode & 0o777 for path in (file, "other.keys")] == [0o600] * 2
-
-
-@pytest.mark.parametrize("gateway", ["https://collector.example:8443/", "http://collector.example/ohttp"])
-def test_a_wrong_gateway_is_a_usage_error(gateway, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["relay.py", gateway])
-    with pytest.raises(SystemExit, match="2"):
-        relaying.main()
