@@ -107,7 +107,13 @@ def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_st
 def test_an_unknown_study_is_404_everywhere(empty, study, make_report):
     report = make_report(study)
     responses = [empty.client.get("/v1/studies/habits"), empty.close(), empty.put(report), empty.export()]
-    for response in [*responses, empty.post([report.to_document()]), empty.post([])]:
+    responses += [
+        empty.post([report.to_document()]),
+        empty.post([]),
+        empty.withdraw(report.id),
+        empty.summary(),
+    ]
+    for response in responses:
         assert response.status_code == 404
         assert refusal(response) == ("study-unknown", None)
 

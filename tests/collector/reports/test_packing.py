@@ -73,6 +73,11 @@ def test_other_spellings_and_impossible_reports_fall_back_to_the_parser(study, m
         assert form.read(text.encode()) is None
     for text in (two[:-2] + b"} ", two.replace(b"},{", b"} {"), batch([report, impossible])):
         assert form.read_batch(text) is None
+    asking = build_study(public=[REGION, AGE])
+    body = device_report(asking, region="west", age=42.5).to_json()
+    swapped = body.replace('"age":"42.5","region":"west"', '"region":"west","age":"42.5"')
+    assert swapped != body
+    assert Rules.of(asking).form.read(swapped.encode()) is None
     of_one = build_study(sample_one_question=True)
     for payloads in ({"ever": b"\7"}, {"fruit": b"\xff"}, {"hours": b"\x80\0\0\0"}, {"ever": b"\0\0"}):
         answer = Report("ab" * 16, of_one.id, 1, of_one.digest, payloads).to_json()

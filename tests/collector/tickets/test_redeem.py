@@ -98,10 +98,10 @@ def test_changed_tokens_and_tokens_of_others_are_refused(harness):
     assert put(harness, report, good).status_code == 201
 
 
-@pytest.mark.parametrize("comma", [",", " ,"])
-def test_batches_are_refused_whole(harness, comma):
+@pytest.mark.parametrize("space", ["", " "], ids=["canonical", "parsed"])
+def test_batches_are_refused_whole(harness, space):
     put(harness, build_report(TOKENED))
-    body = f'{{"reports":[{comma.join(build_report(TOKENED).to_json() for _ in range(3))}]}}'
+    body = f'{{{space}"reports":[{",".join(build_report(TOKENED).to_json() for _ in range(3))}]}}'
     path = "/v1/studies/habits/reports"
     response = harness.client.post(path, data=body, content_type="application/json")
     assert problem(response) == (401, "ticket-needed")
