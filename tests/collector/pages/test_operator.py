@@ -37,26 +37,17 @@ def test_the_page_needs_a_session_that_begins_and_ends_on_it(habits, token):
         assert ("Secure" in cookie, token in cookie) == (is_secure, False), host
 
 
-def test_page_shows_budget_and_report_counts(habits, study, make_report, token):
+def test_page_shows_counts_and_finds_studies_by_words(habits, study, make_study, make_report, token):
     habits.post([make_report(study).to_document() for _ in range(7)])
     habits.put(make_report(study, digest="0" * 64))
-    text = client_of(habits, token).get("/").text
+    habits.publish(make_study(id="other", title="Another study"))
+    client, both = client_of(habits, token), {"habits", "other"}
+    for words, shown in (("OTHER", {"other"}), ("study open", {"other"}), ("x", set()), ("open", both)):
+        text = client.get("/", query_string={"words": words}).text
+        assert {one for one in both if f">{one}</code>" in text} == shown, words
+        assert ("None of 2 has these words" in text) == (not shown)
     for words in ("Habits", "<strong>7</strong> reports", "report-invalid", "All questions together: ε = "):
         assert words in text
-
-
-def test_page_finds_studies_by_words_of_id_title_and_state(habits, make_study, token):
-    habits.publish(make_study(id="other", title="Another study"))
-    client = client_of(habits, token)
-    for words, shown in (
-        ("OTHER", {"other"}),
-        ("study open", {"other"}),
-        ("open", {"habits", "other"}),
-        ("x", set()),
-    ):
-        text = client.get("/", query_string={"words": words}).text
-        assert {one for one in ("habits", "other") if f">{one}</code>" in text} == shown, words
-    assert "None of 2 has these words" in text
 
 
 def test_study_texts_are_escaped_also_in_a_preview(empty, make_study, token):

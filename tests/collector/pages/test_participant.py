@@ -122,27 +122,6 @@ def test_page_promises_what_the_mechanisms_give(empty, document, said, unsaid):
     assert [words for words in (*said, *unsaid) if words in text] == said
 
 
-@pytest.fixture
-def plants(empty):
-    document = studies.document(*studies.TABLES, **studies.HOLDER, opens="2026-01-01")
-    assert empty.publish(document).status_code == 201
-    return empty
-
-
-def test_the_page_of_the_study_says_how_a_holder_answers(plants):
-    page = plants.client.get("/s/plants").text
-    for words in (
-        "This study is for data holders",
-        "ldpkit answer http://localhost/v1/studies/plants --table table.csv",
-        "<code>power.pe</code>",
-        "Whatever one record of the table holds",
-    ):
-        assert words in page
-    assert not [part for part in ("<form", "<script") if part in page]
-    plants.close("plants")
-    assert "takes no more reports" in plants.client.get("/s/plants").text
-
-
 def test_pages_do_not_list_a_million_choices(empty, token):
     fruit = {**QUESTIONS[1], "choices": {"count": 1_000_000}, "mechanism": {"name": "olh", "epsilon": "2"}}
     assert empty.publish(build_study(questions=[fruit])).status_code == 201
@@ -152,20 +131,26 @@ def test_pages_do_not_list_a_million_choices(empty, token):
 
 
 @pytest.mark.attack(15)
-def test_page_is_rendered_once_for_all_hosts(plants):
+def test_page_of_data_holders_is_rendered_once_for_all_hosts(empty):
     """Ask for a page with ever other Host headers: it is rendered once, and none can write into it."""
+    document = studies.document(*studies.TABLES, **studies.HOLDER, opens="2026-01-01")
+    assert empty.publish(document).status_code == 201
     participant._rendered.cache_clear()
     tags = set()
     for number in range(50):
         host = f"host-{number}.example.org"
-        answer = plants.client.get("/s/plants", headers={"Host": host})
-        assert f"ldpkit answer https://{host}/v1/studies/plants" in answer.text
-        assert participant.ADDRESS not in answer.text
+        answer = empty.client.get("/s/plants", headers={"Host": host})
+        assert f"ldpkit answer https://{host}/v1/studies/plants --table table.csv" in answer.text
         tags.add(answer.headers["ETag"])
     assert len(tags) == 50
-    assert "<b>" not in plants.client.get("/s/plants", headers={"Host": 'x"><b>'}).text
+    assert "This study is for data holders" in answer.text
+    unwanted = (participant.ADDRESS, "<form", "<script", "<b>")
+    wrong = empty.client.get("/s/plants", headers={"Host": 'x"><b>'})
+    assert not [part for part in unwanted if part in answer.text + wrong.text]
     found = participant._rendered.cache_info()
     assert (found.misses, found.currsize) == (1, 1)
+    empty.close("plants")
+    assert "takes no more reports" in empty.client.get("/s/plants").text
 
 
 def test_operators_logo_is_shown_and_its_script_never_runs(make_harness, habits, tmp_path):

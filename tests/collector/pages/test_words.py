@@ -6,9 +6,8 @@ import re
 
 import pytest
 from babel import Locale
-from werkzeug.datastructures import LanguageAccept
 
-from collector.pages.words import LANGUAGES, catalogue_path, chosen, plural_categories, words_of
+from collector.pages.words import LANGUAGES, catalogue_path, plural_categories, words_of
 from tests import studies
 from tests.kit import catalogues
 
@@ -46,28 +45,10 @@ def test_catalogue_is_complete(language, tmp_path, monkeypatch):
     assert (tmp_path / "participant.po").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("asked", "accepted", "found"),
-    [
-        (None, [], "en"),
-        (None, [("de-AT", 1), ("en", 0.5)], "de"),
-        (None, [("xx", 1), ("ar", 0.5)], "ar"),
-        (None, [("xx", 1)], "en"),
-        ("de", [("ar", 1)], "de"),
-        ("../etc", [("ar", 1)], "ar"),
-    ],
-)
-def test_chosen_language_takes_precedence_over_accept_header(asked, accepted, found):
-    assert chosen(asked, LanguageAccept(accepted), ("en", "de", "ar"), "en") == found
-
-
 def test_sentences_and_numbers_are_as_the_language_writes_them():
     german = words_of("de-CH")
-    assert [german.number(text) for text in ("20,000.50", "0.0125", "1e+44")] == [
-        "20.000,50",
-        "0,0125",
-        "1e+44",
-    ]
+    for text, said in (("20,000.50", "20.000,50"), ("0.0125", "0,0125"), ("1e+44", "1e+44")):
+        assert german.number(text) == said
     assert german.percent("73.2") == "73,2\N{NO-BREAK SPACE}%"
     assert german.say("mechanism.supports", choices=3, p=0.75, q=0.5).count("0,7500") == 1
     assert words_of("ar").ngettext("{count} byte", "{count} bytes", 2) == "بايتان ({count})"
@@ -106,10 +87,8 @@ def test_caches_keep_the_languages_apart(habits):
     assert len(set(tags)) == len(LANGUAGES)
     got = habits.client.get("/s/habits", headers={"Accept-Language": "de-CH, en;q=0.5"})
     assert got.headers["ETag"] == tags[LANGUAGES.index("de")]
-    assert (
-        words_of("ar").gettext("No such study")
-        in page_of(habits.client, "nothing", headers={"Accept-Language": "ar"})[1]
-    )
+    missing = habits.client.get("/s/nothing", headers={"Accept-Language": "ar"})
+    assert words_of("ar").gettext("No such study") in missing.text
 
 
 def test_texts_use_the_visitors_language_or_the_studys(empty):
@@ -125,7 +104,7 @@ def test_texts_use_the_visitors_language_or_the_studys(empty):
         ("swedish", "sv", "", "sv", '<html lang="en" dir="ltr">'),
         ("swedish", "fr", "de", "fr", '<h1 lang="sv">Vanor</h1>'),
         ("swedish", "", "fr, sv;q=0.5, de;q=0.4", "fr", '<h1 lang="sv">Vanor</h1>'),
-        ("swedish", "", "xx, de-AT;q=0.5", "de", "<h1>Gewohnheiten</h1>"),
+        ("swedish", "../etc", "xx, de-AT;q=0.5", "de", "<h1>Gewohnheiten</h1>"),
         # Who says nothing reads the study's own.
         ("swedish", "", "", "sv", "Vanor</h1>"),
         ("plants", "de", "", "en", '<html lang="en" dir="ltr">'),

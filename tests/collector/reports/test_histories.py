@@ -81,17 +81,20 @@ class Histories(RuleBasedStateMachine):
                 self.unused.remove(ticket)
                 self.used.append(ticket)
 
+    def ticket(self, kind):
+        """A ticket of a kind, if there is one."""
+        return next(iter({"new": self.unused, "used": self.used, "unknown": ["unknown"]}.get(kind, [])), None)
+
     def put(self, report, ticket):
         status, expected = self.harness.put(report, ticket).status_code, self.expected(report, ticket)
         # The daily job forgets used tickets once they are many.
         assert status == expected or (status, expected, ticket in self.used) == (401, 409, True)
         self.remember(report, ticket)
 
-    def ticket(self, kind):
-        """A ticket of a kind, if there is one."""
-        return next(iter({"new": self.unused, "used": self.used, "unknown": ["unknown"]}.get(kind, [])), None)
-
-    def fresh(self, pick):
+    def report(self, pick, is_new=True):
+        """A new report, or one that was made before."""
+        if self.sent and not is_new:
+            return self.sent[pick % len(self.sent)]
         study = VERSIONS[self.published[pick % len(self.published)]]
         public = {"age": pick % 3, "region": ["north", "south"][pick % 2]} if study.public else {}
         report = device_report(study, **public)
@@ -111,19 +114,14 @@ class Histories(RuleBasedStateMachine):
             self.published.append(version)
         assert self.harness.publish(study).status_code == expected
 
-    @rule(pick=PICK, kind=KIND)
-    def upload(self, pick, kind):
-        self.put(self.fresh(pick), self.ticket(kind))
-
-    @precondition(lambda self: self.sent)
-    @rule(pick=PICK, kind=KIND, change=st.booleans())
-    def upload_again(self, pick, kind, change):
-        report = self.sent[pick % len(self.sent)]
+    @rule(pick=PICK, kind=KIND, is_new=st.booleans(), change=st.booleans())
+    def upload(self, pick, kind, is_new, change):
+        report = self.report(pick, is_new)
         self.put(conflicting(report) if change and "ever" in report.payloads else report, self.ticket(kind))
 
     @rule(picks=st.lists(PICK, max_size=8))
     def upload_batch(self, picks):
-        batch = [self.sent[p % len(self.sent)] if self.sent and p % 3 else self.fresh(p) for p in picks]
+        batch = [self.report(pick, is_new=pick % 3 == 0) for pick in picks]
         statuses = []
         for report in batch:
             statuses.append(self.expected(report))
@@ -136,7 +134,7 @@ class Histories(RuleBasedStateMachine):
     @rule(pick=PICK, kind=KIND, commits=st.booleans())
     def upload_into_a_failure(self, pick, kind, commits):
         """Without the commit nothing is there, and no ticket used; else only the acknowledgement was lost."""
-        report, ticket = self.fresh(pick), self.ticket(kind)
+        report, ticket = self.report(pick), self.ticket(kind)
         fail_next_commit(self.harness, commits)
         assert self.harness.put(report, ticket).status_code == 503
         if commits:
@@ -146,7 +144,7 @@ class Histories(RuleBasedStateMachine):
     @rule(pick=PICK, is_early=st.booleans(), by_device=st.booleans())
     def withdraw(self, pick, is_early, by_device):
         """A device does so also before its report arrives, so that it is refused when it comes."""
-        report = self.fresh(pick) if is_early or not self.sent else self.sent[pick % len(self.sent)]
+        report = self.report(pick, is_early)
         known = by_device or report.id in self.held or report.id in self.gone
         secret = report.secret if by_device else b""
         assert self.harness.withdraw(report.id, secret=secret).status_code == (200 if known else 404)
