@@ -66,10 +66,6 @@ class Language(Words):
             return self.gettext(english)
         return self.ngettext(english["one"], english["other"], facts["count"])
 
-    def say(self, which: str, **facts: Any) -> str:
-        """Return a sentence of the device library with its facts."""
-        return self.say_of(which, facts)
-
     def say_of(self, key: str, facts: Mapping[str, Any]) -> str:
         """Return the sentence with facts from a mapping."""
         return self.filled(self.sentence(key, facts), facts)

@@ -20,21 +20,22 @@ if TYPE_CHECKING:
 Refuse = Callable[[Session, store.StudyState], None]
 
 
-def withdraw(
-    collector: Collector,
-    study_id: str,
-    report_id: bytes,
-    by_device: bool,
-    refuse: Refuse,
-) -> None:
+def withdraw(collector: Collector, study_id: str, report_id: bytes, by_device: bool, refuse: Refuse) -> None:
     """Delete a report except its id, durable on return. Deleting it again changes nothing.
 
     by_device: its device asked, which may do so before the report arrives. refuse: raises if the study does
     not allow this deletion. Raises ProblemError for an unknown study, for an unknown report that no device
     asks for, and for devices above the limits: strangers never limit an operator.
     """
-    if by_device and _is_done(collector, study_id, report_id):
-        return
+    if by_device:
+        with collector.database.read() as session:
+            study = store.require_study(session, study_id)
+            is_withdrawn = was_withdrawn(session, study.number, report_id)
+        if is_withdrawn:
+            # It needs no write.
+            return
+        # Deletions of unknown ids have a separate allowance, so that invented ids use up no other.
+        collector.deletions.take(is_known=is_withdrawn is not None)
     find = partial(collector.rules.find, reserved=True)
 
     def act(session: Session) -> None:
@@ -52,17 +53,3 @@ def withdraw(
 
     collector.writer.change((study_id, report_id), act)
     collector.metrics.count_deletion("device" if by_device else "operator")
-
-
-def _is_done(collector: Collector, study_id: str, report_id: bytes) -> bool:
-    """Return True for a report that was withdrawn before: that needs no write.
-
-    Otherwise the deletion is charged. Deletions of unknown ids have a separate allowance, so that invented
-    ids use up no other. Raises ProblemError for an unknown study, and above the limits.
-    """
-    with collector.database.read() as session:
-        study = store.require_study(session, study_id)
-        is_withdrawn = was_withdrawn(session, study.number, report_id)
-    if not is_withdrawn:
-        collector.deletions.take(is_withdrawn is not None)
-    return bool(is_withdrawn)

@@ -39,7 +39,7 @@ class Words:
 
     def say(self, which: str, **facts: Any) -> str:
         """Return the sentence with its facts. Raises KeyError for an unknown key or a missing fact."""
-        return self.sentence(which, facts).format(**facts)
+        return self.say_of(which, facts)
 
     def say_of(self, key: str, facts: Mapping[str, Any]) -> str:
         """Return the sentence with facts from a mapping, which is asked only for facts in the sentence."""
