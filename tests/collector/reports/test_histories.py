@@ -14,6 +14,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from collector.problems import KINDS
 from collector.reports import paging
 from collector.tickets.codes import disable, revoke
 from ldpkit.cli.report_files import DatedReport
@@ -29,6 +30,7 @@ LATE = timedelta(days=7)
 CLOSES = TODAY + timedelta(days=10)
 PICK = st.integers(0, 10**6)
 KIND = st.sampled_from(["none", "new", "used", "unknown"])
+STATUS = {kind.type: kind.status for kind in KINDS}
 PUBLIC = [{"id": "age", "bounds": ["0", "2"], "step": "1"}, {"id": "region", "choices": ["north", "south"]}]
 # The second one asks each device one question, the third one has public values, and so a summary by cell.
 CHANGES = {1: {}, 2: {"sample_one_question": True}, 3: {"public": PUBLIC}}
@@ -128,8 +130,8 @@ class Histories(RuleBasedStateMachine):
             self.remember(report)
         result = self.harness.post([report.to_document() for report in batch]).get_json()
         assert (result["stored"], result["duplicates"]) == (statuses.count(201), statuses.count(200))
-        failed = [report.id for report, status in zip(batch, statuses, strict=True) if status >= 400]
-        assert [entry["id"] for entry in result["failed"]] == failed
+        refused = [(report.id, status) for report, status in zip(batch, statuses) if status >= 400]
+        assert [(entry["id"], STATUS[entry["type"]]) for entry in result["failed"]] == refused
 
     @rule(pick=PICK, kind=KIND, commits=st.booleans())
     def upload_into_a_failure(self, pick, kind, commits):
