@@ -32,7 +32,7 @@ def test_good_documents_fit_their_schema():
     for path in GOLDEN.glob("*-*.json"):
         STUDIES.validate(json.loads(path.read_text()))
     STUDIES.validate(studies.document())
-    report = Report("ab" * 16, "survey", 1, "cd" * 32, {"q": b"\x01"})
+    report = Report("ab" * 16, "survey", 1, "cd" * 32, {"q": b"\x01"}, public={"age": "42"})
     Draft202012Validator(json_schema.schema("report.schema.json")).validate(report.to_document())
 
 

@@ -1,10 +1,9 @@
 """Public fields: which documents have them, which values reports may have, and what people are told."""
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from ldp_client.documents.errors import AnswerError, StudyError
-from schemas import Report, Study, json_schema
+from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.schemas.channels import channel
@@ -106,9 +105,3 @@ def test_report_must_have_exactly_the_listed_public_values(values, wrong):
     # A ticket adds its values, and no others.
     found = study.wrong_public(values, invited=True)
     assert (found and found[0]) == (None if wrong == "stratum" else wrong)
-
-
-def test_report_keeps_its_public_values():
-    report = Report("ab" * 16, "survey", 2, "cd" * 32, {"q": b"\x01\x02"}, public=VALUES)
-    assert Report.from_json(report.to_json()).public == VALUES
-    Draft202012Validator(json_schema.schema("report.schema.json")).validate(report.to_document())

@@ -15,6 +15,7 @@ reports = st.builds(
     version=st.integers(1, 10**6),
     digest=st.binary(min_size=32, max_size=32).map(bytes.hex),
     payloads=st.dictionaries(st.sampled_from(["a", "b-2", "c.x"]), st.binary(max_size=40), min_size=1),
+    public=st.dictionaries(st.sampled_from(["age", "region"]), st.sampled_from(["42", "é"])),
 )
 GOOD = Report("ab" * 16, "survey", 2, "cd" * 32, {"q": b"\x01\x02"}).to_document()
 

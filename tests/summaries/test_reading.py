@@ -180,13 +180,6 @@ def test_wrong_end_line_is_rejected(tmp_path, parts, line):
         fit(STUDY, evidence_of(STUDY, path))
 
 
-def test_joined_exports_are_read_whole(tmp_path):
-    """Also with an empty one among them, and without any end line."""
-    joined = (*LINES[:90], end_line(90), end_line(0), *LINES[90:], end_line(110))
-    assert summarize(STUDY, [written(tmp_path / "a", *joined)]).to_json() == WHOLE
-    assert summarize(STUDY, [written(tmp_path / "b", *LINES)]).to_json() == WHOLE
-
-
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -201,9 +194,3 @@ def test_files_of_other_formats_are_rejected(tmp_path, content, says):
     (tmp_path / "r.ndjson").write_bytes(content)
     with raises(InputError, says):
         summarize(STUDY, [str(tmp_path / "r.ndjson")])
-
-
-def test_byte_order_mark_is_ignored(tmp_path):
-    for name, text in (("r.ndjson", "".join(LINES)), ("s.json", WHOLE)):
-        (tmp_path / name).write_text(text, encoding="utf-8-sig")
-        assert summarize(STUDY, str(tmp_path / name)).to_json() == WHOLE

@@ -40,6 +40,11 @@ HERE = {
     "lines": lambda _: LINES,
     "a file of bytes": lambda folder: io.BytesIO(file_of(folder).read_bytes()),
     "a path": file_of,
+    "a file without an end line": lambda folder: file_of(folder, "".join(LINES)),
+    "a file with a byte order mark": lambda folder: file_of(folder, "\ufeff" + "".join(LINES)),
+    "joined exports": lambda folder: file_of(
+        folder, "".join([*LINES[:9], end_line(9), end_line(0), *LINES[9:], end_line(21)])
+    ),
     "a Parquet file": lambda folder: write(folder / "reports.parquet", REPORTS),
     "paths": lambda folder: [file_of(folder)],
     "documents": lambda _: iter(DOCUMENTS),
