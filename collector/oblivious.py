@@ -37,7 +37,7 @@ from ldp_client.oblivious.encapsulation import (
     configuration,
     decapsulate,
     header,
-    require_hpke,
+    suite,
 )
 from schemas.disk import read_bytes, replacing, write_new
 
@@ -172,7 +172,8 @@ class Gateway:
     """
 
     def __init__(self, keys: GatewayKeys, target: WSGIApplication) -> None:
-        require_hpke()
+        # Without `pyhpke` no request could be opened later.
+        suite()
         self.keys = keys
         self._target = target
 

@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 
 # A report's state in the ledger: its name for a person.
 _STATES = {
+    "sent": "sent",
     "queued": "waiting",
     "trying": "waiting",
-    "sent": "sent",
     "refused": "refused",
     "withdrawn": "being_deleted",
 }
-STATES = ("sent", "waiting", "refused", "being_deleted")
 
 
 @dataclass
@@ -34,8 +33,8 @@ class Disclosure:
         questions: ids of the questions that were asked.
         epsilon: the exact cost of the answers, in nats.
         delta: their exact cost as a probability.
-        reports: {state: number of reports}, for each of STATES. All are 0 if every report was withdrawn and
-            deleted.
+        reports: {state: number of reports}, for "sent", "waiting", "refused" and "being_deleted". All are 0
+            if every report was withdrawn and deleted.
         strata: {field: value} for each waiting report whose token's key encodes public values. The issuer
             states these values, and the collector will add them.
     """
@@ -46,7 +45,7 @@ class Disclosure:
     questions: list[str] = field(default_factory=list)
     epsilon: Fraction = ZERO
     delta: Fraction = ZERO
-    reports: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATES, 0))
+    reports: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_STATES.values(), 0))
     strata: list[dict[str, str]] = field(default_factory=list)
 
 

@@ -71,20 +71,18 @@ class Answer(NamedTuple):
         return f"Answer({self.status})"  # without the body, which may have a report's id or a token
 
 
-def exchange(
-    request: urllib.request.Request, most: int = MOST_BYTES, seconds: float = 0.0, silence: float = 0.0
-) -> Answer:
+def exchange(request: urllib.request.Request, most: int = MOST_BYTES, seconds: float = 0.0) -> Answer:
     """Return the answer to a request, whatever its status. Raises TransferError with a one-line message.
 
-    After `seconds` (DEADLINE_SECONDS if 0) nothing more is sent, however slowly the server goes on. silence:
-    the longest wait for the server, in seconds (TIMEOUT_SECONDS if 0).
+    After `seconds` (DEADLINE_SECONDS if 0) nothing more is sent, however slowly the server goes on. It may be
+    silent as long (TIMEOUT_SECONDS if 0).
     """
     cutoff = Cutoff()
     results: list[Answer | Exception] = []
 
     def run() -> None:
         try:
-            results.append(_answer(request, most, silence or TIMEOUT_SECONDS, cutoff))
+            results.append(_answer(request, most, seconds or TIMEOUT_SECONDS, cutoff))
         except Exception as error:
             results.append(error)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
 from ldp_client.device.http import MOST_BYTES, MOST_CHARACTERS
-from ldp_client.device.transport import TEMPORARY
+from ldp_client.device.transport import API, TEMPORARY
 from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError
 from ldp_client.documents.fields import printable
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ldp_client.device.outbox import Queued
     from ldp_client.device.transport import Transport
 
-STUDIES_PATH = "/v1/studies/"
 # Header of a served study: whether reports to it are taken.
 STUDY_STATE = "LDPKit-Study"
 CLOSED = "closed"
@@ -67,7 +66,7 @@ def fetch_document(
     is_signed: return the study with its signatures, which are unverified. Raises TransferError, StudyError,
     InputError for an unknown study, and RefusedError for a closed study or a study of a newer ldpkit.
     """
-    url = f"{collector}{STUDIES_PATH}{study_id}" + ("/signed" if is_signed else "")
+    url = f"{collector}{API}{study_id}" + ("/signed" if is_signed else "")
     # 1. Fetch it.
     most = MAX_SIGNED_BYTES if is_signed else MAX_BYTES
     try:

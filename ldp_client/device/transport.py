@@ -92,9 +92,10 @@ class Oblivious(Transport):
 
     def __init__(self, relay: str, key: str) -> None:
         from ldp_client.device.arguments import checked_url
-        from ldp_client.oblivious.encapsulation import read_configuration, require_hpke
+        from ldp_client.oblivious.encapsulation import read_configuration, suite
 
-        require_hpke()
+        # Without `pyhpke` nothing could be sent later.
+        suite()
         self.relay = checked_url(relay)[0]
         self._key_id, self._public_key = read_configuration(key)
 

@@ -42,11 +42,6 @@ class EncapsulationError(ValueError):
     """The message is not encapsulated for this key, or was changed in transit."""
 
 
-def require_hpke() -> None:
-    """Raise MissingExtraError without `pyhpke`: nothing can then be sent through a relay."""
-    _suite()
-
-
 def configuration(key_id: int, public_key: bytes) -> bytes:
     """Return a key configuration (section 3.1) with the one suite. public_key: X25519, 32 bytes."""
     head = bytes([key_id]) + KEM_ID.to_bytes(2, "big") + public_key
@@ -107,10 +102,9 @@ def encapsulate(key_id: int, public_key: bytes, request: bytes, ephemeral: Any |
     ephemeral: a KEMKeyPair of `pyhpke`; random unless a test passes a test vector's pair. Raises
     MissingExtraError without `pyhpke`.
     """
-    suite = _suite()
-    recipient = suite.kem.deserialize_public_key(public_key)
+    recipient = suite().kem.deserialize_public_key(public_key)
     head = header(key_id)
-    enc, context = suite.create_sender_context(recipient, REQUEST_LABEL + b"\0" + head, eks=ephemeral)
+    enc, context = suite().create_sender_context(recipient, REQUEST_LABEL + b"\0" + head, eks=ephemeral)
     return Asked(head + enc + context.seal(request), enc, context)
 
 
@@ -145,7 +139,7 @@ def decapsulate(private_key: Any, message: bytes) -> Received:
     key = KEMKey.from_pyca_cryptography_key(private_key)
 
     def unsealed() -> Received:
-        context = _suite().create_recipient_context(enc, key, REQUEST_LABEL + b"\0" + head)
+        context = suite().create_recipient_context(enc, key, REQUEST_LABEL + b"\0" + head)
         return Received(context.open(sealed), enc, context)
 
     received: Received = _opened(unsealed)
@@ -174,7 +168,7 @@ def _answer_cipher(context: Any, enc: bytes, nonce: bytes) -> tuple[Any, bytes]:
 
 
 @lru_cache(maxsize=1)
-def _suite() -> Any:
+def suite() -> Any:
     """Return the one suite. Raises MissingExtraError."""
     try:
         from pyhpke import AEADId, CipherSuite, KDFId, KEMId

@@ -205,7 +205,7 @@ class Client:
 
     def _once(self, request: urllib.request.Request, most: int, seconds: float) -> Answer:
         try:
-            answer = exchange(request, max(most, MAX_PROBLEM_BYTES), seconds, seconds)
+            answer = exchange(request, max(most, MAX_PROBLEM_BYTES), seconds)
         except TransferError as error:
             raise PassingError(f"cannot reach {self.who}, {self.url}: {error}") from None
         if not 200 <= answer.status < 300:

@@ -158,10 +158,10 @@ def test_relay_outside_allowed_hosts_is_rejected(tmp_path, keys):
 
 def test_missing_hpke_package_is_rejected_at_the_start(keys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyhpke", None)
-    encapsulation._suite.cache_clear()
+    encapsulation.suite.cache_clear()
     with raises(MissingExtraError, "extra.missing", "ldp-client[oblivious]"):
         through("https://relay.example", keys)
-    encapsulation._suite.cache_clear()
+    encapsulation.suite.cache_clear()
 
 
 def test_study_with_an_issuer_or_nodes_is_rejected_before_answering(device):
