@@ -240,20 +240,11 @@ def test_first_of_two_concurrent_budgets_is_stored(tmp_path, monkeypatch):
     assert kept.budget() == "1"
 
 
-@pytest.fixture
-def open_umask():
-    before = os.umask(0o022)
-    yield
-    os.umask(before)
-
-
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
 @pytest.mark.attack(13)
-@pytest.mark.skipif(os.name != "posix", reason="modes of files")
-@pytest.mark.usefixtures("open_umask")
 @pytest.mark.parametrize("before", [None, 0o755, 0o1777], ids=["new", "of other files", "shared on purpose"])
 def test_ledger_is_private_and_a_folder_keeps_its_mode(tmp_path, before):
     """Another user of the machine reads a ledger; a mistyped folder must not lose its mode."""

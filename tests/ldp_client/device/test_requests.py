@@ -147,42 +147,25 @@ def test_closed_study_is_not_fetched_and_its_report_waits(tmp_path, server):
     assert (flushed.refused, flushed.waiting) == ([], 1)
 
 
-DATES = "http.server.BaseHTTPRequestHandler.date_time_string"
-
-
-def fetched(folder, server, study=STUDY):
-    """A device that fetched a study and answered it, and the report's id."""
-    device = consenting(folder, "4", server.url)
-    server.content = study.canonical()
-    device.fetch(study.id)
-    return device, device.answer(study, YES)
-
-
-def refuse(server, name, digest, status=410):
-    kind, text = problem(name, digest)
-    server.refusals, server.statuses = {status: (kind, text)}, [status]
-
-
 @pytest.mark.attack(10)
 @pytest.mark.parametrize(
     "name", ["report-invalid", "report-conflict", "report-withdrawn", "study-closed", "study-unknown"]
 )
 @pytest.mark.parametrize("digest", ["", "ab" * 32])
-def test_refusal_of_another_study_drops_no_report(tmp_path, server, name, digest):
+def test_refusal_of_another_study_drops_no_report(device, server, name, digest):
     """A collector refuses a report in the name of another study, or of none."""
-    device, _ = fetched(tmp_path, server)
-    refuse(server, name, digest)
+    server.refusals, server.statuses = {410: problem(name, digest)}, [410]
     flushed = device.flush(attempts=1)
     assert (flushed.waiting, flushed.refused) == (1, [])
     assert name in flushed.reason
     assert device.flush(attempts=1).sent == 1
 
 
-def test_refusal_drops_the_report_and_stays_charged(tmp_path, server):
-    device, report_id = fetched(tmp_path, server)
-    refuse(server, "report-withdrawn", STUDY.digest)
+def test_refusal_drops_the_report_and_stays_charged(device, server):
+    (queued,) = device.ledger.queued()
+    server.refusals, server.statuses = {410: problem("report-withdrawn", STUDY.digest)}, [410]
     (refused,) = device.flush(attempts=3).refused
-    assert report_id in refused
+    assert queued.report_id in refused
     assert "report-withdrawn" in refused
     assert (device.ledger.queued(), device.epsilon_left) == ([], 3)
     assert len(server.asked("PUT")) == 1
@@ -207,13 +190,14 @@ def test_report_of_closed_study_is_dropped_after_30_days_by_both_clocks(
     last = date(2026, 6, 15)
     study = Study(studies.document(studies.YES_NO, closes=last.isoformat()))
     monkeypatch.setattr(outbox, "today", lambda: last)
-    device, _ = fetched(tmp_path, server, study)
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(study, YES)
     monkeypatch.setattr(outbox, "today", lambda: last + timedelta(shift))
-    noon = datetime(last.year, last.month, last.day, 12, tzinfo=UTC)
-    moment = None if collectors_shift is None else noon + timedelta(collectors_shift)
-    header = "never" if moment is None else format_datetime(moment, usegmt=True)
-    monkeypatch.setattr(DATES, lambda *_: header)
-    refuse(server, "study-closed", study.digest)
+    header = "never"
+    if collectors_shift is not None:
+        header = format_datetime(datetime(2026, 6, 15, 12, tzinfo=UTC) + timedelta(collectors_shift), True)
+    monkeypatch.setattr("http.server.BaseHTTPRequestHandler.date_time_string", lambda _: header)
+    server.refusals, server.statuses = {410: problem("study-closed", study.digest)}, [410]
     flushed = device.flush(attempts=1)
     assert (len(flushed.refused), flushed.waiting) == (int(is_final), int(not is_final))
     if not is_final:

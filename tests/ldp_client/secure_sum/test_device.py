@@ -73,28 +73,16 @@ def test_unreachable_node_gets_the_same_share_later(network, tmp_path, device):
     assert held(network) == [1, 1, 1]
 
 
-def test_withdrawal_reaches_every_node(network, device):
-    device.flush()
+def test_sent_shares_are_deleted_at_every_node_after_another_nodes_rejection(network, device):
+    media_type, invalid = problem("report-invalid", network.study.digest)
+    network.nodes[1].trouble = lambda _environment: Response(invalid, 422, content_type=media_type)
+    assert len(device.flush(attempts=1).refused) == 1
+    network.nodes[1].trouble, network.nodes[2].trouble = None, refusing
+    assert held(network) == [1, 0, 1]
     assert device.withdraw("summed") == 1
-    network.nodes[2].trouble = refusing
     assert device.flush(attempts=1).undeleted == 1
     assert held(network) == [0, 0, 1]
     network.nodes[2].trouble = None
-    assert device.flush().deleted == 1
-    assert held(network) == [0, 0, 0]
-
-
-def test_sent_share_is_deleted_after_another_nodes_rejection(network, device):
-    invalid = problem("report-invalid", network.study.digest)[1]
-
-    def refuse(_environment):
-        return Response(invalid, 422, content_type="application/problem+json")
-
-    network.nodes[1].trouble = refuse
-    assert len(device.flush(attempts=1).refused) == 1
-    network.nodes[1].trouble = None
-    assert held(network) == [1, 0, 1]
-    assert device.withdraw("summed") == 1
     assert device.flush().deleted == 1
     assert held(network) == [0, 0, 0]
 

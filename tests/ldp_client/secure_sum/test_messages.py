@@ -20,17 +20,13 @@ from tests.statistics import follows, seeded
 VECTOR = np.array([0, 1, -1, 2**63 - 1, -(2**63), 12345678901234], dtype="<i8").tobytes()
 
 
-def summed(shares, expansion):
-    words = [shares[0]] + [expand(expansion, seed, len(VECTOR)) for seed in shares[1:]]
-    return sum(np.frombuffer(share, dtype="<u8") for share in words).tobytes()
-
-
 @pytest.mark.parametrize("expansion", ["chacha20", "shake_256"])
 @pytest.mark.parametrize("nodes", [2, 10])
 def test_shares_sum_to_the_vector_modulo_2_to_the_64(expansion, nodes):
     shares = split(VECTOR, nodes, expansion)
     assert [len(share) for share in shares] == [len(VECTOR)] + [32] * (nodes - 1)
-    assert summed(shares, expansion) == VECTOR
+    words = [shares[0]] + [expand(expansion, seed, len(VECTOR)) for seed in shares[1:]]
+    assert sum(np.frombuffer(share, dtype="<u8") for share in words).tobytes() == VECTOR
 
 
 def test_sum_without_one_seed_is_noise():
@@ -81,50 +77,35 @@ def test_nodes_expand_as_devices_do(expansion, count, size):
     assert (add_seeds(expansion, seeds, size) == expected).all()
 
 
-class TestSealing:
-    key = X25519PrivateKey.generate()
-    report_id = "ab" * 16
+def test_share_is_opened_whole_by_its_node_for_its_report():
+    key, report_id, study = X25519PrivateKey.generate(), "ab" * 16, tokened_study("ever")
+    opener = Opener.of(study, 1, key)
 
-    def opener(self, node=1):
-        return Opener.of(tokened_study("ever"), node, self.key)
+    def sealed(node, report_id):
+        info = context(study.digest, report_id, node)
+        return seal(key.public_key().public_bytes_raw(), info, b"s" * 32)
 
-    def sealed(self, node=1, report_id=None, share=b"s" * 32):
-        info = context(tokened_study("ever").digest, report_id or self.report_id, node)
-        return seal(self.key.public_key().public_bytes_raw(), info, share)
-
-    def test_share_is_opened_by_its_node(self):
-        assert self.opener().open(self.report_id, self.sealed()) == b"s" * 32
-
-    @pytest.mark.parametrize("other", [{"node": 2}, {"report_id": "cd" * 16}])
-    def test_sealed_share_is_bound_to_its_node_and_report(self, other):
+    whole = sealed(1, report_id)
+    assert opener.open(report_id, whole) == b"s" * 32
+    changed = [whole[:place] + bytes([byte ^ 1]) + whole[place + 1 :] for place, byte in enumerate(whole)]
+    for other in (sealed(2, report_id), sealed(1, "cd" * 16), *changed):
         with raises(ReportError, "report.share_not_opened"):
-            self.opener().open(self.report_id, self.sealed(**other))
-
-    def test_every_changed_byte_is_detected(self):
-        sealed = self.sealed()
-        for place in range(len(sealed)):
-            damaged = sealed[:place] + bytes([sealed[place] ^ 1]) + sealed[place + 1 :]
-            with pytest.raises(ReportError):
-                self.opener().open(self.report_id, damaged)
-
-    @pytest.mark.parametrize("size", [0, 81])
-    def test_share_of_another_size_is_rejected_before_opening(self, size):
+            opener.open(report_id, other)
+    # Before it is opened.
+    for size in (0, 81):
         with raises(ReportError, "report.share_size", "80"):
-            self.opener().open(self.report_id, bytes(size))
+            opener.open(report_id, bytes(size))
 
 
-class TestKeyFiles:
-    def test_round_trip_for_the_owner_alone_without_overwriting(self, tmp_path):
-        keys = NodeKeys.generate()
-        keys.save(tmp_path / "key")
-        assert NodeKeys.load(tmp_path / "key").fragment == keys.fragment
-        assert (tmp_path / "key").stat().st_mode & 0o077 == 0
-        with raises(InputError, "files.exists"):
-            NodeKeys.generate().save(tmp_path / "key")
-
-    @pytest.mark.parametrize("text", ["", '{"format": "ldpkit.node-key/1", "x25519": "secret"}'])
-    def test_invalid_key_file_is_rejected_without_its_content(self, tmp_path, text):
-        (tmp_path / "key").write_text(text)
+def test_key_file_is_its_owners_alone_and_not_overwritten(tmp_path):
+    keys, path = NodeKeys.generate(), tmp_path / "key"
+    keys.save(path)
+    assert NodeKeys.load(path).fragment == keys.fragment
+    assert path.stat().st_mode & 0o077 == 0
+    with raises(InputError, "files.exists"):
+        NodeKeys.generate().save(path)
+    for text in ("", '{"format": "ldpkit.node-key/1", "x25519": "secret"}'):
+        path.write_text(text)
         with raises(InputError, "node.not_key_file") as caught:
-            NodeKeys.load(tmp_path / "key")
+            NodeKeys.load(path)
         assert "secret" not in str(caught.value)
