@@ -46,75 +46,19 @@ def die_at(engine, statement):
     engine.dialect.do_commit = commit
 
 
-def is_killed(work):
-    """Return True if a separate process is killed during this work."""
-    child = os.fork()
-    if not child:
-        try:
-            work()
-        finally:
-            os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
 def kill_everywhere(work, settle):
-    """Kill at the 1st, 2nd, … statement until none is left."""
-    kills = 0
-    while is_killed(partial(work, kills + 1)):
-        kills += 1
+    """Kill a process of its own at the work's 1st, 2nd, … statement until none is left."""
+    for kills in range(AT_MOST):
+        child = os.fork()
+        if not child:
+            try:
+                work(kills + 1)
+            finally:
+                os._exit(0)
+        if not os.WIFSIGNALED(os.waitpid(child, 0)[1]):
+            break
         settle()
-    assert 4 < kills < AT_MOST
-
-
-class Uploads:
-    """Three reports, two of them with one token: which is stored, and what is spent, at any time."""
-
-    def __init__(self, url, study, make_report):
-        self.url, self.study, self.make_report = url, study, make_report
-        self.rules = intake.Rules.of(study)
-        self.nonce_of = {}
-        self.start()
-
-    def start(self):
-        reports = [self.make_report(self.study) for _ in range(3)]
-        token, other = token_of(self.study), token_of(self.study)
-        self.works = [self.upload(report, one) for report, one in zip(reports, (token, token, other))]
-
-    def upload(self, report, token):
-        packed, nonce = intake.checked(self.rules, self.rules.pack(report), None, header_of(token), None)
-        self.nonce_of[packed.id] = nonce
-        return Upload("habits", [packed], nonce)
-
-    def store(self, statement):
-        database = Database(self.url, 5)
-        book = RuleBook(database)
-        book.find("habits", 1)
-        if statement:
-            die_at(database.engine, statement)
-        find = partial(book.find, reserved=True)
-        outcomes = intake.Intake(database, find, lambda: TODAY, timedelta(7), b"").store(self.works)
-        database.engine.dispose()
-        return outcomes
-
-    def settle(self):
-        """Check that the killed server left consistent data; the devices send again."""
-        self.check()
-        outcomes = [outcome for (outcome,) in self.store(0)]
-        good = (intake.Receipt.STORED, intake.Receipt.DUPLICATE)
-        assert [outcome in good for outcome in outcomes] == [True, False, True]
-        assert outcomes[1].kind.name == "ticket-spent"
-        self.check()
-        self.start()
-
-    def check(self):
-        database = Database(self.url, 5)
-        with database.read() as session:
-            number = store.study_state(session, "habits").number
-            held = store.held_reports(session, number, list(self.nonce_of))
-            spent = [nonce for _, nonce in session.execute(SPENT.select())]
-        database.engine.dispose()
-        assert sorted(self.nonce_of[report_id] for report_id in held) == sorted(spent)
-        assert len(set(spent)) == len(spent)
+    assert 4 < kills < AT_MOST - 1
 
 
 @pytest.mark.slow
@@ -125,8 +69,50 @@ def test_killed_collector_spends_no_token_without_report(database_url, make_harn
     harness = make_harness(database=ensure_database(database_url))
     assert harness.publish(study).status_code == 201
     harness.collector.close()
-    uploads = Uploads(database_url, study, make_report)
-    kill_everywhere(uploads.store, uploads.settle)
+    rules, works, nonces = intake.Rules.of(study), [], {}
+
+    def make_uploads():
+        """Three reports, two of them with one token."""
+        token, works[:] = token_of(study), []
+        for carried in (token, token, token_of(study)):
+            report = rules.pack(make_report(study))
+            packed, nonce = intake.checked(rules, report, None, header_of(carried), None)
+            nonces[packed.id] = nonce
+            works.append(Upload("habits", [packed], nonce))
+
+    def commit(statement):
+        database = Database(database_url, 5)
+        book = RuleBook(database)
+        book.find("habits", 1)
+        if statement:
+            die_at(database.engine, statement)
+        find = partial(book.find, reserved=True)
+        outcomes = intake.Intake(database, find, lambda: TODAY, timedelta(7), b"").store(works)
+        database.engine.dispose()
+        return [outcome for (outcome,) in outcomes]
+
+    def check():
+        database = Database(database_url, 5)
+        with database.read() as session:
+            number = store.study_state(session, "habits").number
+            held = store.held_reports(session, number, list(nonces))
+            spent = [nonce for _, nonce in session.execute(SPENT.select())]
+        database.engine.dispose()
+        assert sorted(nonces[report_id] for report_id in held) == sorted(spent)
+        assert len(set(spent)) == len(spent)
+
+    def settle():
+        """Check that the killed server left consistent data; the devices send again."""
+        check()
+        outcomes = commit(0)
+        good = (intake.Receipt.STORED, intake.Receipt.DUPLICATE)
+        assert [outcome in good for outcome in outcomes] == [True, False, True]
+        assert outcomes[1].kind.name == "ticket-spent"
+        check()
+        make_uploads()
+
+    make_uploads()
+    kill_everywhere(commit, settle)
 
 
 def given(url, code, body, statement=0):
