@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from datetime import date
 
 from flask import Flask, Response
 
@@ -51,14 +50,12 @@ def create_node_app(
     config: Settings | Mapping[str, object] | None = None,
     *,
     key_file: str | os.PathLike[str],
-    today: Callable[[], date] = utc_today,
 ) -> Flask:
     """Build a node of secure sums as a WSGI application, on a database of `ldpkit init --as node`.
 
     Args:
         config: Settings, or a mapping of their names; None reads LDPKIT_* from the environment.
         key_file: the file of the node's keys.
-        today: the clock, which gives the day in UTC; for tests.
 
     Returns:
         The Flask application.
@@ -67,7 +64,7 @@ def create_node_app(
         InputError: a setting or the keys are wrong, or the database cannot be used.
     """
     app = Flask("collector.nodes", static_folder=None)
-    collector = open_collector(config, today)
+    collector = open_collector(config, utc_today)
     node = Node(NodeKeys.load(key_file), collector.database, collector.settings.body_limit)
     _check_studies(node)
     app.extensions[EXTENSION] = collector
