@@ -1,7 +1,6 @@
 """What limits work at once, rates of uploads, values that are costly to compute, and lines in the log."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
@@ -20,29 +19,9 @@ from collector.limiter import (
 from tests.kit.answers import problem
 
 
-def test_bodies_wait_for_memory_and_are_refused_after_timeout(monkeypatch):
-    room = Limiter(100, 0.05, lambda: OSError("full"))
-    with room.hold(1000), pytest.raises(OSError, match="full"), room.hold(1):
-        pass
-    room, waits = Limiter(100, 60.0, lambda: OSError("full")), Event()
-    wait = room._changed.wait
-    monkeypatch.setattr(room._changed, "wait", lambda seconds: (waits.set(), wait(seconds)))
-
-    def hold_too():
-        with room.hold(60):
-            return True
-
-    with ThreadPoolExecutor(1) as pool:
-        with room.hold(60):
-            second = pool.submit(hold_too)
-            assert waits.wait(60)
-            assert not second.done()
-        assert second.result(60)
-
-
-def test_full_room_without_progress_refuses_at_once(monkeypatch):
+def test_room_is_waited_for_unless_nothing_is_given_back(monkeypatch):
     now, waits = [0.0], []
-    room = Limiter(1, 2, lambda: OSError("full"))
+    room = Limiter(100, 2, lambda: OSError("full"))
 
     def wait(seconds):
         waits.append(seconds)
@@ -51,12 +30,18 @@ def test_full_room_without_progress_refuses_at_once(monkeypatch):
     # Time goes on only while the room waits.
     monkeypatch.setattr(limiter, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(room._changed, "wait", wait)
-    with room.hold():
+    with room.hold(1000):
         now[0] = 0.5
+        # The second one is refused at once.
         for _ in range(2):
-            with pytest.raises(OSError, match="full"), room.hold():
+            with pytest.raises(OSError, match="full"), room.hold(1):
                 pass
-            assert waits == [1.5]
+        assert waits == [1.5]
+    held = ExitStack()
+    held.enter_context(room.hold(60))
+    monkeypatch.setattr(room._changed, "wait", lambda _seconds: held.close())
+    with room.hold(60):
+        pass
 
 
 def test_an_outage_is_logged_at_once_and_then_counted(caplog):
@@ -123,11 +108,8 @@ def test_a_bucket_holds_a_burst_and_refills():
     assert stored(bucket, 1) == 0.0
     now[0] = 1e6
     assert [stored(bucket, 1) for _ in range(burst + 1)] == [0.0] * burst + [0.5]
-
-
-def test_batch_above_the_burst_passes_and_leaves_a_debt():
+    # A batch above the burst passes and leaves a debt. Uploads that are not stored use nothing up.
     bucket = TokenBucket(5.0, lambda: 0.0)
-    # Uploads that are not stored use nothing up.
     assert [bucket.let_in(70_000) for _ in range(3)] == [0.0] * 3
     assert stored(bucket, 70_000) == 0.0
     assert stored(bucket, 1) == DEBT_SECONDS + 0.2

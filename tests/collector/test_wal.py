@@ -37,22 +37,18 @@ def backup_of(path):
     return copy
 
 
-def restored(path):
-    os.replace(backup_of(path), path)
-
-
-def moved(path):
-    shutil.move(path, path.with_name("elsewhere.sqlite3"))
-
-
 def overwritten(path):
-    shutil.copyfile(backup_of(path), path)
-
-
-def overwritten_by_a_served_one(path):
     copy = backup_of(path)
     change(copy)
     shutil.copyfile(copy, path)
+
+
+REPLACED = {
+    "restored": lambda path: os.replace(backup_of(path), path),
+    "moved": lambda path: shutil.move(path, path.with_name("elsewhere.sqlite3")),
+    "overwritten": lambda path: shutil.copyfile(backup_of(path), path),
+    "overwritten by a served file": overwritten,
+}
 
 
 def log_of(path):
@@ -66,15 +62,15 @@ def ids_in(path):
 
 
 @pytest.mark.attack(10)
-@pytest.mark.parametrize("replace", [restored, moved, overwritten, overwritten_by_a_served_one])
-def test_server_with_replaced_database_acknowledges_nothing(habits, study, caplog, replace):
+@pytest.mark.parametrize("how", REPLACED)
+def test_server_with_replaced_database_acknowledges_nothing(habits, study, caplog, how):
     """Put a backup in the place of a running server's database, or move it away.
 
     Nothing more is acknowledged, and the log with what was acknowledged is kept.
     """
     path = habits.path
     assert habits.put(build_report(study)).status_code == 201
-    replace(path)
+    REPLACED[how](path)
     log = log_of(path).read_bytes()
     for _ in range(12):
         assert problem(habits.put(build_report(study))) == (503, "unavailable")
@@ -83,8 +79,8 @@ def test_server_with_replaced_database_acknowledges_nothing(habits, study, caplo
     assert habits.client.get("/healthz").status_code == 200
     assert "the database cannot be used" in caplog.text
     # No empty one takes its place.
-    assert path.exists() == (replace is not moved)
-    if replace is overwritten:
+    assert path.exists() == (how != "moved")
+    if how == "overwritten":
         (aside,) = path.parent.glob("*-wal.replaced-*")
         assert (aside.read_bytes(), aside.stat().st_mode & 0o777) == (log, 0o600)
         assert str(aside) in caplog.text
