@@ -76,18 +76,12 @@ def last_backup(session: Session) -> date | None:
     return None if day is None else date.fromisoformat(day)
 
 
-def last_exports(session: Session) -> dict[str, tuple[str, int]]:
+def last_exports(session: Session) -> dict[str | None, tuple[str, int]]:
     """Return the day of each study's last export, and how many reports had been withdrawn by then."""
-    days = select(AuditRow.study, func.max(AuditRow.at).label("at")).where(AuditRow.action == EXPORT)
-    last = days.group_by(AuditRow.study).subquery()
-    is_last = (AuditRow.study == last.c.study) & (AuditRow.at == last.c.at) & (AuditRow.action == EXPORT)
-    is_last &= AuditRow.detail != ""
-    rows = session.execute(
-        select(last.c.study, last.c.at, AuditRow.detail).join_from(last, AuditRow, is_last)
-    )
-    exports: dict[str, tuple[str, int]] = {}
-    for study, day, detail in rows:
-        # Of several on this day, the one after the most withdrawals is the last.
+    lines = select(AuditRow.study, AuditRow.at, AuditRow.detail).where(AuditRow.action == EXPORT)
+    exports: dict[str | None, tuple[str, int]] = {}
+    for study, day, detail in session.execute(lines.where(AuditRow.detail != "")):
+        # Of several on one day, the one after the most withdrawals is the last.
         withdrawn = int(detail.partition(" ")[0])
         exports[study] = max(exports.get(study, ("", 0)), (day, withdrawn))
     return exports
