@@ -23,7 +23,6 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from collector.settings import METRICS_FOLDER
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-FOLDER_MODE = 0o700
 OTHER_ROUTE = "other"
 MOST_REMEMBERED = 1000
 COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -44,8 +43,6 @@ class Metrics:
     def __init__(self) -> None:
         # These metrics would show to the microsecond when the first report arrived.
         disable_created_metrics()  # type: ignore[no-untyped-call]
-        if METRICS_FOLDER in os.environ:
-            Path(os.environ[METRICS_FOLDER]).mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         self._registry = CollectorRegistry()
 
         def counter(name: str, text: str, *labels: str) -> Counter:

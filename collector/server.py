@@ -170,8 +170,8 @@ def _load_in_worker(load: Callable[[bool], Flask], master: int) -> Flask:
 
 @contextmanager
 def _metrics_folder(workers: int) -> Iterator[None]:
-    """Make a folder for the metrics of several processes, unless the operator has named a folder."""
-    if workers == 1 or METRICS_FOLDER in os.environ:
+    """Make a folder for the metrics of several processes."""
+    if workers == 1:
         yield
         return
     with tempfile.TemporaryDirectory(prefix=METRICS_PREFIX, ignore_cleanup_errors=True) as folder:
