@@ -14,8 +14,6 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 BLOCK = re.compile(r"```python\n# ([^\n]*)\n(.*?)```", re.DOTALL)
 EDIT = re.compile(r'(\S+), below "(.*)"')
-COPIED = ("schemas", "ldp_client", "js", "summaries", "inference")
-LEFT_OUT = shutil.ignore_patterns("__pycache__")
 FITTED = """
 from dataclasses import replace
 import numpy as np
@@ -42,36 +40,23 @@ print(*(np.median(found.draws[name]) for name in ("loc", "scale")))
 """
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory):
-    """A copy of the repository with the page's line and file."""
-    root = tmp_path_factory.mktemp("copy")
-    for name in COPIED:
-        shutil.copytree(REPOSITORY / name, root / name, ignore=LEFT_OUT)
+@pytest.mark.slow
+def test_fit_of_added_model_finds_the_simulated_truth(tmp_path):
+    # 1. Make the page's edits to a copy of the repository.
+    for name in ("schemas", "ldp_client", "js", "summaries", "inference"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     blocks = BLOCK.findall((REPOSITORY / "docs" / "adding-a-model.md").read_text(encoding="utf-8"))
     assert len(blocks) == 2
     for title, text in blocks:
-        edit = EDIT.fullmatch(title)
-        if edit:
-            file, anchor = root / edit[1], edit[2] + "\n"
+        if edit := EDIT.fullmatch(title):
+            file, anchor = tmp_path / edit[1], edit[2] + "\n"
             before = file.read_text(encoding="utf-8")
             assert before.count(anchor) == 1
             file.write_text(before.replace(anchor, anchor + text), encoding="utf-8")
         else:
-            (root / title).write_text(text, encoding="utf-8")
-    return root
-
-
-def python(root, *arguments):
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+            (tmp_path / title).write_text(text, encoding="utf-8")
+    # 2. Fit there.
+    command, environment = [sys.executable, "-c", FITTED], {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.slow
-def test_fit_of_added_model_finds_the_simulated_truth(copy):
-    loc, scale = map(float, python(copy, "-c", FITTED).split())
-    assert loc == pytest.approx(4.0, abs=0.3)
-    assert scale == pytest.approx(1.0, abs=0.3)
+    assert [*map(float, done.stdout.split())] == pytest.approx([4.0, 1.0], abs=0.3)
