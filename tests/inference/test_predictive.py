@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.predictive import MISFIT, Histogram, Predictive, is_far
+from inference.histogram import Histogram
+from inference.predictive import MISFIT, Predictive, is_far
 from inference.results.verdict import FALSE_ALARM, FIT, Finding
 
 EDGES = np.linspace(0, 1, 129)

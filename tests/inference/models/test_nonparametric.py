@@ -10,9 +10,10 @@ from benchmarks import nonparametric as nonparametric_studies
 from inference.design.calibration import prior_truths
 from inference.design.truth import completed
 from inference.fitting import fit_question
+from inference.histogram import Histogram
 from inference.likelihoods.numbers.shares import cells_channel
 from inference.models import model_for
-from inference.predictive import Histogram, of_histogram
+from inference.predictive import of_histogram
 from inference.results.verdict import CONVERGENCE
 from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
