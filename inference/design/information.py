@@ -1,8 +1,7 @@
 """Half widths of posteriors without simulation, from the information of the reports. Loads no JAX.
 
-A share's expected posterior is computed on a grid: its prior times the likelihood of as many supporting
-reports as are expected, so that it is right near 0 too. The posterior of a number's law is taken as normal,
-with the information of n reports at the truth and the prior's.
+The posterior of a number's law is taken as normal, with the information of n reports at the truth and the
+prior's.
 """
 
 from __future__ import annotations
@@ -16,36 +15,31 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, gammainc, ndtr, ndtri, pdtr
 
 from inference.default_priors import DEFAULTS, Stated, with_stated
+from inference.design.shares import (
+    MOST_TOGETHER,
+    even_shares,
+    share_posteriors,
+    share_variances,
+    widths_of_shares,
+)
 from inference.design.truth import completed
-from inference.results.intervals import REFUSED
+from inference.results.intervals import USUAL
 from inference.units import number_units
 from ldp_client import mechanism_for
-from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.number import Gaussian, Laplace
-from ldp_client.mechanisms.subset_selection import SubsetSelection
 from schemas import Question
-from summaries.reductions import REDUCTIONS, sets_of
-from summaries.reductions.choice import keeps_patterns, pattern_bits
 from summaries.reductions.histogram import REACH, histogram_edges
 
 Vector = NDArray[np.float64]
 
 BY_INFORMATION = "half the 90 % interval from the information of the reports and of the prior"
 # Half of a 90 % interval, in sds; its ends.
-HALF, TAILS = float(ndtri(0.95)), (0.05, 0.95)
+HALF, TAILS = float(ndtri(0.95)), USUAL.levels
 DEVICES = (1_000, 10_000, 100_000)
 # Truths that are drawn from the prior if none is stated; fewer of more than MOST_TOGETHER choices.
 TRUTHS, FEW_TRUTHS = 20, 3
 # As a share of its prior's width. For an sd at a share of 0.45 the mean was 0.66 of the simulated one.
 ROUGH = 0.25
-# For more choices, each is taken by itself.
-MOST_TOGETHER = 500
-# Places of a share on its grid, and the grid's ends in sds and in supporting reports from the truth.
-GRID, FAR, FAR_REPORTS = 257, 8.0, 30.0
-# Outcomes of a group's reports, and quantiles of each posterior, by which differences of shares are found.
-OUTCOMES, QUANTILES = 25, 60
-# Newton steps to the tilt at which shares add up to 1.
-TILTS = 4
 # The number of places for answers between the bounds; a parameter's step, as a share of its prior's sd.
 PLACES, STEP = 1025, 1e-4
 # Draws of a prior whose width has no formula.
@@ -130,7 +124,7 @@ class Prior:
     ) -> dict[str, Vector]:
         """Return {parameter: (numbers of answers,)}: medians over truths. question: at its epsilon."""
         if question.model.name in SHARES:
-            widths_at = partial(_shares, question, answers=answers, prior=self)
+            widths_at = partial(widths_of_shares, question, answers=answers, priors=self.each)
         else:
             channel = number_channel(question, _answers(question))
             widths_at = partial(_number, question, answers=answers, prior=self, channel=channel)
@@ -173,58 +167,8 @@ def has_information(question: Question) -> bool:
     if question.model.name in SHARES:
         concentration = question.model.prior.get("p", {}).get("concentration")
         known = question.model.name == "bernoulli" or not isinstance(concentration, dict)
-        return known and _share_variances(question, _even(question)) is not None
+        return known and share_variances(question, even_shares(question)) is not None
     return question.model.name in CDFS and question.mechanism.name in NOISE and not question.refusal
-
-
-def _even(question: Question) -> dict[str, float]:
-    shares = {f"p[{label}]": 1 / len(question.choices) for label in question.choices or ()}
-    return {**(shares or {"p": 0.5}), **({REFUSED: 0.1} if question.refusal else {})}
-
-
-def _shares(
-    question: Question, truth: Mapping[str, float], answers: Sequence[int], prior: Prior
-) -> dict[str, Vector]:
-    mechanism = cast(ChoiceMechanism, mechanism_for(question))
-    variances = _share_variances(question, truth)
-    assert variances is not None
-    names = list(variances)
-    shares, each = np.asarray([truth[name] for name in names]), np.asarray(list(variances.values()))
-    priors = [prior.each[name] for name in names]
-    adds_up = len(names) > 2 and not question.refusal
-    columns = [_share_widths(mechanism, shares, each, n, priors, adds_up) for n in answers]
-    return dict(zip(names, np.stack(columns, axis=-1), strict=True))
-
-
-def _share_widths(
-    mechanism: ChoiceMechanism,
-    shares: Vector,
-    variances: Vector,
-    n: int,
-    priors: Sequence[Stated],
-    adds_up: bool,
-) -> Vector:
-    """Return half widths of shares (k,), given n times the variances of their estimates.
-
-    adds_up: whether these are all choices, whose shares add up to 1.
-    """
-    p, q = float(mechanism.p), float(mechanism.q)
-    told = q + (p - q) * shares
-    # The likelihood of a share is that of supporting reports: as many as give this variance.
-    reports = n * told * (1 - told) / (p - q) ** 2 / variances
-    far = FAR * np.sqrt(variances / n) + FAR_REPORTS / (reports * (p - q))
-    low, high = np.maximum(shares - far, 0), np.minimum(shares + far, 1)
-    step = (high - low) / GRID
-    grid = low[:, None] + step[:, None] * (np.arange(GRID) + 0.5)
-    support = q + (p - q) * grid
-    log_density = told[:, None] * np.log(support) + (1 - told[:, None]) * np.log1p(-support)
-    log_density = reports[:, None] * log_density + np.stack(
-        [_log_prior(stated, row) for stated, row in zip(priors, grid, strict=True)]
-    )
-    density = _adding_up(log_density, grid) if adds_up else _normalized(log_density)
-    below = np.cumsum(density, axis=1)
-    ends = np.stack([np.interp(np.asarray(TAILS) * row[-1], row, np.arange(GRID)) for row in below])
-    return np.asarray((ends[:, 1] - ends[:, 0]) * step / 2)
 
 
 def share_power(
@@ -239,133 +183,15 @@ def share_power(
     groups: what is stated of the group with the lower share, and of the other. answers: of each group.
     """
     prior = Prior(question)
+    stated = prior.each[parameter]
     pairs = list(zip(*(prior.truths(seed, given)[:FEW_TRUTHS] for given in groups), strict=True))
     chances = np.zeros((len(answers), len(pairs)))
     for i, n in enumerate(answers):
         for j, pair in enumerate(pairs):
-            low, high = (_share_posteriors(question, parameter, truth, n, prior) for truth in pair)
+            low, high = (share_posteriors(question, parameter, truth, n, stated) for truth in pair)
             ordered = np.mean(low[:, None, :, None] < high[None, :, None, :], axis=(2, 3)) >= TAILS[1]
             chances[i, j] = ordered.mean()
     return np.asarray(chances.mean(axis=1))
-
-
-def _share_posteriors(
-    question: Question, parameter: str, truth: Mapping[str, float], n: int, prior: Prior
-) -> Vector:
-    """Return quantiles of a share's posteriors under equally likely reports, (OUTCOMES, QUANTILES)."""
-    mechanism, variances = cast(ChoiceMechanism, mechanism_for(question)), _share_variances(question, truth)
-    assert variances is not None
-    p, q, share, variance = float(mechanism.p), float(mechanism.q), truth[parameter], variances[parameter]
-    told = q + (p - q) * share
-    reports = n * told * (1 - told) / (p - q) ** 2 / variance
-    observed = told + np.sqrt(told * (1 - told) / reports) * ndtri(_middles(OUTCOMES))
-    far = FAR * np.sqrt(variance / n) + FAR_REPORTS / (reports * (p - q))
-    low, high = max(share - far, 0.0), min(share + far, 1.0)
-    grid = low + (high - low) * _middles(GRID)
-    support = q + (p - q) * grid
-    likelihood = observed[:, None] * np.log(support) + (1 - observed[:, None]) * np.log1p(-support)
-    below = np.cumsum(_normalized(reports * likelihood + _log_prior(prior.each[parameter], grid)), axis=1)
-    return np.stack([np.interp(_middles(QUANTILES), row, grid) for row in below])
-
-
-def _middles(count: int) -> Vector:
-    """Return the middles of equal parts of [0, 1]."""
-    return (np.arange(count) + 0.5) / count
-
-
-def _normalized(log_density: Vector) -> Vector:
-    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
-    return np.asarray(density / density.sum(axis=1, keepdims=True))
-
-
-def _adding_up(log_density: Vector, grid: Vector) -> Vector:
-    """Tilt densities of shares (k, places), all by one exponential, so that their means add up to 1.
-
-    Otherwise the priors of many rare choices would add up to more people than there are.
-    """
-    tilt = 0.0
-    for _ in range(TILTS):
-        density = _normalized(log_density - tilt * grid)
-        means = (density * grid).sum(axis=1)
-        variance = (density * grid**2).sum() - (means**2).sum()
-        tilt += (means.sum() - 1) / max(variance, 1e-12)
-    return density
-
-
-def _log_prior(stated: Stated, share: Vector) -> Vector:
-    if stated["distribution"] == "beta":
-        return np.asarray((stated["a"] - 1) * np.log(share) + (stated["b"] - 1) * np.log1p(-share))
-    return np.where((share >= stated["low"]) & (share <= stated["high"]), 0.0, -1e9)
-
-
-def _share_variances(question: Question, truth: Mapping[str, float]) -> dict[str, float] | None:
-    """Return {parameter: n times the variance of its estimate from n reports}; None without a formula."""
-    mechanism = cast(ChoiceMechanism, mechanism_for(question))
-    refused = truth.get(REFUSED, 0.0)
-    names = ["", "p"] if "p" in truth else [name for name in truth if name != REFUSED]
-    shares = np.asarray([1 - truth["p"], truth["p"]] if "p" in truth else [truth[name] for name in names])
-    if question.refusal:
-        names, shares = [*names, REFUSED], np.append((1 - refused) * shares, refused)
-    covariance = share_covariance(mechanism, shares)
-    if covariance is None:
-        return None
-    turn = np.eye(len(shares))
-    if question.refusal:
-        turn[:-1, :-1] /= 1 - refused
-        turn[:-1, -1] = shares[:-1] / (1 - refused) ** 2
-    variances = np.einsum("ij,jk,ik->i", turn, covariance, turn) if covariance.ndim == 2 else covariance
-    return {name: float(value) for name, value in zip(names, variances, strict=True) if name}
-
-
-def share_covariance(mechanism: ChoiceMechanism, shares: Vector) -> Vector | None:
-    """Return n times the covariance of the estimated shares (k, k); only variances (k,) of very many.
-
-    None for sets of labels that depend on one another, if there are too many to sum over.
-    """
-    p, q = float(mechanism.p), float(mechanism.q)
-    support = q + (p - q) * shares
-    alone = support * (1 - support) / (p - q) ** 2
-    if len(shares) > MOST_TOGETHER:
-        return alone
-    law = law_of_reports(mechanism)
-    if law is not None:
-        # Shares add up to 1: all but the last are free.
-        free = np.vstack([np.eye(len(shares) - 1), -np.ones(len(shares) - 1)])
-        turned = law @ free
-        information = (turned / (law @ shares)[:, None]).T @ turned
-        return np.asarray(free @ np.linalg.inv(information) @ free.T)
-    if isinstance(mechanism, SubsetSelection):
-        return alone
-    covariance = np.diag(alone + shares**2) - np.outer(shares, shares)
-    toward = covariance.sum(axis=1)
-    return np.asarray(covariance - np.outer(toward, toward) / toward.sum())
-
-
-def law_of_reports(mechanism: ChoiceMechanism) -> Vector | None:
-    """Return the probabilities of all reports given each answer, (reports, answers); None for too many.
-
-    A report is what a summary distinguishes: olh's hashes are independent three at a time, so that for more
-    its law is within 0.3 % of this one.
-    """
-    reduction = REDUCTIONS[mechanism.name]
-    kind = reduction.counts(mechanism)
-    odds = float(mechanism.odds[0] / mechanism.odds[1])
-    if kind in ("choices", "columns"):
-        size = mechanism.payload_size
-        payloads = b"".join(place.to_bytes(size, "big") for place in range(reduction.size(mechanism)))
-        sets = sets_of(mechanism, np.frombuffer(payloads, np.uint8).reshape(-1, size))
-        members = np.unpackbits(sets, axis=1, bitorder="little")[:, : mechanism.choices]
-        law = np.where(members == 1, odds, 1.0)
-    elif not keeps_patterns(mechanism.choices):
-        return None
-    elif isinstance(mechanism, SubsetSelection):
-        bits = pattern_bits(mechanism.choices)
-        law = np.where(bits == 1, odds, 1.0)[bits.sum(axis=1) == mechanism.size]
-    else:
-        bits, p, q = pattern_bits(mechanism.choices), float(mechanism.p), float(mechanism.q)
-        others = np.prod(np.where(bits == 1, q, 1 - q), axis=1, keepdims=True)
-        law = others * np.where(bits == 1, p / q, (1 - p) / (1 - q))
-    return np.asarray(law / law.sum(axis=0))
 
 
 def information(law: Callable[[Vector], Vector], at: Vector, steps: Vector, channel: Vector) -> Vector:

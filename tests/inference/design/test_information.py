@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 from inference.design import information
-from inference.design.information import HALF, Prior, law_of_reports, share_covariance
+from inference.design.information import HALF, Prior
 from inference.design.plan import plan_difference
 from inference.design.records import RecordPrior
+from inference.design.shares import law_of_reports, share_covariance
 from inference.design.simulated_posteriors import posterior_draws
 from inference.design.simulation import simulate
 from inference.models import model_for
@@ -73,7 +74,7 @@ def test_covariance_of_many_unary_bits_is_that_of_their_patterns(monkeypatch):
     own = mechanism_for(question_of(choice_of("abcdefgh", "oue", "0.5")))
     shares = np.asarray([0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.03, 0.02])
     exact = share_covariance(own, shares)
-    monkeypatch.setattr(information, "law_of_reports", lambda _mechanism: None)
+    monkeypatch.setattr("inference.design.shares.law_of_reports", lambda _mechanism: None)
     assert np.diag(share_covariance(own, shares)) == pytest.approx(np.diag(exact), rel=0.05)
     assert law_of_reports(mechanism_for(question_of(choice_of(map(str, range(20)), "oue")))) is None
 
