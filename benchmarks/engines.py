@@ -1,12 +1,11 @@
 """Reports from Parquet to a summary, in one process: reports a CPU-second, and memory.
 
-python -m benchmarks.engines [--reports 4000000] [--kinds number,olh] [--folder DIR]
+python -m benchmarks.engines [--reports 4000000] [--folder DIR]
 
-Reports of two studies are simulated in bulk and written as datasets: a number, and a choice of 10⁶ under OLH.
-Of the latter no exact summary is cheap (each report takes a hash for every choice), so that its reports are
-read, checked and counted once, but not reduced; what a hash costs is measured with fewer choices. Decoding
-Parquet alone, with the same reader, is measured too and taken off. A dataset of an eighth is reduced twice,
-then the large one: what that costs more than the second small one is the work.
+Reports of a number are simulated in bulk and written as datasets. Decoding Parquet alone, with the same
+reader, is measured too and taken off. A dataset of an eighth is reduced twice, then the large one: what that
+costs more than the second small one is the work. A choice under OLH takes a hash for every choice of each
+report, which is measured without files.
 """
 
 from __future__ import annotations
@@ -32,17 +31,11 @@ from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import QuestionSummary, summarize_dataset
 from summaries.engines.dataset import find_dataset
-from summaries.engines.running import Worker
-from summaries.rows import once
 
 BUCKETS = 64
 PER_FILE = 1 << 17
 NUMBER = {"ask": "number", "bounds": ["0", "100"], "mechanism": {"name": "laplace", "epsilon": "1"}}
 MANY = {"ask": "choice", "choices": {"count": 10**6}, "mechanism": {"name": "olh", "epsilon": "1"}}
-KINDS: dict[str, tuple[dict[str, Any], str]] = {
-    "number": (NUMBER, "normal"),
-    "olh": (MANY, "multinomial"),
-}
 
 
 def study_of(name: str, question: dict[str, Any], model: str) -> Study:
@@ -101,17 +94,6 @@ def decode(study: Study, root: Path) -> None:
             pass
 
 
-def read(study: Study, root: Path) -> None:
-    """Decode, check and count once, in one process, without reducing."""
-    dataset = find_dataset(study, root)
-    worker = Worker(study.to_json(), dataset.files)
-    for bucket in range(BUCKETS):
-        files = [file for file in dataset.files if file.bucket == bucket]
-        rows = [some for file in files for some in worker.pack(file.number, file.batches())]
-        once(np.concatenate(rows))
-    assert not worker.found.refused
-
-
 def hashing(choices: int, reports: int) -> float:
     """CPU nanoseconds that reducing a report takes for each choice, under OLH."""
     question = {**MANY, "choices": {"count": choices}}
@@ -135,42 +117,36 @@ def reducing(document: str, small: Path, large: Path, more: int) -> tuple[float,
     return (third - second) / more, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure(kind: str, folder: Path, reports: int) -> None:
-    """Print what a report costs."""
-    study = study_of(kind, *KINDS[kind])
-    small, large = (folder / f"{kind}-{size}" for size in (reports // 8, reports))
+def measure(folder: Path, reports: int) -> None:
+    """Print what a report of a number costs."""
+    study = study_of("number", NUMBER, "normal")
+    small, large = (folder / str(size) for size in (reports // 8, reports))
     for root, size in ((small, reports // 8), (large, reports)):
         write_dataset(root, study, size, np.random.default_rng(size))
     decoding = cost_of(lambda: decode(study, large), 3).cpu / reports
-    if kind == "olh":
-        work = cost_of(lambda: read(study, large), 3).cpu / reports
-        print(f"{kind}, not reduced: {work * 1e9:.0f} ns a report, {1e-6 / (work - decoding):.2f} M net")
-        for choices in (1000, 10**6):
-            cost = hashing(choices, 20 * 10**6 // choices)
-            print(f"{kind}, reducing: {cost:.1f} ns for each of {choices:,} choices")
-        return
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         work, memory = pool.apply(reducing, (study.to_json(), small, large, reports - reports // 8))
     rate = 1e-6 / max(work - decoding, 1e-12)
     print(
-        f"{kind}: {work * 1e9:.0f} ns a report, {decoding * 1e9:.0f} of them decoding: "
+        f"number: {work * 1e9:.0f} ns a report, {decoding * 1e9:.0f} of them decoding: "
         f"{rate:.2f} M a CPU-second net, {memory:.0f} MiB",
         flush=True,
     )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure all kinds of reports."""
+    """Measure both kinds of reports."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--reports", type=int, default=4_000_000)
-    parser.add_argument("--kinds", default="number,olh")
     parser.add_argument("--folder", help="where datasets are written; a temporary one is removed")
     given = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        for kind in given.kinds.split(","):
-            measure(kind, Path(folder), given.reports)
+        measure(Path(folder), given.reports)
+    for choices in (1000, 10**6):
+        cost = hashing(choices, 20 * 10**6 // choices)
+        print(f"olh: {cost:.1f} ns for each of {choices:,} choices", flush=True)
 
 
 if __name__ == "__main__":
