@@ -142,15 +142,3 @@ def test_release_with_differing_versions_is_rejected(tmp_path):
     package = tmp_path / release.JAVASCRIPT / "package.json"
     package.write_text(package.read_text().replace('"version": "0.1.0"', '"version": "0.2.0"'))
     assert "js/package.json says version 0.2.0" in release.unlike_versions(tmp_path)
-
-
-@pytest.mark.needs("git")
-def test_mistakes_before_a_release_are_reported(tmp_path, capsys):
-    subprocess.run(["git", "init"], cwd=tmp_path, check=True)
-    (tmp_path / "new.py").write_text("")
-    release.tell_uncommitted(tmp_path)
-    assert capsys.readouterr().err == "not committed, and left out of the release: new.py\n"
-    (tmp_path / "dist" / "mine").mkdir(parents=True)
-    assert release.main(tmp_path / "dist") == 1
-    assert "move away mine" in capsys.readouterr().err
-    assert [path.name for path in (tmp_path / "dist").iterdir()] == ["mine"]
