@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -26,49 +25,33 @@ CLASSES = {name for name, value in vars(errors).items() if isinstance(value, typ
 @cache
 def calls() -> tuple[tuple[str, ast.Call, str], ...]:
     """Each call that makes an error: its file, the call and the class's name."""
-    return tuple(_calls())
+    found = []
+    for path in sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        nodes = sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0))
+        own = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+        texts = [node for node in nodes if isinstance(node, ast.Assign)]
+        for call in (node for node in nodes if isinstance(node, ast.Call)):
+            is_said = isinstance(call.func, ast.Attribute) and call.func.attr == "say"
+            name = call.func.value if is_said else call.func  # type: ignore[attr-defined]
+            if not isinstance(name, ast.Name) or name.id not in {"refuse_study", *CLASSES} - own:
+                continue
+            call.args = [_stated(argument, texts) for argument in call.args]
+            if name.id == "refuse_study":
+                _is_broken, place, problem, code = call.args
+                error = ast.Call(name, [place, problem], [ast.keyword("code", code)])
+                found.append((str(path.relative_to(ROOT)), ast.copy_location(error, call), "StudyError"))
+            else:
+                found.append((str(path.relative_to(ROOT)), call, name.id))
+    return tuple(found)
 
 
-def _calls() -> Iterator[tuple[str, ast.Call, str]]:
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            own = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-            texts = _texts(tree)
-            for node in ast.walk(tree):
-                if not isinstance(node, ast.Call):
-                    continue
-                function = node.func
-                if isinstance(function, ast.Name) and function.id == "refuse_study":
-                    node = _as_error(node, texts)
-                    yield str(path.relative_to(ROOT)), node, "StudyError"
-                    continue
-                is_said = isinstance(function, ast.Attribute) and function.attr == "say"
-                name = function.value if is_said else function  # type: ignore[attr-defined]
-                if isinstance(name, ast.Name) and name.id in CLASSES - own:
-                    node.args = [_stated(argument, texts) for argument in node.args]
-                    yield str(path.relative_to(ROOT)), node, name.id
-
-
-def _as_error(call: ast.Call, texts: list[ast.Assign]) -> ast.Call:
-    """The error that a call of `refuse_study` raises."""
-    _is_broken, path, problem, code = (_stated(argument, texts) for argument in call.args)
-    error = ast.Call(call.func, [path, problem], [ast.keyword("code", code)])
-    return ast.copy_location(error, call)
-
-
-def _texts(tree: ast.Module) -> list[ast.Assign]:
-    """The assignments of texts to a name, in the order of the file."""
-    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
-    texts = [node for node in assigned if isinstance(node.value, ast.JoinedStr | ast.Constant)]
-    return sorted(texts, key=lambda node: node.lineno)
-
-
-def _stated(argument: ast.expr, texts: list[ast.Assign]) -> ast.expr:
-    """The text that was assigned in the line above to the name that is an argument, else the argument."""
-    for node in texts:
+def _stated(argument: ast.expr, assigned: list[ast.Assign]) -> ast.expr:
+    """The text that was assigned in a line above to the name that is an argument, else the argument."""
+    for node in assigned if isinstance(argument, ast.Name) else ():
         is_above = argument.lineno - 3 <= node.lineno < argument.lineno
-        if isinstance(argument, ast.Name) and is_above and ast.unparse(node.targets[0]) == argument.id:
+        is_text = isinstance(node.value, ast.JoinedStr | ast.Constant)
+        if is_above and is_text and ast.unparse(node.targets[0]) == argument.id:
             return node.value
     return argument
 

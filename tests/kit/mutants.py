@@ -1,6 +1,6 @@
 """Plants the committed faults, one at a time, and runs the tests that must fail.
 
-    python -m tests.kit.mutants [--only collector device] [--words ledger] [--jobs 2]
+    python -m tests.kit.mutants [--only collector device] [--words ledger]
 
 Each file of tests/mutants lists faults of one part of the code: the broken behaviour in words, the changed
 lines, and the tests that find it. Who rewrites the code states the fault again in the new lines, or names in
@@ -16,10 +16,8 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[2]
@@ -87,26 +85,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--only", nargs="+", help="lists of tests/mutants, without .toml")
     parser.add_argument("--words", default="", help="plant only faults whose behaviour has these words")
-    parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args(argv)
     lists = sorted(LISTS.glob("*.toml"))
     chosen = [path for path in lists if arguments.only is None or path.stem in arguments.only]
     listed = [mutant for path in chosen for mutant in mutants_in(path)]
     mutants = [mutant for mutant in listed if arguments.words in mutant.behaviour]
-    with TemporaryDirectory() as place, ThreadPoolExecutor(arguments.jobs) as pool:
-        folders: SimpleQueue[Path] = SimpleQueue()
-        for number in range(arguments.jobs):
-            folders.put(copied(Path(place, str(number))))
-
-        def planted(mutant: Mutant) -> bool:
-            folder = folders.get()
-            try:
-                return survives(mutant, folder)
-            finally:
-                folders.put(folder)
-
-        alive = 0
-        for mutant, lives in zip(mutants, pool.map(planted, mutants), strict=True):
+    with TemporaryDirectory() as name:
+        folder, alive = copied(Path(name)), 0
+        for mutant in mutants:
+            lives = survives(mutant, folder)
             alive += lives
             print("SURVIVES" if lives else "killed  ", f"{mutant.file}: {mutant.behaviour}", flush=True)
     print(f"{len(mutants)} faults planted, {alive} not found")

@@ -62,22 +62,20 @@ PROGRAMS = {
     "debootstrap": Program((("debootstrap",),), "debootstrap"),
 }
 # Python packages that `make test-all` alone installs.
-PACKAGES = frozenset(
-    (
-        "aiohttp",
-        "boto3",
-        "build",
-        "dask",
-        "moto",
-        "mkdocs",
-        "nbclient",
-        "opendp",
-        "pure_ldp",
-        "pyspark",
-        "s3fs",
-        "schemathesis",
-    )
-)
+PACKAGES = {
+    "aiohttp",
+    "boto3",
+    "build",
+    "dask",
+    "moto",
+    "mkdocs",
+    "nbclient",
+    "opendp",
+    "pure_ldp",
+    "pyspark",
+    "s3fs",
+    "schemathesis",
+}
 
 
 def need(*names: str) -> None:
@@ -100,14 +98,10 @@ def missing(name: str) -> str:
     if name in PACKAGES:
         return "" if find_spec(name) else "`make test-all` installs it"
     program = PROGRAMS[name]
-    if all(any(map(which, names)) for names in program.commands) and succeeds(program.check):
-        return ""
-    return f"apt-get install {program.packages}"
-
-
-def succeeds(command: tuple[str, ...]) -> bool:
-    """Whether a command exits with 0; an empty one does."""
-    return not command or subprocess.run(command, capture_output=True, check=False).returncode == 0
+    is_there = all(any(map(which, names)) for names in program.commands)
+    if is_there and program.check:
+        is_there = subprocess.run(program.check, capture_output=True, check=False).returncode == 0
+    return "" if is_there else f"apt-get install {program.packages}"
 
 
 def which(command: str) -> str | None:

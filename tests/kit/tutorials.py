@@ -1,19 +1,14 @@
-"""Runs a tutorial as its reader would: its files are written, its commands typed into one shell, in order.
-
-python -m tests.kit.tutorials PAGE… writes into the pages what their commands print.
-"""
+"""Runs a tutorial as its reader would: its files are written, its commands typed into one shell, in order."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -136,42 +131,6 @@ def untold(step: Step) -> list[str]:
     told = [line for line in step.told.splitlines() if line.strip() not in ("", LEFT_OUT)]
     printed = [line for line in step.printed.splitlines() if line.strip()]
     is_all = told and LEFT_OUT not in step.told.splitlines()
-    return [
-        *_beyond(told, set(map(seen, printed)), seen),
-        *(_beyond(printed, set(map(seen, told)), seen) if is_all else ()),
-    ]
-
-
-def _beyond(lines: list[str], known: set[str], seen: Callable[[str], str]) -> list[str]:
-    return [line for line in lines if seen(line) not in known]
-
-
-def rewritten(text: str, steps: list[Step]) -> str:
-    """The page with what its commands printed; where it leaves lines out, those that it has stay."""
-    left = iter(steps)
-
-    def session(match: re.Match[str]) -> str:
-        if match[1] != "console":
-            return match[0]
-        body = COMMAND.sub(lambda found: _as_printed(next(left), found), match[2])
-        return f"```console\n{body}```"
-
-    return FENCED.sub(session, text)
-
-
-def _as_printed(step: Step, found: re.Match[str]) -> str:
-    told = step.told if LEFT_OUT in step.told else f"{step.printed}\n" if step.printed else ""
-    return f"$ {found[1]}\n{told}"
-
-
-def main() -> None:
-    """Write into each page what its commands print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("pages", type=Path, nargs="+")
-    for page in parser.parse_args().pages:
-        with tempfile.TemporaryDirectory() as folder:
-            page.write_text(rewritten(page.read_text(), play(page.read_text(), Path(folder))))
-
-
-if __name__ == "__main__":
-    main()
+    there, here = ({seen(line) for line in lines} for lines in (printed, told))
+    beyond = [line for line in told if seen(line) not in there]
+    return beyond + [line for line in printed if is_all and seen(line) not in here]

@@ -160,11 +160,6 @@ def first_repeated(payloads: Payloads) -> Payloads:
     return np.concatenate([np.repeat(payloads[:1], 20, axis=0), payloads[20:]])
 
 
-def all_ticked(payloads: Payloads) -> Payloads:
-    payloads[:300] = 0b111
-    return payloads
-
-
 YES_NO_RECORD = {
     **studies.LOGISTIC,
     "features": [{"id": "smokes", "ask": "yes_no"}, {"id": "married", "ask": "yes_no"}],
@@ -186,12 +181,6 @@ FALSE = {
     "reports of a larger epsilon": replace(yes(0.1, 3000), told=studies.with_epsilon(studies.YES_NO, "4")),
     "bits of another mechanism": replace(
         jobs("sue", 0.2, 0.5, 0.3), told=asked(studies.CHOICE, "oue", "1"), slow=True
-    ),
-    "forged sets of all choices": replace(jobs("oue", 0.2, 0.5, 0.3), arrives=all_ticked, slow=True),
-    "only those who report one bit": replace(
-        jobs("oue", 0.2, 0.5, 0.3, people=6000),
-        arrives=lambda payloads: payloads[payloads[:, 0] & 1 == 1],
-        slow=True,
     ),
     "one number twenty times": replace(
         number("exponential", lambda random: random.exponential(3, 4000)), arrives=first_repeated
