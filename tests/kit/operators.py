@@ -58,7 +58,7 @@ def never_pause(patch: pytest.MonkeyPatch) -> None:
 def answering(app: Flask) -> Iterator[None]:
     """Have the commands' requests to URL answered by an application; they send its operator's token."""
 
-    def exchange(request, _most, _seconds, _silence):  # type: ignore[no-untyped-def]
+    def exchange(request, _most, _seconds):  # type: ignore[no-untyped-def]
         headers = {**request.headers, **request.unredirected_hdrs}
         path, body = request.full_url.removeprefix(URL), request.data
         response = app.test_client().open(path, method=request.get_method(), headers=headers, data=body)
