@@ -234,10 +234,11 @@ class Device:
             # 4. Draw the noise.
             mechanisms = {**terms.mechanisms, **remembering}
             if study.protocol is not None:
-                from ldp_client.device.shares import shares_of
+                from ldp_client.device.shares import body_of
+                from ldp_client.secure_sum import sealed_shares
 
-                report, body = shares_of(terms, values, self.policy.nodes)
-                answered = set(mechanisms)
+                report, shares = sealed_shares(study, mechanisms, values, self.policy.nodes)
+                body, answered = body_of(shares), set(mechanisms)
             else:
                 report = perturb_answers(study, mechanisms, values, self._random)
                 body, answered = report.to_json(), set(report.payloads)

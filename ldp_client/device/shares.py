@@ -6,36 +6,18 @@ import json
 from binascii import a2b_base64
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ldp_client.device.budget import Terms
 from ldp_client.device.requests import Outcome, delete_report, judged, put_share, why_not_over
 from ldp_client.documents.canonical import canonical_json, to_base64
-from ldp_client.documents.report import Report
 from ldp_client.documents.study import Study
 from ldp_client.explain import report_size
 from ldp_client.mechanisms import mechanisms_of
-from ldp_client.secure_sum import (
-    OVERHEAD_BYTES,
-    SEED_BYTES,
-    TrustedNodes,
-    sealed_shares,
-    share_path,
-    shares_nonce,
-)
+from ldp_client.secure_sum import OVERHEAD_BYTES, SEED_BYTES, share_path, shares_nonce
 
 if TYPE_CHECKING:
     from ldp_client.device.outbox import Queued
     from ldp_client.device.transport import Transport
-
-
-def shares_of(terms: Terms, answers: dict[str, Any], trusted: TrustedNodes) -> tuple[Report, str]:
-    """Return a report without payloads, and the outbox's body: the sealed shares of one device's answers.
-
-    Raises AnswerError, and RefusedError as `sealed_shares` does. The answers themselves are not stored.
-    """
-    report, shares = sealed_shares(terms.study, terms.mechanisms, answers, trusted)
-    return report, _written(shares)
 
 
 def body_size(study: Study) -> int:
@@ -44,10 +26,11 @@ def body_size(study: Study) -> int:
         return report_size(study)
     size = sum([mechanism.payload_size for mechanism in mechanisms_of(study).values()])
     shares = [size, *[SEED_BYTES for _ in study.protocol.nodes[1:]]]
-    return len(_written([bytes(share + OVERHEAD_BYTES) for share in shares]))
+    return len(body_of([bytes(share + OVERHEAD_BYTES) for share in shares]))
 
 
-def _written(shares: list[bytes]) -> str:
+def body_of(shares: list[bytes]) -> str:
+    """Return sealed shares as the outbox stores them."""
     return canonical_json([to_base64(share) for share in shares])
 
 

@@ -11,7 +11,7 @@ Only the signature of a key that the study names makes a token. Any other answer
 from __future__ import annotations
 
 import urllib.request
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ldp_client.core.randomness import urandom
 from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, draw, short_id_of
@@ -30,32 +30,12 @@ if TYPE_CHECKING:
 TOKEN_PATH = "/v1/tokens"
 
 
-class Held(NamedTuple):
-    """A report's request for a token.
-
-    key: which of the study's keys. turned: 1 if the issuer named that key, else 0. nonce, salt, factor:
-    hexadecimal digits.
-    """
-
-    key: int
-    turned: int
-    nonce: str
-    salt: str
-    factor: str
-
-    def __repr__(self) -> str:
-        return f"Held({self.key}, {self.turned})"  # without the blinding
-
-    def asking(self, report: Queued, tickets: Tickets) -> Asking:
-        """Return the request that the issuer gets."""
-        challenge = challenge_of(tickets.name, report.document)
-        secrets = (bytes.fromhex(self.nonce), bytes.fromhex(self.salt), int(self.factor, 16))
-        return Asking(tickets.keys[self.key], challenge, *secrets)
-
-
-def prepared(ledger: Ledger, report: Queued, tickets: Tickets, other: int | None = None) -> Held | None:
+def prepared(
+    ledger: Ledger, report: Queued, tickets: Tickets, other: int | None = None
+) -> tuple[Asking, int, bool] | None:
     """Return the report's durable token request, old or new; None if the report no longer waits.
 
+    The second value is which of the study's keys it is for, the third is True if the issuer named that key.
     other: the key that the issuer named, for a new request.
     """
     with ledger.writing() as connection:
@@ -70,7 +50,10 @@ def prepared(ledger: Ledger, report: Queued, tickets: Tickets, other: int | None
               WHERE id = ? AND {outbox.WAITS}"""
             if connection.execute(query, (*row, report.report_id)).rowcount != 1:
                 return None
-    return Held(*row)
+    key, turned, digits, salt_digits, factor_digits = row
+    blinding = (bytes.fromhex(digits), bytes.fromhex(salt_digits), int(factor_digits, 16))
+    challenge = challenge_of(tickets.name, report.document)
+    return Asking(tickets.keys[key], challenge, *blinding), key, bool(turned)
 
 
 def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Channel) -> Outcome:
@@ -87,10 +70,10 @@ def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Cha
     # 1. Ask.
     other: int | None = None
     while True:
-        held = prepared(ledger, report, tickets, other)
-        if held is None:
+        request = prepared(ledger, report, tickets, other)
+        if request is None:
             return Outcome("withdrawn")
-        asking = held.asking(report, tickets)
+        asking, key, is_named = request
         headers = {"Content-Type": REQUEST_TYPE, "Accept": RESPONSE_TYPE, "User-Agent": "ldpkit"}
         headers["LDPKit-Ticket"] = report.ticket
         url = tickets.issuer + TOKEN_PATH
@@ -98,7 +81,8 @@ def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Cha
             answer = transport.exchange(urllib.request.Request(url, asking.body, headers, method="POST"))
         except TransferError as error:
             return Outcome("waiting", f"cannot reach the issuer of tickets: {error}")
-        other = _other_key(answer, tickets, held)
+        # It is followed once per report: an issuer that keeps naming keys could tell people apart.
+        other = None if is_named else _other_key(answer, tickets, key)
         if other is None:
             break
     # 2. Take only the signature of a key that the study names.
@@ -120,14 +104,11 @@ def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Cha
     return Outcome("sent")
 
 
-def _other_key(answer: Answer, tickets: Tickets, held: Held) -> int | None:
-    """Return the study's key that the issuer names by its id instead of the requested key, None for none.
-
-    It is followed once per report: an issuer that keeps naming keys could tell people apart.
-    """
+def _other_key(answer: Answer, tickets: Tickets, key: int) -> int | None:
+    """Return the study's key that the issuer names by its id instead of the requested key, None for none."""
     named, ids = answer.document.get("key_id"), _ids_of(tickets)
     is_other = answer.status == 409 and answer.problem == "token-key-other" and named in ids
-    return ids.index(named) if is_other and not held.turned and ids.index(named) != held.key else None
+    return ids.index(named) if is_other and ids.index(named) != key else None
 
 
 def _ids_of(tickets: Tickets) -> list[Any]:
