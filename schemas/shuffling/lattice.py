@@ -94,14 +94,11 @@ class _Sum:
         return found
 
     def plus(self, other: _Sum) -> _Sum:
-        """Return the law of the sum of both, on the coarser of their lattices."""
-        one = self
-        while one.step < other.step:
-            one = one.folded()
-        while other.step < one.step:
+        """Return the law of the sum of both, on this law's lattice, which is at least as coarse."""
+        while other.step < self.step:
             other = other.folded()
-        masses = [mass + (1 << WORK_BITS) - 1 >> WORK_BITS for mass in _product(one.masses, other.masses)]
-        return _Sum(one.first + other.first, masses, one.step, one.lost + other.lost).cut()
+        masses = [mass + (1 << WORK_BITS) - 1 >> WORK_BITS for mass in _product(self.masses, other.masses)]
+        return _Sum(self.first + other.first, masses, self.step, self.lost + other.lost).cut()
 
 
 def _product(one: list[int], other: list[int]) -> list[int]:

@@ -74,10 +74,11 @@ def any_law(growth: Fraction) -> Law:
 
 
 def bounded_law(growth: Fraction, variation: Fraction) -> Law:
-    """Return the worst law of payloads whose total variation between two answers is at most `variation`."""
+    """Return the worst law of payloads whose total variation between two answers is at most `variation`.
+
+    growth: above 1, as of every mechanism.
+    """
     most = (growth - 1) / (growth + 1)
-    if growth <= 1:
-        return Law(Fraction(1), [])
     share = min(variation, most) / (growth - 1)
     return _law(growth, share, (1 - (growth + 1) * share) / growth, Fraction(0))
 
@@ -88,15 +89,13 @@ def choice_law(growth: Fraction, difference: Fraction, both: Fraction) -> Law:
     The probability is c·e^ε₀ if the set contains the answer, else c.
 
     Args:
-        growth: e^ε₀.
+        growth: e^ε₀, above 1.
         difference: p − q: the probability that the set contains the answer, less that for another choice.
         both: the probability that it contains both.
 
     Returns:
         The law.
     """
-    if growth <= 1:
-        return Law(Fraction(1), [])
     share = difference / (growth - 1)
     return _law(growth, share, both / growth, 1 - (growth + 1) * share - both, is_composable=True)
 
