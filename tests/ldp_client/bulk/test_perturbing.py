@@ -66,9 +66,9 @@ def test_biased_bits_are_decided_exactly_at_the_threshold(threshold):
 
 @pytest.mark.parametrize("name", sorted(REORDERED))
 def test_choices_follow_the_exact_joint_law(name):
-    m = mechanism(studies.CHOICE, mechanism={"name": name, "epsilon": "1"})
+    m = mechanism(studies.CHOICE, choices={"count": 3}, mechanism={"name": name, "epsilon": "1"})
     index = 2
-    payloads = payloads_of(m, np.full(10_000, m.labels[index]))
+    payloads = payloads_of(m, np.full(10_000, index))
     seen = Counter(payload.tobytes() for payload in payloads)
     for answered in range(3):
         law = law_of(m, answered, READS[name](m))
@@ -97,6 +97,8 @@ def test_arrays_of_numbers_are_quantised_as_one_by_one():
     whole = np.arange(-3, 16)
     assert quantise_many(m, whole).tolist() == [m.quantise(value) for value in whole.tolist()]
     assert quantise_many(m, np.ma.masked_array(values)).tolist() == quantise_many(m, values).tolist()
+    labels = np.asarray(["worker", "student", "worker"])
+    assert quantise_many(mechanism(studies.CHOICE), labels).tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize("question", [studies.LINEAR, studies.LOGISTIC], ids=["linear", "logistic"])

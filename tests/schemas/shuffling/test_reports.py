@@ -70,6 +70,8 @@ def test_bound_is_monotone_in_people_epsilon_and_delta():
 def test_arguments_out_of_range_are_refused(arguments, said):
     with raises(InputError, said):
         shuffled_epsilon(*arguments)
+    with raises(InputError, "set.people"):
+        shuffled_privacy(study(), 0)
     with raises(InputError, "set.towards"):
         delta_of(any_law(Fraction(3)), 10, Fraction(-1))
 
