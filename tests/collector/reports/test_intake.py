@@ -10,9 +10,8 @@ from sqlalchemy.exc import DataError
 
 from collector import store
 from collector.db import Database
-from collector.keys import hash_key
 from collector.models import DocumentRow, ReportRow, StudyRow, SumsRow
-from collector.problems import INTERNAL, STUDY_CLOSED, TICKET_NEEDED, ProblemError
+from collector.problems import INTERNAL, STUDY_CLOSED, ProblemError
 from collector.reports import intake
 from collector.reports.intake import Receipt
 from collector.reports.writer import Change, Upload
@@ -23,7 +22,6 @@ from tests.kit.collectors import (
     AGE,
     QUESTIONS,
     REGION,
-    TICKET_KEY,
     TODAY,
     build_report,
     build_study,
@@ -165,35 +163,29 @@ def test_report_is_not_stored_under_changed_document(make_harness, caplog):
     assert problem(again.put(build_report(second)))[0] in (400, 422)
 
 
-@pytest.fixture
-def collecting(make_harness):
-    harness = make_harness(lock_timeout=10, ticket_key=TICKET_KEY)
-    for study in (EARLIER, OTHER):
-        harness.publish(study)
-    return harness
-
-
-def upload(harness, *reports, ticket=None):
+def upload(harness, *reports):
     packed = [harness.collector.rules.find(one.study, one.version).pack(one) for one in reports]
-    return Upload(reports[0].study, packed, ticket)
+    return Upload(reports[0].study, packed)
 
 
 @pytest.mark.attack(15)
-def test_same_id_in_closed_and_open_version_does_not_fail_others(collecting):
+def test_same_id_in_closed_and_open_version_does_not_fail_others(habits):
     """One sender gives one id to a refused and a good report: uploads in the same commit must not fail."""
     now = build_study(version=2, closes="2026-05-01")
-    collecting.publish(now)
+    for study in (OTHER, now):
+        habits.publish(study)
     refused = build_report(now)
     taken = build_report(EARLIER, id=refused.id)
-    stranger, victim = upload(collecting, refused, taken), upload(collecting, build_report(OTHER))
-    (said, stored), others = collecting.collector.writer._store([stranger, victim])
+    stranger, victim = upload(habits, refused, taken), upload(habits, build_report(OTHER))
+    (said, stored), others = habits.collector.writer._store([stranger, victim])
     assert said.kind is STUDY_CLOSED
     assert [stored, *others] == [Receipt.STORED] * 2
 
 
 @pytest.mark.attack(15)
-def test_exception_of_one_report_reaches_only_its_sender(collecting, monkeypatch, caplog):
+def test_exception_of_one_report_reaches_only_its_sender(habits, monkeypatch, caplog):
     """An upload raises an error in a shared commit: only its sender gets it, and the log quotes no report."""
+    habits.publish(OTHER)
     bad, *good = (build_report(study) for study in (EARLIER, EARLIER, OTHER, EARLIER))
     secret, genuine = bytes.fromhex(bad.id), intake.add_reports
 
@@ -207,34 +199,21 @@ def test_exception_of_one_report_reaches_only_its_sender(collecting, monkeypatch
 
     monkeypatch.setattr(intake, "add_reports", planted)
     works = [
-        upload(collecting, good[0]),
+        upload(habits, good[0]),
         Change(("habits", bytes(16)), fail),
-        upload(collecting, bad, good[2]),
-        upload(collecting, good[1]),
+        upload(habits, bad, good[2]),
+        upload(habits, good[1]),
         Change(("other", bytes(16)), lambda session: len(store.study_numbers(session))),
     ]
-    first, broken, second, third, seen = collecting.collector.writer._store(works)
+    first, broken, second, third, seen = habits.collector.writer._store(works)
     assert (first, third, seen) == ([Receipt.STORED], [Receipt.STORED], 2)
     assert second.kind is INTERNAL
     with raises(ProblemError, "internal"):
         raise intake.problem_of(broken)
-    assert collecting.summary().json["questions"]["ever"]["n"] == 1
-    assert collecting.exported() == [good[0]]
+    assert habits.summary().json["questions"]["ever"]["n"] == 1
+    assert habits.exported() == [good[0]]
     assert "planted" in caplog.text
     assert not [word for word in (bad.id, str(secret)[2:-1]) if word in caplog.text]
-
-
-@pytest.mark.attack(14)
-def test_ticket_of_one_report_admits_no_other_with_same_id(collecting):
-    """Send another report under the id of an invited one: the ticket must admit its own report alone."""
-    (word,) = collecting.tickets(1)
-    own = build_report(EARLIER)
-    other = conflicting(own)
-    works = [upload(collecting, other), upload(collecting, own, ticket=hash_key(word))]
-    outcomes = [result[0] for result in collecting.collector.writer._store(works)]
-    assert outcomes[0].kind is TICKET_NEEDED
-    assert collecting.collector.writer._store(works[1:])[0][0] in (Receipt.STORED, Receipt.DUPLICATE)
-    assert [report.payloads for report in collecting.exported()] == [own.payloads]
 
 
 def test_uploads_stored_separately_lock_rows_in_id_order():

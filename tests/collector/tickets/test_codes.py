@@ -31,7 +31,16 @@ from ldpkit.cli import client
 from schemas import Study
 from tests import studies
 from tests.kit.answers import problem
-from tests.kit.collectors import ANSWERS, REGION, STRATUM, Harness, build_report, build_study, device_report
+from tests.kit.collectors import (
+    ANSWERS,
+    REGION,
+    STRATUM,
+    Harness,
+    build_report,
+    build_study,
+    conflicting,
+    device_report,
+)
 from tests.kit.collectors import TICKET_KEY as KEY
 from tests.kit.commands import run
 from tests.kit.errors import raises
@@ -46,21 +55,25 @@ def left(harness):
     return harness.write(count_unused, 1)
 
 
+@pytest.mark.attack(14)
 def test_one_commit_with_many_uploads_uses_each_ticket_once(either, study):
-    """Two reports with one ticket, one report twice, and one that comes again with a used ticket."""
-    first, second = either.tickets(2)
-    rules = either.collector.rules.find("habits", 1)
-    a, b, c, d = (rules.pack(build_report(study)) for _ in range(4))
+    """Two reports come with one ticket, one twice, one without, and one under the id of an invited one."""
+    first, second, third = either.tickets(3)
+    a, b, c, d, own = (build_report(study) for _ in range(5))
 
     def store(*sent):
-        uploads = [Upload("habits", [one], hash_key(word) if word else None) for one, word in sent]
+        uploads = [
+            Upload("habits", [either.collector.rules.find("habits", 1).pack(report)], word and hash_key(word))
+            for report, word in sent
+        ]
         outcomes = [outcome for (outcome,) in either.collector.writer._store(uploads)]
         return [one.kind.name if isinstance(one, ProblemError) else one.value for one in outcomes]
 
-    assert store((a, first), (b, first), (c, second), (c, second), (d, None)) == [
-        *("stored", "ticket-spent", "stored", "duplicate", "ticket-needed"),
-    ]
-    assert store((d, first)) == ["ticket-spent"]
+    said = store((a, first), (b, first), (c, second), (c, second), (d, None), (conflicting(own), None))
+    assert said == ["stored", "ticket-spent", "stored", "duplicate", "ticket-needed", "ticket-needed"]
+    assert store((conflicting(own), None), (own, third))[0] == "ticket-needed"
+    assert store((d, first), (own, third)) == ["ticket-spent", "stored"]
+    assert {report.id: report.payloads for report in either.exported()}[own.id] == own.payloads
 
 
 def test_racing_workers_use_each_report_and_ticket_once(postgresql, make_harness, study):
