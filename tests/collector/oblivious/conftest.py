@@ -1,5 +1,5 @@
-"""Fixtures of gateways: a collector with keys, and the relays before it."""
+"""Fixtures of gateways: a collector with keys, and devices that send through it."""
 
-from tests.kit.oblivious import gateway, keys, make_gateway, make_relay, relay, send
+from tests.kit.oblivious import gateway, keys, make_gateway, send
 
-__all__ = ["gateway", "keys", "make_gateway", "make_relay", "relay", "send"]
+__all__ = ["gateway", "keys", "make_gateway", "send"]

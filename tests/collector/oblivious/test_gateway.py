@@ -9,16 +9,8 @@ from collector.db import OtherReleaseError
 from collector.oblivious import MOST_KEYS, GatewayKey, GatewayKeys
 from collector.problems import OHTTP_KEY
 from ldp_client.documents.errors import InputError
-from ldp_client.oblivious.binary_http import (
-    ANSWER_BYTES,
-    DOCUMENT_BYTES,
-    MOST_FIELDS,
-    Request,
-    number,
-)
-from ldp_client.oblivious.encapsulation import (
-    ANSWER_OVERHEAD_BYTES,
-)
+from ldp_client.oblivious.binary_http import ANSWER_BYTES, DOCUMENT_BYTES, MOST_FIELDS, Request, number
+from ldp_client.oblivious.encapsulation import ANSWER_OVERHEAD_BYTES
 from tests.kit.collectors import TOKEN
 from tests.kit.errors import raises
 from tests.kit.oblivious import JSON, SIZE
@@ -33,7 +25,6 @@ def problem(answer):
 
 @pytest.fixture
 def upload(make_report, study):
-    """A report and its request."""
     report = make_report(study)
     path = f"/v1/studies/habits/reports/{report.id}"
     return report, Request("PUT", "collector.example", path, [JSON], report.to_json().encode())
