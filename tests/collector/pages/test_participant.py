@@ -3,8 +3,6 @@
 import html
 import re
 from datetime import date, timedelta
-from itertools import count
-from types import SimpleNamespace
 
 import pytest
 
@@ -61,9 +59,7 @@ def address_of(harness, name):
 
 def test_worker_address_changes_with_its_content_policy(habits, monkeypatch):
     """Browsers take the policy with the script, and fetch neither again from an address that they know."""
-    times = count(step=10.0)
-    # That module's clock alone: by everybody's, whoever waits for the database would wait for too long.
-    monkeypatch.setattr(participant, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(participant, "LIFETIME", 0.0)
 
     def worker():
         """The address of the page's worker, and what it may connect to."""

@@ -5,22 +5,17 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
-from sqlalchemy import delete, update
 from sqlalchemy.exc import DataError
 
 from collector import store
-from collector.db import Database
-from collector.models import DocumentRow, ReportRow, StudyRow, SumsRow
 from collector.problems import INTERNAL, STUDY_CLOSED, ProblemError
 from collector.reports import intake
 from collector.reports.intake import Receipt
 from collector.reports.writer import Change, Upload
 from collector.store import PackedReport
-from collector.studies import publish
 from tests.kit.answers import PROBLEM, problem, refusal
 from tests.kit.collectors import (
     AGE,
-    QUESTIONS,
     REGION,
     TODAY,
     build_report,
@@ -140,27 +135,16 @@ def test_report_of_version_lost_by_restore_is_kept(habits, study):
 
 
 @pytest.mark.attack(16)
-def test_report_is_not_stored_under_changed_document(make_harness, caplog):
+def test_report_is_not_stored_under_changed_document(habits, caplog):
     """Restore a database under a running server: one document's reports must not pass for another's."""
-    harness, second = make_harness(), build_study(2)
-    for study in (EARLIER, second):
-        harness.publish(study)
-        assert harness.put(build_report(study)).status_code == 201
-    other = build_study(2, questions=QUESTIONS[::-1])
-    # By another server or command, as `psql -f backup.sql` would.
-    with (database := Database(f"sqlite:///{harness.path}", 10)).write() as session:
-        for table in (ReportRow, SumsRow, DocumentRow):
-            session.execute(delete(table).where(table.version == 2))
-        session.execute(update(StudyRow).values(version=1))
-        publish(session, other)
-    database.engine.dispose()
-    assert problem(harness.put(build_report(second))) == (503, "unavailable")
-    assert harness.put(build_report(other)).status_code in (422, 503)
+    second = build_study(2)
+    habits.publish(second)
+    assert [habits.put(build_report(study)).status_code for study in (EARLIER, second)] == [201, 201]
+    habits.sql("UPDATE documents SET digest = :digest WHERE version = 2", digest="0" * 64)
+    for answer in (habits.put(build_report(second)), habits.export(), habits.summary()):
+        assert problem(answer) == (503, "unavailable")
     assert "has to be started again" in caplog.text
-    assert problem(harness.export()) == problem(harness.summary()) == (503, "unavailable")
-    again = make_harness()
-    assert [again.put(build_report(study)).status_code for study in (other, EARLIER)] == [201, 201]
-    assert problem(again.put(build_report(second)))[0] in (400, 422)
+    assert habits.put(build_report(EARLIER)).status_code == 201
 
 
 def upload(harness, *reports):

@@ -1,9 +1,7 @@
 """One writer a process: what gathers is committed together, and a stuck commit holds nobody up."""
 
-import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -12,9 +10,10 @@ from sqlalchemy.exc import OperationalError
 
 from collector.problems import UNAVAILABLE, ProblemError
 from collector.reports import writer as writer_module
-from collector.reports.writer import Upload, Writer
+from collector.reports.intake import Receipt
+from collector.reports.writer import Change, Upload, Writer
 from collector.store import PackedReport
-from tests.kit.collectors import WatchedQueue, build_report, build_study
+from tests.kit.collectors import WatchedQueue, build_report
 from tests.kit.errors import raises
 
 
@@ -26,11 +25,11 @@ def upload(*numbers, study="s"):
 def gate():
     """A store that waits until it may go on, and remembers what it was given."""
 
-    def store(uploads):
+    def store(works):
         store.entered.release()
         assert store.open.acquire(timeout=20)
-        store.groups.append(list(uploads))
-        return [len(one.reports) for one in uploads]
+        store.groups.append(list(works))
+        return [len(one.reports) if isinstance(one, Upload) else 0 for one in works]
 
     store.entered, store.open, store.counted = (threading.Semaphore(0) for _ in range(3))
     store.groups = []
@@ -55,24 +54,24 @@ def make_writer(gate):
 
 
 def test_uploads_during_a_commit_are_committed_together(make_writer, gate):
-    """Unless too many wait; what an operator does keeps its place among them."""
+    """Unless too many wait. So are deletions; what an operator does keeps its place among them."""
     writer = make_writer(capacity=9)
-    with ThreadPoolExecutor(11) as pool:
-        uploads = [pool.submit(writer.upload, upload(0))]
+    with ThreadPoolExecutor(12) as pool:
+        works = [pool.submit(writer.upload, upload(0))]
         assert gate.entered.acquire(timeout=20)
-        uploads += [pool.submit(writer.upload, upload(number)) for number in range(1, 9)]
-        writer._queue.wait_until(9)
-        assert writer.depth == 9
+        works += [pool.submit(writer.upload, upload(number)) for number in range(1, 9)]
+        works += [pool.submit(writer.change, ("other", bytes(16)), str)]
+        writer._queue.wait_until(10)
         with raises(ProblemError, "overloaded") as caught:
             writer.upload(upload(9))
         assert caught.value.answer()[1]["Retry-After"] == "1"
-        action = pool.submit(writer.act, lambda _session: len(gate.groups))
-        writer._queue.wait_until(10)
-        uploads.append(pool.submit(writer.upload, upload(*range(50), study="other")))
+        works += [pool.submit(writer.act, lambda _session: len(gate.groups))]
         writer._queue.wait_until(11)
+        works += [pool.submit(writer.upload, upload(*range(50), study="third"))]
+        writer._queue.wait_until(12)
         gate.open.release(3)
-        assert [done.result(20) for done in (*uploads, action)] == [*[1] * 9, 50, 2]
-    assert [len(group) for group in gate.groups] == [1, 8, 1]
+        assert [done.result(20) for done in works] == [*[1] * 9, 0, 2, 50]
+    assert [len(group) for group in gate.groups] == [1, 9, 1]
     assert writer.depth == 0
 
 
@@ -156,34 +155,20 @@ def test_moving_queue_is_waited_for(make_writer, gate, clock, monkeypatch):
 
 
 @pytest.mark.attack(15)
-def test_a_flood_of_deletions_splits_no_commit(make_harness):
+def test_a_flood_of_deletions_splits_no_commit(habits, study):
     """A flood of deletions between uploads must share their transactions; each unknown one fails alone."""
-    harness, queue = make_harness(lock_timeout=60), WatchedQueue()
-    writer, database = harness.collector.writer, harness.collector.database
-    writer._queue = queue
-    study = build_study()
-    harness.publish(study)
-    gone, *reports = [build_report(study) for _ in range(41)]
-    assert harness.put(gone).status_code == 201
-    commits = []
-    event.listen(database.engine, "commit", lambda _connection: commits.append(1))
 
     def fail(session):
         session.connection().exec_driver_sql("DELETE FROM reports")
         raise ProblemError(UNAVAILABLE, "after a change that must not stay")
 
-    with (
-        closing(sqlite3.connect(harness.path, isolation_level=None)) as other,
-        ThreadPoolExecutor(80) as pool,
-    ):
-        other.execute("BEGIN IMMEDIATE")
-        before = queue.count
-        uploads = [pool.submit(harness.put, reports[0])]
-        unknown = [pool.submit(writer.change, bytes([n] * 16), fail) for n in range(30)]
-        uploads += [pool.submit(harness.put, report) for report in reports[1:]]
-        queue.wait_until(before + len(unknown) + len(uploads))
-        other.execute("ROLLBACK")
-        assert {one.result(60).status_code for one in uploads} == {201}
-        assert {type(one.exception(60)) for one in unknown} == {ProblemError}
-    assert len(commits) < 15
-    assert len(harness.exported()) == 41
+    rules, commits = habits.collector.rules.find("habits", 1), []
+    uploads = [Upload("habits", [rules.pack(build_report(study))]) for _ in range(40)]
+    floods = [Change(("habits", bytes([n] * 16)), fail) for n in range(30)]
+    event.listen(habits.collector.database.engine, "commit", lambda _connection: commits.append(1))
+    outcomes = habits.collector.writer._store([*uploads[:20], *floods, *uploads[20:]])
+    assert outcomes[:20] + outcomes[50:] == [[Receipt.STORED]] * 40
+    assert {type(outcome) for outcome in outcomes[20:50]} == {ProblemError}
+    # The day's upkeep has two.
+    assert len(commits) == 4
+    assert len(habits.exported()) == 40
