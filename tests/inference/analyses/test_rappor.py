@@ -52,52 +52,39 @@ def test_covariance_equals_that_of_all_reports():
     for places in itertools.product(range(3), repeat=2):
         law.append((0.3 / 9, tuple(int(bit in places) for bit in range(3))))
     reports = np.array(list(itertools.product((0, 1), repeat=3)))
-    chances = sum(
-        share
-        * np.prod(np.where(reports, np.where(true, often, seldom), 1 - np.where(true, often, seldom)), 1)
-        for share, true in ((share, np.array(true)) for share, true in law)
-    )
+    chances = np.zeros(len(reports))
+    for share, true in law:
+        ones = np.where(true, often, seldom)
+        chances += share * np.prod(np.where(reports, ones, 1 - ones), axis=1)
     mean = chances @ reports
     exact = (reports - mean).T @ (chances[:, None] * (reports - mean))
     unset = 2 / 3
     pairs = np.full((3, 3), 1 - 2 * unset**2 + (1 / 3) ** 2)
     patterns = np.concatenate([bits, np.full((1, 3, 1), 1 - unset**2)], axis=-1)
-    assert chances.sum() == pytest.approx(1)
     assert seldom + (often - seldom) * (patterns[0] @ shares) == pytest.approx(mean)
     assert covariance_of(collection, patterns, pairs, shares)[0] == pytest.approx(exact)
 
 
-def exact_posterior(counts, n):
-    """Mean and sd of the first of two shares, under a uniform prior: one bit each, one hash, one cohort."""
+def test_posterior_of_two_values_equals_the_exact_one(tmp_path):
+    """Under a uniform prior of the first share: one bit each, one hash, one cohort of 400 people."""
+    texts = {"counts": "400,218,176", "map": "a,1\nb,2", "params": "k,h,m,p,q,f\n2,1,1,0.35,0.65,0.25"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text + "\n")
+    draws = fit_rappor(*(tmp_path / name for name in texts), others=False)["value"].draws["p[a]"]
     often = (1 - COIN / 2) * ONE_OF_ONE + COIN / 2 * ONE_OF_ZERO
     seldom = COIN / 2 * ONE_OF_ONE + (1 - COIN / 2) * ONE_OF_ZERO
-    people = np.arange(n + 1)
+    people = np.arange(401)
 
-    def chance(count, firsts):
-        """Of `count` ones, where `firsts` people set the bit."""
-        from_firsts = binom.pmf(np.arange(count + 1), firsts, often)
-        return from_firsts @ binom.pmf(count - np.arange(count + 1), n - firsts, seldom)
+    def chance(ones, firsts):
+        """Of so many ones, where `firsts` people set the bit."""
+        own = np.arange(ones + 1)
+        return binom.pmf(own, firsts, often) @ binom.pmf(ones - own, 400 - firsts, seldom)
 
-    given = np.array([chance(counts[0], k) * chance(counts[1], n - k) for k in people])
+    given = np.array([chance(218, firsts) * chance(176, 400 - firsts) for firsts in people])
     grid = (np.arange(2000) + 0.5) / 2000
-    density = np.array([binom.pmf(people, n, share) @ given for share in grid])
-    density /= density.sum()
-    mean = density @ grid
-    return mean, np.sqrt(density @ (grid - mean) ** 2)
-
-
-def test_posterior_of_two_values_equals_the_exact_one(tmp_path):
-    texts = {
-        "counts": "400,218,176",
-        "map": "a,1\nb,2",
-        "params": f"k,h,m,p,q,f\n2,1,1,{ONE_OF_ZERO},0.65,{COIN}",
-    }
-    files = [tmp_path / name for name in texts]
-    for file, text in zip(files, texts.values()):
-        file.write_text(text + "\n")
-    posterior = fit_rappor(*files, others=False)["value"]
-    mean, sd = exact_posterior((218, 176), 400)
-    draws = posterior.draws["p[a]"]
+    density = binom.pmf(people, 400, grid[:, None]) @ given
+    mean = density @ grid / density.sum()
+    sd = np.sqrt(density @ (grid - mean) ** 2 / density.sum())
     assert draws.mean() == pytest.approx(mean, abs=0.1 * sd)
     assert draws.std() == pytest.approx(sd, rel=0.05)
 

@@ -101,13 +101,7 @@ def analysed(
 
     def draws(data: Collected) -> Draws:
         found = analyse(
-            data.study,
-            data.reports,
-            formula,
-            priors=priors,
-            family=family,
-            population=over,
-            draws=KEPT,
+            data.study, data.reports, formula, priors=priors, family=family, population=over, draws=KEPT
         )
         return {**found.draws, **{one.name: np.asarray(one.draws) for one in found.quantities}}
 

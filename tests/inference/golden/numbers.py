@@ -11,16 +11,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from tests import studies
-from tests.inference.golden.case import (
-    Case,
-    Collected,
-    Draws,
-    Question,
-    approximated,
-    collected,
-    fitted,
-    stated,
-)
+from tests.inference.golden.case import Case, Collected, Question, approximated, collected, fitted, stated
 from tests.inference.golden.reference import Points, Target, Values
 
 PEOPLE, MANY = 2_000, 40_000
@@ -97,10 +88,6 @@ def _question(model: str, mechanism: Question, **priors: Any) -> dict[str, Any]:
     return {**studies.NUMBER, "mechanism": dict(mechanism), "model": {"name": model, "prior": priors}}
 
 
-def _gamma(shape: str, rate: str) -> dict[str, object]:
-    return stated("gamma", shape=shape, rate=rate)
-
-
 def prior_of(said: Question) -> Any:
     """A stated prior as SciPy has it."""
     numbers = {key: float(value) for key, value in said.items() if key != "distribution"}
@@ -122,7 +109,6 @@ def log_prior(priors: Mapping[str, Question], points: Points) -> Values:
     return np.asarray(sum(prior_of(said).logpdf(points[name]) for name, said in priors.items()))
 
 
-# Of each model its law at points.
 LAWS: Mapping[str, Law] = {
     "normal": lambda at: stats.norm(at["mean"], at["sd"]),
     "exponential": lambda at: stats.expon(scale=1 / at["rate"]),
@@ -193,73 +179,59 @@ def _target_with_refusals(data: Collected) -> Target:
     return Target(space, log_density, start={"mean": 5, "sd": 2, "refused": 0.2})
 
 
+def _gamma(shape: str, rate: str) -> dict[str, object]:
+    return stated("gamma", shape=shape, rate=rate)
+
+
 NORMAL = _question("normal", LAPLACE, mean=stated("normal", loc=5, scale=4), sd=_gamma("2", "0.6"))
 REFUSABLE = {
     **NORMAL,
     "refusal": {"share": "0.5"},
     "model": {"name": "normal", "prior": {**NORMAL["model"]["prior"], "refused": stated("beta", a=1, b=4)}},
 }
-# Of each case its question, and the truth.
-QUESTIONS: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
-    "normal, laplace": (NORMAL, {"mean": 5.0, "sd": 2.0}),
-    "normal, gaussian": (
-        _question(
-            "normal",
-            GAUSSIAN,
-            mean=stated("student_t", degrees_of_freedom=4, loc=5, scale=2),
-            sd=stated("half_normal", scale=3),
-        ),
-        {"mean": 5.0, "sd": 2.0},
-    ),
-    "exponential, laplace": (
-        _question("exponential", LAPLACE, rate=stated("log_normal", loc=-1, scale=1)),
-        {"rate": 0.3},
-    ),
-    "lognormal, laplace": (
-        _question(
-            "lognormal",
-            LAPLACE,
-            log_mean=stated("normal", loc=1, scale=1),
-            log_sd=stated("inverse_gamma", shape=3, scale=1),
-        ),
-        {"log_mean": 1.0, "log_sd": 0.5},
-    ),
-    "gamma, laplace": (
-        _question("gamma", LAPLACE, shape=_gamma("3", "1"), mean=_gamma("2", "0.5")),
-        {"shape": 3.0, "mean": 4.0},
-    ),
-    "weibull, gaussian": (
-        _question("weibull", GAUSSIAN, shape=_gamma("3", "1.5"), scale=_gamma("2", "0.4")),
-        {"shape": 2.0, "scale": 5.0},
-    ),
-    "beta, laplace": (
-        _question("beta", LAPLACE, a=_gamma("3", "1"), b=_gamma("3", "0.5")),
-        {"a": 2.0, "b": 4.0},
-    ),
-    "poisson, laplace": (_question("poisson", LAPLACE, rate=_gamma("2", "0.4")), {"rate": 3.0}),
-    "geometric, laplace": (_question("geometric", LAPLACE, p=stated("beta", a=2, b=3)), {"p": 0.3}),
+STUDENT = stated("student_t", degrees_of_freedom=4, loc=5, scale=2)
+LOGS = {"log_mean": stated("normal", loc=1, scale=1), "log_sd": stated("inverse_gamma", shape=3, scale=1)}
+# The question of each case; the name begins with its model.
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "normal, laplace": NORMAL,
+    "normal, gaussian": _question("normal", GAUSSIAN, mean=STUDENT, sd=stated("half_normal", scale=3)),
+    "exponential, laplace": _question("exponential", LAPLACE, rate=stated("log_normal", loc=-1, scale=1)),
+    "lognormal, laplace": _question("lognormal", LAPLACE, **LOGS),
+    "gamma, laplace": _question("gamma", LAPLACE, shape=_gamma("3", "1"), mean=_gamma("2", "0.5")),
+    "weibull, gaussian": _question("weibull", GAUSSIAN, shape=_gamma("3", "1.5"), scale=_gamma("2", "0.4")),
+    "beta, laplace": _question("beta", LAPLACE, a=_gamma("3", "1"), b=_gamma("3", "0.5")),
+    "poisson, laplace": _question("poisson", LAPLACE, rate=_gamma("2", "0.4")),
+    "geometric, laplace": _question("geometric", LAPLACE, p=stated("beta", a=2, b=3)),
+}
+TRUTHS: dict[str, dict[str, float]] = {
+    "normal": {"mean": 5.0, "sd": 2.0},
+    "exponential": {"rate": 0.3},
+    "lognormal": {"log_mean": 1.0, "log_sd": 0.5},
+    "gamma": {"shape": 3.0, "mean": 4.0},
+    "weibull": {"shape": 2.0, "scale": 5.0},
+    "beta": {"a": 2.0, "b": 4.0},
+    "poisson": {"rate": 3.0},
+    "geometric": {"p": 0.3},
 }
 
 
-def _answers(question: Question, truth: Mapping[str, float], people: int) -> list[Any]:
-    law = _law(question, {name: np.array(value) for name, value in truth.items()})
-    drawn = np.asarray(law.rvs(people, random_state=np.random.default_rng(20261128)))
-    return list(drawn.tolist())
+def _answers(question: Question, people: int) -> list[Any]:
+    law = _law(question, {name: np.array(one) for name, one in TRUTHS[question["model"]["name"]].items()})
+    return list(np.asarray(law.rvs(people, random_state=np.random.default_rng(20261128))).tolist())
 
 
 def _case(name: str, people: int) -> Case:
-    question, truth = QUESTIONS[name]
-
-    def data() -> Collected:
-        return collected(name, question, _answers(question, truth, people))
-
-    draws = fitted if name in SAMPLED else approximated
-    return Case(data, draws, target_of(question, truth))
+    question = QUESTIONS[name]
+    return Case(
+        lambda: collected(name, question, _answers(question, people)),
+        fitted if name in SAMPLED else approximated,
+        target_of(question, TRUTHS[question["model"]["name"]]),
+    )
 
 
 def _with_refusals() -> Collected:
-    numbers = _answers(NORMAL, {"mean": 5.0, "sd": 2.0}, PEOPLE)
     refuses = np.random.default_rng(4).random(PEOPLE) < 0.2
+    numbers = _answers(NORMAL, PEOPLE)
     people = [None if away else one for one, away in zip(numbers, refuses, strict=True)]
     return collected("refusable", REFUSABLE, people)
 
@@ -272,36 +244,25 @@ CASES: dict[str, Case] = {
 }
 
 
-def _default(model: str, start: Mapping[str, float], **priors: Question) -> Case:
-    """Few people at ε = 0.01 say so little that the default prior remains; answers are from 0 to 30."""
-    question = {**studies.NUMBER, "bounds": ["0", "30"], "model": {"name": model}}
-    question = studies.with_epsilon(question, "0.01")
-    answers = [float(place) for place in range(5, 25)]
-    target = target_of(question, start, priors)
-
-    def draws(data: Collected) -> Draws:
-        return dict(_with_logs(fitted(data)))
-
-    return Case(
-        lambda: collected("default hours", question, answers),
-        draws,
-        lambda data: replace(target(data), quantities=_with_logs),
-    )
-
-
 def _with_logs(points: Points) -> Points:
     """Of a rate the sd rests on the prior's rarest draws, and that of its log does not."""
     return {"log rate": np.log(points["rate"])} if "rate" in points else points
 
 
+def _default(model: str, start: Mapping[str, float], **priors: Question) -> Case:
+    """Few people at ε = 0.01 say so little that the default prior remains; answers are from 0 to 30."""
+    question = {**studies.NUMBER, "bounds": ["0", "30"], "model": {"name": model}}
+    question = studies.with_epsilon(question, "0.01")
+    target = target_of(question, start, priors)
+    return Case(
+        lambda: collected("default hours", question, [float(place) for place in range(5, 25)]),
+        lambda data: dict(_with_logs(fitted(data))),
+        lambda data: replace(target(data), quantities=_with_logs),
+    )
+
+
+SD, RATE = stated("gamma", shape=2, rate=4 / 30), stated("log_normal", loc=np.log(4 / 30), scale=1.5)
 DEFAULTS = {
-    "normal": _default(
-        "normal",
-        {"mean": 15.0, "sd": 15.0},
-        mean=stated("normal", loc=15, scale=30),
-        sd=stated("gamma", shape=2, rate=4 / 30),
-    ),
-    "exponential": _default(
-        "exponential", {"rate": 0.1}, rate=stated("log_normal", loc=np.log(4 / 30), scale=1.5)
-    ),
+    "normal": _default("normal", {"mean": 15.0, "sd": 15.0}, mean=stated("normal", loc=15, scale=30), sd=SD),
+    "exponential": _default("exponential", {"rate": 0.1}, rate=RATE),
 }

@@ -113,6 +113,12 @@ def log_normal_density(off: Values, covariance: Values) -> Values:
     return np.asarray(-0.5 * np.sum(white**2, axis=1) - logs)
 
 
+def log_density_of_sum(total: Values, n: float, mean: Values, covariance: Values, noise: float) -> Values:
+    """Of the sum of n vectors with this mean (points, entries) and covariance, and noise on each entry."""
+    spread = n * covariance + noise**2 * np.eye(mean.shape[1])
+    return log_normal_density(total - n * mean, spread)
+
+
 def factors_of(
     pairs: list[tuple[int, int]], constant: float = 0.5**0.5, response: float = 0.5**0.5
 ) -> Values:
@@ -146,9 +152,8 @@ def _sums(yes_no: bool) -> Callable[[Collected], Target]:
 
         def log_likelihood(points: Points) -> Values:
             mean, covariance = moments(points, pairs)
-            covariance = count * covariance * np.outer(factors, factors)
-            covariance = covariance + count * noise**2 * np.eye(len(pairs))
-            return log_normal_density(total - count * factors * mean, covariance)
+            covariance = covariance * np.outer(factors, factors)
+            return log_density_of_sum(total, count, factors * mean, covariance, noise * np.sqrt(count))
 
         return regression(LOGISTIC if yes_no else list(PRIORS), log_likelihood)
 
@@ -285,9 +290,9 @@ def _holders(name: str) -> Callable[[Collected], Target]:
             total = np.zeros(len(mean))
             for count, *sums in holders:
                 n = (round(count * count_sd / 2**20) if share else count) / rows
-                spread = n * covariance + noise**2 * np.eye(mean.shape[1])
-                spread = spread + count_sd**2 * mean[:, :, None] * mean[:, None, :]
-                total = total + log_normal_density(np.array(sums) * noise / 2**20 - n * mean, spread)
+                of_count = count_sd**2 * mean[:, :, None] * mean[:, None, :] / n
+                released_sums = np.array(sums) * noise / 2**20
+                total = total + log_density_of_sum(released_sums, n, mean, covariance + of_count, noise)
             return total
 
         names = [one for one in PRIORS if constant or one not in ("centre", "feature_mean")]

@@ -15,7 +15,7 @@ from schemas import Study
 from summaries import QuestionSummary
 from tests import studies
 from tests.inference.golden.case import KEPT, Case, Draws, Question
-from tests.inference.golden.choices import BERNOULLI, LABELS, SHARES, multinomial
+from tests.inference.golden.choices import BERNOULLI, LABELS, SHARE, SHARES, Law, multinomial
 from tests.inference.golden.numbers import NORMAL, gaussian_scale, log_prior, masses_of
 from tests.inference.golden.records import (
     DISTANCE,
@@ -23,7 +23,7 @@ from tests.inference.golden.records import (
     PRIORS,
     factors_of,
     linear_moments,
-    log_normal_density,
+    log_density_of_sum,
     people,
     question_of,
     regression,
@@ -71,52 +71,51 @@ def fitted(data: Total) -> Draws:
     return dict(fit(data.study, summary, draws=KEPT)[question.id].draws)
 
 
-def _share(data: Total) -> Target:
-    def log_density(points: Points) -> Values:
-        p = points["p"]
-        spread = np.sqrt(DEVICES * p * (1 - p) + NOISE**2)
-        return np.asarray(
-            stats.norm.logpdf(data.scaled(1.0), DEVICES * p, spread) + stats.beta.logpdf(p, 2, 3)
-        )
+def _of_sum(
+    law: Law, distance: float, moments: Callable[[Points], tuple[Values, Values]], **start: float
+) -> Callable[[Total], Target]:
+    """The posterior from a sum of vectors; moments: of one vector, (points, entries) and their covariance."""
 
-    return Target({"p": "share"}, log_density)
+    def target(data: Total) -> Target:
+        total = data.scaled(distance)
 
+        def log_density(points: Points) -> Values:
+            density = log_density_of_sum(total, DEVICES, *moments(points), distance * NOISE)
+            return np.asarray(density + law.log_prior(points))
 
-def _counts(total: Values, shares: Values, noise: float) -> Values:
-    """log density of counts with noise, of shares (points, choices)."""
-    spread = DEVICES * (
-        np.einsum("pi,ij->pij", shares, np.eye(len(total))) - shares[:, :, None] * shares[:, None]
-    )
-    return log_normal_density(total - DEVICES * shares, spread + noise**2 * np.eye(len(total)))
+        return Target(law.space, log_density, law.quantities, start)
+
+    return target
 
 
-def _shares(data: Total) -> Target:
-    def log_density(points: Points) -> Values:
-        counts = _counts(data.scaled(2**0.5), points["p"], NOISE * 2**0.5)
-        return np.asarray(counts + SHARES.log_prior(points))
-
-    return Target(SHARES.space, log_density, SHARES.quantities)
+def _shares(shares: Values) -> tuple[Values, Values]:
+    """Moments of one device's answers as ones and zeros."""
+    own = np.einsum("pi,ij->pij", shares, np.eye(shares.shape[1]))
+    return shares, own - shares[:, :, None] * shares[:, None]
 
 
-NORMAL_SPACE, NORMAL_START = {"mean": "real", "sd": "positive"}, {"mean": 5, "sd": 2}
+NUMBER = Law(
+    {"mean": "real", "sd": "positive"},
+    lambda points: masses_of(stats.norm(points["mean"], points["sd"]), 0.0, 12.0),
+    lambda points: log_prior(NORMAL["model"]["prior"], points),
+)
 
 
-def _normal(points: Points) -> Values:
-    return masses_of(stats.norm(points["mean"], points["sd"]), 0.0, 12.0)
-
-
-def _cells(data: Total) -> Target:
+def _cells(points: Points) -> tuple[Values, Values]:
     """A histogram of 8 cells, people beyond the bounds in the outer ones."""
-    total = data.scaled(2**0.5)
+    masses = NUMBER.shares(points)
+    cells = masses[1:-1].reshape(8, -1, masses.shape[1]).sum(axis=1)
+    cells[0], cells[-1] = cells[0] + masses[0], cells[-1] + masses[-1]
+    return _shares(cells.T)
 
-    def log_density(points: Points) -> Values:
-        masses = _normal(points)
-        cells = masses[1:-1].reshape(8, -1, masses.shape[1]).sum(axis=1)
-        cells[0], cells[-1] = cells[0] + masses[0], cells[-1] + masses[-1]
-        found = _counts(total, cells.T, NOISE * 2**0.5)
-        return np.asarray(found + log_prior(NORMAL["model"]["prior"], points))
 
-    return Target(NORMAL_SPACE, log_density, start=NORMAL_START)
+def _two_sums(points: Points) -> tuple[Values, Values]:
+    """Of u and 3/2 u², u from −1 to 1 between the bounds."""
+    u = np.concatenate([[-1.0], (np.arange(200) + 0.5) / 100 - 1, [1.0]])
+    values, masses = np.stack([u, 1.5 * u**2]), NUMBER.shares(points)
+    mean = (values @ masses).T
+    second = np.einsum("ik,jk,kp->pij", values, values, masses)
+    return mean, second - mean[:, :, None] * mean[:, None]
 
 
 # Each field has its own mean and sd, and its own two sums.
@@ -135,38 +134,19 @@ MARGINALS: dict[str, Any] = {
 
 def _marginals(data: Total) -> Target:
     """Two fields are as two questions, whose vectors are as far apart as both together."""
-    totals = data.scaled(2 * 2**0.5).reshape(2, 2)
+    distance = 2 * 2**0.5
+    totals = data.scaled(distance).reshape(2, 2)
 
     def log_density(points: Points) -> Values:
         found = 0.0
         for name, total in zip(FIELDS, totals, strict=True):
-            own = {key: points[f"{key}[{name}]"] for key in NORMAL_SPACE}
-            found = found + _of_two_sums(total, 2 * 2**0.5 * NOISE)(own)
+            own = {key: points[f"{key}[{name}]"] for key in NUMBER.space}
+            law = log_density_of_sum(total, DEVICES, *_two_sums(own), distance * NOISE)
+            found = found + law + NUMBER.log_prior(own)
         return np.asarray(found)
 
-    space = {f"{key}[{name}]": kind for name in FIELDS for key, kind in NORMAL_SPACE.items()}
+    space = {f"{key}[{name}]": kind for name in FIELDS for key, kind in NUMBER.space.items()}
     return Target(space, log_density, start={name: 5 if "mean" in name else 2 for name in space})
-
-
-def _first_two(data: Total) -> Target:
-    log_density = _of_two_sums(data.scaled(2.0), 2 * NOISE)
-    return Target(NORMAL_SPACE, log_density, start=NORMAL_START)
-
-
-def _of_two_sums(total: Values, noise: float) -> Callable[[Points], Values]:
-    """Posterior density of a normal law from Σu and Σ 3/2 u², u from −1 to 1 between the bounds."""
-    u = np.concatenate([[-1.0], (np.arange(200) + 0.5) / 100 - 1, [1.0]])
-    values = np.stack([u, 1.5 * u**2])
-
-    def log_density(points: Points) -> Values:
-        masses = _normal(points)
-        mean = (values @ masses).T
-        second = np.einsum("ik,jk,kp->pij", values, values, masses)
-        spread = DEVICES * (second - mean[:, :, None] * mean[:, None]) + noise**2 * np.eye(2)
-        found = log_normal_density(total - DEVICES * mean, spread)
-        return np.asarray(found + log_prior(NORMAL["model"]["prior"], points))
-
-    return log_density
 
 
 def _regression(data: Total) -> Target:
@@ -174,9 +154,8 @@ def _regression(data: Total) -> Target:
 
     def log_likelihood(points: Points) -> Values:
         mean, covariance = linear_moments(points, PAIRS)
-        spread = DEVICES * covariance * np.outer(factors, factors)
-        spread = spread + (DISTANCE * NOISE) ** 2 * np.eye(len(PAIRS))
-        return log_normal_density(total - DEVICES * factors * mean, spread)
+        covariance = covariance * np.outer(factors, factors)
+        return log_density_of_sum(total, DEVICES, factors * mean, covariance, DISTANCE * NOISE)
 
     return regression(list(PRIORS), log_likelihood)
 
@@ -194,10 +173,12 @@ def _case(question: Question, answers: list[Any], target: Callable[[Total], Targ
 
 
 CASES: dict[str, Case] = {
-    "bernoulli": _case(BERNOULLI, YES, _share),
-    "multinomial": _case(multinomial(STATED), JOBS, _shares),
-    "normal, cells": _case(NORMAL, AGES, _cells, cells=8),
-    "normal": _case(NORMAL, AGES, _first_two),
+    "bernoulli": _case(BERNOULLI, YES, _of_sum(SHARE, 1.0, lambda points: _shares(points["p"][:, None]))),
+    "multinomial": _case(
+        multinomial(STATED), JOBS, _of_sum(SHARES, 2**0.5, lambda points: _shares(points["p"]))
+    ),
+    "normal, cells": _case(NORMAL, AGES, _of_sum(NUMBER, 2**0.5, _cells, mean=5, sd=2), cells=8),
+    "normal": _case(NORMAL, AGES, _of_sum(NUMBER, 2.0, _two_sums, mean=5, sd=2)),
     "marginals": _case(MARGINALS, BOTH, _marginals, statistic="marginals", share="0.2"),
     "linear": _case(question_of(STATED), people(DEVICES, False), _regression),
 }
