@@ -176,18 +176,6 @@ def reported(question: dict[str, Any], answers: Any, seed: int = 1) -> Private:
     return private_number_of(own, [payload.tobytes() for payload in payloads])
 
 
-def workers(n: int, seed: int = 0, law: str = "normal") -> Table:
-    """Hours of work under a mechanism that hides little."""
-    random = np.random.default_rng(seed)
-    age = random.choice([20.0, 30.0, 40.0, 50.0], n)
-    drawn = (
-        random.lognormal(1.0, 0.8, n) if law == "lognormal" else random.normal(5 + 0.05 * (age - 35), 2, n)
-    )
-    died = (random.random(n) < 0.3).astype(int)
-    hours = np.clip(drawn, LOW, HIGH)
-    return table_of(pd.DataFrame({"age": age, "died": died}), [reported(SHARP, hours, seed + 1)])
-
-
 def log_density(found: Assembled, dtype: Any = np.float64) -> Callable[[Mapping[str, Any]], Any]:
     """Sites -> the log-likelihood of all reports."""
     data = {name: np.asarray(one) for name, one in found.data(dtype).items()}

@@ -16,7 +16,17 @@ from inference.analyses.checking import FEW, checked, impossible
 from inference.analyses.subgroups import levels_or_bands
 from inference.analyses.table import table_of
 from inference.results.verdict import CARE, Verdict
-from tests.inference.analyses.simulated import YES_NO, any_draws, forced, rolled, sites_at, workers
+from tests.inference.analyses.simulated import (
+    HIGH,
+    LOW,
+    SHARP,
+    YES_NO,
+    any_draws,
+    forced,
+    reported,
+    rolled,
+    sites_at,
+)
 from tests.kit.channels import known_channel, open_share
 
 
@@ -141,8 +151,11 @@ def test_reports_of_predictor_with_unknown_share_are_checked(random_share, sound
 )
 def test_wrong_law_of_private_number_is_detected(law, mean, sd, good):
     """A skewed private number is fitted by a normal law; eight parts of the reports' range tell."""
-    found, random = assemble(workers(3000, 4, law), "hours ~ 1"), np.random.default_rng(2)
-    assert (not reasons_at(random, found, ([mean], [0.06]), sigma=(sd, 0.05))) == good
+    random = np.random.default_rng(4)
+    hours = random.lognormal(1.0, 0.8, 3000) if law == "lognormal" else random.normal(5, 2, 3000)
+    table = table_of(pd.DataFrame(index=range(3000)), [reported(SHARP, np.clip(hours, LOW, HIGH))])
+    reasons = reasons_at(random, assemble(table, "hours ~ 1"), ([mean], 0.06), sigma=(sd, 0.05))
+    assert (not reasons) == good
 
 
 @pytest.mark.attack(18)

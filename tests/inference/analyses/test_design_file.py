@@ -76,6 +76,7 @@ BAD = [
     ({**FORCED, "matrix": [["1", "0"], ["1"]]}, "matrix[1]: must be as long"),
     ({**FORCED, "answers": ["a", "b", "c"]}, "answers: must have 2 entries"),
     ({**FORCED, "reports": ["1", "1"]}, "reports[1]: 1 occurs twice"),
+    ({**FORCED, "reports": ["1", " "]}, "reports[1]: must be a text"),
     ({**FORCED, "row": {}}, "row: unknown field"),
     ({**FORCED, "ordered": "true"}, "ordered: must be true or false"),
     ({**NAMED, "design": "warners"}, "design: 'warners' is unknown"),

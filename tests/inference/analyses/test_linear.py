@@ -110,7 +110,7 @@ def test_stated_prior_applies_to_coefficient_itself():
     def log_prior(coefficients):
         with jax.enable_x64(True), handlers.substitute(data=sites_of(law, coefficients)):
             trace = handlers.trace(law.drawn).get_trace()
-        return sum(float(one["fn"].log_prob(one["value"]).sum()) for one in trace.values())
+            return sum(float(one["fn"].log_prob(one["value"]).sum()) for one in trace.values())
 
     assert log_prior(there) - log_prior(zero) == pytest.approx((0.5 / 0.3) ** 2 / 2, rel=1e-3)
     assert analysis.priors()["region[north]"] == PRIOR

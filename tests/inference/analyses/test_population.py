@@ -40,7 +40,7 @@ def at_draws(whole: Table, formula: str, over: Population) -> tuple[Any, dict[st
 def test_census_and_weights_average_the_cells():
     """Exact at each draw: a quarter of the town's share plus three quarters of the land's."""
     place = np.repeat(["town", "land"], 20)
-    whole = forced({"place": place, "weight": np.where(place == "town", 1.0, 3.0)})
+    whole = forced({"place": pd.Categorical(place), "weight": np.where(place == "town", 1.0, 3.0)})
     census = pd.DataFrame({"place": ["town", "land"], "count": [250, 750]})
     given = {"in the census": Population("place", census=census), "weighted": Population("place", "weight")}
     for how, over in given.items():

