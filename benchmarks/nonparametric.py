@@ -26,7 +26,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.compiling import use_compile_cache
-from inference.likelihoods.numbers.shares import cells_channel
+from inference.likelihoods.numbers.noise import cells_channel
 from inference.models import model_for
 from inference.models.nonparametric import grouped_channel
 from inference.models.number import cell_edges

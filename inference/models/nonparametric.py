@@ -15,7 +15,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.likelihoods.common import CellCounts
-from inference.likelihoods.numbers.shares import cells_channel
+from inference.likelihoods.numbers.noise import cells_channel
 from inference.likelihoods.numbers.totals import noisy_counts, noisy_moments
 from inference.models.base import Draws, Model, Sampling, Truth
 from inference.models.family import Family, Priors, draw, register

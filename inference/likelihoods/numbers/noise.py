@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import jax
@@ -10,10 +11,12 @@ import numpy as np
 from jax import Array
 from jax.scipy.special import logsumexp, ndtr
 from jax.typing import ArrayLike
+from numpy.typing import NDArray
 from numpyro.distributions import Distribution, Laplace, Normal
 from numpyro.distributions.util import not_jax_tracer
 from scipy.special import ndtr as scipy_ndtr
 
+Values = NDArray[np.float64]
 _LAWS: dict[str, type[Distribution]] = {"laplace": Laplace, "gaussian": Normal}
 # Reports × points that are held in memory at once.
 _AT_ONCE = 1 << 22
@@ -75,6 +78,35 @@ def noise_below(name: str, z: Any, numpy: Any = np) -> Any:
         return ndtr(z) if numpy is jnp else scipy_ndtr(z)
     tail = numpy.exp(-numpy.abs(z)) / 2
     return numpy.where(z < 0, tail, 1 - tail)
+
+
+def cells_channel(name: str, scale: float, cells: int, edges: Values) -> Values:
+    """Return probabilities (cells + 2, K + 2) of a report below, in each cell of, and above `edges`.
+
+    Args:
+        name: "laplace" or "gaussian".
+        scale: of the noise, with the bounds at 0 and 1.
+        cells: equal ones between the bounds, in which answers lie evenly. Before them comes the lower bound
+            itself, behind them the upper one.
+        edges: increasing, (K + 1,).
+
+    Returns:
+        The channel, whose rows sum to one: in closed form, by what the noise's law integrates to.
+    """
+    ends = np.linspace(0.0, 1.0, cells + 1)
+    integrals = scale * _INTEGRALS[name]((edges - ends[:, None]) / scale)
+    below = cells * (integrals[:-1] - integrals[1:])
+    rest = np.zeros((cells, 1))
+    inside = np.maximum(np.diff(np.concatenate([rest, below, rest + 1], axis=1), axis=1), 0.0)
+    low, high = noise_channel(name, [0.0, 1.0], edges, scale)
+    return np.concatenate([low[None], inside, high[None]])
+
+
+# What `noise_below` integrates to.
+_INTEGRALS: dict[str, Callable[[Values], Values]] = {
+    "laplace": lambda z: np.maximum(z, 0.0) + np.exp(-np.abs(z)) / 2,
+    "gaussian": lambda z: z * scipy_ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi),
+}
 
 
 class LaplaceNoise(Laplace):

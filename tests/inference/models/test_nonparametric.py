@@ -11,7 +11,7 @@ from inference.design.calibration import prior_truths
 from inference.design.truth import completed
 from inference.fitting import fit_question
 from inference.histogram import Histogram
-from inference.likelihoods.numbers.shares import cells_channel
+from inference.likelihoods.numbers.noise import cells_channel
 from inference.models import model_for
 from inference.predictive import of_histogram
 from inference.results.verdict import CONVERGENCE
