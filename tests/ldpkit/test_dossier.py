@@ -49,7 +49,6 @@ def test_stated_certainty_is_never_too_low():
             ["exactly", "Several records"],
         ),
         ([studies.YES_NO], PUBLIC, ["sent as it is, without chance: region"], ["No public value is sent"]),
-        ([studies.YES_NO, studies.ONE_OF], {}, ["all questions together"], []),
         ([studies.YES_NO], studies.ASKER, ["contact: study@example.org", "reports are deleted 365 days"], []),
         (
             [studies.MEMOIZED, studies.YES_NO],
@@ -57,7 +56,6 @@ def test_stated_certainty_is_never_too_low():
             ["answers habit (memoized) once in each version", "the other questions once in all versions"],
             [],
         ),
-        ([studies.MEMOIZED], {}, ["all reports of these together"], []),
     ],
 )
 def test_dossier_states_what_applies_to_the_study(questions, fields, stated, absent):
@@ -70,7 +68,6 @@ def test_dossier_states_what_applies_to_the_study(questions, fields, stated, abs
     ("purpose", "shown"),
     [
         ("# of reused passwords", "\n\\# of"),
-        ("- to learn | more", "\n\\- to learn \\| more"),
         ("<b> *x*", "\n&lt;b&gt; \\*x"),
     ],
 )

@@ -133,21 +133,15 @@ def test_closing_the_terminal_leaves_no_partial_reports(folder, prefix, code):
 
 
 @pytest.mark.slow
-def test_output_that_lacks_letters_escapes_titles_and_keeps_reports(folder):
+def test_output_that_lacks_letters_keeps_those_of_reports(folder):
     labels = ["睡眠", "Żywiec", "é"]
     public = [{"id": "region", "choices": labels}]
-    Path("study.json").write_text(
-        json.dumps({**studies.document(studies.YES_NO, public=public), "title": "睡眠 é"})
-    )
+    Path("study.json").write_text(json.dumps(studies.document(studies.YES_NO, public=public)))
     Path("labels.csv").write_text(
         studies.answers_csv([{"ever": True, "region": label} for label in labels]), encoding="utf-8"
     )
-    outputs = []
-    for words in ("check study.json", "perturb study.json labels.csv --out -"):
-        call = [sys.executable, "-m", "ldpkit", *words.split()]
-        environment = {"PYTHONIOENCODING": "ascii", "PYTHONPATH": ":".join(filter(None, sys.path))}
-        done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, check=True)
-        outputs.append(done.stdout)
-    assert r"\u7761\u7720 \xe9" in outputs[0].decode("ascii")
-    reports = [json.loads(line) for line in outputs[1].decode("utf-8").splitlines()]
+    call = [sys.executable, "-m", "ldpkit", "perturb", "study.json", "labels.csv", "--out", "-"]
+    environment = {"PYTHONIOENCODING": "ascii", "PYTHONPATH": ":".join(filter(None, sys.path))}
+    done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, check=True)
+    reports = [json.loads(line) for line in done.stdout.decode("utf-8").splitlines()]
     assert [report["public"]["region"] for report in reports] == labels
