@@ -28,12 +28,11 @@ FLAGS = (
 PHONE = (390, 844)
 SCRIPT_SECONDS = 30
 
-MODULE = "/js/index.js"
 # Resolves to {value} or {error, field}, so that a test can look at either.
 WRAPPER = """
 const done = arguments[arguments.length - 1];
-const work = async (module, ...args) => {
-  const { openDevice, parseStudy } = await import(module);
+const work = async (...args) => {
+  const { openDevice, parseStudy } = await import("/js/index.js");
   %s
 };
 work(...arguments).then(
@@ -43,12 +42,12 @@ work(...arguments).then(
 """
 
 
-def start(profile: Path, *more: str) -> webdriver.Chrome:
-    """A browser with a fresh profile, and more flags if any; the caller quits it."""
+def start(profile: Path) -> webdriver.Chrome:
+    """A browser with a fresh profile; the caller quits it."""
     need("chromium")
     options = Options()
     options.binary_location = which("chromium") or which("google-chrome")
-    for flag in (*FLAGS, *more, f"--user-data-dir={profile}"):
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     browser = webdriver.Chrome(options, Service(which("chromedriver")))
@@ -59,15 +58,15 @@ def start(profile: Path, *more: str) -> webdriver.Chrome:
     return browser
 
 
-def attempt(browser: webdriver.Chrome, script: str, *arguments: Any, module: str = MODULE) -> dict[str, Any]:
+def attempt(browser: webdriver.Chrome, script: str, *arguments: Any) -> dict[str, Any]:
     """Run the body of an async function (openDevice, parseStudy at hand): {value} or {error, field}."""
-    found: dict[str, Any] = browser.execute_async_script(WRAPPER % script, module, *arguments)
+    found: dict[str, Any] = browser.execute_async_script(WRAPPER % script, *arguments)
     return found
 
 
-def run(browser: webdriver.Chrome, script: str, *arguments: Any, module: str = MODULE) -> Any:
+def run(browser: webdriver.Chrome, script: str, *arguments: Any) -> Any:
     """Like attempt, for what must not fail."""
-    found = attempt(browser, script, *arguments, module=module)
+    found = attempt(browser, script, *arguments)
     assert "error" not in found, found
     return found.get("value")
 
