@@ -16,7 +16,6 @@ from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.kit.oblivious import batched_study, through
-from tests.ldp_client.devices import Server as Recorder
 from tests.ldp_client.devices import consenting
 from tests.ldp_client.issuers import channel_of
 from tests.portable import npm
@@ -29,20 +28,13 @@ ANSWER = {"Content-Type": "message/ohttp-res"}
 
 
 @pytest.fixture
-def collector():
-    """One that would take whatever comes directly: nothing must."""
-    with Recorder() as recorder:
-        yield recorder
-
-
-@pytest.fixture
 def study():
     return batched_study()
 
 
 @pytest.fixture
-def device(tmp_path, collector, relay, keys, study):
-    device = consenting(tmp_path / "device", "9", collector.url, transport=through(relay.url, keys))
+def device(tmp_path, server, relay, keys, study):
+    device = consenting(tmp_path / "device", "9", server.url, transport=through(relay.url, keys))
     device.answer(study, YES)
     return device
 
@@ -58,7 +50,7 @@ def device(tmp_path, collector, relay, keys, study):
     ],
 )
 def test_relays_own_answer_settles_no_report_and_no_fallback(
-    device, relay, collector, study, answer, said, send
+    device, relay, server, study, answer, said, send
 ):
     """A relay answers in the collector's place that a report is stored or withdrawn."""
     relay.answer = answer
@@ -68,7 +60,7 @@ def test_relays_own_answer_settles_no_report_and_no_fallback(
     device.withdraw(study.id)
     assert send(device).undeleted == 1
     assert len(relay.requests) == 2
-    assert collector.requests == []
+    assert server.requests == []
 
 
 @pytest.mark.attack(12)
