@@ -10,12 +10,14 @@ import pytest
 
 from schemas import Report, Study
 from tests.kit import collector_fixtures as fixtures
+from tests.kit import secure_sum
 from tests.kit.collectors import TICKET_KEY, TOKEN, Harness, build_report, build_study
 from tests.kit.postgresql import Postgresql
 
 log_everything, commands_know_the_day = fixtures.log_everything, fixtures.commands_know_the_day
 make_harness, study, start_server = fixtures.make_harness, fixtures.study, fixtures.start_server
 postgresql, make_postgresql = fixtures.postgresql, fixtures.make_postgresql
+network, hurried = secure_sum.network, secure_sum.hurried
 
 
 @pytest.fixture
