@@ -5,7 +5,7 @@ import hashlib
 import json
 import logging
 import os
-from contextlib import ExitStack, closing
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
@@ -28,20 +28,10 @@ from tests.kit.operators import URL, exit_code, lines
 
 
 @pytest.fixture
-def make_office():
-    """Makes issuers with two strata and one person in each."""
-    with ExitStack() as made:
-        yield lambda url: made.enter_context(closing(Office(url)))
-
-
-@pytest.fixture
-def office(make_office, database_url):
-    return make_office(database_url)
-
-
-@pytest.fixture
-def small(make_office, tmp_path):
-    return make_office(f"sqlite:///{tmp_path / 'issuer.sqlite3'}")
+def office(tmp_path):
+    """An issuer with two strata and one person in each."""
+    with closing(Office(f"sqlite:///{tmp_path / 'issuer.sqlite3'}")) as made:
+        yield made
 
 
 def test_code_gets_one_token_and_the_same_token_again(office):
@@ -82,53 +72,53 @@ def test_servers_that_run_already_never_share_a_database(make_harness):
         harness.write(issue.add_key, "sleep", {}, BY)
 
 
-def test_any_page_may_ask_for_tokens_and_none_for_tickets(small):
-    client, allowed = small.app.test_client(), "Access-Control-Allow-Origin"
+def test_any_page_may_ask_for_tokens_and_none_for_tickets(office):
+    client, allowed = office.app.test_client(), "Access-Control-Allow-Origin"
     assert client.options("/v1/tokens").headers[allowed] == "*"
     assert allowed not in client.get("/v1/studies/habits/tickets").headers
 
 
 @pytest.mark.attack(15)
-def test_malformed_token_requests_are_refused_and_spend_nothing(small):
+def test_malformed_token_requests_are_refused_and_spend_nothing(office):
     """Someone has the issuer sign what is no number below the modulus."""
-    asking, modulus = small.asking(), small.keys[0].modulus
+    asking, modulus = office.asking(), office.keys[0].modulus
     body = asking.body
     for wrong in (b"", body[:-1], b"\0\1" + body[2:], body[:3] + bytes(256), body[:3] + modulus):
-        assert problem(small.ask(wrong, small.codes[0])) == (422, "token-request-invalid")
-    assert small.ask(b"x" * 100_000, small.codes[0]).status_code == 413
-    assert problem(small.ask(body, small.codes[0], **{"Content-Type": "text/plain"}))[0] == 415
+        assert problem(office.ask(wrong, office.codes[0])) == (422, "token-request-invalid")
+    assert office.ask(b"x" * 100_000, office.codes[0]).status_code == 413
+    assert problem(office.ask(body, office.codes[0], **{"Content-Type": "text/plain"}))[0] == 415
     # Guesses keep no right code out.
-    assert {problem(small.ask(body, f"wrong-{number}")) for number in range(80)} == {(401, "ticket-invalid")}
-    assert problem(small.ask(body)) == (401, "ticket-needed")
-    assert small.ask(body, small.codes[0]).status_code == 200
+    assert {problem(office.ask(body, f"wrong-{number}")) for number in range(80)} == {(401, "ticket-invalid")}
+    assert problem(office.ask(body)) == (401, "ticket-needed")
+    assert office.ask(body, office.codes[0]).status_code == 200
 
 
 @pytest.mark.attack(15)
-def test_repeated_request_costs_one_signature(small, monkeypatch):
+def test_repeated_request_costs_one_signature(office, monkeypatch):
     """Someone with one code repeats its request, so that the issuer has no time for others."""
     made, plain = [], signing.private_power
     monkeypatch.setattr(signing, "private_power", lambda *of_key: made.append(1) or plain(*of_key))
-    body = small.asking().body
-    assert len({small.ask(body, small.codes[0]).data for _ in range(20)}) == 1
+    body = office.asking().body
+    assert len({office.ask(body, office.codes[0]).data for _ in range(20)}) == 1
     assert len(made) == 1
 
 
 @pytest.mark.attack(12)
-def test_log_and_database_contain_no_code_or_token_part(small, caplog):
+def test_log_and_database_contain_no_code_or_token_part(office, caplog):
     """Join what the issuer stores with what the collector sees of a token."""
     caplog.set_level(logging.DEBUG)
-    asking = small.asking()
-    answer = small.ask(asking.body, small.codes[0])
-    small.ask(asking.body, "no-such-code")
+    asking = office.asking()
+    answer = office.ask(asking.body, office.codes[0])
+    office.ask(asking.body, "no-such-code")
     said = "".join(record.getMessage() for record in caplog.records if record.name != "sqlalchemy")
     assert "did not make" in said
-    for secret in ("Ada", small.codes[0], "no-such-code", asking.body.hex()):
+    for secret in ("Ada", office.codes[0], "no-such-code", asking.body.hex()):
         assert secret not in said
     token = asking.token(answer.data, os.urandom)
-    path = small.url.removeprefix("sqlite:///")
+    path = office.url.removeprefix("sqlite:///")
     content = b"".join(Path(f"{path}{end}").read_bytes() for end in ("", "-wal"))
     assert hashlib.sha256(asking.body).digest() in content
-    for part in (token[2:34], token[98:], small.codes[0].encode(), answer.data):
+    for part in (token[2:34], token[98:], office.codes[0].encode(), answer.data):
         assert part not in content
 
 
@@ -163,22 +153,22 @@ class TestSigning:
         assert signing.sign(key, asked) == signing.sign(key, asked)
         assert len({12345, *bases}) == 3
 
-    def test_signing_fault_is_500_and_the_request_can_be_retried(self, small, monkeypatch):
-        asking = small.asking()
+    def test_signing_fault_is_500_and_the_request_can_be_retried(self, office, monkeypatch):
+        asking = office.asking()
 
         def faulty(*_):
             raise signing.FaultError
 
         with monkeypatch.context() as context:
             context.setattr(issuer_app, "sign", faulty)
-            assert small.ask(asking.body, small.codes[0]).status_code == 500
-        assert asking.token(small.ask(asking.body, small.codes[0]).data, os.urandom)
+            assert office.ask(asking.body, office.codes[0]).status_code == 500
+        assert asking.token(office.ask(asking.body, office.codes[0]).data, os.urandom)
 
 
-def test_printed_tokens_block_fits_into_a_study(small, capsys):
+def test_printed_tokens_block_fits_into_a_study(office, capsys):
     for region in ("north", "south"):
         # Again for a stratum that has its key: nothing changes.
-        small.run("tickets", "key", "habits", "--public", f"region={region}")
+        office.run("tickets", "key", "habits", "--public", f"region={region}")
     decode, printed = json.JSONDecoder().raw_decode, capsys.readouterr().out
     north, end = decode(printed)
     south, _ = decode(printed[end:].lstrip())
@@ -187,19 +177,19 @@ def test_printed_tokens_block_fits_into_a_study(small, capsys):
     stated = {"batches": {"hours": 24}, "tickets": south["tickets"]}
     study = Study(studies.document(studies.YES_NO, public=[region], channel=stated))
     assert study.channel.tickets.issuer == URL
-    assert south["tickets"]["keys"][1] == {"key": to_base64(small.keys[1].spki), "public": SOUTH}
+    assert south["tickets"]["keys"][1] == {"key": to_base64(office.keys[1].spki), "public": SOUTH}
 
 
-def test_invite_writes_codes_by_name_and_stratum(small, tmp_path, monkeypatch, capsys):
+def test_invite_writes_codes_by_name_and_stratum(office, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("people.csv").write_text("name,region\nCy,north\n=Bob,south\n")
-    assert len(set(small.invite("codes.csv").values())) == 2
+    assert len(set(office.invite("codes.csv").values())) == 2
     with open("codes.csv", newline="") as file:
         rows = [(row["name"], row["region"]) for row in csv.DictReader(file)]
     assert rows == [("Cy", "north"), ("=Bob", "south")]
-    small.invite("more.csv", "--count", "3", "--public", "region=south", names=None)
+    office.invite("more.csv", "--count", "3", "--public", "region=south", names=None)
     capsys.readouterr()
-    small.run("tickets", "status", "habits")
+    office.run("tickets", "status", "habits")
     assert lines(capsys) == [
         "region=north: 0 of 2 tickets got a token",
         "region=south: 0 of 5 tickets got a token",
@@ -224,30 +214,30 @@ PEOPLE = ("invite", "habits", "--out", "c.csv", "--names", "people.csv")
     ],
 )
 def test_operator_mistakes_are_rejected_and_change_nothing(
-    small, tmp_path, monkeypatch, capsys, words, people, says
+    office, tmp_path, monkeypatch, capsys, words, people, says
 ):
     monkeypatch.chdir(tmp_path)
     Path("people.csv").write_text(people)
-    before = small.counts()
-    assert exit_code(small.app, *words) != 0
+    before = office.counts()
+    assert exit_code(office.app, *words) != 0
     assert says in capsys.readouterr().err
-    assert small.counts() == before
+    assert office.counts() == before
     assert not Path("c.csv").exists()
 
 
 @pytest.mark.attack(12)
-def test_collector_and_issuer_reject_each_others_database(small, make_harness):
+def test_collector_and_issuer_reject_each_others_database(office, make_harness):
     """Start the one on the database of the other."""
     harness = make_harness()
     harness.publish(build_study())
     with raises(InputError, "issuer.collectors_database"):
         issuer_at(f"sqlite:///{harness.path}")
     with raises(InputError, "database.is_issuers"):
-        create_app({"database": small.url})
+        create_app({"database": office.url})
 
 
-def test_short_key_ids_of_a_study_are_distinct(small, monkeypatch):
-    with small.writing() as session:
+def test_short_key_ids_of_a_study_are_distinct(office, monkeypatch):
+    with office.writing() as session:
         taken = issue.keys_of(session, "habits")[0]
         # Then as many as it takes: each has a taken name itself once in 128 times.
         made = chain([(taken.spki, taken.private)], iter(signing.new_pair, None))
