@@ -73,14 +73,6 @@ def test_close_warns_about_reports_waiting_on_devices(inviting, make_study, caps
         assert ("up to 48 hours after they were made" in capsys.readouterr().err) == is_warned
 
 
-@pytest.fixture
-def strata(inviting, make_study):
-    """The version of the study that has strata, which tickets carry."""
-    study = make_study(2, public=[STRATUM])
-    assert inviting.publish(study).status_code == 201
-    return study
-
-
 def test_tickets_are_links_and_pictures_for_their_owner_alone(
     inviting, study, make_report, tmp_path, capsys, monkeypatch
 ):
@@ -118,8 +110,10 @@ def test_tickets_are_links_and_pictures_for_their_owner_alone(
         (["--public", "stratum=town", "--out", "taken.csv"], r"taken\.csv"),
     ],
 )
-@pytest.mark.usefixtures("strata")
-def test_wrong_tickets_are_refused_before_any_is_made(inviting, tmp_path, monkeypatch, options, says):
+def test_wrong_tickets_are_refused_before_any_is_made(
+    inviting, make_study, tmp_path, monkeypatch, options, says
+):
+    assert inviting.publish(make_study(2, public=[STRATUM])).status_code == 201
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken.csv").write_text("")
     with pytest.raises((LdpkitError, click.UsageError), match=says):
