@@ -1,4 +1,4 @@
-"""What an author is told before a study is published: warnings and notes in a language, and one refusal."""
+"""What an author is told before a study is published: warnings, notes, and one refusal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ldp_client.documents.errors import StudyError
 from ldp_client.documents.study import ASKER, Study
 from ldp_client.explain import cells_in_words, describe, factors
 from ldp_client.mechanisms import mechanisms_of
-from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
+from ldp_client.words.text import rounded_up, say, visible
 from schemas.priors import prior_lines
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def study_in_words(study: AuthoredStudy, people: int | None = None) -> tuple[lis
     return lines, [line for advise in advice for line in advise(study)]
 
 
-def warnings_of(study: Study, words: Words = ENGLISH) -> list[str]:
+def warnings_of(study: Study) -> list[str]:
     """Return the warnings that people can read before they answer, one line each.
 
     They concern questions whose noise hides hardly anything (each, and all together), or that a public field
@@ -51,71 +51,69 @@ def warnings_of(study: Study, words: Words = ENGLISH) -> list[str]:
         for name, mechanism in mechanisms_of(study).items()
     ]
     if len(costs) > 1:
-        costs.append((words.say("study.all_questions"), float(study.epsilon), float(study.delta)))
+        costs.append((say("study.all_questions"), float(study.epsilon), float(study.delta)))
     lines = []
     for name, epsilon, delta in costs:
         if epsilon > HARDLY_PRIVATE:
             likely, shown = factors(epsilon)[1], rounded_up(epsilon, 4)
-            lines.append(
-                words.say("study.warning", name=name, epsilon=shown, likely=likely, most=HARDLY_PRIVATE)
-            )
+            lines.append(say("study.warning", name=name, epsilon=shown, likely=likely, most=HARDLY_PRIVATE))
         if delta > LARGE_DELTA:
-            lines.append(words.say("study.warning_delta", name=name, delta=rounded_up(delta, 4)))
+            lines.append(say("study.warning_delta", name=name, delta=rounded_up(delta, 4)))
     versions = [study.shown_in(language) for language in study.languages] or [study]
-    lines += dict.fromkeys([line for version in versions for line in _asked_both_ways(version, words)])
-    lines += names_in_words(study, words)
+    lines += dict.fromkeys([line for version in versions for line in _asked_both_ways(version)])
+    lines += names_in_words(study)
     channel = study.channel
     if channel is not None and channel.tickets is not None:
         lost = study.strata - len(channel.tickets.keys)
         if lost:
             facts = {"lost": f"{lost:,}", "strata": f"{study.strata:,}"}
-            lines.append(words.say("channel.warning_strata", count=lost, **facts))
+            lines.append(say("channel.warning_strata", count=lost, **facts))
     days = study.retention_days
     if channel is not None and study.closes and days is not None and 24 * days < 2 * channel.hours:
-        lines.append(words.say("channel.warning_kept", hours=2 * channel.hours, days=days))
+        lines.append(say("channel.warning_kept", hours=2 * channel.hours, days=days))
     elif channel is not None and study.closes and 2 * channel.hours > LATE_HOURS:
-        lines.append(words.say("channel.warning_late", hours=2 * channel.hours, days=LATE_HOURS // 24))
+        lines.append(say("channel.warning_late", hours=2 * channel.hours, days=LATE_HOURS // 24))
     return lines
 
 
-def _asked_both_ways(study: Study, words: Words) -> list[str]:
+def _asked_both_ways(study: Study) -> list[str]:
     """Return a warning for each public field with the text of a question, or of a record's field."""
     return [
-        words.say("study.warning_both", question=question.id, field=public.id)
+        say("study.warning_both", question=question.id, field=public.id)
         for question in study.questions
         for public in study.public
         if public.text and public.text in [question.text, *[field.text for field in question.fields]]
     ]
 
 
-def names_in_words(study: Study, words: Words = ENGLISH) -> list[str]:
+def names_in_words(study: Study) -> list[str]:
     """Return a warning if tickets carry so many combinations of values that one may name a person."""
     if study.strata <= MOST_STRATA:
         return []
     names = ", ".join([field.id for field in study.carried])
-    return [words.say("study.warning_names", fields=names, values=f"{study.strata:,}")]
+    return [say("study.warning_names", fields=names, values=f"{study.strata:,}")]
 
 
-def notes_of(study: Study, words: Words = ENGLISH) -> list[str]:
+def notes_of(study: Study) -> list[str]:
     """Return a line for each question whose later rounds never see a changed answer."""
-    return [words.say("study.repeats", name=question.id) for question in study.questions if question.repeats]
+    return [say("study.repeats", name=question.id) for question in study.questions if question.repeats]
 
 
-def unstated_in_words(study: Study, words: Words = ENGLISH) -> list[str]:
+def unstated_in_words(study: Study) -> list[str]:
     """Return a line that names the missing fields about who asks, if any are missing."""
     document = study.document
     missing = [name for name in ASKER if name not in document]
-    return [words.say("study.unstated", fields=", ".join(missing))] if missing else []
+    return [say("study.unstated", fields=", ".join(missing))] if missing else []
 
 
-def cuts_in_words(study: Study, words: Words = ENGLISH) -> list[str]:
+def cuts_in_words(study: Study) -> list[str]:
     """Return advice for each numeric record field whose cuts are whole numbers, as many answers are."""
     lines = []
     for field in [field for question in study.questions for field in question.features if field.cuts]:
         values = [float(cut) for cut in field.cuts]
         if all([value == int(value) for value in values]):
             better = f"{int(values[0]) - 0.5:.1f}"
-            lines.append(words.say("study.note_cuts", name=field.id, cut=field.cuts[0], better=better))
+            lines.append(say("study.note_cuts", name=field.id, cut=field.cuts[0], better=better))
     return lines
 
 
