@@ -36,14 +36,7 @@ def blind(modulus: bytes, message: bytes, salt: bytes, factor: int) -> bytes | N
     return (encoded * pow(factor, EXPONENT, n) % n).to_bytes(len(modulus), "big")
 
 
-def finalize(
-    modulus: bytes,
-    message: bytes,
-    signed: bytes,
-    factor: int,
-    random: Source,
-    salt_bytes: int = SIZE,
-) -> bytes | None:
+def finalize(modulus: bytes, message: bytes, signed: bytes, factor: int, random: Source) -> bytes | None:
     """Unblind a signature (RFC 9474, section 4.4). Return None if it is not valid for the message."""
     n = int.from_bytes(modulus, "big")
     number = int.from_bytes(signed, "big")
@@ -51,18 +44,24 @@ def finalize(
         return None
     unblinded = number * inverse(factor, modulus, random) % n
     signature = unblinded.to_bytes(len(modulus), "big")
-    return signature if is_signed(modulus, message, signature, salt_bytes) else None
+    return signature if is_signed(modulus, message, signature) else None
 
 
-def is_signed(modulus: bytes, message: bytes, signature: bytes, salt_bytes: int = SIZE) -> bool:
-    """Verify a signature by RSASSA-PSS-VERIFY with SHA-384 (RFC 8017, section 8.1.2), exponent 65537."""
+def is_signed(modulus: bytes, message: bytes, signature: bytes) -> bool:
+    """Verify a signature by RSASSA-PSS-VERIFY with SHA-384 (RFC 8017, section 8.1.2), exponent 65537.
+
+    The only encoding with its salt, of 48 bytes, is rebuilt and compared as a whole.
+    """
     n, s = int.from_bytes(modulus, "big"), int.from_bytes(signature, "big")
     if len(signature) != len(modulus) or s >= n:
         return False
     bits = 8 * len(modulus) - 1
-    encoded = pow(s, EXPONENT, n)
-    size = (bits + 7) // 8
-    return encoded >> bits == 0 and _fits(message, encoded.to_bytes(size, "big"), bits, salt_bytes)
+    number = pow(s, EXPONENT, n)
+    if number >> bits:
+        return False
+    encoded = number.to_bytes((bits + 7) // 8, "big")
+    block = _masked(encoded[: -SIZE - 1], encoded[-SIZE - 1 : -1], bits)
+    return encode(message, block[-SIZE:], bits) == encoded
 
 
 def encode(message: bytes, salt: bytes, bits: int) -> bytes:
@@ -72,14 +71,6 @@ def encode(message: bytes, salt: bytes, bits: int) -> bytes:
     block = bytes(size - len(salt) - SIZE - 2) + b"\x01" + salt
     masked = _masked(block, digest, bits)
     return masked + digest + b"\xbc"
-
-
-def _fits(message: bytes, encoded: bytes, bits: int, salt_bytes: int) -> bool:
-    """Verify as EMSA-PSS-VERIFY does: rebuild the only encoding with this salt and compare all of it."""
-    digest = encoded[-SIZE - 1 : -1]
-    block = _masked(encoded[: -SIZE - 1], digest, bits)
-    salt = block[len(block) - salt_bytes :]
-    return encode(message, salt, bits) == encoded
 
 
 def _masked(block: bytes, seed: bytes, bits: int) -> bytes:

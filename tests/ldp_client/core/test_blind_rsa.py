@@ -44,12 +44,13 @@ def test_vectors_of_rfc_9474(vector):
     factor = inverse(number(bytes_of(vector, "inv")), modulus, os.urandom)
     blinded = blind(modulus, message, bytes_of(vector, "salt"), factor)
     assert blinded == bytes_of(vector, "blinded_msg")
-    size = int(vector["sLen"], 16)
-    signature = finalize(modulus, message, bytes_of(vector, "blind_sig"), factor, os.urandom, size)
+    if int(vector["sLen"], 16) != 48:
+        assert not is_signed(modulus, message, bytes_of(vector, "sig"))
+        return
+    signature = finalize(modulus, message, bytes_of(vector, "blind_sig"), factor, os.urandom)
     assert signature == bytes_of(vector, "sig")
-    assert is_signed(modulus, message, signature, size)
-    assert not is_signed(modulus, message + b" ", signature, size)
-    assert not is_signed(modulus, message, signature, 48 - size)
+    assert is_signed(modulus, message, signature)
+    assert not is_signed(modulus, message + b" ", signature)
 
 
 @pytest.mark.parametrize("vector", ISSUED, ids=range(len(ISSUED)))
