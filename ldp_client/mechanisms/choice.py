@@ -63,13 +63,11 @@ class ChoiceMechanism(Mechanism):
     choices: k. labels: their names, or range(k); the last label is None if the question offers refusal.
     bits: probabilities are integers over 2**bits. p: probability that S contains the true choice; q: that S
     contains a given other choice. odds: (a, b) with e^ε = a / b exactly. bitwise: whether a payload has a bit
-    for each choice, drawn independently. seed_bits: the fewest bits of a payload that are uniform, whatever
-    the answer.
+    for each choice, drawn independently.
     """
 
     bits = CHOICE_BITS
     bitwise = False
-    seed_bits = 0
 
     def __init__(self, question: Question) -> None:
         super().__init__(question)

@@ -35,8 +35,6 @@ class Olh(ChoiceMechanism):
     """
 
     name = "olh"
-    # A coefficient has more than 2**30 values below PRIME.
-    seed_bits = 30 * COEFFICIENTS
 
     def __init__(self, question: Question) -> None:
         super().__init__(question)
