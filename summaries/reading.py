@@ -152,7 +152,7 @@ def evidence_of(study: Study, given: object, told: Told = _to_nobody) -> Summary
         path = checked_path(given)
         if _is_summary(path):
             return Summary.from_json(Path(path).read_bytes().removeprefix(BOM_UTF8), study)
-        return _read_files(study, [path], told)
+        return ReadReports(study, partial(_all_reports, [path]), told)
     if is_table(given):
         return ReadReports(study, partial(in_table, given))
     if isinstance(given, Report | Mapping | bytes) or not isinstance(given, Iterable):
@@ -174,7 +174,7 @@ def evidence_of(study: Study, given: object, told: Told = _to_nobody) -> Summary
                     "have a report in common add up, one.merge(other)",
                     code="reports.is_summary",
                 )
-        return _read_files(study, names, told)
+        return ReadReports(study, partial(_all_reports, names), told)
     return ReadReports(study, partial(in_documents, whole))
 
 
@@ -285,11 +285,6 @@ class ReadReports:
         findings.refuse_bad()
         self.left_out = findings.versions
         findings.print_notes(self._noted())
-
-
-def _read_files(study: Study, paths: Iterable[str], told: Told = _to_nobody) -> ReadReports:
-    """Return all good reports on one document in files, read lazily."""
-    return ReadReports(study, partial(_all_reports, paths), told)
 
 
 def _all_reports(paths: Iterable[str]) -> Iterator[Placed]:

@@ -61,23 +61,22 @@ class Matching(Checked):
 
 
 class Text:
-    """A string of 1 to `longest` characters (0 too, if `empty`), none of them U+0000."""
+    """A string of 1 to `longest` characters, none of them U+0000."""
 
-    def __init__(self, longest: int, empty: bool = False) -> None:
+    def __init__(self, longest: int) -> None:
         self.longest = longest
-        self.shortest = 0 if empty else 1
 
     def read(self, value: Any, path: str, error: Error) -> str:
         if not isinstance(value, str):
             raise error(path, "must be a string")
-        if not self.shortest <= len(value) <= self.longest:
-            raise error(path, f"must have {self.shortest} to {self.longest} characters")
+        if not 1 <= len(value) <= self.longest:
+            raise error(path, f"must have 1 to {self.longest} characters")
         _check_characters(value, path, error)
         return value
 
     def json_schema(self) -> dict[str, Any]:
         schema: dict[str, Any] = {"type": "string", "pattern": "^[^\\u0000]*$"}
-        schema.update(minLength=self.shortest, maxLength=self.longest)
+        schema.update(minLength=1, maxLength=self.longest)
         return schema
 
 

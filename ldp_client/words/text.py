@@ -110,9 +110,9 @@ def visible(text: str) -> str:
     return shown
 
 
-def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
-    """Return the known name most like a misspelt `name`; None if no similarity reaches `alike`."""
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name most like a misspelt `name`; None if none is similar."""
     from difflib import get_close_matches
 
-    found = get_close_matches(name, list(known), 1, alike)
+    found = get_close_matches(name, list(known), 1)
     return found[0] if found else None

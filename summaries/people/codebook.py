@@ -100,9 +100,9 @@ def _are_bounds(bounds: list[Any]) -> bool:
     return len(bounds) == 2 and all(type(each) in (int, float) for each in bounds) and bounds[0] <= bounds[1]
 
 
-def read_table(path: str, codebook: Codebook | None = None) -> pd.DataFrame:
-    """Read a table of people from a file. See `stated`."""
-    return stated(read_frame(path), Path(path).name, codebook)
+def read_table(path: str) -> pd.DataFrame:
+    """Read a table of people from a file, without a codebook. See `stated`."""
+    return stated(read_frame(path), Path(path).name)
 
 
 def read_census(path: str) -> pd.DataFrame:

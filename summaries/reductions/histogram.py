@@ -22,14 +22,14 @@ FEWEST_CELLS, MOST_CELLS = 256, 4096
 REACH = {"laplace": 0, "gaussian": 6 << NOISE_BITS}
 
 
-def histogram_cells(levels: int, reach: int = 0) -> int:
+def histogram_cells(levels: int, reach: int) -> int:
     """Return how many cells cover the grid points −reach..levels + reach; below and above are extra."""
     span = levels + 2 * reach
     wanted = (CELLS_PER_SD if reach else CELLS_PER_SCALE) * (1 + (span - 1 >> NOISE_BITS))
     return min(max(wanted, FEWEST_CELLS), MOST_CELLS, span + 1)
 
 
-def histogram_edges(levels: int, reach: int = 0) -> NDArray[np.float64]:
+def histogram_edges(levels: int, reach: int) -> NDArray[np.float64]:
     """Return the edges of the cells in grid units, at half-integers.
 
     They run from −reach − ½ to levels + reach + ½: (cells + 1,).
