@@ -6,7 +6,6 @@ import gc
 import os
 import signal
 import sys
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -79,13 +78,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests go first, so that no process waits at the end for another one's longest file."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what this machine leaves untested, a line for each program that is absent."""
-    skipped = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
-    for reason, tests in sorted(skipped.items()):
-        terminalreporter.write_line(f"{tests} tests skipped: {reason.removeprefix('Skipped: ')}")
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from contextlib import closing, suppress
 from copy import copy
 from datetime import date
 from functools import cache
-from http.client import HTTPException
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Condition
@@ -338,18 +337,6 @@ class Server:
         path = f"/v1/studies/{report.study}/reports/{report.id}"
         return self.request("PUT", path, report.to_document(), headers)
 
-    def put_until_taken(self, report: Report) -> int:
-        """The status once there is one, as a device would try again and again."""
-        statuses: list[int] = []
-
-        def is_taken() -> list[int]:
-            with suppress(OSError, HTTPException):
-                statuses.append(self.put(report))
-            return statuses
-
-        wait_for(is_taken)
-        return statuses[0]
-
     def logged(self, words: str) -> list[str]:
         """The log's lines with these words, once there is one: some are written after an answer is."""
         wait_for(lambda: words in self.log.read_text())
@@ -363,16 +350,9 @@ class Server:
 
     def kill(self) -> None:
         """kill -9 of the master and every worker at once."""
-        if self.group_lives():
+        with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-
-    def group_lives(self) -> bool:
-        try:
-            os.killpg(self.process.pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
 
 
 def wait_for(condition: Callable[[], object], seconds: float = START_SECONDS) -> None:

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
@@ -16,9 +15,9 @@ from typing import Any
 
 import psycopg
 
+from tests.kit.collectors import wait_for
 from tests.kit.programs import need, which
 
-START_SECONDS = 60
 STANDBY = "standby"
 OPTIONS = ("listen_addresses=", "max_connections=200", "log_min_messages=fatal", "deadlock_timeout=50ms")
 
@@ -42,10 +41,8 @@ class Postgresql:
             copy = ("pg_basebackup", "-D", self._data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
             self._run(*copy, "-d", source)
         self.start()
-        deadline = time.monotonic() + START_SECONDS
-        while primary is not None and not primary.query("SELECT 1 FROM pg_stat_replication"):
-            assert time.monotonic() < deadline, "the replica does not follow"
-            time.sleep(0.05)
+        if primary is not None:
+            wait_for(lambda: primary.query("SELECT 1 FROM pg_stat_replication"))
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
@@ -54,11 +51,8 @@ class Postgresql:
             self._server = subprocess.Popen(
                 command, user=self._user, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
             )
-        deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
-            assert self._server.poll() is None, (self.folder / "log").read_text()
-            assert time.monotonic() < deadline, "PostgreSQL did not start"
-            time.sleep(0.05)
+        wait_for(lambda: self._answers() or self._server.poll() is not None)
+        assert self._server.poll() is None, (self.folder / "log").read_text()
 
     @property
     def pid(self) -> int:
@@ -68,7 +62,7 @@ class Postgresql:
     def restart(self, mode: str) -> None:
         """As `pg_ctl restart -m MODE` does it: immediate (as a crash) or fast (connections are ended)."""
         self._server.send_signal({"immediate": signal.SIGQUIT, "fast": signal.SIGINT}[mode])
-        self._server.wait(timeout=START_SECONDS)
+        self._server.wait(timeout=60)
         self.start()
 
     def set(self, name: str, value: str) -> None:
@@ -100,7 +94,7 @@ class Postgresql:
         """Stop the server and delete its files."""
         if self._server.poll() is None:
             self._server.send_signal(signal.SIGINT)
-            self._server.wait(timeout=START_SECONDS)
+            self._server.wait(timeout=60)
         shutil.rmtree(self.folder)
 
     def new_database(self, owner: str = "postgres") -> str:

@@ -36,36 +36,26 @@ TOKEN = "token-of-the-operators"
 NODES = 3
 POLL_SECONDS = 0.01
 STATED = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
+
+
+def _asked(ask: str, model: str, mechanism: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    return {"ask": ask, **fields, "mechanism": STATED | (mechanism or {}), "model": {"name": model}}
+
+
+AGE, RATE = {"id": "age", "bounds": ["0", "1"]}, {"id": "rate", "bounds": ["0", "1"]}
 QUESTIONS: dict[str, dict[str, Any]] = {
-    "hours": {"ask": "number", "bounds": ["0", "10"], "mechanism": STATED, "model": {"name": "normal"}},
-    "wait": {
-        "ask": "number",
-        "bounds": ["0", "10"],
-        "mechanism": {**STATED, "cells": 16},
-        "model": {"name": "exponential"},
-    },
-    "fruit": {
-        "ask": "choice",
-        "choices": ["apple", "pear", "plum"],
-        "mechanism": STATED,
-        "model": {"name": "multinomial"},
-    },
-    "ever": {"ask": "yes_no", "mechanism": STATED, "model": {"name": "bernoulli"}},
-    "rating": {
-        "ask": "record",
-        "features": [{"id": "age", "bounds": ["0", "1"]}],
-        "norm": "1",
-        "response": {"id": "rate", "bounds": ["0", "1"]},
-        "mechanism": STATED,
-        "model": {"name": "linear_regression"},
-    },
-    "spread": {
-        "ask": "record",
-        "features": [{"id": "age", "bounds": ["0", "1"]}, {"id": "weight", "bounds": ["-40", "40"]}],
-        "response": {"id": "rate", "bounds": ["0", "1"]},
-        "mechanism": {**STATED, "statistic": "marginals", "share": "0.2"},
-        "model": {"name": "marginals"},
-    },
+    "hours": _asked("number", "normal", bounds=["0", "10"]),
+    "wait": _asked("number", "exponential", {"cells": 16}, bounds=["0", "10"]),
+    "fruit": _asked("choice", "multinomial", choices=["apple", "pear", "plum"]),
+    "ever": _asked("yes_no", "bernoulli"),
+    "rating": _asked("record", "linear_regression", features=[AGE], norm="1", response=RATE),
+    "spread": _asked(
+        "record",
+        "marginals",
+        {"statistic": "marginals", "share": "0.2"},
+        features=[AGE, {"id": "weight", "bounds": ["-40", "40"]}],
+        response=RATE,
+    ),
 }
 ANSWERS: dict[str, Any] = {
     "hours": 3,

@@ -6,6 +6,7 @@ Each part of a study's document is changed by itself: every word, number, yes or
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -131,6 +132,15 @@ def check_edits(document: Any, folder: Path, server: Server, only: str = "") -> 
 def test_each_part_changes_digest_and_other_document_is_rejected(tmp_path: Path, server: Server) -> None:
     assert len(list(studies_beside(WHOLE))) > 60
     check_edits(WHOLE, tmp_path, server)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"indent": 3}, {"ensure_ascii": False, "separators": (" ,", ":\r\n")}]
+)
+def test_digest_does_not_depend_on_json_spelling(options: dict[str, Any]) -> None:
+    document = {**WHOLE, "title": 'Ünder 18/"over" 18, tab\tand \u2028'}
+    study, turned = Study(document), dict(reversed(document.items()))
+    assert Study.from_json(json.dumps(turned, **options)).canonical() == study.canonical()
 
 
 @pytest.mark.parametrize("change", [{"version": 2}, {"study": "other"}, {"digest": "0" * 64}])
