@@ -46,7 +46,7 @@ class Postgresql:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        command = [_program("postgres"), "-D", self._data, "-k", str(self.folder), *self._options]
+        command = [which("postgres") or "", "-D", self._data, "-k", str(self.folder), *self._options]
         with (self.folder / "log").open("ab") as log:
             self._server = subprocess.Popen(
                 command, user=self._user, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
@@ -111,7 +111,7 @@ class Postgresql:
         return str(self.folder / "data")
 
     def _run(self, program: str, *arguments: str) -> None:
-        command = [_program(program), *arguments]
+        command = [which(program) or "", *arguments]
         subprocess.run(command, user=self._user, cwd=self.folder, check=True, capture_output=True)
 
     def _connect(self) -> psycopg.Connection:
@@ -123,10 +123,3 @@ class Postgresql:
         except psycopg.OperationalError:
             return False
         return True
-
-
-def _program(name: str) -> str:
-    """A program of the newest PostgreSQL installed."""
-    found = which(name)
-    assert found
-    return found

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,14 +22,6 @@ MARK = "--- exit "
 # Of the pages; in a run each is a free one.
 PORTS = ("8000", "8001")
 REPOSITORY = Path(__file__).parents[2]
-
-
-class Block(NamedTuple):
-    """language: "console", or of the file `name`; body: between the fences."""
-
-    language: str
-    name: str
-    body: str
 
 
 class Step(NamedTuple):
@@ -80,13 +71,6 @@ class Shell:
         self.process.wait()
 
 
-def blocks(text: str) -> Iterator[Block]:
-    """The fenced parts of a page that are files or sessions."""
-    for information, body in FENCED.findall(text):
-        language, _, name = information.partition(" ")
-        yield Block(language, name, body)
-
-
 def play(text: str, folder: Path) -> list[Step]:
     """Write the page's files and run its commands, in order; for its ports free ones are taken."""
     steps: list[Step] = []
@@ -95,13 +79,13 @@ def play(text: str, folder: Path) -> list[Step]:
         there = {found: told for told, found in here.items()}
         shell = Shell(folder)
         held.callback(shell.close)
-        for block in blocks(text):
-            if block.language == "console":
-                for command, told in COMMAND.findall(block.body):
+        for information, body in FENCED.findall(text):
+            if information == "console":
+                for command, told in COMMAND.findall(body):
                     printed, status = shell.run(_put(command, here))
                     steps.append(Step(command, told, _put(printed, there), status))
             else:
-                (folder / block.name).write_text(_put(block.body, here))
+                (folder / information.split(" ")[1]).write_text(_put(body, here))
     return steps
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client import Device, mechanisms_of
-from ldp_client.answering import perturb_answers
+from ldp_client import Device
 from ldp_client.documents.errors import AnswerError
 from ldpkit.cli import main
 from schemas import Report, Study
 from summaries import reading
 from tests import studies
+from tests.kit.reporting import reports_of
 from tests.kit.tables import write_columns
 
 Captured = pytest.CaptureFixture[str]
@@ -28,7 +28,7 @@ NEWER = Study({**PEOPLE.document, "version": 2})
 FOREIGN = Study({**PEOPLE.document, "id": "other"})
 # What a command says of rows that it read and left out.
 STATED = re.compile(r"(\d+) reports? (?:were repeated|answers? other versions)")
-HEAD, ROW = "hours,ever", "3,yes"
+HEAD, ROW, MAN = "hours,ever", "3,yes", [{"hours": 3, "ever": True}]
 # Tables by name, and how many people each has.
 TABLES = {
     "whole": ([HEAD, ROW, "4,no"], 2),
@@ -83,12 +83,6 @@ def test_a_device_refuses_a_blank(tmp_path: Path) -> None:
     assert list(device.ledger.queued()) == []
 
 
-def reports_of(study: Study, count: int) -> list[Report]:
-    """Reports of so many people."""
-    mechanisms = mechanisms_of(study)
-    return [perturb_answers(study, mechanisms, {"hours": 3, "ever": True}) for _ in range(count)]
-
-
 def write(path: Path, reports: Sequence[Report]) -> bytes:
     """Write reports in the form that the file's suffix says, and return its bytes."""
     path.unlink(missing_ok=True)
@@ -101,7 +95,7 @@ def write(path: Path, reports: Sequence[Report]) -> bytes:
 
 def files_of(folder: Path, suffix: str) -> Iterator[tuple[str, list[Path], int, int]]:
     """Files of reports by what is odd about them, their rows in all, and of how many people they are."""
-    few, late, foreign = reports_of(PEOPLE, 6), reports_of(NEWER, 2), reports_of(FOREIGN, 1)
+    few, late, foreign = reports_of(PEOPLE, 6 * MAN), reports_of(NEWER, 2 * MAN), reports_of(FOREIGN, MAN)
     other = Report(few[0].id, "survey", 1, PEOPLE.digest, few[1].payloads | {"ever": b"\7"})
     path, overlapping = folder / f"reports.{suffix}", folder / f"more.{suffix}"
     for name, reports in {
@@ -118,7 +112,7 @@ def files_of(folder: Path, suffix: str) -> Iterator[tuple[str, list[Path], int, 
         people = {report.id for report in reports if report.digest == PEOPLE.digest}
         yield name, [path], len(reports), len(people)
     whole = write(path, few)
-    write(overlapping, [*few[4:], *reports_of(PEOPLE, 3)])
+    write(overlapping, [*few[4:], *reports_of(PEOPLE, 3 * MAN)])
     yield "two files that overlap", [path, overlapping], 11, 9
     contents = {
         "nothing": b"",

@@ -20,11 +20,9 @@ import numpy as np
 import pytest
 
 from inference import analyse, fit
-from ldp_client import mechanisms_of
-from ldp_client.answering import perturb_answers
 from schemas import Report, Study
 from tests import studies
-from tests.statistics import seeded
+from tests.kit.reporting import reports_of
 
 REGION = {"id": "region", "choices": ["north", "south"]}
 STUDY = Study(studies.document(studies.with_epsilon(studies.YES_NO, "3"), public=[REGION]))
@@ -36,12 +34,9 @@ REPOSITORY = Path(__file__).parents[2]
 @cache
 def reports(data: str) -> list[Report]:
     """Reports of 300 people, other ones of other data."""
-    source, mechanisms = seeded(data), mechanisms_of(STUDY)
-    people = [
-        {"ever": person % (3 if data == "first" else 4) == 0, "region": REGION["choices"][person % 2]}
-        for person in range(300)
-    ]
-    return [perturb_answers(STUDY, mechanisms, person, source) for person in people]
+    every = 3 if data == "first" else 4
+    people = [{"ever": person % every == 0, "region": REGION["choices"][person % 2]} for person in range(300)]
+    return reports_of(STUDY, people)
 
 
 # Each fit takes two seconds of tracing: the fast tests make six.
