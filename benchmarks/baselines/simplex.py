@@ -1,4 +1,4 @@
-"""Repairs of frequency estimates that are negative or do not sum to 1, by the names of their survey.
+"""Unbiased frequency estimates, and repairs of those that are negative or do not sum to 1.
 
 Wang, Lopuhaä-Zwakenberg, Li, Skoric, Li: Locally Differentially Private Frequency Estimation with
 Consistency (NDSS 2020). All take estimates of shape (…, k) and return the same shape.
@@ -12,6 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Frequencies = NDArray[np.float64]
+
+
+def unbiased_frequencies(counts: ArrayLike, n: int, p: float, q: float) -> Frequencies:
+    """(c/n − q) / (p − q) for every choice; entries may be negative and need not sum to 1.
+
+    counts: how many of n reports support each choice, shape (…, k). p, q: the probability that a report
+    supports the true choice, and a given other one. METHODS 3.4.
+    """
+    return (np.asarray(counts, dtype=np.float64) / n - q) / (p - q)
 
 
 def norm(estimates: ArrayLike) -> Frequencies:

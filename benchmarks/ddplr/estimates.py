@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
+from math import log, sqrt
 from typing import Any
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.ddplr.constants import NoiseOf, cross_noise, squares_noise, svec_noise
-from benchmarks.ddplr.ours import default_draws
+from benchmarks.ddplr.constants import (
+    Bounds,
+    NoiseOf,
+    cross_noise,
+    published_sigma,
+    squares_noise,
+    svec_noise,
+)
 from benchmarks.ddplr.releases import Setting, releases
-from benchmarks.ddplr.ridges import ridge_points
-from benchmarks.papers import mcmc_bs
-from inference.likelihoods.holders.statistics import HolderStatistics
+from benchmarks.papers import ada_ssp, mcmc_bs
+from inference.design.simulated_posteriors import posterior_draws
+from inference.likelihoods.holders.statistics import HolderStatistics, exact
+from inference.models.base import Model
+from inference.models.holder_regression import holder_regression
 from inference.published import mcmc_fixeds, mcmc_normalx
 from inference.published.base import Kernel, Run, one_chain
 from inference.published.conjugate import ConjugatePrior
 from inference.published.mcmc_fixeds import Released, released
+from schemas import Question, Study
 
 Matrix = NDArray[np.float64]
 KERNELS: dict[str, tuple[Kernel, NoiseOf]] = {
@@ -76,3 +87,77 @@ def split_r_hat(draws: Matrix) -> Matrix:
     within = halves.var(2, ddof=1).mean(1)
     between = length * halves.mean(2).var(1, ddof=1)
     return np.sqrt(((length - 1) / length * within + between / length) / within).max(-1)
+
+
+def ridge_points(setting: Setting) -> list[Matrix]:
+    """Published: a third of ε each for S, z and the smallest eigenvalue. Right: that is read off S."""
+    if setting.constants == "right":
+        every = releases(setting, cross_noise)
+        return [ada_ssp.estimate(one.gram, one.cross, ada_ssp.ridges(one)) for one in every]
+    epsilon, delta = setting.epsilon / 3, setting.table.delta / 3
+    every = releases(setting, lambda bounds, d, _budget, _constants: third_noise(bounds, d, epsilon, delta))
+    truth = exact(setting.table.split(setting.holders))
+    smallest = np.linalg.eigvalsh(truth.gram)[:, 0]
+    random = np.random.default_rng(setting.seed + 1)
+    found = []
+    for one in every:
+        ridges = published_ridges(smallest, one.columns, setting, random)
+        found.append(ada_ssp.estimate(one.gram, one.cross, ridges))
+    return found
+
+
+def third_noise(bounds: Bounds, d: int, epsilon: float, delta: float) -> Matrix:
+    """Sds of the released code's noise on S and on z for adaSSP."""
+    scale = np.append(np.full(d, bounds.x), bounds.y)
+    noise = published_sigma(epsilon, delta) * bounds.x * np.tile(scale, (d + 1, 1))
+    noise = np.maximum(np.triu(noise), np.triu(noise).T)
+    noise[-1, -1] = np.inf
+    return noise
+
+
+def published_ridges(smallest: Matrix, d: int, setting: Setting, random: np.random.Generator) -> Matrix:
+    """Appendix C.2's λ_j from a private release of S_j's smallest eigenvalue."""
+    many = log(6 / setting.table.delta)
+    sd = sqrt(many) * setting.table.bounds.x**2 / (setting.epsilon / 3)
+    seen = np.maximum(smallest + sd * random.normal(size=len(smallest)) - sqrt(many) * sd, 0)
+    return np.maximum(sd * sqrt(d * log(2 * d**2 / ada_ssp.RISK)) - seen, 0)
+
+
+def default_draws(every: list[HolderStatistics], bounds: Bounds, draws: int) -> Matrix:
+    """θ in own units (runs, draws, d), one chain each, as `ldpkit fit` runs `marginal`."""
+    question = question_of(every[0].features)
+    models = [model_of(question, one, bounds) for one in every]
+    found = posterior_draws(models, seed=0, draws=draws)
+    names = [f"coefficient[{feature.id}]" for feature in question.features]
+    return np.stack([found[name] for name in names], axis=-1) * bounds.y / bounds.x
+
+
+def model_of(question: Question, statistics: HolderStatistics, bounds: Bounds) -> Model:
+    """The study's model of statistics in own units, scaled to features within a ball and |y| ≤ 1."""
+    unit = np.append(np.full(statistics.features, bounds.x), bounds.y)
+    scale = np.outer(unit, unit)
+    return holder_regression(
+        question, replace(statistics, sums=statistics.sums / scale, noise=statistics.noise / scale)
+    )
+
+
+def question_of(features: int) -> Question:
+    """Centred features in a ball of radius 1, a response in −1…1, priors left to their defaults."""
+    bounds = ["-1", "1"]
+    question = {
+        "id": "table",
+        "ask": "table",
+        "features": [{"id": f"x{index}", "bounds": bounds} for index in range(features)],
+        "norm": "1",
+        "response": {"id": "y", "bounds": bounds},
+        "mechanism": {"name": "table_statistics", "epsilon": "1", "delta": "1e-6", "intercept": False},
+        "model": {"name": "linear_regression"},
+    }
+    document = {
+        "format": "ldpkit.study/1",
+        "id": "ddplr",
+        "version": 1,
+        "title": "DDPLR",
+        "respondent": "holder",
+    }
+    return Study({**document, "questions": [question]}).questions[0]

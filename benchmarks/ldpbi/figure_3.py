@@ -13,8 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from benchmarks.baselines.simplex import norm, norm_mul, norm_sub
-from benchmarks.baselines.unbiased import unbiased_frequencies
+from benchmarks.baselines.simplex import norm, norm_mul, norm_sub, unbiased_frequencies
 from benchmarks.ldpbi.surveys import choice_study, choice_summary
 from benchmarks.running import COLOURS, Size, headline, save, show_table, verdict
 from inference.models.choice_forms import log_odds

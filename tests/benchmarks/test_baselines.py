@@ -1,4 +1,4 @@
-"""Baselines of benchmarks: the unbiased estimator, its corrections, and the gradients of LDP-SGD."""
+"""Baselines of benchmarks: corrections of the unbiased estimator, and the gradients of LDP-SGD."""
 
 from fractions import Fraction
 
@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
 
 from benchmarks.baselines.ldp_sgd import (
     gradient_noise_sd,
@@ -14,25 +13,10 @@ from benchmarks.baselines.ldp_sgd import (
     squared_loss_gradient,
 )
 from benchmarks.baselines.simplex import PROJECTIONS, norm_sub
-from benchmarks.baselines.unbiased import unbiased_frequencies, unbiased_sd
 from ldp_client.documents.rational import Rational
-from tests.statistics import FALSE_ALARM
 
 TRUE = np.array([0.6, 0.3, 0.1])
 ESTIMATES = np.random.default_rng(1).normal(0.2, 0.4, (200, 5))
-
-
-def test_estimator_is_unbiased_with_stated_spread():
-    """Over unary reports of people whose answers have exactly the true shares."""
-    random, p, q, n, repeats = np.random.default_rng(2), 0.5, 0.2, 400, 20_000
-    made = np.round(n * TRUE).astype(int)
-    counts = random.binomial(made, p, (repeats, 3)) + random.binomial(n - made, q, (repeats, 3))
-    found, sd = unbiased_frequencies(counts, n, p, q), unbiased_sd(TRUE, n, p, q)
-    limit = stats.norm.isf(FALSE_ALARM / 2)
-    assert np.abs(found.mean(0) - TRUE) / sd * np.sqrt(repeats) == pytest.approx(0, abs=limit)
-    assert found.var(0) / sd**2 == pytest.approx(1, abs=limit * np.sqrt(2 / repeats))
-    with pytest.raises(ValueError, match="at least 1"):
-        unbiased_frequencies([0, 0], 0, p, q)
 
 
 def test_norm_sub_shifts_all_positive_shares_equally():
