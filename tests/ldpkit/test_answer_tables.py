@@ -34,9 +34,9 @@ def sums(study, path):
 
 @pytest.fixture
 def written(tmp_path):
-    def write(text, name="table.csv"):
-        (tmp_path / name).write_text(text)
-        return str(tmp_path / name)
+    def write(text):
+        (tmp_path / "table.csv").write_text(text)
+        return str(tmp_path / "table.csv")
 
     return write
 
@@ -44,7 +44,6 @@ def written(tmp_path):
 def test_columns_may_come_in_any_order(written):
     mixed = {name: COLUMNS[name] for name in ("pe", "v", "t")}
     expected = {"power": mechanism_for(ONE.questions[0]).quantise(COLUMNS).sums}
-    assert sums(ONE, written(csv_of(mixed))) == expected
     assert sums(ONE, written(csv_of(mixed).replace("pe,v,t", "pe, v ,\tt"))) == expected
 
 
@@ -67,7 +66,6 @@ GOOD = "t,v,pe\n10,40,480\n"
     ("text", "code"),
     [
         (GOOD + "1,,3\n", ("answer.table_invalid", "power.v", "row 2: is missing")),
-        (GOOD + "1,NA,3\n", ("answer.table_invalid", "power.v", "row 2: is missing")),
         (GOOD + "1,-inf,3\n", ("answer.table_invalid", "power.v", "row 2: is infinite")),
         (GOOD + "\n77.5x,2,3\n", ("answer.table_invalid", "power.t", "row 2: must be a number")),
         (GOOD + "1_0,2,3\nx,2,3\n", ("answer.table_invalid", "power.t", "row 2: must be a number")),
@@ -75,9 +73,7 @@ GOOD = "t,v,pe\n10,40,480\n"
         (GOOD + '1,"2"x,3\n', ("files.line_not_csv", "3")),
         ("t,v,pe\n", ("answer.table_invalid", "power: the table has no rows")),
         ("", ("files.no_header", "is empty")),
-        ("\n\n", ("files.no_header", "is empty")),
         ("t,pe\n1,2\n", ("files.columns", "t, v, pe, each once")),
-        ("t,v,pe,name\n1,2,3,4\n", "files.columns"),
         ("t,v,pe,t\n1,2,3,4\n", "files.columns"),
         ("t,v,pe\n1,2,\udce4\n", "files.not_utf8"),
     ],

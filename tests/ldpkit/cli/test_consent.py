@@ -114,56 +114,37 @@ def test_new_answer_does_not_change_a_waiting_report(server, tmp_path, capsys):
     assert "no value or ticket given now is used" in capsys.readouterr().err
 
 
-@pytest.fixture
-def written(tmp_path):
-    """Return a function that writes a holder's table and returns its path."""
-
-    def write(text):
-        (tmp_path / "table.csv").write_text(text)
-        return str(tmp_path / "table.csv")
-
-    return write
+def written(folder, text):
+    (folder / "table.csv").write_text(text)
+    return str(folder / "table.csv")
 
 
-def assert_nothing_is_stored(folder):
-    ledger = Ledger(str(folder))
-    assert (ledger.spent(), ledger.queued()) == ([], [])
-    with ledger.reading() as connection:
-        assert connection.execute("SELECT study FROM consents").fetchall() == []
-
-
-def test_holder_answers_by_a_table_once_and_one_report_is_sent(server, written, tmp_path, capsys):
-    path = written(TABLE)
+def test_holder_answers_by_a_table_once_and_one_report_is_sent(server, tmp_path, capsys):
     server.content = HOLDER.canonical()
-    url = f"{server.url}/v1/studies/survey"
-    command = ["answer", "--max-epsilon", "8", url, "--folder", str(tmp_path / "device"), "--yes"]
-    assert main([*command, "--table", path]) == 0
+    command = ["answer", "--max-epsilon", "8", f"{server.url}/v1/studies/survey", "--yes"]
+    command += ["--folder", str(tmp_path / "device"), "--table", written(tmp_path, TABLE)]
+    assert main(command) == 0
     assert "1 report sent" in capsys.readouterr().out
     (body,) = [body for verb, _, body, _ in server.requests if verb == "PUT"]
     assert list(json.loads(body)["payloads"]) == ["power"]
-    assert main([*command, "--table", path]) == 3
+    assert main(command) == 3
     assert "has answered it before" in capsys.readouterr().err
     assert len(server.asked("PUT")) == 1
 
 
-def test_clipped_rows_are_told_before_consent_and_a_refusal_stores_nothing(asked, written, tmp_path, capsys):
-    far = written(TABLE + "1000,4000,48000\n" * 500)
-    code, (shown,), sent = asked(HOLDER, "--table", far)
+def test_faults_of_a_table_are_told_before_consent_and_a_refusal_stores_nothing(asked, tmp_path, capsys):
+    clipped = written(tmp_path, TABLE + "1000,4000,48000\n" * 500)
+    code, (shown,), sent = asked(HOLDER, "--table", clipped)
     assert (code, sent) == (3, [])
     assert "clipped to the study's bounds or norm: power 500 of 501" in shown.err
     assert "nothing was done" in capsys.readouterr().err
-    code, (shown,), sent = asked(HOLDER, "--table", written(TABLE))
-    assert (code, sent) == (3, [])
-    assert "clipped to" not in shown.err
-    assert_nothing_is_stored(tmp_path / "device")
-
-
-def test_missing_cell_is_told_in_place_of_the_question_of_consent(asked, written, tmp_path, capsys):
-    for options in ([], ["--yes"]):
-        table = written(TABLE + "10,,480\n")
-        assert asked(HOLDER, *options, "--table", table, said="y") == (3, [], [])
-        assert "power.v: row 2: is missing" in capsys.readouterr().err
-    assert_nothing_is_stored(tmp_path / "device")
+    lacking = written(tmp_path, TABLE + "10,,480\n")
+    assert asked(HOLDER, "--yes", "--table", lacking, said="y") == (3, [], [])
+    assert "power.v: row 2: is missing" in capsys.readouterr().err
+    ledger = Ledger(str(tmp_path / "device"))
+    assert (ledger.spent(), ledger.queued()) == ([], [])
+    with ledger.reading() as connection:
+        assert connection.execute("SELECT study FROM consents").fetchall() == []
 
 
 @pytest.mark.parametrize(
