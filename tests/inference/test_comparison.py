@@ -69,19 +69,14 @@ def test_commands_in_comparison_end_as_the_page_states(place, capsys):
     assert not list(place.glob("wrong.nd*"))
 
 
-def printed_by(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.slow
 @pytest.mark.needs("opendp", "pure_ldp")
 @pytest.mark.parametrize("tool", RUN)
 def test_tool_prints_what_the_page_shows(tool):
     (code,), (printed,) = (blocks(section(RUN[tool]), language) for language in ("python", "console"))
     assert f"{tool}=={version(tool)}" in COMPARISON
-    assert printed_by(code) == printed
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, printed), done.stderr
 
 
 @pytest.mark.slow

@@ -23,18 +23,6 @@ STUDIES, DRAWS = 30, 400
 RECORDS = 1000
 
 
-def normal_answers(random):
-    return list(random.normal(29.0, 6.0, 400))
-
-
-def poisson_answers(random):
-    return list(random.poisson(4.0, 400).astype(float))
-
-
-def choice_answers(random):
-    return list(random.choice(["student", "worker", "teacher"], 400, p=[0.15, 0.6, 0.25]))
-
-
 def features(random):
     """Inside the bounds of age and years, and of norm 1 after scaling, nearly always."""
     return random.normal(29.0, 4.0, RECORDS), random.normal(11.0, 3.5, RECORDS)
@@ -54,11 +42,15 @@ def logistic_answers(random):
 
 POISSON = {**studies.with_epsilon(studies.NUMBER, "2"), "model": {"name": "poisson"}}
 CASES = {
-    "normal": (studies.with_epsilon(studies.AGE, "2"), normal_answers, {"mean": 29.0, "sd": 6.0}),
-    "poisson": (POISSON, poisson_answers, {"rate": 4.0}),
+    "normal": (
+        studies.with_epsilon(studies.AGE, "2"),
+        lambda random: list(random.normal(29.0, 6.0, 400)),
+        {"mean": 29.0, "sd": 6.0},
+    ),
+    "poisson": (POISSON, lambda random: list(random.poisson(4.0, 400).astype(float)), {"rate": 4.0}),
     "multinomial oue": (
         studies.CHOICE,
-        choice_answers,
+        lambda random: list(random.choice(studies.CHOICE["choices"], 400, p=[0.15, 0.6, 0.25])),
         {"p[student]": 0.15, "p[worker]": 0.6, "p[teacher]": 0.25},
     ),
     "linear": (

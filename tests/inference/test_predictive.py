@@ -49,21 +49,14 @@ def posterior(counts, matrix, random):
     return normal(moved[0], np.exp(moved[1])) @ matrix
 
 
-def p_of(law, epsilon, n, random):
-    matrix = channel(epsilon)
-    expected = law @ matrix
-    counts = random.multinomial(n, expected / expected.sum()).astype(float)
-    return Histogram(counts, posterior(counts, matrix, random), matrix[::2], 2).p_value()
-
-
 @pytest.mark.slow
 def test_right_law_is_rejected_at_most_at_stated_rate():
     """p-values at truths from the prior are no smaller than uniform ones."""
-    random = np.random.default_rng(4)
-    found = []
+    random, matrix, found = np.random.default_rng(4), channel(4), []
     for _ in range(100):
-        truth = normal(random.normal(0.5, 0.35), random.gamma(2, 0.12) + 0.02)[0]
-        found.append(p_of(truth, 4, 20_000, random))
+        expected = normal(random.normal(0.5, 0.35), random.gamma(2, 0.12) + 0.02)[0] @ matrix
+        counts = random.multinomial(20_000, expected / expected.sum()).astype(float)
+        found.append(Histogram(counts, posterior(counts, matrix, random), matrix[::2], 2).p_value())
     for level in (0.05, 0.01, FALSE_ALARM):
         assert stats.binom.sf(np.sum(np.asarray(found) < level) - 1, len(found), level) > 1e-3
 

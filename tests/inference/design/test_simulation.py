@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 
 from inference.design.calibration import prior_truths
 from inference.design.simulation import exact_total, for_devices
@@ -19,13 +20,6 @@ PEOPLE = 200
 zeros = NotForRealAnswers(bytes)
 
 
-def of_each(answers):
-    """One answer a person, from columns."""
-    if not isinstance(answers, dict):
-        return answers.tolist()
-    return [dict(zip(answers, row)) for row in zip(*(column.tolist() for column in answers.values()))]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_simulated_total_matches_sum_of_devices(name):
@@ -36,7 +30,8 @@ def test_simulated_total_matches_sum_of_devices(name):
         question, prior_truths(question, 1, 5)[0], PEOPLE, np.random.default_rng(5)
     )
     noise = np.asarray(normal(mechanism.size, zeros))
-    words = b"".join(mechanism.noisy_vector(mechanism.quantise(answer), zeros) for answer in of_each(answers))
+    people = answers.tolist() if not isinstance(answers, dict) else DataFrame(answers).to_dict("records")
+    words = b"".join(mechanism.noisy_vector(mechanism.quantise(answer), zeros) for answer in people)
     devices = (np.frombuffer(words, "<i8").reshape(PEOPLE, -1) - noise).sum(axis=0)
     found = exact_total(question, mechanism, answers, clip=True)
     # Fields are rounded to 2**-20 besides; a histogram may put one person on an edge elsewhere.

@@ -179,49 +179,37 @@ def test_peoples_clipped_records_are_noted(mechanism, slope, note):
     assert [note in each for each in notes] == [True] * bool(note)
 
 
-LINE, UNLIKE_SD, LEVEL = np.array([0.1, 0.5, -0.3]), 0.2, 0.05
-# (holders, records of each, scale of the noise, law)
-GAUSSIAN, LAPLACE = (6, 1000, 10.0, "gaussian"), (6, 1000, 10.0, "laplace")
-
-
-def unlike_statistics(seed, size, baselines=0.0, slopes=0.0, case_mix=0.3):
-    """Holders' features always lie elsewhere, and are yes/no as often as not."""
-    holders, n, scale, law = size
-    random = np.random.default_rng(seed)
-    sums = []
-    for _ in range(holders):
-        x = random.normal(case_mix * random.normal(size=2), 0.3, (n, 2))
+def p_of(seed, law="gaussian", baselines=0.0, slopes=0.0):
+    """The p-value of six holders, whose features always lie elsewhere and are yes/no as often as not."""
+    random, sums = np.random.default_rng(seed), []
+    shared, sd, n, scale = np.array([0.1, 0.5, -0.3]), 0.2, 1000, 10.0
+    for _ in range(6):
+        x = random.normal(0.3 * random.normal(size=2), 0.3, (n, 2))
         x[:, 1] = np.where(x[:, 1] > 0, 0.5, -0.5)
-        line = LINE + np.concatenate([[baselines], [slopes, slopes]]) * random.normal(size=3)
-        u = np.column_stack([np.ones(n), x, line[0] + x @ line[1:] + random.normal(0, UNLIKE_SD, n)])
-        noise = getattr(random, {"gaussian": "normal"}.get(law, law))(0, scale, (4, 4))
+        line = shared + np.array([baselines, slopes, slopes]) * random.normal(size=3)
+        u = np.column_stack([np.ones(n), x, line[0] + x @ line[1:] + random.normal(0, sd, n)])
+        noise = {"gaussian": random.normal, "laplace": random.laplace}[law](0, scale, (4, 4))
         noise[0, 0] = 0
         sums.append(u.T @ u + np.triu(noise) + np.triu(noise, 1).T)
     scales = np.full((4, 4), scale)
     scales[0, 0] = 0
-    return HolderStatistics(np.asarray(sums), scales, np.full(holders, float(n)), law, intercept=True)
-
-
-def p_of(seed, size, **differences):
-    theta = np.append(-LINE, 1.0)
-    return p_value(
-        unlike_statistics(seed, size, **differences), Lines(np.outer(theta, theta), UNLIKE_SD**2), seed
-    )
+    statistics = HolderStatistics(np.asarray(sums), scales, np.full(6, float(n)), law, intercept=True)
+    theta = np.append(-shared, 1.0)
+    return p_value(statistics, Lines(np.outer(theta, theta), sd**2), seed)
 
 
 @pytest.mark.slow
 def test_similar_holders_are_flagged_at_stated_rate():
     """The holders' patients may differ."""
-    alarms = sum(p_of(seed, GAUSSIAN) < LEVEL for seed in range(300))
-    assert share_is(alarms, 300, LEVEL)
+    assert share_is(sum(p_of(seed) < 0.05 for seed in range(300)), 300, 0.05)
 
 
 @pytest.mark.attack(18)
-@pytest.mark.parametrize("size", [GAUSSIAN, LAPLACE])
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
 @pytest.mark.parametrize("differences", [{"baselines": 0.2}, {"slopes": 0.6}])
-def test_holders_with_different_lines_are_detected(size, differences):
+def test_holders_with_different_lines_are_detected(law, differences):
     """Let data holders' baselines or slopes differ under one line."""
-    assert sum(p_of(seed, size, **differences) < 1e-3 for seed in range(5)) >= 4
+    assert sum(p_of(seed, law, **differences) < 1e-3 for seed in range(5)) >= 4
 
 
 @pytest.mark.attack(18)

@@ -181,17 +181,14 @@ def test_record_moments_are_exact_for_features_that_are_not_normal() -> None:
     assert np.allclose(found[1], covariance, rtol=1e-10, atol=1e-12)
 
 
-def gaussian_holders() -> HolderStatistics:
+@pytest.mark.slow
+def test_latent_sums_have_their_conditional_mean_and_covariance() -> None:
     """Two holders of 50 and 400 records; Σy was not released."""
     sums = np.array([[[50.0, 3.0, 0.0], [3.0, 60.0, 20.0], [0.0, 20.0, 90.0]]] * 2)
     sums[1] = 7 * sums[1] + 50 * np.eye(3)
-    noise = np.array([[0.0, 4.0, np.inf], [4.0, 9.0, 5.0], [np.inf, 5.0, 6.0]])
-    return HolderStatistics(sums, noise, np.array([50.0, 400.0]), intercept=True)
-
-
-@pytest.mark.slow
-def test_latent_sums_have_their_conditional_mean_and_covariance() -> None:
-    statistics, theta, variance = gaussian_holders(), np.array([0.2, 0.3]), 0.9
+    scales = np.array([[0.0, 4.0, np.inf], [4.0, 9.0, 5.0], [np.inf, 5.0, 6.0]])
+    statistics = HolderStatistics(sums, scales, np.array([50.0, 400.0]), intercept=True)
+    theta, variance = np.array([0.2, 0.3]), 0.9
     with jax.enable_x64(True):
         second, four = normal_moments(np.array([0.1]), np.array([[1.2]]), 2)
         data = observed(statistics, prior())

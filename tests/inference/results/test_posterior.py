@@ -20,7 +20,6 @@ from inference.results.posterior import Posterior
 from inference.results.saving import save_posteriors
 from inference.results.verdict import NOT_USABLE, USABLE
 from ldp_client.documents.errors import InputError
-from schemas import Study
 from tests import studies
 from tests.inference.golden import numbers
 from tests.inference.posteriors import NOTHING, SHAPE, made
@@ -106,14 +105,10 @@ def test_derived_quantity_inherits_doubts():
 LAWS = {**numbers.LAWS, "beta": lambda own: stats.beta(own["a"], own["b"], loc=2, scale=10)}
 
 
-def asked_for(law):
-    question = {**studies.NUMBER, "id": "hours", "bounds": ["2", "12"], "model": {"name": law}}
-    return Study(studies.document(question)).questions[0]
-
-
 @pytest.mark.parametrize("law", LAWS)
 def test_share_above_value_matches_the_law(law):
-    question, family = asked_for(law), MODELS[law]
+    question = studies.question_of(studies.NUMBER, bounds=["2", "12"], model={"name": law})
+    family = MODELS[law]
     sites = {name: np.random.default_rng(1).uniform(0.2, 0.8, (2, 5)) for name in family.law.parameters}
     found = made(names=(), others=family.own(sites, family.units(question)))
     found = replace(found, implied=family.implied(question, sites))

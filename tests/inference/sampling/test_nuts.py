@@ -19,12 +19,11 @@ PRECISION = np.array([[4.0, -3.0, 0.0], [-3.0, 9.0, 1.0], [0.0, 1.0, 400.0]])
 MIDDLE = np.array([1.0, -2.0, 30.0])
 
 
-def gaussian(vector):
-    away = vector - MIDDLE
-    return away @ PRECISION @ away / 2, PRECISION @ away
-
-
 def test_shape_of_gaussian_has_its_mean_and_covariance():
+    def gaussian(vector):
+        away = vector - MIDDLE
+        return away @ PRECISION @ away / 2, PRECISION @ away
+
     shape = shape_of(finite(gaussian), np.zeros(3))
     assert shape.centre == pytest.approx(MIDDLE, abs=1e-3)
     assert shape.factor @ shape.factor.T == pytest.approx(np.linalg.inv(PRECISION), abs=1e-6)
@@ -39,26 +38,23 @@ def test_starts_differ_and_have_finite_density():
     assert len(np.unique(found[:, 0])) == 4
 
 
-def known_model():
+@pytest.mark.slow
+@pytest.mark.parametrize("alone", [False, True], ids=["side by side", "in threads"])
+def test_chains_draw_from_a_known_law(monkeypatch, alone):
     """A correlated Gaussian vector, a skewed number, and data that move the vector by one."""
 
     def program(shift):
         numpyro.sample("x", dist.MultivariateNormal(MIDDLE + shift, precision_matrix=PRECISION))
         numpyro.sample("y", dist.Gamma(1.5, 0.1))
 
-    start = {"x": np.zeros(3), "y": 1.0}
-    own = lambda draws: {f"x{i}": draws["x"][..., i] for i in range(3)} | {"y": draws["y"]}  # noqa: E731
-    return Model(program, {"shift": 1.0}, start, own)
+    def named(draws):
+        return {f"x{i}": draws["x"][..., i] for i in range(3)} | {"y": draws["y"]}
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("alone", [False, True], ids=["side by side", "in threads"])
-def test_chains_draw_from_a_known_law(monkeypatch, alone):
     monkeypatch.setattr("inference.sampling.chains.has_processors", lambda: alone)
     if alone:
         monkeypatch.setattr("inference.sampling.whitening.MOST_DENSE", 1)
         monkeypatch.setattr(sampling, "MOST_DENSE", 1)
-    model = known_model()
+    model = Model(program, {"shift": 1.0}, {"x": np.zeros(3), "y": 1.0}, named)
     drawn = sample(model, seed=3)
     found = model.parameters(drawn.sites)
     ess = mixing(found).ess_bulk
@@ -70,27 +66,20 @@ def test_chains_draw_from_a_known_law(monkeypatch, alone):
     assert not drawn.diverging.any()
 
 
-TOP = np.array([3.0, -1.0])
-
-
-def bowl(vector):
-    away = vector - TOP
-    return float(away @ away), 2 * away
-
-
 @pytest.mark.parametrize("lost", [1, whitening.SEARCHES])
 def test_lost_search_restarts_at_its_lowest_point(monkeypatch, lost):
-    started = []
+    started, top = [], np.array([3.0, -1.0])
 
     def losing(function, start, **options):
         started.append(start)
         if len(started) > lost:
             return minimize(function, start, **options)
         for part in (1.5, 0.5):
-            function(start + part * (TOP - start) / 2)
+            function(start + part * (top - start) / 2)
         return OptimizeResult(x=np.full(2, np.nan))
 
     monkeypatch.setattr(whitening, "minimize", losing)
+    bowl = lambda vector: (float((vector - top) @ (vector - top)), 2 * (vector - top))  # noqa: E731
     found = whitening.descend(bowl, np.zeros(2))
-    assert np.array_equal(started[1], 0.75 * TOP)
-    assert np.allclose(found, TOP, atol=1e-5 if lost == 1 else 0.01)
+    assert np.array_equal(started[1], 0.75 * top)
+    assert np.allclose(found, top, atol=1e-5 if lost == 1 else 0.01)
