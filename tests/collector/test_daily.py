@@ -219,4 +219,5 @@ def test_rows_that_a_reader_of_postgresql_still_sees_are_not_done(elephant, stud
         elephant.sql("DELETE FROM reports")
         with raises(UnfinishedError, "database.order_in_files", "still reads old rows"):
             rewrite_files(database)
+    monkeypatch.undo()
     rewrite_files(database)
