@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import special, stats
 
 from tests.inference.golden.case import Case, Collected, Question, collected, fitted, stated
@@ -27,7 +28,6 @@ PRIORS: dict[str, dict[str, object]] = {
     "feature_mean": stated("normal", loc=0, scale="0.4"),
     "feature_sd": stated("gamma", shape=2, rate=5),
 }
-LOGISTIC = [name for name in PRIORS if name != "sd"]
 SPACE = {name: "positive" if name.endswith("sd") else "real" for name in PRIORS}
 START = {"sd": 0.3, "feature_sd": 0.3}
 
@@ -60,10 +60,9 @@ def people(count: int, yes_no: bool) -> list[dict[str, Any]]:
     return [{"age": own, "rate": one} for own, one in zip(age.tolist(), answers, strict=True)]
 
 
-def words(payload: bytes, size: int = 4) -> list[int]:
+def words(payload: bytes, size: int = 4) -> Values:
     """Signed whole numbers."""
-    starts = range(0, len(payload) - len(payload) % size, size)
-    return [int.from_bytes(payload[at : at + size], "big", signed=True) for at in starts]
+    return np.frombuffer(payload[: len(payload) - len(payload) % size], f">i{size}").astype(np.float64)
 
 
 def linear_moments(points: Points, pairs: list[tuple[int, int]], rows: float = 1.0) -> tuple[Values, Values]:
@@ -105,25 +104,17 @@ def logistic_moments(points: Points, pairs: list[tuple[int, int]]) -> tuple[Valu
     return first, fourth - first[:, :, None] * first[:, None, :]
 
 
-def log_normal_density(off: Values, covariance: Values) -> Values:
-    """Of normal vectors (points, entries), but for a constant."""
-    factor = np.linalg.cholesky(covariance)
-    white = np.linalg.solve(factor, off[:, :, None])[:, :, 0]
+def log_density_of_sum(total: Values, n: float, mean: Values, covariance: Values, noise: float) -> Values:
+    """Of the sum of n vectors with this mean (points, entries) and covariance, and noise on each entry."""
+    factor = np.linalg.cholesky(n * covariance + noise**2 * np.eye(mean.shape[1]))
+    white = np.linalg.solve(factor, (total - n * mean)[:, :, None])[:, :, 0]
     logs = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
     return np.asarray(-0.5 * np.sum(white**2, axis=1) - logs)
 
 
-def log_density_of_sum(total: Values, n: float, mean: Values, covariance: Values, noise: float) -> Values:
-    """Of the sum of n vectors with this mean (points, entries) and covariance, and noise on each entry."""
-    spread = n * covariance + noise**2 * np.eye(mean.shape[1])
-    return log_normal_density(total - n * mean, spread)
-
-
-def factors_of(
-    pairs: list[tuple[int, int]], constant: float = 0.5**0.5, response: float = 0.5**0.5
-) -> Values:
+def factors_of(pairs: list[tuple[int, int]]) -> Values:
     """What each product is multiplied by: the entries' weights, and √2 off the diagonal."""
-    weights = (constant, 1.0, response)
+    weights = (0.5**0.5, 1.0, 0.5**0.5)
     return np.array([weights[i] * weights[j] * (1.0 if i == j else np.sqrt(2.0)) for i, j in pairs])
 
 
@@ -155,7 +146,7 @@ def _sums(yes_no: bool) -> Callable[[Collected], Target]:
             covariance = covariance * np.outer(factors, factors)
             return log_density_of_sum(total, count, factors * mean, covariance, noise * np.sqrt(count))
 
-        return regression(LOGISTIC if yes_no else list(PRIORS), log_likelihood)
+        return regression([name for name in PRIORS if name != "sd" or not yes_no], log_likelihood)
 
     return target
 
@@ -236,16 +227,9 @@ GAUSSIAN = {"name": "gaussian_statistics", "epsilon": "8", "delta": "1e-6"}
 RECORD = {"name": "gaussian_record", "epsilon": "8", "delta": "1e-6", "response_share": "0.25"}
 SIGNS = question_of({"name": "sampled_products", "epsilon": "4"})
 del SIGNS["norm"]
-MADE: Mapping[str, tuple[dict[str, Any], bool, Callable[[Collected], Target]]] = {
-    "linear, gaussian_statistics": (question_of(GAUSSIAN), False, _sums(False)),
-    "logistic, gaussian_statistics": (question_of(GAUSSIAN, True), True, _sums(True)),
-    "linear, gaussian_record": (question_of(RECORD), False, _records),
-    "linear, sampled_products": (SIGNS, False, _signs),
-}
 
 
-def _case(name: str) -> Case:
-    question, yes_no, target = MADE[name]
+def _case(name: str, question: Question, target: Callable[[Collected], Target], yes_no: bool = False) -> Case:
     return Case(lambda: collected(name, question, people(PEOPLE, yes_no)), fitted, target)
 
 
@@ -291,8 +275,8 @@ def _holders(name: str) -> Callable[[Collected], Target]:
             for count, *sums in holders:
                 n = (round(count * count_sd / 2**20) if share else count) / rows
                 of_count = count_sd**2 * mean[:, :, None] * mean[:, None, :] / n
-                released_sums = np.array(sums) * noise / 2**20
-                total = total + log_density_of_sum(released_sums, n, mean, covariance + of_count, noise)
+                own = np.array(sums) * noise / 2**20
+                total = total + log_density_of_sum(own, n, mean, covariance + of_count, noise)
             return total
 
         names = [one for one in PRIORS if constant or one not in ("centre", "feature_mean")]
@@ -309,18 +293,22 @@ def _tables(name: str) -> Case:
             del question["model"]["prior"][absent]
 
     def data() -> Collected:
-        records, start, tables = people(sum(SIZES), False), 0, []
-        for size in SIZES:
-            own = records[start : start + size]
-            tables.append({field: [one[field] for one in own] for field in ("age", "rate")})
-            start += size
-        return collected(SEEDS.get(name, name), question, tables, respondent="holder")
+        records = pd.DataFrame(people(sum(SIZES), False))
+        holder = np.repeat(range(len(SIZES)), SIZES)
+        answers = [one.to_dict("list") for _, one in records.groupby(holder)]
+        return collected(SEEDS.get(name, name), question, answers, respondent="holder")
 
     return Case(data, fitted, _holders(name))
 
 
+DEVICES = [
+    ("linear, gaussian_statistics", question_of(GAUSSIAN), _sums(False)),
+    ("logistic, gaussian_statistics", question_of(GAUSSIAN, True), _sums(True), True),
+    ("linear, gaussian_record", question_of(RECORD), _records),
+    ("linear, sampled_products", SIGNS, _signs),
+]
 CASES: dict[str, Case] = {
-    **{name: _case(name) for name in MADE},
+    **{one[0]: _case(*one) for one in DEVICES},
     "logistic, sampled_products": Case(_smokers, fitted, _yes_no_signs),
 }
 HOLDERS: dict[str, Case] = {name: _tables(name) for name in TABLES}
