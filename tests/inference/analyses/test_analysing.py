@@ -19,31 +19,23 @@ from tests.kit.errors import raises
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    """A fit of 1,000 reports of yes or no, and what was said of its progress."""
+def test_fit_tells_its_progress_and_saves_all_parameters(tmp_path):
     random, n, heard = np.random.default_rng(1), 1000, []
     public = {"age": random.normal(size=n), "region": random.choice(["east", "west"], n)}
-    table = forced(public, random.integers(0, 2, n))
-    return analyse_table(table, "armed ~ age + region", seed=3, draws=200, progress=heard.append), heard
-
-
-def test_progress_of_chains_runs_from_start_to_end(fitted):
-    steps = [line for line in fitted[1] if isinstance(line, Step)]
+    table, formula = forced(public, random.integers(0, 2, n)), "armed ~ age + region"
+    posterior = analyse_table(table, formula, seed=3, draws=200, progress=heard.append)
+    # Each stage of the chains runs from start to end.
+    steps = [line for line in heard if isinstance(line, Step)]
     begun = [place for place, step in enumerate(steps) if step.share == 0]
     assert begun[0] == 0
     for first, last in pairwise([*begun, len(steps)]):
         shares = [step.share for step in steps[first:last]]
         assert shares == sorted(set(shares))
         assert shares[-1] == 1
-
-
-def test_saved_posterior_and_arviz_groups_hold_all_parameters(fitted, tmp_path):
-    posterior, _ = fitted
     save_posteriors({"armed": posterior}, tmp_path)
     entry = json.loads((tmp_path / "posterior.json").read_text())["questions"]["armed"]
     assert set(entry["mode"]["parameters"]) == set(entry["parameters"]) == set(posterior.draws)
-    assert entry["formula"] == "armed ~ age + region"
+    assert entry["formula"] == formula
     tree = posterior.to_arviz()
     assert set(tree["posterior"].data_vars) == {"Intercept", "age", "region"}
     assert list(tree["posterior"]["region"].coords["region_dim"].values) == ["west"]
