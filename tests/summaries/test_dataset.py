@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ldp_client.documents.errors import EXIT_NETWORK, InputError
-from ldpkit.cli import main
+from ldp_client.documents.errors import InputError, TransferError
 from summaries import summarize_dataset
 from tests.kit.errors import raises
 from tests.summaries.engines_data import FEW, REPORTS, RIGHT, STUDY, made, write, write_dataset
@@ -97,9 +96,7 @@ def store(tmp_path):
 
 @pytest.mark.parametrize(("address", "after"), [("memory://away", 1), ("memory://files/*.parquet", 0)])
 @pytest.mark.parametrize("error", [NoCredentialsError("no credentials,\nnowhere"), TimeoutError()])
-def test_failing_store_prints_one_line_and_exits_with_network_code(
-    store, tmp_path, monkeypatch, capsys, address, after, error
-):
+def test_failing_store_gives_an_error_of_one_line(store, monkeypatch, address, after, error):
     genuine, left = type(store).open, iter(range(after))
 
     def failing(self, path, *arguments, **named):
@@ -108,13 +105,10 @@ def test_failing_store_prints_one_line_and_exits_with_network_code(
         return genuine(self, path, *arguments, **named)
 
     monkeypatch.setattr(type(store), "open", failing)
-    (tmp_path / "study.json").write_text(FEW.to_json())
-    call = ["summarize", f"{tmp_path}/study.json", address, "--out", f"{tmp_path}/summary.json"]
-    assert main(call) == EXIT_NETWORK
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "part-0" in line or "files/one.parquet" in line
-    assert "no credentials, nowhere" in line or "TimeoutError" in line
-    assert not (tmp_path / "summary.json").exists()
+    with raises(TransferError, "files.store_not_readable") as caught:
+        summarize_dataset(FEW, address)
+    assert "part-0" in str(caught.value) or "files/one.parquet" in str(caught.value)
+    assert "no credentials, nowhere" in str(caught.value) or "TimeoutError" in str(caught.value)
 
 
 def test_damaged_content_is_distinguished_from_failing_store(store):
