@@ -57,22 +57,6 @@ def test_the_hashes_of_any_three_choices_are_independent(monkeypatch):
     assert len(set(values)) == 13**3
 
 
-@pytest.mark.parametrize(
-    ("name", "choices", "epsilon", "size"),
-    [
-        ("subset_selection", 100, "0.5", 38),
-        ("subset_selection", 6, "1", 2),
-        ("subset_selection", 3, "1e-5", 1),
-        ("olh", 100, "0.01", 2),
-        ("olh", 100, "2.5", 13),
-        ("olh", 100, "30", 1 << 16),
-    ],
-)
-def test_subsets_and_hashes_have_the_best_size(name, choices, epsilon, size):
-    m = mechanism(name, choices, epsilon)
-    assert (m.size if name == "subset_selection" else m.hashes) == size
-
-
 def test_a_bit_for_each_of_very_many_choices_is_refused_with_advice():
     with raises(StudyError, "study.too_many_choices", "'olh'", field="questions[0].mechanism.name"):
         mechanism("sue", 65_537)
