@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flask import Blueprint, Response, jsonify
+from flask import Blueprint, Response, jsonify, request
 
 from collector import problems
 from collector.api.auth import authorize
@@ -136,7 +136,8 @@ class Api(Blueprint):
                 for parameter in in_path:
                     values[parameter.name] = parameter.read(values[parameter.name])
                 for parameter in query:
-                    values[parameter.name] = parameter.from_query()
+                    text = request.args.get(parameter.name)
+                    values[parameter.name] = None if text is None else parameter.read(text)
                 if takes is not None:
                     values["body"] = takes.read(json_and_bytes()[0], "", StatementError)
                 return view(**values)

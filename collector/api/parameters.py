@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from flask import request
-
 from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
 from collector.reports.intake import TICKET
 from collector.reports.paging import FORMATS
@@ -55,11 +53,6 @@ class Parameter:
             if self.problem is not None:
                 raise self.problem(text) from None
             raise ProblemError(PARAMETER_INVALID, error.problem, self.name) from None
-
-    def from_query(self) -> Any:
-        """Return the value of the request's query, or None if it is missing. Raises ProblemError."""
-        text = request.args.get(self.name)
-        return None if text is None else self.read(text)
 
     def describe(self) -> dict[str, Any]:
         """Return the OpenAPI parameter object."""
