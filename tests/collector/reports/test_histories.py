@@ -48,10 +48,11 @@ class Histories(RuleBasedStateMachine):
         self.database = database
         self.day = TODAY
         self.held, self.days, self.sent, self.gone = {}, {}, [], set()
-        self.published, self.closed = [1], False
+        self.published, self.closed = [1, 2], False
         self.needs, self.unused, self.used = False, [], []
         self.start()
-        assert self.harness.publish(VERSIONS[1]).status_code == 201
+        for version in self.published:
+            assert self.harness.publish(VERSIONS[version]).status_code == 201
 
     def start(self):
         self.harness = Harness(self.database, lock_timeout=5, ticket_key=TICKET_KEY)

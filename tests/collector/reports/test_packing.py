@@ -75,9 +75,10 @@ def test_other_spellings_and_impossible_reports_fall_back_to_the_parser(study, m
         assert form.read_batch(text) is None
     asking = build_study(public=[REGION, AGE])
     body = device_report(asking, region="west", age=42.5).to_json()
-    swapped = body.replace('"age":"42.5","region":"west"', '"region":"west","age":"42.5"')
-    assert swapped != body
-    assert Rules.of(asking).form.read(swapped.encode()) is None
+    for public in ('"region":"west","age":"42.5"', '"age":"42.5","region":"east"'):
+        other = body.replace('"age":"42.5","region":"west"', public)
+        assert other != body
+        assert Rules.of(asking).form.read(other.encode()) is None
     of_one = build_study(sample_one_question=True)
     for payloads in ({"ever": b"\7"}, {"fruit": b"\xff"}, {"hours": b"\x80\0\0\0"}, {"ever": b"\0\0"}):
         answer = Report("ab" * 16, of_one.id, 1, of_one.digest, payloads).to_json()
