@@ -41,31 +41,25 @@ __all__ = [
 ]  # fmt: skip
 
 _MODULES = {"ask": "ldpkit.ask", "errors": "ldp_client.documents.errors"}
-_HOMES = {
-    "collector": {"create_app"},
-    "inference": {"Posterior", "analyse", "analyse_waves", "fit"},
-    "inference.analyses.rappor": {"fit_rappor"},
-    "inference.design.calibration": {"calibrate"},
-    "inference.design.plan": {"plan", "plan_difference"},
-    "ldp_client": {
-        "Device",
-        "Direct",
-        "Mechanism",
-        "Oblivious",
-        "Transport",
-        "mechanism_for",
-        "mechanisms_of",
-    },
-    "ldp_client.bulk": {"perturb_many"},
-    "ldp_client.documents.errors": {"LdpkitError"},
-    "schemas.shuffling.reports": {"ShuffledPrivacy", "shuffled_epsilon", "shuffled_privacy"},
-    "ldpkit.ask": {"study"},
-    "ldpkit.auditing.auditing": {"audit"},
-    "ldpkit.perturbing": {"perturb"},
-    "schemas": {"Question", "Report", "Study"},
-    "summaries": {"Summary", "summarize", "summarize_dataset"},
-    "summaries.engines.frames": {"dask_summary", "spark_summary"},
+# The names that each module defines.
+_DEFINED = {
+    "collector": "create_app",
+    "inference": "Posterior analyse analyse_waves fit",
+    "inference.analyses.rappor": "fit_rappor",
+    "inference.design.calibration": "calibrate",
+    "inference.design.plan": "plan plan_difference",
+    "ldp_client": "Device Direct Mechanism Oblivious Transport mechanism_for mechanisms_of",
+    "ldp_client.bulk": "perturb_many",
+    "ldp_client.documents.errors": "LdpkitError",
+    "schemas.shuffling.reports": "ShuffledPrivacy shuffled_epsilon shuffled_privacy",
+    "ldpkit.ask": "study",
+    "ldpkit.auditing.auditing": "audit",
+    "ldpkit.perturbing": "perturb",
+    "schemas": "Question Report Study",
+    "summaries": "Summary summarize summarize_dataset",
+    "summaries.engines.frames": "dask_summary spark_summary",
 }
+_HOMES = {name: module for module, names in _DEFINED.items() for name in names.split()}
 
 
 def _refuse_hidden_packages() -> None:
@@ -100,12 +94,11 @@ def __getattr__(name: str) -> Any:
         value: Any = version("ldpkit")
     elif name in _MODULES:
         value = import_module(_MODULES[name])
+    elif name not in _HOMES:
+        raise AttributeError(f"module 'ldpkit' has no attribute {name!r}")
     else:
-        homes = [module for module, names in _HOMES.items() if name in names]
-        if not homes:
-            raise AttributeError(f"module 'ldpkit' has no attribute {name!r}")
         try:
-            value = getattr(import_module(homes[0]), name)
+            value = getattr(import_module(_HOMES[name]), name)
         except ModuleNotFoundError as missing:
             from ldpkit.lacking import lacking
 

@@ -28,8 +28,7 @@ def test_every_name_is_loaded_on_first_use(pytestconfig):
     command = [sys.executable, "-c", LIGHT]
     done = subprocess.run(command, cwd=pytestconfig.rootpath, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    homes = set().union(*ldpkit._HOMES.values())
-    assert homes | {"__version__"} == set(ldpkit.__all__)
+    assert {*ldpkit._HOMES, "__version__"} == set(ldpkit.__all__)
     assert [name for name in ldpkit.__all__ if getattr(ldpkit, name) is None] == []
     assert ldpkit.Device is Device
     assert ldpkit.mechanism_for is mechanism_for
