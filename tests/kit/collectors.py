@@ -221,6 +221,11 @@ class Harness:
         """The file of an SQLite database."""
         return Path(self.collector.database.url.database)
 
+    def stored_bytes(self) -> bytes:
+        """All bytes of an SQLite database's file and of its log."""
+        files = sorted(self.path.parent.glob(f"{self.path.name}*"))
+        return b"".join(file.read_bytes() for file in files)
+
     def put(self, report: Report, ticket: str | None = None) -> TestResponse:
         headers = {} if ticket is None else {"LDPKit-Ticket": ticket}
         path = f"/v1/studies/{report.study}/reports/{report.id}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -77,23 +76,6 @@ def test_a_planted_commit_that_is_not_flushed_is_found(harness: Harness, study: 
     )
     with pytest.raises(AssertionError):
         check_storing(harness, study)
-
-
-def test_a_report_whose_commit_fails_is_not_acknowledged(harness: Harness, study: Study) -> None:
-    report, writing = build_report(study), set()
-
-    def before(connection: Watched, statement: str) -> None:
-        if statement == "BEGIN IMMEDIATE":
-            writing.add(connection)
-        elif statement == "COMMIT" and connection in writing:
-            raise sqlite3.OperationalError("disk I/O error")
-
-    Watched.before = before
-    assert harness.put(report).status_code >= 500
-    assert harness.post([report.to_document()]).status_code >= 500
-    Watched.before = lambda _connection, _statement: None
-    assert harness.put(report).status_code == 201
-    assert [row.id for row in harness.exported()] == [report.id]
 
 
 @pytest.mark.slow

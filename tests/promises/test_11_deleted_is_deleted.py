@@ -58,8 +58,7 @@ def canaries_in(harness: Harness, way: str, reports: list[Report]) -> int:
     """How many of these reports' secrets, payloads, and ids unless they were withdrawn, the files have."""
     with closing(sqlite3.connect(harness.path)) as connection:
         assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
-    files = sorted(harness.path.parent.glob(f"{harness.path.name}*"))
-    content = b"".join(file.read_bytes() for file in files)
+    content = harness.stored_bytes()
     canaries = [payload for report in reports for payload in (*report.payloads.values(), report.secret)]
     if way != WITHDRAWN:
         canaries += [bytes.fromhex(report.id) for report in reports]

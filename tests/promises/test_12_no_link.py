@@ -50,11 +50,6 @@ def send(harness: Harness, report: Report, **headers: str) -> None:
     assert response.status_code == 201
 
 
-def files_of(harness: Harness) -> bytes:
-    """All bytes of the database's file and of its log."""
-    return b"".join(file.read_bytes() for file in sorted(harness.path.parent.glob(f"{harness.path.name}*")))
-
-
 def rows_of(harness: Harness) -> dict[str, list[dict[str, Any]]]:
     """Each table's rows, in no order that is asked for."""
     with closing(sqlite3.connect(harness.path)) as connection:
@@ -84,11 +79,11 @@ def check_links(harness: Harness, log: Log, count: int) -> None:
     with log.at_level(logging.DEBUG):
         for report in reports[:-1]:
             send(harness, report)
-        before = files_of(harness)
+        before = harness.stored_bytes()
         # The daily job comes with the first report of the next day.
         harness.day += timedelta(1)
         send(harness, reports[-1])
-    content, tables = files_of(harness), rows_of(harness)
+    content, tables = harness.stored_bytes(), rows_of(harness)
     for canary in (ADDRESS, *HEADERS.values()):
         assert canary.encode() not in before + content
         assert canary not in log.text
@@ -129,7 +124,7 @@ def check_tokens(harness: Harness) -> None:
     for number, report in enumerate(reports):
         harness.day += timedelta(number == TOKENS)
         send(harness, report, Authorization=header_of(signed[number]))
-    content, tables = files_of(harness), rows_of(harness)
+    content, tables = harness.stored_bytes(), rows_of(harness)
     hashes = [hashlib.sha256(nonce).digest() for nonce in nonces]
     ids = {bytes.fromhex(report.id) for report in reports}
     for row in (set(row.values()) for rows in tables.values() for row in rows):
