@@ -3,7 +3,6 @@
 import sqlite3
 from contextlib import closing
 from datetime import date, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -190,7 +189,7 @@ def test_day_with_an_open_reader_is_not_done(make_harness, study):
     assert "the files still have the order in which reports came" in refused.get_json()["detail"]
     assert harness.sql("SELECT day FROM upkeep")[0].day < harness.day.isoformat()
     upkeep_of(harness).run_if_due()
-    content = b"".join(file.read_bytes() for file in (harness.path, Path(f"{harness.path}-wal")))
+    content = harness.stored_bytes()
     assert {content.count(bytes.fromhex(report.id)) for report in reports} == {1}
 
 

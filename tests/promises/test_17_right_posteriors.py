@@ -13,7 +13,6 @@ import pytest
 
 from inference import Summary, fit, summarize
 from schemas import Study
-from tests.inference.golden.case import stated
 from tests.inference.golden.families import FAMILIES, FAST, differences, read
 from tests.kit.modes import fit_without_derivatives
 
@@ -56,17 +55,3 @@ def test_noise_that_is_off_by_three_percent_is_detected(name: str) -> None:
     summary = Summary(wrong.id, wrong.version, wrong.digest, summarize(data.study, data.reports).questions)
     (posterior,) = fit(wrong, summary, method="gaussian_approx").values()
     assert differences(dict(posterior.draws), read("choices")[name]["quantities"]) != []
-
-
-def test_wrong_prior_is_detected() -> None:
-    """beta(2, 2) for the documented beta(1, 1)."""
-    data = data_of("defaults", "bernoulli")
-    wrong = {"ever": {"p": stated("beta", a=2, b=2)}}
-    draws = fit(data.study, data.reports, priors=wrong, method="gaussian_approx")["ever"].draws
-    assert differences(dict(draws), read("defaults")["bernoulli"]["quantities"]) != []
-
-
-def test_every_file_has_every_case() -> None:
-    assert {family: set(read(family)) for family in FAMILIES} == {
-        family: set(cases) for family, cases in FAMILIES.items()
-    }

@@ -7,7 +7,7 @@ Tables are of a forced-response survey by dice, or of private predictors. The ve
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from inference.analyses import analysing
 from inference.analyses.analysing import analyse_table
 from inference.analyses.crossing import cross_table
-from inference.analyses.population import Population
 from inference.analyses.table import Private, Table, table_of
 from tests.kit.channels import known_channel
 
@@ -39,7 +38,6 @@ class Case:
 
     table: Callable[[Generator], Table]
     formula: str = "ever ~ region"
-    population: dict[str, Any] = field(default_factory=dict)
 
 
 def reported(random: Generator, answers: Answers, channel: Any = FORCED) -> Answers:
@@ -55,16 +53,13 @@ def regions(random: Generator, people: int = PEOPLE) -> NDArray[np.str_]:
     return random.choice(["north", "south"], people)
 
 
-def by_region(random: Generator, people: int = PEOPLE, channel: Any = FORCED, **more: Any) -> Table:
+def by_region(random: Generator, people: int = PEOPLE, channel: Any = FORCED) -> Table:
     """A fifth say yes in the north, and half in the south."""
     region = regions(random, people)
     answers = (random.random(people) < np.where(region == "north", 0.2, 0.5)).astype(np.int64)
-    frame = pd.DataFrame({"region": region, **more})
-    return table_of(frame, [column("ever", reported(random, answers, channel), channel)])
-
-
-def weighted(random: Generator) -> Table:
-    return by_region(random, w=random.choice([1.0, 3.0], PEOPLE))
+    return table_of(
+        pd.DataFrame({"region": region}), [column("ever", reported(random, answers, channel), channel)]
+    )
 
 
 def with_predictor(random: Generator) -> Table:
@@ -97,7 +92,6 @@ def crossed(random: Generator, people: int = PEOPLE, channel: Any = FORCED) -> T
     return table_of(pd.DataFrame({"region": regions(random, people)}), both)
 
 
-CENSUS = pd.DataFrame({"region": ["north", "south"], "count": [100, 300]})
 BAD = {
     "30 reports that noise drowns": Case(lambda random: by_region(random, 30, LOUD)),
     "two kinds of income under one normal law": Case(two_peaks, "income ~ ever"),
@@ -105,9 +99,6 @@ BAD = {
 }
 GOOD = {
     "two regions": Case(by_region),
-    "groups": Case(by_region, population={"by": "region"}),
-    "weights": Case(weighted, population={"weights": "w"}),
-    "a census": Case(by_region, population={"census": CENSUS}),
     "a private predictor": Case(with_predictor, "died ~ ever"),
     "a public number by a private answer": Case(one_peak, "income ~ ever"),
     "crossed questions": Case(crossed, ""),
@@ -120,8 +111,7 @@ def is_usable(name: str) -> bool:
     table = case.table(np.random.default_rng(list(name.encode())))
     if not case.formula:
         return cross_table(table, ["ever", "again"], method="gaussian_approx", draws=400).verdict.ok
-    population = Population(**case.population) if case.population else None
-    found = analyse_table(table, case.formula, method="gaussian_approx", draws=400, population=population)
+    found = analyse_table(table, case.formula, method="gaussian_approx", draws=400)
     return found.verdict.ok
 
 

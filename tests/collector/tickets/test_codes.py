@@ -113,8 +113,7 @@ def test_used_hashes_tags_and_nonces_are_overwritten(inviting, study):
     hidden += [hash_key(ticket) for _, ticket in pairs]
 
     def found():
-        files = inviting.path.parent.glob(f"{inviting.path.name}*")
-        content = b"".join(file.read_bytes() for file in files)
+        content = inviting.stored_bytes()
         assert pairs[0][1].encode() not in content
         return [each in content for each in hidden]
 
