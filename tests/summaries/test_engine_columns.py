@@ -17,9 +17,11 @@ from summaries.findings import Findings
 from summaries.rows import CONTENT, Reducer, once
 from tests import studies
 from tests.kit.errors import raises
+from tests.kit.reporting import reports_of
 from tests.summaries.engines_data import FEW, REPORTS, STUDY, changed, made, table
 
-PEOPLE = mechanisms_of(Study(studies.document(*studies.ALL, *studies.NEWER)))
+REFUSABLE = {**studies.NUMBER, "id": "income", "refusal": {"share": "0.25"}}
+PEOPLE = mechanisms_of(Study(studies.document(*studies.ALL, *studies.NEWER, REFUSABLE)))
 HOLDERS = mechanisms_of(Study(studies.document(*studies.TABLES, **studies.HOLDER)))
 
 
@@ -33,7 +35,7 @@ def test_bulk_check_accepts_the_payloads_of_the_mechanism(mechanism):
     edges = np.array(
         [[0] * size, [255] * size, [128] + [0] * (size - 1), [127] + [255] * (size - 1)], np.uint8
     )
-    answers = {**studies.ANSWERS, **studies.NEWER_ANSWERS}
+    answers = {**studies.ANSWERS, **studies.NEWER_ANSWERS, "income": None}
     good = edges
     if mechanism.field in answers:
         reports = [mechanism.perturb(answers[mechanism.field]) for _ in range(40)]
@@ -74,6 +76,16 @@ def test_rows_reduce_to_the_summary_of_their_reports(change):
         reducer.add(rows[begin : begin + 25])
     assert reducer.summary().to_json() == summarize(STUDY, reports).to_json()
     assert (found.read, found.refused) == (60, 0)
+
+
+def test_rows_of_one_drawn_question_reduce_to_the_same_summary():
+    study = Study({**FEW.document, "sample_one_question": True})
+    reports = reports_of(study, [{"ever": True, "occupation": "worker", "region": "north"}] * 40)
+    rows, found = packed(study, reports)
+    reducer = Reducer(study)
+    reducer.add(rows)
+    assert reducer.summary().to_json() == summarize(study, reports).to_json()
+    assert (found.read, found.refused) == (40, 0)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,9 @@ from tests.ldp_client.exact_laws import READS, law_of
 from tests.statistics import Stream, follows, no_noise, seeded
 from tests.studies import mechanism_of as mechanism
 
-QUESTIONS = [*studies.ALL, *studies.NEWER]
-ANSWERS = {**studies.ANSWERS, **studies.NEWER_ANSWERS}
+REFUSABLE = {**studies.NUMBER, "id": "income", "refusal": {"share": "0.25"}}
+QUESTIONS = [*studies.ALL, *studies.NEWER, REFUSABLE]
+ANSWERS = {**studies.ANSWERS, **studies.NEWER_ANSWERS, "income": 3.5}
 # These read their random bytes in another order than for one answer.
 REORDERED = {"oue", "sue"}
 WORD = 1 << 32
