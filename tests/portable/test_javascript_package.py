@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 
 import pytest
@@ -70,20 +69,9 @@ def test_collector_serves_bundles_of_the_modules_as_they_are():
     assert b"message/ohttp-req" not in (assets / "page.js").read_bytes()
 
 
-def test_package_has_no_external_imports():
+def test_package_needs_no_other():
+    """Bundles fail if a module imports what is not there."""
     assert "dependencies" not in json.loads((JAVASCRIPT / "package.json").read_text())
-    imported = {
-        (file.name, name)
-        for file in JAVASCRIPT.rglob("*.js")
-        for name in re.findall(r'(?:from |import\()"([^"]+)"', file.read_text())
-    }
-    others = {(file, name.partition(":")[0]) for file, name in imported if not name.startswith("./")}
-    # No browser loads the one that asks for parts of node, and an app without React loads no part of it.
-    assert {pair for pair in others if not pair[1].startswith("../")} == {
-        ("node.js", "node"),
-        ("react.js", "react"),
-    }
-    assert not [name for _, name in imported if name.endswith("/react.js")]
 
 
 PAGE = """<!doctype html><html lang="en"><title>One question</title><main><h1>One question</h1>
