@@ -35,11 +35,11 @@ def test_the_page_asks_on_the_studys_days_only(empty, fields, day, words):
     assert (asks, words in text) == (not words, True)
 
 
-@pytest.mark.parametrize("path", ["/s/habits", "/v1/studies/habits"])
-def test_the_page_and_the_document_are_sent_once(habits, path):
-    tag = habits.client.get(path).headers["ETag"]
+@pytest.mark.parametrize("path", ["/s/habits", "/v1/studies/habits", "/v1/studies/habits/summary"])
+def test_unchanged_page_document_or_summary_is_sent_once(habits, path):
+    tag = habits.client.get(path, headers=habits.operator).headers["ETag"]
     habits.day += timedelta(1)
-    again = habits.client.get(path, headers={"If-None-Match": tag})
+    again = habits.client.get(path, headers={"If-None-Match": tag, **habits.operator})
     assert (again.status_code, again.data) == (304, b"")
 
 
