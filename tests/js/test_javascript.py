@@ -16,7 +16,7 @@ from ldp_client.mechanisms import mechanisms_of
 from tests import studies
 from tests.js import run
 from tests.portable import npm
-from tests.portable.platforms import JAVASCRIPT
+from tests.portable.npm import JAVASCRIPT
 from tests.portable.vectors import load
 
 

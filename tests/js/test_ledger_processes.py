@@ -13,7 +13,7 @@ from tests import studies
 from tests.js.run import FOLDER, device
 from tests.kit.failing_disk import FailingDisk
 from tests.portable import npm
-from tests.portable.platforms import JAVASCRIPT
+from tests.portable.npm import JAVASCRIPT
 
 NUMBERS = json.dumps(studies.document(studies.NUMBER))
 

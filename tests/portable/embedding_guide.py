@@ -2,7 +2,7 @@
 
 import re
 
-from tests.portable.platforms import REPOSITORY
+from tests.portable.npm import REPOSITORY
 
 GUIDE = (REPOSITORY / "docs" / "embed.md").read_text(encoding="utf-8")
 

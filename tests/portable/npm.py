@@ -1,4 +1,4 @@
-"""The npm packages of these tests, installed once beside them."""
+"""The library in JavaScript, and the npm packages of these tests, installed once beside them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from tests.kit.programs import need, which
 
 FOLDER = Path(__file__).parent
+REPOSITORY = FOLDER.parents[1]
+JAVASCRIPT = REPOSITORY / "js"
 PACKAGES = FOLDER / "node_modules"
 ESBUILD = PACKAGES / "esbuild" / "bin" / "esbuild"
 PERTURBING = FOLDER / "perturbing.mjs"

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tests.kit.serving import LocalServer
-from tests.portable.npm import FOLDER
-from tests.portable.platforms import JAVASCRIPT
+from tests.portable.npm import FOLDER, JAVASCRIPT
 
 
 class Site(LocalServer):

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from tests import studies
-from tests.portable.platforms import REPOSITORY
+from tests.portable.npm import REPOSITORY
 
 BLOCK = re.compile(r"```(?:python|json|js)\n(?:#|//) ([^\n]*)\n(.*?)```", re.DOTALL)
 EDIT = re.compile(r'(\S+), below "(.*)"')

@@ -18,8 +18,8 @@ from tests.kit.collectors import Server
 from tests.kit.serving import served
 from tests.portable import npm
 from tests.portable.chromium import forget
+from tests.portable.npm import JAVASCRIPT, REPOSITORY
 from tests.portable.participant import Participant, stored_at
-from tests.portable.platforms import JAVASCRIPT, REPOSITORY
 from tests.portable.site import Site
 
 pytestmark = pytest.mark.slow

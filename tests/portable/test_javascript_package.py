@@ -13,8 +13,8 @@ from tests import studies
 from tests.browser.visiting import visit
 from tests.kit.collectors import Server
 from tests.portable import npm, webkit
+from tests.portable.npm import JAVASCRIPT
 from tests.portable.participant import stored_at
-from tests.portable.platforms import JAVASCRIPT
 from tests.portable.site import Site
 from tests.portable.vectors import FILES, Stream, load
 

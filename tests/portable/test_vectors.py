@@ -18,7 +18,7 @@ from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import DocumentError
 from schemas import Study, StudyError
 from tests import studies
-from tests.portable.platforms import REPOSITORY
+from tests.portable.npm import REPOSITORY
 from tests.portable.vectors import FILES, FOLDER, OUTCOMES, differences, load
 
 
