@@ -7,7 +7,6 @@ Tables are of a forced-response survey by dice, or of private predictors. The ve
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,6 @@ FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
 LOUD = [[0.53, 0.47], [0.47, 0.53]]
 PEOPLE = 4000
 Answers = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A table and what is asked of it; an empty formula crosses its private columns."""
-
-    table: Callable[[Generator], Table]
-    formula: str = "ever ~ region"
 
 
 def reported(random: Generator, answers: Answers, channel: Any = FORCED) -> Answers:
@@ -92,26 +83,27 @@ def crossed(random: Generator, people: int = PEOPLE, channel: Any = FORCED) -> T
     return table_of(pd.DataFrame({"region": regions(random, people)}), both)
 
 
-BAD = {
-    "30 reports that noise drowns": Case(lambda random: by_region(random, 30, LOUD)),
-    "two kinds of income under one normal law": Case(two_peaks, "income ~ ever"),
-    "crossed questions that noise drowns": Case(lambda random: crossed(random, 60, LOUD), ""),
+# Tables, and formulas over them; an empty one crosses the private columns.
+BAD: dict[str, tuple[Callable[[Generator], Table], str]] = {
+    "30 reports that noise drowns": (lambda random: by_region(random, 30, LOUD), "ever ~ region"),
+    "two kinds of income under one normal law": (two_peaks, "income ~ ever"),
+    "crossed questions that noise drowns": (lambda random: crossed(random, 60, LOUD), ""),
 }
-GOOD = {
-    "two regions": Case(by_region),
-    "a private predictor": Case(with_predictor, "died ~ ever"),
-    "a public number by a private answer": Case(one_peak, "income ~ ever"),
-    "crossed questions": Case(crossed, ""),
+GOOD: dict[str, tuple[Callable[[Generator], Table], str]] = {
+    "two regions": (by_region, "ever ~ region"),
+    "a private predictor": (with_predictor, "died ~ ever"),
+    "a public number by a private answer": (one_peak, "income ~ ever"),
+    "crossed questions": (crossed, ""),
 }
 
 
 def is_usable(name: str) -> bool:
     """Whether `ldpkit fit` would end with 0."""
-    case = {**BAD, **GOOD}[name]
-    table = case.table(np.random.default_rng(list(name.encode())))
-    if not case.formula:
+    make, formula = {**BAD, **GOOD}[name]
+    table = make(np.random.default_rng(list(name.encode())))
+    if not formula:
         return cross_table(table, ["ever", "again"], method="gaussian_approx", draws=400).verdict.ok
-    found = analyse_table(table, case.formula, method="gaussian_approx", draws=400)
+    found = analyse_table(table, formula, method="gaussian_approx", draws=400)
     return found.verdict.ok
 
 

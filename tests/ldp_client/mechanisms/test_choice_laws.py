@@ -10,8 +10,8 @@ from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import StudyError
 from ldp_client.mechanisms import olh
 from tests import studies
-from tests.kit.clocks import InstructionClock
 from tests.kit.errors import raises
+from tests.kit.work import instructions
 
 
 def mechanism(name, choices, epsilon="1"):
@@ -66,7 +66,7 @@ def test_every_label_is_found_in_the_same_number_of_steps():
     """An observer of the time of a report would learn where among many labels the answer stands."""
 
     def steps(m, answer):
-        with InstructionClock() as clock:
+        with instructions() as clock:
             m.quantise(answer)
         return clock.count
 

@@ -20,8 +20,8 @@ from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from ldpkit.auditing.answers import answers_for
 from schemas import Rational, Study
 from tests import studies
-from tests.kit.clocks import InstructionClock
 from tests.kit.errors import raises
+from tests.kit.work import instructions
 from tests.ldp_client.exact_laws import CHOICES
 from tests.statistics import Stream, no_noise
 from tests.studies import mechanism_of as mechanism
@@ -255,7 +255,7 @@ PRODUCTS = studies.PRODUCTS["mechanism"]
 
 
 def steps(m, answer, seed):
-    with InstructionClock() as clock:
+    with instructions() as clock:
         m.perturb(answer, Stream(seed))
     return clock.count
 
