@@ -1,4 +1,4 @@
-"""SQLite connections that a test can watch, stop at any statement, or break."""
+"""Connections to databases that a test can watch, and those of SQLite stop at any statement, or break."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import pytest
+from sqlalchemy import Engine, event
 
 
 class Watched(sqlite3.Connection):
@@ -55,3 +56,15 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> None:
     # SQLAlchemy asks the second.
     for module in (sqlite3, sqlite3.dbapi2):
         monkeypatch.setattr(module, "connect", partial(module.connect, factory=Watched))
+
+
+def before_each(engine: Engine, call: Callable[[], object]) -> None:
+    """Call something before each statement of an engine, except the ends of transactions."""
+
+    def trace(driver: Any, *_: object) -> None:
+        driver.set_trace_callback(lambda text: text.startswith(("COMMIT", "ROLLBACK")) or call())
+
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "checkout", trace)
+    else:
+        event.listen(engine, "before_cursor_execute", lambda *_: call())

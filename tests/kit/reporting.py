@@ -1,8 +1,11 @@
-"""Reports that devices would send, from a seed that follows from the answers, and their summaries."""
+"""Reports that devices would send, from a seed that follows from the answers; their summaries and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import numpy as np
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.bulk import perturb_many
+from ldpkit.cli.report_files import DatedReport, write_table
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary
 from tests.statistics import seeded
@@ -33,3 +37,13 @@ def reduced(question: Question, answers: Any, refusals: bool = False) -> Questio
 def summary_of(study: Study, parts: Mapping[str, QuestionSummary]) -> Summary:
     """The summary of a study whose other questions have no reports."""
     return Summary(study.id, study.version, study.digest, {**Summary.empty(study).questions, **parts})
+
+
+# A decoding without columns: it takes reports of any study, also wrong ones.
+UNDECODED: Any = SimpleNamespace(columns={}, meet=lambda _report: None, cells=lambda _report: {})
+
+
+def write_columns(reports: Iterable[Report], path: Path) -> int:
+    """Write reports as CSV or Parquet."""
+    lines = (json.dumps({"day": "2026-06-15", "report": report.to_document()}) for report in reports)
+    return write_table(map(DatedReport.from_line, lines), path, UNDECODED)

@@ -19,7 +19,7 @@ from collector import keys, limiter
 from collector.keys import Role, add_key
 from collector.limiter import TokenBucket
 from tests.kit.collectors import TICKET_KEY, TOKEN, Harness, build_report, build_study
-from tests.kit.statements import before_each
+from tests.kit.connections import before_each
 
 Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
 REQUESTS = 200

@@ -18,8 +18,7 @@ from ldpkit.cli import main
 from schemas import Report, Study
 from summaries import reading
 from tests import studies
-from tests.kit.reporting import reports_of
-from tests.kit.tables import write_columns
+from tests.kit.reporting import reports_of, write_columns
 
 Captured = pytest.CaptureFixture[str]
 REFUSED = 3

@@ -20,8 +20,7 @@ from summaries.reading import evidence_of
 from summaries.reducing import Seen
 from tests import studies
 from tests.kit.errors import raises
-from tests.kit.reporting import reports_of
-from tests.kit.tables import write_columns
+from tests.kit.reporting import reports_of, write_columns
 
 STUDY = Study(studies.document(studies.YES_NO))
 REPORTS = reports_of(STUDY, [i % 3 == 0 for i in range(200)])

@@ -19,8 +19,8 @@ from collector.reports.writer import Upload
 from collector.tickets.codes import SPENT
 from ldp_client.core.tokens import header_of
 from tests.kit.collectors import TODAY, ensure_database
+from tests.kit.connections import before_each
 from tests.kit.issuing import Office, invited
-from tests.kit.statements import before_each
 from tests.ldp_client.issuers import channel_of, token_of
 
 AT_MOST = 60
