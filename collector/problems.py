@@ -92,7 +92,7 @@ STUDY_OPEN = Kind("study-open", 409, "Close it first.")
 SET_CONFLICT = Kind("set-conflict", 409, "Ask for the sum over its set.")
 SHARES_GONE = Kind("shares-gone", 410, "Ask the devices again, in another study.")
 STATEMENT_INVALID = Kind("statement-invalid", 422, "Correct the field.")
-BODY_TOO_LARGE = Kind("body-too-large", 413, "Send fewer reports in one request.")
+BODY_TOO_LARGE = Kind("body-too-large", 413, "Send a smaller body, such as fewer reports in one request.")
 MEDIA_TYPE_UNSUPPORTED = Kind(
     "media-type-unsupported", 415, "Send application/json, or shares as application/octet-stream."
 )
