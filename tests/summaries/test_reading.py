@@ -183,7 +183,7 @@ def test_wrong_end_line_is_rejected(tmp_path, parts, line):
     ("content", "says"),
     [
         ("".join(LINES).encode("utf-16"), ("reports.not_ndjson", "UTF-16 text: save it as UTF-8")),
-        (gzip.compress("".join(LINES).encode()), ("reports.not_ndjson", "compressed with gzip")),
+        (gzip.compress("".join(LINES).encode(), mtime=0), ("reports.not_ndjson", "compressed with gzip")),
         (b"report_id,study\n", ("reports.not_ndjson", "CSV")),
         (b"PAR1", ("reports.not_ndjson", "name that ends in .parquet")),
         (b"", "reports.none"),
