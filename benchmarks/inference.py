@@ -10,11 +10,12 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from benchmarks.inference_rows import fits, fresh, summarising
+from benchmarks.inference_rows import fits, fresh, literal, summarising
 from benchmarks.running import Row, Size, add_sizes
 
 ROWS: Mapping[str, Callable[[Size], Iterator[Row]]] = {
     "summarise": summarising.rates,
+    "literal": literal.normal_numbers,
     "fits": fits.whole_fits,
     "fresh": fresh.fresh_processes,
     "signs": fresh.signs,

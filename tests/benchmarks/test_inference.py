@@ -6,11 +6,23 @@ from types import SimpleNamespace
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 
 from benchmarks.inference_rows import fits
 from benchmarks.inference_rows.cases import CASES
+from benchmarks.inference_rows.literal import normal_log_density
+from inference.likelihoods import BinnedPerturbed, LaplaceNoise, clipped
 from inference.models import model_for
+
+
+def test_literal_density_is_that_of_the_histogram():
+    edges = np.linspace(0, 1, 2001)
+    with jax.enable_x64(True):
+        law = BinnedPerturbed(clipped(dist.Normal(0.4, 0.3)), LaplaceNoise(0.5), edges, 1)
+        middles = (edges[1:] + edges[:-1]) / 2
+        literal = np.exp(normal_log_density(jnp.asarray(middles), 0.4, 0.3, 0.5)) / 2000
+        assert literal == pytest.approx(np.asarray(law.cell_probs)[1:-1], rel=1e-6)
 
 
 @pytest.mark.parametrize("name", CASES)

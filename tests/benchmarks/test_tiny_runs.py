@@ -140,8 +140,8 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "inference": (
         Run(
             "--tiny",
-            r"summarise numbers .*bernoulli .*fresh process, .*: bernoulli .*: signs, linear d = 1 .*"
-            r"1.0 s .*(met|MISSED)\n",
+            r"summarise numbers .*normal, n = 200 .*bernoulli .*fresh process, .*: bernoulli .*"
+            r": signs, linear d = 1 .*1.0 s .*(met|MISSED)\n",
             stand_ins={"inference_rows.fresh.seconds_of": lambda *_given: 1.0},
         ),
     ),
