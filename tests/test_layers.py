@@ -5,7 +5,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests import studies
+
+pytestmark = pytest.mark.processes
 
 BARE = """
 import sys

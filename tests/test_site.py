@@ -74,6 +74,7 @@ def test_links_out_of_the_docs_point_to_site_pages():
     assert links.relinked("[a](docs/study.md)", "reference/architecture.md", "") == "[a](../study.md)"
 
 
+@pytest.mark.processes
 @pytest.mark.needs("mkdocs")
 def test_the_site_is_built_strictly_and_loads_nothing_from_elsewhere(tmp_path, pytestconfig):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]

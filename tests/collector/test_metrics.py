@@ -71,6 +71,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.processes
 def test_killed_worker_loses_no_counts(tmp_path, monkeypatch):
     monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
     subprocess.run([sys.executable, "-c", KILLED], cwd=REPOSITORY, check=False)

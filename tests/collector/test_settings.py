@@ -61,6 +61,7 @@ def test_wrong_settings_are_one_clear_line(values, code):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.processes
 def test_help_imports_no_heavy_package():
     script = (
         "import sys; from ldpkit.cli import main; main(['--help']); "

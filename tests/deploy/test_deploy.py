@@ -79,6 +79,7 @@ def test_every_service_is_sealed():
             assert exists if source.startswith(".") else source in declared, source
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("file", UNITS, ids=lambda file: file.name)
 def test_systemd_units_are_valid_and_start_existing_commands(file, tmp_path):
     said = dict(re.findall(r"^(\w+)=(.*)$", file.read_text(), flags=re.M))
@@ -97,6 +98,7 @@ def test_systemd_units_are_valid_and_start_existing_commands(file, tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.processes
 def test_install_script_rejects_non_root_and_unknown_arguments(tmp_path):
     script = tmp_path / "install.sh"
     script.write_text(INSTALL.read_text().replace("EUID == 0", "EUID == 12345"))
@@ -152,6 +154,7 @@ def test_a_container_makes_its_secrets_once_for_itself_alone_and_prints_none(tmp
     assert [file for file in made if "sqlite3" not in file.name and kept[file] != made[file]] == []
 
 
+@pytest.mark.processes
 def test_an_upgrade_works_on_each_places_own_database():
     """A variable of the caller's environment used to win, so that one database was used for every place."""
     script = INSTALL.read_text()

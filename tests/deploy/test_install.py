@@ -184,6 +184,7 @@ def test_kept_data_folders_are_backed_up_and_migrated(with_node, fault, said, le
     assert host.backups() == {}
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("python", "change", "said"),
     [
@@ -202,6 +203,7 @@ def test_unready_machine_is_refused_before_anything_is_made(host, python, change
     assert not any((host.folder / name).exists() for name in ("opt", "place", "backups"))
 
 
+@pytest.mark.processes
 def test_database_option_is_refused_for_an_existing_place(host):
     """The option would be silently ignored, and reports would go into the old database."""
     url = "postgresql:///ldpkit"

@@ -20,6 +20,7 @@ from tests.portable.npm import JAVASCRIPT
 from tests.portable.vectors import load
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", run.FILES)
 def test_modules_keep_their_rules(name):
     run.passes(name)
@@ -103,6 +104,7 @@ def changed(count: int) -> Iterator[Any]:
         yield document
 
 
+@pytest.mark.processes
 @pytest.mark.attack(16)
 def test_python_and_javascript_reject_the_same_studies(tmp_path):
     """Devices read a hostile study differently: answers fail on some, and a missing report reveals them."""

@@ -3,9 +3,9 @@
 What a test reads from the system's generator in its own process follows from the test's name: a check of a
 statistic passes always or never. Tests marked `entropy` read the true generator.
 
-A fast test fails if it listens on a port, or its own code sleeps or reads the clock: give the code a clock,
-wait for an event, take a server from a fixture, or mark the test `slow`. The guard watches a test, not its
-fixtures.
+A fast test fails if it listens on a port or starts a process, or its own code sleeps or reads the clock: give
+the code a clock, wait for an event, take a server from a fixture, or mark the test `slow`. Tests marked
+`processes` may start some. The guard watches a test, not its fixtures.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from typing import Any
 
 import pytest
 
-SLEEPS, CLOCK, LISTENS = "sleeps", "reads the clock", "listens on a port"
+SLEEPS, CLOCK, STARTS = "sleeps", "reads the clock", "starts a process"
+EVENTS = {
+    "socket.bind": "listens on a port",
+    "subprocess.Popen": STARTS,
+    "os.fork": STARTS,
+    "os.posix_spawn": STARTS,
+}
 TESTS = str(Path(__file__).parents[1])
 
 
@@ -60,8 +66,8 @@ class Guard:
         self._seeded = False
 
     def _hear(self, event: str, _arguments: tuple[object, ...]) -> None:
-        if self._watches and event == "socket.bind":
-            self._kinds.add(LISTENS)
+        if self._watches and event in EVENTS:
+            self._kinds.add(EVENTS[event])
 
     def _telling(self, function: Callable[..., Any], kind: str) -> Callable[..., Any]:
         """The function, which notes that a test's own code called it."""
@@ -86,6 +92,8 @@ class Guard:
             result = yield
         finally:
             self._watches = False
+        if item.get_closest_marker("processes"):
+            self._kinds.discard(STARTS)
         if self._kinds:
             pytest.fail(f"a fast test {' and '.join(sorted(self._kinds))}", pytrace=False)
         return result

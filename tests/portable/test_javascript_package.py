@@ -59,6 +59,7 @@ def test_bundles_are_small():
     assert bundle_size(ON_DEMAND) <= MOST_BYTES_EVER
 
 
+@pytest.mark.processes
 def test_collector_serves_bundles_of_the_modules_as_they_are():
     """`make page` writes the bundles."""
     assets = JAVASCRIPT.parent / "collector" / "pages" / "assets"

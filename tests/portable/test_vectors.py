@@ -69,6 +69,7 @@ def test_javascript_port_passes_the_kit():
     assert {case.split()[0] for case in found["unsupported"]} == {"summed_gaussian", "pieces"}
 
 
+@pytest.mark.processes
 def test_port_that_stops_is_detected():
     with pytest.raises(SystemExit, match="after 0 of"):
         judged([sys.executable, "-c", ""])

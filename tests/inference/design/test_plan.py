@@ -65,6 +65,7 @@ def test_secure_sum_is_simulated_and_an_interrupted_plan_writes_nothing(tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan", "study.json"]
 
 
+@pytest.mark.processes
 def test_plans_by_information_load_no_jax(tmp_path):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     options = (

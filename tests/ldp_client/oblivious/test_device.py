@@ -103,6 +103,7 @@ HEADERS = {"Accept-Encoding", "Connection", "Content-Length", "Content-Type", "H
 PLACES = ("https://ada.collector.example", "https://collector.example:8443/for/bo")
 
 
+@pytest.mark.processes
 @pytest.mark.attack(12)
 def test_encapsulated_request_does_not_reveal_collector_address(tmp_path, keys, monkeypatch):
     """A collector gives each person another address, and reads it in requests through the relay."""
