@@ -30,12 +30,16 @@ def files(tmp_path, monkeypatch):
     [
         ([], "give --formula"),
         (["--formula", "a ~ 1"], "give a study and its reports"),
+        (["s.json", "--formula", "a ~ 1"], "give a study and its reports"),
         ([*FIT, "--wave", "w=d.json,s.csv", "--formula", "a ~ 1"], "or --wave for each"),
         ([*FIT, "--formula", "a ~ 1", "--missing", "maybe"], "'error', 'drop'"),
         ([*FIT, "--crosstab", "a,b", "--formula", "a ~ 1"], "give --formula"),
         ([*FIT, "--crosstab", "a,b", "--prior", "flat"], "--prior is for a --formula"),
+        ([*FIT, "--crosstab", "a"], "two or more"),
         ([*FIT, "--crosstab", ","], "two or more"),
         (["s.json", "r.ndjson", "--by", "place"], "give --formula"),
+        ([*FIT, "--formula", "a ~ 1", "--strata", "place"], "--strata is not supported: use R's survey"),
+        ([*FIT, "--formula", "a ~ 1", "--cluster", "place"], "--cluster is not supported: use R's survey"),
     ],
 )
 def test_options_that_do_not_go_together_are_named(options, said, capsys):
