@@ -25,8 +25,6 @@ Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
 REQUESTS = 200
 # Fifty wrong keys at once are looked up one by one.
 MOST_STATEMENTS = 2 * 50 + REQUESTS // 5
-
-
 WRONG = "a-word-that-is-no-key"
 STUDY = "/v1/studies/<study_id>"
 # Keys for one study, but for the last three; "elsewhere" may do everything to another study.
@@ -179,10 +177,8 @@ def test_the_page_may_do_what_the_key_of_its_user_may(harness: Harness) -> None:
         for kind, expected in zip(KINDS, ANSWERS[request].split(), strict=True):
             # Only a key that may read signs in.
             if kind in ("read", "operate", "reader", "token"):
-                assert status_of(harness, request, words[kind], in_page=True) == int(expected), (
-                    request,
-                    kind,
-                )
+                status = status_of(harness, request, words[kind], in_page=True)
+                assert status == int(expected), (request, kind)
 
 
 def test_a_planted_read_key_that_deletes_is_found(harness: Harness, monkeypatch: Patch) -> None:
