@@ -16,7 +16,7 @@ from inference.likelihoods import BinnedPerturbed, LaplaceNoise, clipped
 from inference.models import model_for
 
 
-def test_literal_density_is_that_of_the_histogram():
+def test_literal_density_matches_histogram():
     edges = np.linspace(0, 1, 2001)
     with jax.enable_x64(True):
         law = BinnedPerturbed(clipped(dist.Normal(0.4, 0.3)), LaplaceNoise(0.5), edges, 1)

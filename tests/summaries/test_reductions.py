@@ -107,7 +107,7 @@ def alike(study, count):
     return reporting.reports_of(study, [{**studies.ANSWERS, **studies.NEWER_ANSWERS}[question.id]] * count)
 
 
-def test_sums_of_statistics_are_those_of_their_payloads():
+def test_sums_of_statistics_match_their_payloads():
     study = Study(studies.document(studies.LINEAR))
     reports = alike(study, 30)
     sums = sum(np.frombuffer(report.payloads["rating"], ">i4").astype(np.int64) for report in reports)

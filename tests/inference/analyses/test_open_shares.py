@@ -95,7 +95,7 @@ def test_likelihood_of_behaviours_equals_enumeration_of_people(stated, unknown):
 
 
 @pytest.mark.attack(17)
-def test_groups_have_own_shares_and_one_that_is_common():
+def test_groups_have_own_shares_and_a_common_share():
     """Equal names are one share; {"unknown": name} gives a group its own."""
     parts = [{"rows": {"arm": arm}, **FORCED, "denial": {"unknown": f"denial_{arm}"}} for arm in "ab"]
     analysis = assemble(with_design({"matrices": parts, "random": "unknown"}, COUNTS), "q ~ x")

@@ -43,7 +43,7 @@ def collect(folder, seed, n=20_000, unlisted=0.0):
     return [folder / name for name in tables]
 
 
-def test_covariance_equals_that_of_all_reports():
+def test_covariance_matches_enumeration_of_reports():
     """By enumeration of the reports of three bits: two candidates, and others whose two hashes are even."""
     bits = np.array([[1.0, 1, 0], [0, 1, 0]]).T[None]
     often, seldom, shares = 0.7, 0.2, np.array([0.5, 0.2, 0.3])

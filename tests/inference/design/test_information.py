@@ -69,7 +69,7 @@ def test_variance_of_share_matches_law_of_reports(mechanism):
         assert (found > 0.6 * alone).all()
 
 
-def test_covariance_of_many_unary_bits_is_that_of_their_patterns(monkeypatch):
+def test_covariance_of_many_unary_bits_matches_patterns(monkeypatch):
     """The formula for too many choices agrees with the sum over all patterns, within a few percent."""
     own = mechanism_for(question_of(choice_of("abcdefgh", "oue", "0.5")))
     shares = np.asarray([0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.03, 0.02])
@@ -124,7 +124,7 @@ def fitted_halves(question, parameters, n, sites=None, clip=True):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
-def test_widths_are_those_of_fits(design):
+def test_widths_match_fits(design):
     """Within a tenth of the median of fits of studies that are simulated at the same truth."""
     document, truth, n = DESIGNS[design]
     question = question_of(document)
@@ -140,7 +140,7 @@ def test_widths_are_those_of_fits(design):
 @pytest.mark.parametrize(
     ("template", "epsilon"), [(studies.PRODUCTS, "4"), (studies.LINEAR, "4"), (studies.RECORD, "16")]
 )
-def test_widths_of_a_line_are_those_of_fits(template, epsilon):
+def test_widths_of_a_line_match_fits(template, epsilon):
     """In scaled units: intercept 0.1, slopes 0.3, sd 0.4, feature sds 0.35, correlation 0.2."""
     question, n = question_of(studies.with_epsilon(template, epsilon)), 200_000
     prior = RecordPrior(question)
@@ -171,7 +171,7 @@ def test_power_of_difference_matches_textbook():
     assert planned.devices_for_power("1", name, 0.8) == pytest.approx(wanted, rel=0.03)
 
 
-def test_power_of_difference_near_zero_is_that_of_all_reports():
+def test_power_of_difference_near_zero_matches_enumeration():
     """By the posteriors of all numbers of reports that 1,000 people of each group can send."""
     planned = plan_difference(STUDY, "ever", "p", (0.1, 0.02), [2000], ["1"])
     own, shares = mechanism_for(STUDY.question("ever")), (np.arange(1000) + 0.5) / 1000

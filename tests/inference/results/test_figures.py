@@ -37,7 +37,7 @@ def test_interval_is_drawn_at_its_numbers_with_name_as_text():
     assert (27, 94, 158) in {colour[:3] for _, colour in picture.getcolors(1 << 24)}
 
 
-def test_slopes_of_a_formula_are_drawn_for_one_sd_beside_zero():
+def test_slopes_of_a_formula_are_drawn_with_zero():
     formula = replace(made(names=("age", "sex")), spreads={"age": 20.0, "sex": 1.0}, formula="a ~ age + sex")
     (axes,) = interval_figure(formula).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["age (per sd)", "sex"]

@@ -68,7 +68,7 @@ ANSWERS = {"ever": True, "habit": True}
 
 @pytest.mark.attack(4)
 @pytest.mark.parametrize("sample_one_question", [False, True])
-def test_memoized_question_is_refused_where_its_answer_would_be_drawn_anew(tmp_path, sample_one_question):
+def test_memoized_question_is_refused_where_its_answer_would_be_drawn_again(tmp_path, sample_one_question):
     """Ask many reports of one person in a batch: the redrawn answers together reveal the truth."""
     study = Study({**STUDY.document, "sample_one_question": sample_one_question})
     (tmp_path / "answers.csv").write_text(studies.answers_csv([ANSWERS]))

@@ -34,7 +34,7 @@ def test_options_give_a_study_and_its_margin_of_error(words, ask, mechanism, mar
     assert margin in capsys.readouterr().out
 
 
-def test_margin_is_that_of_the_unbiased_estimate(tmp_path, capsys):
+def test_margin_matches_the_unbiased_estimate(tmp_path, capsys):
     """1.6449 · √(p(1 − p)/n) / (2p − 1) for a share of one half, with p = e/(e + 1)."""
     written(tmp_path)
     lines = capsys.readouterr().out.splitlines()
