@@ -184,13 +184,6 @@ test("a ticket is read without what surrounds it in a letter", async () => {
   }
 });
 
-test("a public number is within its bounds and on its grid", async () => {
-  const asked = await read(study(YES_NO, { public: [{ id: "age", bounds: ["18", "99"], step: "1" }] }));
-  const sent = async (age) => outcome((await device()).answer(asked, { ever: true, age }));
-  const found = await Promise.all([42, "42", 17, 42.5, [42], null].map(sent));
-  assert.deepEqual(found, ["done", "done", ...Array(4).fill("answer")]);
-});
-
 test("a source of secrets is the systems own or says that it is for tests", async () => {
   const asked = await read(study(YES_NO));
   for (const random of [(size) => new Uint8Array(size), Object.assign(() => new Uint8Array(3), { forTests: true })]) {

@@ -1,23 +1,22 @@
-"""The JavaScript library and the modules of the participant's page, tested by node."""
+"""The JavaScript library by node, and its ledger in a file under races, kills and losses of power."""
 
 from __future__ import annotations
 
-import copy
 import json
-import random
-from collections.abc import Iterator
-from typing import Any
+import sqlite3
+import subprocess
 
 import pytest
 
-from ldp_client.documents.errors import LdpkitError
-from ldp_client.documents.study import Study
-from ldp_client.mechanisms import mechanisms_of
+from schemas import Study
 from tests import studies
 from tests.js import run
+from tests.js.run import FOLDER, device
+from tests.kit.failing_disk import FailingDisk
 from tests.portable import npm
 from tests.portable.npm import JAVASCRIPT
-from tests.portable.vectors import load
+
+NUMBERS = json.dumps(studies.document(studies.NUMBER))
 
 
 @pytest.mark.processes
@@ -26,95 +25,56 @@ def test_modules_keep_their_rules(name):
     run.passes(name)
 
 
-HIDDEN = {"id": "age", "ask": "number", "bounds": [[0, 0, 0], [0, 0, 0]], "cuts": ["1"]}
-PUBLIC = [{"id": "region", "choices": ["n", "s"]}, {"id": "year", "bounds": ["0", "9"], "step": "3"}]
-LEVELED = {name: entry["study"]["questions"][0] for name, entry in load("levels")["studies"].items()}
-LOGISTIC = {"response": {"id": "rate", "ask": "yes_no"}, "model": {"name": "logistic_regression"}}
-PRIOR = {"coefficients": {"age": {"distribution": "normal", "loc": "0", "scale": "1"}}}
-BASES = [
-    studies.document({**LEVELED["linear"], "model": {"name": "linear_regression", "prior": PRIOR}}),
-    studies.document({**studies.PRODUCTS, **LOGISTIC}, studies.CHOICE, studies.AGE, public=PUBLIC),
-    studies.document(
-        studies.YES_NO_RECORD, studies.MEMOIZED_BITS, studies.NEWER[1], sample_one_question=True
-    ),
-]
-JUNK: list[Any] = [None, "", [], ["1"], {}, "number"]
-# Names that JavaScript objects have anyway, and that the device stores with a feature.
-NAMES = ["__proto__", "constructor", "toString", "signs", "size"]
-READ = f"""
-import {{ readFileSync }} from "node:fs";
-const {{ mechanismFor, parseStudy }} = await import("{JAVASCRIPT / "index.js"}");
-async function read(text) {{
-  try {{
-    const study = await parseStudy(text);
-    return study.digest + study.questions.map((one) => " " + mechanismFor(one).payloadSize);
-  }} catch (error) {{
-    return error.code === "study" ? "refused" : String(error);
-  }}
-}}
-const found = [];
-for (const text of JSON.parse(readFileSync(process.argv[1], "utf8"))) found.push(await read(text));
-console.log(JSON.stringify(found));
-"""
+def answering(folder, count):
+    """Start a process that answers on one ledger after the other, and prints what became of it."""
+    command = [npm.newer_node(), "ledger_race.mjs", JAVASCRIPT / "index.js", folder, str(count), NUMBERS]
+    return subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True)
 
 
-def in_python(document: Any) -> str:
-    try:
-        study = Study(document)
-        sizes = [f" {mechanism.payload_size}" for mechanism in mechanisms_of(study).values()]
-        return study.digest + ",".join(sizes)
-    except LdpkitError:
-        return "refused"
+@pytest.mark.slow
+def test_processes_race_for_one_report_each(tmp_path):
+    racing = [answering(tmp_path, 6) for _ in range(2)]
+    said = [process.communicate(timeout=60)[0].splitlines() for process in racing]
+    assert [process.returncode for process in racing] == [0, 0]
+    for one, other in zip(*(map(json.loads, lines) for lines in said)):
+        assert [one[1], other[1]].count("answered") == 1
+    assert not list(tmp_path.glob("*-journal"))
 
 
-def objects_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    entries: Any = enumerate(value) if isinstance(value, list) else ()
-    if isinstance(value, dict):
-        yield path
-        entries = value.items()
-    for key, entry in entries:
-        yield from objects_in(entry, (*path, key))
+@pytest.mark.slow
+def test_killed_process_stores_spend_and_report_or_neither(tmp_path):
+    """It is killed after one answer, two and three, wherever it is by then."""
+    for number in range(3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        process = answering(folder, 10_000)
+        said = [json.loads(process.stdout.readline()) for _ in range(1 + number)]
+        process.kill()
+        said += [json.loads(line) for line in process.stdout.read().splitlines()]
+        process.wait()
+        for file in folder.glob("*.db"):
+            check_whole(file, dict(said).get(int(file.stem)))
 
 
-def at(document: Any, path: tuple[Any, ...]) -> Any:
-    for key in path:
-        document = document[key]
-    return document
+def check_whole(file, said):
+    """One spend and one report in it or neither; both where they were told."""
+    with sqlite3.connect(file) as database:
+        (made,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        text = made and database.execute("SELECT memory FROM ldpkit_ledger").fetchone()[0]
+    memory = json.loads(text or '{"spent": [], "reports": []}')
+    assert len(memory["spent"]) == len(memory["reports"]) <= 1
+    assert said is None or [report["body"] for report in memory["reports"]] == [said]
 
 
-def known_values() -> dict[str, list[Any]]:
-    """What each field is anywhere in these studies."""
-    known: dict[str, list[Any]] = {name: [] for name in NAMES}
-    for base in BASES:
-        for path in objects_in(base):
-            for name, value in at(base, path).items():
-                known.setdefault(name, []).append(value)
-    return known
-
-
-def changed(count: int) -> Iterator[Any]:
-    """Studies with a field of one object removed, replaced by what it is elsewhere, or by junk."""
-    known, source = known_values(), random.Random(1)
-    for _ in range(count):
-        document = copy.deepcopy(source.choice(BASES))
-        path = source.choice(list(objects_in(document)))
-        name = source.choice(list(known))
-        if at(document, path).pop(name, None) is None or source.random() < 0.8:
-            at(document, path)[name] = source.choice(JUNK + (known[name] if path else []))
-        yield document
-
-
-@pytest.mark.processes
-@pytest.mark.attack(16)
-def test_python_and_javascript_reject_the_same_studies(tmp_path):
-    """Devices read a hostile study differently: answers fail on some, and a missing report reveals them."""
-    hidden = {**LEVELED["logistic"], "features": [HIDDEN]}
-    documents = [*BASES, studies.document(hidden), *changed(500)]
-    expected = [in_python(document) for document in documents]
-    assert expected[: len(BASES) + 1].index("refused") == len(BASES)
-    file = tmp_path / "documents.json"
-    file.write_text(json.dumps([json.dumps(document) for document in documents]))
-    found = json.loads(npm.node("--input-type=module", "-e", READ, file))
-    assert [
-        (document, one, other) for document, one, other in zip(documents, expected, found) if one != other
-    ] == []
+@pytest.mark.slow
+@pytest.mark.attack(11)
+@pytest.mark.needs("gcc")
+def test_withdrawal_survives_a_loss_of_power(tmp_path):
+    """The power fails after a withdrawal, and SQLite's journal would restore the report."""
+    disk = FailingDisk(tmp_path)
+    at = disk.root / "kept.db", "http://127.0.0.1:9", Study(studies.document(studies.NUMBER))
+    device(*at, ["answer", {"hours": 3}], ["consent"])
+    disk.keep()
+    assert device(*at, ["withdraw"], **disk.environment) == [0]
+    disk.lose_power()
+    assert device(*at, ["report"]) == [None]
