@@ -4,7 +4,7 @@ import ctypes
 
 import pytest
 
-from conformance.native import FILL, RANDOM_BYTES, Port, Value
+from conformance.native import CHOICE, FILL, NUMBER, RANDOM_BYTES, Port, Value
 from ldp_client import mechanism_for
 from ldp_client.answering import public_values, quantise_answers, report_of
 from ldp_client.core.randomness import NotForRealAnswers
@@ -20,6 +20,7 @@ from tests.ldp_client.issuers import channel_of
 from tests.native.compiled import AGE_GROUP, COLLECTOR, REFUSABLE, REGION, library_of
 from tests.portable.vectors import Stream, load
 
+ANSWER = -1
 FROM_TICKET = {"id": "arm", "choices": ["a", "b"], "source": "ticket"}
 ODD = 'quotes " and \\ and ??/ and */ and $x and é'
 STUDIES = {
@@ -66,7 +67,8 @@ def python_report(study, seed):
     return report.to_json(), stream.taken
 
 
-def native_report(core, name, study, seed):
+def native_report(core, name, study, seed, wrong=()):
+    """The result of a draw, its report and how many bytes it read. wrong: (place, what stands there)."""
     stream = Stream(b"", seed)
 
     def fill(_context, out, size):
@@ -81,19 +83,34 @@ def native_report(core, name, study, seed):
         value for question in study.questions for value in Port.values_of(question, ANSWERS[question.id])
     ]
     chosen = [CHOSEN[field] for field in sorted(field.id for field in study.public if not field.from_ticket)]
+    for place, value in wrong:
+        (values if isinstance(value, Value) else chosen)[place] = value
     work = (ctypes.c_uint64 * table.contents.work_words)()
     permanent = (ctypes.c_ubyte * table.contents.permanent_size)()
     secret, text = (ctypes.c_ubyte * 16)(), (ctypes.c_ubyte * table.contents.report_size)()
     array, fields = (Value * len(values))(*values), (ctypes.c_uint32 * len(chosen))(*chosen)
-    assert core.ldp_draw_report(table, array, fields, random, work, permanent, secret, text) == 0
-    return bytes(text).decode(), stream.taken
+    result = core.ldp_draw_report(table, array, fields, random, work, permanent, secret, text)
+    return result, bytes(text).decode(), stream.taken
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_report_is_the_same_as_in_python(core, name):
     study = Study(STUDIES[name])
     for seed in ("a", "b", "c", "d"):
-        assert native_report(core, name, study, seed) == python_report(study, seed)
+        assert native_report(core, name, study, seed) == (0, *python_report(study, seed))
+
+
+@pytest.mark.attack(15)
+@pytest.mark.parametrize("name", STUDIES)
+def test_value_beyond_its_field_is_refused_before_a_byte_is_read(core, name):
+    study, beyond = Study(STUDIES[name]), (1 << 32) - 1
+    wrong = [Value(CHOICE, beyond, 0), Value(7, 0, 0), Value(NUMBER, 0, float("nan"))]
+    fields = sum(len(Port.values_of(question, ANSWERS[question.id])) for question in study.questions)
+    places = [(place, value) for place in range(fields) for value in wrong]
+    places += [(place, beyond) for place, field in enumerate(study.public) if not field.from_ticket]
+    for each in places:
+        result, text, taken = native_report(core, name, study, "a", [each])
+        assert (result, text.strip("\0"), taken) == (ANSWER, "", 0), each
 
 
 TINY = {**studies.with_epsilon(studies.RECORD, "20"), "norm": "0.0011"}

@@ -137,21 +137,6 @@ def test_failed_append_closes_the_ledger(core):
     assert device(core, storage).answer("first", [3.5, 1]) == 0
 
 
-@pytest.mark.attack(5)
-def test_record_of_a_killed_process_is_durable_before_it_is_sent(core):
-    whole = Storage()
-    assert device(core, whole).answer("first", [3.5, 1]) == 0
-    storage = Storage()
-    started = device(core, storage)
-    storage.fuse = len(whole.bytes) - len(storage.bytes)
-    assert started.answer("first", [3.5, 1]) == STORAGE
-    assert storage.durable < len(storage.bytes) == len(whole.bytes)
-    storage.fuse = None
-    again = device(core, storage)
-    assert storage.durable == len(storage.bytes)
-    assert len(again.parcels()) == 1
-
-
 STEPS = (
     lambda started: started.answer("first", [3.5, 1]),
     lambda started: started.answer("elsewhere", [3.5]),
