@@ -53,6 +53,12 @@ KINDS: dict[str, Mapping[str, Any]] = {
     "record with a yes or no": studies.YES_NO_RECORD,
     "products": studies.PRODUCTS,
 }
+# Records shrunk into a ball of another norm, or whose response has another share.
+for norm, share in (("0.01", "0.25"), ("0.3", "0.9"), ("1.4", "0.01")):
+    KINDS[f"statistics, norm {norm}"] = {**studies.LINEAR, "norm": norm}
+    KINDS[f"statistics of a yes or no, norm {norm}"] = {**studies.LOGISTIC, "norm": norm}
+    stated = {**studies.NOISY_RECORD, "response_share": share}
+    KINDS[f"record, norm {norm}"] = {**studies.RECORD, "norm": norm, "mechanism": stated}
 
 
 def log_of(ratio: Fraction) -> Any:

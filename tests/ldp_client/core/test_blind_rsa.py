@@ -73,16 +73,6 @@ def test_vectors_of_rfc_9577(vector):
     assert tokens.challenge_header(challenge, spki) in vector["WWW-Authenticate"].replace("\n", "")
 
 
-def test_another_implementation_agrees_on_signatures():
-    factor = draw_factor(MODULUS, os.urandom)
-    blinded = blind(MODULUS, b"message", os.urandom(48), factor)
-    signature = finalize(MODULUS, b"message", sign(blinded), factor, os.urandom)
-    PRIVATE.public_key().verify(signature, b"message", PSS, hashes.SHA384())
-    signature = PRIVATE.sign(b"message", PSS, hashes.SHA384())
-    assert is_signed(MODULUS, b"message", signature)
-    assert not is_signed(MODULUS, b"massage", signature)
-
-
 def test_inverse_matches_the_platforms():
     for one in (1, 2, N - 1, draw_factor(MODULUS, os.urandom)):
         assert inverse(one, MODULUS, os.urandom) == pow(one, -1, N)

@@ -100,23 +100,6 @@ def test_other_paddings_hashes_and_blocks_are_refused(rsa_key, modulus):
     assert not any(is_signed_by_rsa(MESSAGE, value, modulus) for value in wrong)
 
 
-def cube_root_above(number):
-    low, high = 0, 1 << (number.bit_length() // 3 + 2)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if middle**3 < number else (low, middle)
-    return low
-
-
-@pytest.mark.attack(16)
-def test_cube_root_forgery_is_rejected(modulus):
-    """Bleichenbacher 2006: with exponent 3 and a parser that ignores the tail, no key is needed."""
-    start = b"\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\x00" + encoded(MESSAGE, 384)[-51:]
-    forged = cube_root_above(int.from_bytes(start + b"\x00" * (384 - len(start)), "big"))
-    assert (forged**3).to_bytes(384, "big").startswith(start)
-    assert not is_signed_by_rsa(MESSAGE, forged.to_bytes(384, "big"), modulus)
-
-
 def test_a_signature_above_the_modulus_is_refused(rsa_key, modulus):
     """s + n verifies too in a careless implementation: signatures would not be unique."""
     good = rsa_key.sign(MESSAGE, padding.PKCS1v15(), hashes.SHA256())

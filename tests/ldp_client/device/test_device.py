@@ -9,13 +9,12 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.device import outbox
-from ldp_client.device.requests import why_not_over
 from ldp_client.documents.errors import AlreadyAnsweredError, AnswerError, InputError, RefusedError
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.kit.work import counted
-from tests.ldp_client.devices import PAIR, STUDY, YES, consenting
+from tests.ldp_client.devices import STUDY, YES, consenting
 
 
 def sent(device):
@@ -51,16 +50,6 @@ def test_bad_answer_spends_no_budget_and_is_not_repeated(tmp_path, answers, fiel
     assert caught.value.field == field
     assert "secret" not in str(caught.value)
     assert device.ledger.spent() == device.ledger.queued() == []
-
-
-@pytest.mark.parametrize("value", [1e300, -1e300, 10**400])
-def test_a_number_far_beyond_its_bounds_is_reported_like_any_other(tmp_path, value):
-    sizes = set()
-    for name, answer in (("odd", value), ("plain", 3)):
-        device = consenting(tmp_path / name, "4")
-        device.answer(PAIR, {"hours": answer, "ever": True})
-        sizes.add(len(device.ledger.queued()[0].body))
-    assert len(sizes) == 1
 
 
 @pytest.mark.attack(13)
@@ -114,15 +103,6 @@ def test_a_study_outside_its_days_costs_nothing(tmp_path, monkeypatch, days, cod
     else:
         device.answer(study, YES)
     assert device.epsilon_left == (4 if code else 3)
-
-
-def test_clock_on_the_last_day_of_the_calendar_damages_nothing(tmp_path, monkeypatch):
-    """A board without a battery may have any date."""
-    monkeypatch.setattr(outbox, "today", lambda: date.max)
-    days = {"opens": "0001-01-01", "closes": "9999-12-31"}
-    device = consenting(tmp_path, "4", "http://127.0.0.1:9")
-    device.answer(Study(studies.document(studies.YES_NO, **days)), YES)
-    assert why_not_over(days["closes"], "")
 
 
 def test_withdrawn_answer_stays_charged_and_is_not_asked_again(tmp_path):

@@ -1,6 +1,5 @@
 """What all mechanisms share: stated privacy, quantised answers, noise that knows no answer, refusals."""
 
-import itertools
 from collections import defaultdict
 from fractions import Fraction
 from importlib import import_module
@@ -9,7 +8,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from ldp_client import mechanisms_of
 from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
@@ -18,7 +16,7 @@ from ldp_client.explain import in_words
 from ldp_client.mechanisms import HOMES, MECHANISMS
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from ldpkit.auditing.answers import answers_for
-from schemas import Rational, Study
+from schemas import Rational
 from tests import studies
 from tests.kit.errors import raises
 from tests.kit.work import instructions
@@ -82,22 +80,6 @@ def statistics_of(m, record):
     return np.asarray(unpack_signed(m.randomise(m.quantise(record), SILENT)))
 
 
-@pytest.mark.parametrize("norm", ["1", "0.3", "1.4"])
-@pytest.mark.parametrize("question", [studies.LINEAR, studies.LOGISTIC], ids=["linear", "logistic"])
-def test_any_two_records_are_within_the_noise_radius(question, norm):
-    """Opposite features with the same response reach it: their vectors are longest, at a right angle."""
-    m = mechanism(question, norm=norm)
-    radius = gaussian_radius(Rational(1), Rational.parse("1e-6"), len(m.coordinates))
-    responses = [1, 5] if question is studies.LINEAR else [False, True]
-    random = np.random.default_rng(3)
-    records = [record(x, x * y, responses[1], question) for x in (-1, 1) for y in (-1, 0, 1)]
-    for place in range(40):
-        records.append(record(*random.uniform(-1.5, 1.5, 2), responses[place % 2], question))
-    statistics = [statistics_of(m, one) for one in records]
-    distances = [np.linalg.norm(one - two) for one, two in itertools.combinations(statistics, 2)]
-    assert 0.99 * radius < max(distances) <= radius
-
-
 def test_statistics_are_the_products_of_the_record():
     m = mechanism(studies.LINEAR, norm="2")
     record = {"age": 40, "years": 5, "rate": 2}
@@ -105,22 +87,6 @@ def test_statistics_are_the_products_of_the_record():
     v = np.asarray([m.scaled_weight, *x, m.scaled_weight * -0.5])
     expected = [v[i] * v[j] * (1 if i == j else np.sqrt(2)) for i, j in m.coordinates]
     assert statistics_of(m, record) / m.grid == pytest.approx(expected, abs=2 / m.grid + 1e-5)
-
-
-@pytest.mark.parametrize(("norm", "share"), [("0.01", "0.25"), ("1", "0.9"), ("2", "0.01")])
-def test_any_two_perturbed_records_are_within_the_noise_radius(norm, share):
-    """Opposite corners reach it; random records stay within, in integers."""
-    m = mechanism(studies.RECORD, norm=norm, mechanism={**studies.NOISY_RECORD, "response_share": share})
-    limit = gaussian_radius(Rational(1), Rational.parse("1e-6"), 3)
-    random = np.random.default_rng(5)
-    corners = [record(x, 0, r) for x, r in ((1, 5), (-1, 1), (1, 1))]
-    others = [record(*random.uniform(-1.5, 1.5, 2), random.uniform(0, 6)) for _ in range(60)]
-    vectors = [m.quantise(one) for one in corners + others]
-    square = max(sum((a - b) ** 2 for a, b in zip(v, w)) for v in vectors for w in vectors)
-    assert square <= limit**2
-    shares = [(v - w) ** 2 / limit**2 for v, w in zip(vectors[0], vectors[1])]
-    reach = min(1, 1 / float(norm)) ** 2
-    assert shares == pytest.approx([(1 - float(share)) * reach, 0, float(share)], rel=1e-2, abs=1e-9)
 
 
 @pytest.mark.parametrize("share", ["0.1", "0.75"])
@@ -342,12 +308,3 @@ def test_catalogue_and_mechanisms_agree():
     for name in CATALOGUE:
         import_module(f"ldp_client.mechanisms.{HOMES.get(name, name)}")
     assert set(MECHANISMS) == set(CATALOGUE)
-
-
-def test_a_studys_mechanisms_are_built_once_and_shared():
-    first, again = (Study(studies.document(studies.NUMBER, studies.CHOICE)) for _ in range(2))
-    built = mechanisms_of(first)
-    assert list(built) == ["hours", "occupation"]
-    assert mechanisms_of(again)["hours"] is built["hours"]
-    built.clear()  # the caller's own
-    assert len(mechanisms_of(first)) == 2

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from ldp_client.documents.catalogue import MECHANISMS
-from ldp_client.explain import FACTS, describe, odds
+from ldp_client.explain import describe, odds
 from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
 from ldpkit.cli import main
 from schemas import Study
@@ -23,14 +22,6 @@ def test_catalogue_keys_match_the_keys_in_code(pytestconfig):
     code = re.sub(r'code ?= ?"[a-z0-9_.]+"', "", code)
     named = set(re.findall(r"""["'](core\.[a-z0-9_.]+)["']""", code))
     assert named == {*ENGLISH.sentences("core.")}
-
-
-def test_every_mechanism_has_its_sentence():
-    keys = set(ENGLISH.sentences("mechanism."))
-    for name in MECHANISMS:
-        if not name.startswith("table_"):
-            assert f"mechanism.{name}" in keys or f"mechanism.{name}.number" in keys
-    assert set(FACTS) <= set(MECHANISMS)
 
 
 def test_descriptions_match_the_golden_words(pytestconfig):
