@@ -93,16 +93,12 @@ def approximated(data: Collected) -> Draws:
     return fitted(data) if is_poor else dict(posterior.draws)
 
 
-def analysed(
-    formula: str, priors: Mapping[str, Any], family: str | None = None, **options: Any
-) -> Callable[[Collected], Draws]:
+def analysed(formula: str, priors: Mapping[str, Any], **options: Any) -> Callable[[Collected], Draws]:
     """Of a formula: parameters, and the quantities that follow from them. options: of a Population."""
     over = Population(**options) if options else None
 
     def draws(data: Collected) -> Draws:
-        found = analyse(
-            data.study, data.reports, formula, priors=priors, family=family, population=over, draws=KEPT
-        )
+        found = analyse(data.study, data.reports, formula, priors=priors, population=over, draws=KEPT)
         return {**found.draws, **{one.name: np.asarray(one.draws) for one in found.quantities}}
 
     return draws

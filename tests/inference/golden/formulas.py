@@ -21,10 +21,10 @@ from tests import studies
 from tests.inference.golden.case import KEPT, Case, Collected, Draws, Question, analysed, collected, stated
 from tests.inference.golden.choices import chances_of
 from tests.inference.golden.enumeration import Rows, likelihood, linear
-from tests.inference.golden.numbers import counted, log_prior, masses_of, places_of
+from tests.inference.golden.numbers import log_prior
 from tests.inference.golden.reference import Points, Target, Values
 
-FEW, PEOPLE, MANY = 400, 2_000, 40_000
+PEOPLE = 2_000
 WIDE = stated("normal", loc=0, scale="1.5")
 EVER = {**studies.YES_NO, "mechanism": {"name": "randomized_response", "epsilon": "2"}}
 JOB = {**studies.CHOICE, "id": "job", "mechanism": {"name": "oue", "epsilon": "3"}}
@@ -35,16 +35,12 @@ TIRED = {
     "choices": ["never", "seldom", "often"],
     "mechanism": {"name": "randomized_response", "epsilon": "2"},
 }
-HOURS = {**studies.NUMBER, "mechanism": {"name": "laplace", "epsilon": "6"}, "model": {"name": "normal"}}
 REGIONS, CLINICS = ("south", "north"), ("a", "b", "c", "d", "e")
 PUBLIC = (
     {"id": "region", "choices": list(REGIONS)},
     {"id": "age", "bounds": ["-2", "2"], "step": "1"},
     {"id": "died", "choices": ["no", "yes"]},
-    {"id": "visits", "bounds": ["0", "40"], "step": "1"},
-    {"id": "income", "bounds": ["-20", "20"], "step": "0.1"},
     {"id": "clinic", "choices": list(CLINICS)},
-    {"id": "weight", "bounds": ["1", "3"], "step": "1"},
 )
 
 
@@ -62,15 +58,15 @@ def rows_of(fields: Sequence[str], names: Sequence[str]) -> Callable[[Collected]
             known = [chances_of([own[place]], asked["mechanism"], len(many))[0, :-1] for _, own in distinct]
             chances[asked["id"]] = np.array(known)
         public = pd.DataFrame([public for public, _ in distinct], columns=list(fields))
-        for name in {"age", "visits", "income", "weight"} & set(fields):
-            public[name] = public[name].astype(float)
+        if "age" in fields:
+            public["age"] = public["age"].astype(float)
         return Rows(public, answers, chances, np.array(list(distinct.values()), float))
 
     return rows
 
 
 def people(count: int) -> list[dict[str, Any]]:
-    """Public fields and answers: ever, job and hours go with region and age, all else with ever."""
+    """Public fields and answers: ever goes with region, age and clinic, tired with age, others with ever."""
     random = np.random.default_rng(20261130)
     north, age = random.random(count) < 0.4, random.integers(-2, 3, count)
     clinic = random.integers(0, 5, count)
@@ -78,23 +74,16 @@ def people(count: int) -> list[dict[str, Any]]:
     ever = random.random(count) < special.expit(eta)
     job = np.minimum(random.integers(0, 3, count) + (random.random(count) < 0.5 * ever), 2)
     tired = np.digitize(0.5 * age + random.logistic(size=count), [-0.5, 1.0])
-    hours = np.clip(random.normal(5 + north, 1.5), 0, 12)
     died = random.random(count) < np.where(ever, 0.6, 0.3)
-    visits = np.minimum(random.poisson(np.where(ever, 4.0, 2.0)), 40)
-    income = np.round(np.clip(random.normal(np.where(ever, 1.0, 0.0), 1.0), -20, 20), 1)
     return [
         {
             "region": REGIONS[int(north[at])],
             "age": str(age[at]),
             "died": ["no", "yes"][int(died[at])],
-            "visits": str(visits[at]),
-            "income": f"{income[at] + 0.0:g}",
             "clinic": CLINICS[clinic[at]],
-            "weight": str(1 + at % 3 if north[at] else 1),
             "ever": bool(ever[at]),
             "job": JOB["choices"][job[at]],
             "tired": TIRED["choices"][tired[at]],
-            "hours": float(hours[at]),
         }
         for at in range(count)
     ]
@@ -120,7 +109,6 @@ def posterior(
     rows_in: Callable[[Any], Rows],
     inside: Callable[[Rows, Points], Values],
     quantities: Callable[[Rows, Points], Points] = lambda _, points: points,
-    **start: float,
 ) -> Callable[[Any], Target]:
     """The posterior of parameters with these priors; inside: P(a row's report), (rows, points)."""
 
@@ -130,8 +118,7 @@ def posterior(
         def log_density(points: Points) -> Values:
             return np.asarray(rows.counts @ np.log(inside(rows, points)) + log_prior(priors, points))
 
-        space = {name: "positive" if name == "sigma" else "real" for name in priors}
-        return Target(space, log_density, lambda points: quantities(rows, points), start)
+        return Target(dict.fromkeys(priors, "real"), log_density, lambda points: quantities(rows, points))
 
     return target
 
@@ -142,54 +129,32 @@ def _case(
     names: Sequence[str],
     quantities: Callable[[Rows, Points], Points] = lambda _, points: points,
     family: str = "logit",
-    more: Sequence[str] = (),
-    count: int = PEOPLE,
-    sigma: Question | None = None,
     **options: Any,
 ) -> Case:
-    """Of a formula whose parameters have wide priors; more: public fields that it does not name."""
-    priors = {**dict.fromkeys(names, WIDE), **({"sigma": sigma} if sigma else {})}
+    """Of a formula whose parameters have wide priors."""
+    priors = dict.fromkeys(names, WIDE)
     known = {one["id"] for one in PUBLIC}
-    fields = [*(word for word in text.split() if word in known), *more]
+    fields = [word for word in text.split() if word in known]
     target = posterior(
         priors,
         rows_of(fields, [one["id"] for one in questions]),
         lambda rows, points: likelihood(text, family, rows, points),
         quantities,
     )
-    stated_family = family if family in ("probit", "poisson") else None
-    draws = analysed(text, priors, stated_family, **options)
-    return Case(lambda: reports_of(fields, questions, count), draws, target)
+    return Case(lambda: reports_of(fields, questions), analysed(text, priors, **options), target)
 
 
 AGE_REGION = ("Intercept", "age", "region[north]")
 
 
-def _share(rows: Rows, points: Points, counts: Values | None = None, link: Any = special.expit) -> Values:
+def _share(rows: Rows, points: Points) -> Values:
     """The share of ever among people of whom each row stands for so many."""
-    counts = rows.counts if counts is None else counts
-    return np.asarray(counts @ link(linear(rows, points, ["age", "region"], {})) / counts.sum())
+    shares = special.expit(linear(rows, points, ["age", "region"], {}))
+    return np.asarray(rows.counts @ shares / rows.counts.sum())
 
 
 def _by_age(quantities: Callable[[Rows, Points], Points], **options: Any) -> Case:
     return _case("ever ~ age + region", [EVER], AGE_REGION, quantities, **options)
-
-
-def _with_share(rows: Rows, points: Points) -> Points:
-    return {**points, "share ever = yes": _share(rows, points)}
-
-
-def _of_regions(rows: Rows, points: Points) -> Points:
-    south, north = (_share(rows, points, rows.counts * rows.level("region", one)[:, 0]) for one in REGIONS)
-    return {
-        "share ever = yes, region = south, among those asked": south,
-        "share ever = yes, region = north, among those asked": north,
-        "share ever = yes, region: north − south, among those asked": north - south,
-    }
-
-
-def _weighted(rows: Rows, points: Points) -> Points:
-    return {"share ever = yes, weighted": _share(rows, points, rows.counts * rows.number("weight")[:, 0])}
 
 
 # How many people of each region and age there are.
@@ -208,56 +173,29 @@ def _in_census(_: Rows, points: Points) -> Points:
     }
 
 
-def _ordered(text: str, rows_in: Callable[[Any], Rows]) -> Callable[[Any], Target]:
-    """P(answer ≤ j) = logistic(threshold j − the column's effect), of three levels."""
-    outcome, _, column = text.partition(" ~ ")
+def _ordered() -> Case:
+    """P(answer ≤ j) = logistic(threshold j − the effect of age), of three levels."""
+    text, rows_in = "tired ~ age", rows_of(["age"], ["tired"])
 
-    def target(data: Any) -> Target:
+    def target(data: Collected) -> Target:
         rows = rows_in(data)
-        middle = rows.counts @ rows.number(column) / rows.counts.sum()
+        middle = rows.counts @ rows.number("age") / rows.counts.sum()
 
         def quantities(points: Points) -> Points:
-            names = [f"threshold[{level}]" for level in rows.answers[outcome][:-1]]
-            return {column: points[column], **dict(zip(names, points["cuts"].T, strict=True))}
+            names = [f"threshold[{level}]" for level in rows.answers["tired"][:-1]]
+            return {"age": points["age"], **dict(zip(names, points["cuts"].T, strict=True))}
 
         def log_density(points: Points) -> Values:
             logs = rows.counts @ np.log(likelihood(text, "ordered", rows, quantities(points)))
             # A prior of thresholds, also a stated one, is of those at the columns' means.
-            cuts = points["cuts"] - middle * points[column][:, None]
-            prior = log_prior({column: WIDE}, points) + stats.norm(0, 1.5).logpdf(cuts).sum(axis=1)
+            cuts = points["cuts"] - middle * points["age"][:, None]
+            prior = log_prior({"age": WIDE}, points) + stats.norm(0, 1.5).logpdf(cuts).sum(axis=1)
             return np.asarray(logs + prior)
 
-        return Target({column: "real", "cuts": "ordered"}, log_density, quantities)
+        return Target({"age": "real", "cuts": "ordered"}, log_density, quantities)
 
-    return target
-
-
-def _private_number() -> Case:
-    """Normal before it is clipped; of each region the reports are counted in fine cells."""
-    priors = {
-        "Intercept": stated("normal", loc=5, scale=2),
-        "region[north]": WIDE,
-        "sigma": stated("half_normal", scale=2),
-    }
-
-    def cells(data: Collected) -> Rows:
-        tables = []
-        for region in REGIONS:
-            own = [one.payloads["hours"] for one in data.reports if (one.public or {})["region"] == region]
-            tables.append(counted(own, HOURS["mechanism"], places_of(0)))
-        every = np.concatenate(tables)
-        public = pd.DataFrame({"region": np.repeat(REGIONS, [len(table) for table in tables])})
-        return Rows(public, {}, {"hours": every[:, :-1]}, every[:, -1])
-
-    def inside(rows: Rows, points: Points) -> Values:
-        south, north = (
-            rows.chances["hours"] @ masses_of(stats.norm(mean, points["sigma"]), 0.0, 12.0)
-            for mean in (points["Intercept"], points["Intercept"] + points["region[north]"])
-        )
-        return np.where(rows.level("region", "north"), north, south)
-
-    target = posterior(priors, cells, inside, Intercept=5, sigma=2)
-    return Case(lambda: reports_of(["region"], [HOURS], FEW), analysed("hours ~ region", priors), target)
+    draws = analysed(text, {"threshold": WIDE, "age": WIDE})
+    return Case(lambda: reports_of(["age"], [TIRED]), draws, target)
 
 
 def _groups() -> Case:
@@ -323,52 +261,27 @@ def _waves() -> Case:
     return Case(data, draws, posterior(priors, rows, lambda *at: likelihood(text, "logit", *at)))
 
 
-BY_EVER = ("Intercept", "ever[yes]", "ever_Intercept[yes]")
 CASES: dict[str, Case] = {
-    "logit": _by_age(_with_share),
-    "probit": _by_age(
-        lambda rows, points: {**points, "share ever = yes": _share(rows, points, link=special.ndtr)},
-        family="probit",
-    ),
+    "logit": _by_age(lambda rows, points: {**points, "share ever = yes": _share(rows, points)}),
     "softmax": _case(
         "job ~ region",
         [JOB],
         [f"{term}{one}]" for one in ("worker", "teacher") for term in ("Intercept[", "region[north, ")],
         family="softmax",
     ),
-    "ordered": Case(
-        lambda: reports_of(["age"], [TIRED]),
-        analysed("tired ~ age", {"threshold": WIDE, "age": WIDE}),
-        _ordered("tired ~ age", rows_of(["age"], ["tired"])),
+    "ordered": _ordered(),
+    "public choice by private": _case(
+        "died ~ ever", [EVER], ("Intercept", "ever[yes]", "ever_Intercept[yes]")
     ),
-    "public choice by private": _case("died ~ ever", [EVER], BY_EVER),
-    "public count by private": _case("visits ~ ever", [EVER], BY_EVER, family="poisson"),
-    "public number by private": _case(
-        "income ~ ever", [EVER], BY_EVER, family="normal", sigma=stated("half_normal", scale=2)
-    ),
-    "private by private": _case(
-        "ever ~ job",
-        [EVER, JOB],
-        [
-            *("Intercept", "job[worker]", "job[teacher]"),
-            *("job_Intercept[worker]", "job_Intercept[teacher]"),
-        ],
-    ),
-    "private number": _private_number(),
     "groups": _groups(),
-    "by region": _by_age(_of_regions, by="region"),
-    "weights": _by_age(_weighted, more=["weight"], weights="weight"),
     "census": _by_age(_in_census, census=CENSUS),
     "waves": _waves(),
-    "many, logit": _by_age(_with_share, count=MANY),
 }
 
 
 # Surveys done with dice: a report's chances are a row of the design's matrix.
 Matrix = Sequence[Sequence[str]]
 FORCED: Matrix = [["5/6", "1/6"], ["1/6", "5/6"]]
-KUK: Matrix = [["0.09", "0.42", "0.49"], ["0.64", "0.32", "0.04"]]
-THREE: Matrix = [["0.6", "0.3", "0.1"], ["0.2", "0.7", "0.1"], ["0.1", "0.2", "0.7"]]
 
 
 class Survey(NamedTuple):
@@ -376,7 +289,6 @@ class Survey(NamedTuple):
 
     frame: pd.DataFrame
     chances: Values
-    answers: Sequence[str]
     design: str
 
     @property
@@ -385,56 +297,42 @@ class Survey(NamedTuple):
         return hashlib.sha256(repr(self.frame.astype(str).to_dict("records")).encode()).hexdigest()
 
 
-def surveyed(parts: Mapping[str, Matrix], answers: Sequence[str], people: int, **column: Any) -> Survey:
+def _dice(parts: Mapping[str, Matrix]) -> Case:
     """A survey with dice; parts: the matrix of each arm, or of all."""
-    random = np.random.default_rng(20261201)
-    married, arm = random.random(people) < 0.6, random.integers(0, len(parts), people)
-    shares = np.where(married[:, None], [0.5, 0.3, 0.2], [0.7, 0.2, 0.1])[:, : len(answers)]
-    shares = shares / shares.sum(axis=1, keepdims=True)
-    answer = (random.random((people, 1)) > np.cumsum(shares, axis=1)).sum(axis=1)
-    every = np.array([[[float(Fraction(one)) for one in row] for row in matrix] for matrix in parts.values()])
-    said = (random.random((people, 1)) > np.cumsum(every[arm, answer], axis=1)[:, :-1]).sum(axis=1)
-    frame = pd.DataFrame(
-        {"q": [f"r{one}" for one in said], "married": married.astype(int), "arm": np.array(list(parts))[arm]}
-    )
-    reports = [f"r{place}" for place in range(every.shape[2])]
-    matrices = [{"rows": {"arm": name}, "matrix": one} for name, one in parts.items()]
-    own = {"answers": list(answers), "reports": reports, "matrices": matrices, **column}
-    design = json.dumps({"format": "ldpkit.design/1", "columns": {"q": own}})
-    return Survey(frame, every[arm, :, said], answers, design)
+    priors = {"Intercept": WIDE, "married": WIDE}
 
+    def surveyed() -> Survey:
+        random = np.random.default_rng(20261201)
+        married, arm = random.random(PEOPLE) < 0.6, random.integers(0, len(parts), PEOPLE)
+        no = np.where(married, 0.5 / 0.8, 0.7 / 0.9)
+        answer = (random.random(PEOPLE) > no).astype(int)
+        every = np.array(
+            [[[float(Fraction(one)) for one in row] for row in matrix] for matrix in parts.values()]
+        )
+        said = (random.random(PEOPLE) > every[arm, answer, 0]).astype(int)
+        own = np.array(list(parts))[arm]
+        frame = pd.DataFrame({"q": [f"r{one}" for one in said], "married": married.astype(int), "arm": own})
+        matrices = [{"rows": {"arm": name}, "matrix": one} for name, one in parts.items()]
+        column = {"answers": ["no", "yes"], "reports": ["r0", "r1"], "matrices": matrices}
+        design = json.dumps({"format": "ldpkit.design/1", "columns": {"q": column}})
+        return Survey(frame, every[arm, :, said], design)
 
-def _dice_rows(data: Survey) -> Rows:
-    """Distinct rows of a table: whether married, and P(report | answer)."""
-    keys, counts = np.unique(
-        np.column_stack([data.frame["married"], data.chances]), axis=0, return_counts=True
-    )
-    public = pd.DataFrame({"married": keys[:, 0]})
-    return Rows(public, {"q": data.answers}, {"q": keys[:, 1:]}, counts.astype(float))
-
-
-def _fitted_survey(priors: Mapping[str, Question]) -> Callable[[Survey], Draws]:
     def draws(data: Survey) -> Draws:
         table = survey_of(data.frame, read_design(data.design))
         return dict(analyse_table(table, "q ~ married", priors=priors, draws=KEPT).draws)
 
-    return draws
+    def rows(data: Survey) -> Rows:
+        """Distinct rows of a table: whether married, and P(report | answer)."""
+        both = np.column_stack([data.frame["married"], data.chances])
+        keys, counts = np.unique(both, axis=0, return_counts=True)
+        public = pd.DataFrame({"married": keys[:, 0]})
+        return Rows(public, {"q": ("no", "yes")}, {"q": keys[:, 1:]}, counts.astype(float))
 
-
-def _dice(parts: Mapping[str, Matrix], people: int = PEOPLE) -> Case:
-    priors = {"Intercept": WIDE, "married": WIDE}
-    target = posterior(priors, _dice_rows, lambda *at: likelihood("q ~ married", "logit", *at))
-    return Case(lambda: surveyed(parts, ("no", "yes"), people), _fitted_survey(priors), target)
+    target = posterior(priors, rows, lambda *at: likelihood("q ~ married", "logit", *at))
+    return Case(surveyed, draws, target)
 
 
 DICE: dict[str, Case] = {
     "forced": _dice({"all": FORCED}),
-    "cards of three kinds": _dice({"all": KUK}),
     "two arms": _dice({"a": FORCED, "b": FORCED[::-1]}),
-    "ordered": Case(
-        lambda: surveyed({"all": THREE}, "abc", PEOPLE, ordered=True),
-        _fitted_survey({"threshold": WIDE, "married": WIDE}),
-        _ordered("q ~ married", _dice_rows),
-    ),
-    "many, forced": _dice({"all": FORCED}, MANY),
 }

@@ -5,7 +5,7 @@ All features and responses lie between −1 and 1, so that own units are scaled 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,32 +32,28 @@ SPACE = {name: "positive" if name.endswith("sd") else "real" for name in PRIORS}
 START = {"sd": 0.3, "feature_sd": 0.3}
 
 
-def question_of(mechanism: Question, yes_no: bool = False, **fields: Any) -> dict[str, Any]:
+def question_of(mechanism: Question, **fields: Any) -> dict[str, Any]:
     """A regression on one feature, all priors stated."""
     of_feature = ("coefficients", "feature_mean", "feature_sd")
     priors = {name: {"age": one} if name in of_feature else one for name, one in PRIORS.items()}
-    if yes_no:
-        del priors["sd"]
     return {
         "id": "rating",
         "ask": "record",
         "features": [{"id": "age", "bounds": ["-1", "1"]}],
         "norm": "1",
-        "response": {"id": "rate", "ask": "yes_no"} if yes_no else {"id": "rate", "bounds": ["-1", "1"]},
+        "response": {"id": "rate", "bounds": ["-1", "1"]},
         "mechanism": dict(mechanism),
-        "model": {"name": "logistic_regression" if yes_no else "linear_regression", "prior": priors},
+        "model": {"name": "linear_regression", "prior": priors},
         **fields,
     }
 
 
-def people(count: int, yes_no: bool) -> list[dict[str, Any]]:
+def people(count: int) -> list[dict[str, float]]:
     """Records within their bounds."""
     random = np.random.default_rng(20261202)
     age = random.normal(0.1, 0.3, count)
     rate = 0.2 + 0.5 * age + random.normal(0, 0.25, count)
-    yes = random.random(count) < special.expit(0.3 + 1.5 * age)
-    answers: list[Any] = [bool(one) for one in yes] if yes_no else rate.tolist()
-    return [{"age": own, "rate": one} for own, one in zip(age.tolist(), answers, strict=True)]
+    return [{"age": own, "rate": one} for own, one in zip(age.tolist(), rate.tolist(), strict=True)]
 
 
 def words(payload: bytes, size: int = 4) -> Values:
@@ -65,14 +61,11 @@ def words(payload: bytes, size: int = 4) -> Values:
     return np.frombuffer(payload[: len(payload) - len(payload) % size], f">i{size}").astype(np.float64)
 
 
-def linear_moments(points: Points, pairs: list[tuple[int, int]], rows: float = 1.0) -> tuple[Values, Values]:
-    """Mean and covariance of products of (1, x, y), y = centre + slope x + noise, x normal (Isserlis).
-
-    rows: of how many records a row is the sum, over its root.
-    """
+def linear_moments(points: Points, pairs: list[tuple[int, int]]) -> tuple[Values, Values]:
+    """Mean and covariance of products of (1, x, y), y = centre + slope x + noise, x normal (Isserlis)."""
     slope, of_x = points["coefficients"], points["feature_sd"] ** 2
     zero, one, mean = np.zeros_like(slope), np.ones_like(slope), points["feature_mean"]
-    centre = np.stack([one, mean, points["centre"] + slope * mean]) * np.sqrt(rows)
+    centre = np.stack([one, mean, points["centre"] + slope * mean])
     of_y = slope**2 * of_x + points["sd"] ** 2
     spread = np.array([[zero, zero, zero], [zero, of_x, slope * of_x], [zero, slope * of_x, of_y]])
     second = spread + centre[:, None] * centre
@@ -86,22 +79,6 @@ def linear_moments(points: Points, pairs: list[tuple[int, int]], rows: float = 1
         for i, j in pairs
     ]
     return np.stack([second[pair] for pair in pairs], axis=-1), np.moveaxis(np.array(cross), -1, 0)
-
-
-def logistic_moments(points: Points, pairs: list[tuple[int, int]]) -> tuple[Values, Values]:
-    """The same with y of −1 or 1, by quadrature over x."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-    weights = weights / weights.sum()
-    x = points["feature_mean"][:, None] + points["feature_sd"][:, None] * nodes
-    signs = np.tanh((points["centre"][:, None] + points["coefficients"][:, None] * x) / 2)
-
-    def mean(*places: int) -> Values:
-        odd = sum(place == 2 for place in places) % 2
-        return np.asarray(x ** sum(place == 1 for place in places) * (signs if odd else 1.0) @ weights)
-
-    first = np.stack([mean(*pair) for pair in pairs], axis=-1)
-    fourth = np.moveaxis(np.array([[mean(*one, *other) for other in pairs] for one in pairs]), -1, 0)
-    return first, fourth - first[:, :, None] * first[:, None, :]
 
 
 def log_density_of_sum(total: Values, n: float, mean: Values, covariance: Values, noise: float) -> Values:
@@ -132,23 +109,17 @@ def regression(names: list[str], log_likelihood: Callable[[Points], Values]) -> 
     return Target({name: SPACE[name] for name in names}, log_density, quantities, START)
 
 
-def _sums(yes_no: bool) -> Callable[[Collected], Target]:
-    pairs = PAIRS[:-1] if yes_no else PAIRS
-    moments = logistic_moments if yes_no else linear_moments
+def _sums(data: Collected) -> Target:
+    noise, count = DISTANCE * gaussian_scale(EPSILON), len(data.reports)
+    total = np.sum([words(one) for one in data.payloads("rating")], axis=0) * noise / 2**20
+    factors = factors_of(PAIRS)
 
-    def target(data: Collected) -> Target:
-        noise, count = DISTANCE * gaussian_scale(EPSILON), len(data.reports)
-        total = np.sum([words(one) for one in data.payloads("rating")], axis=0) * noise / 2**20
-        factors = factors_of(pairs)
+    def log_likelihood(points: Points) -> Values:
+        mean, covariance = linear_moments(points, PAIRS)
+        covariance = covariance * np.outer(factors, factors)
+        return log_density_of_sum(total, count, factors * mean, covariance, noise * np.sqrt(count))
 
-        def log_likelihood(points: Points) -> Values:
-            mean, covariance = moments(points, pairs)
-            covariance = covariance * np.outer(factors, factors)
-            return log_density_of_sum(total, count, factors * mean, covariance, noise * np.sqrt(count))
-
-        return regression([name for name in PRIORS if name != "sd" or not yes_no], log_likelihood)
-
-    return target
+    return regression(list(PRIORS), log_likelihood)
 
 
 def _records(data: Collected) -> Target:
@@ -229,86 +200,55 @@ SIGNS = question_of({"name": "sampled_products", "epsilon": "4"})
 del SIGNS["norm"]
 
 
-def _case(name: str, question: Question, target: Callable[[Collected], Target], yes_no: bool = False) -> Case:
-    return Case(lambda: collected(name, question, people(PEOPLE, yes_no)), fitted, target)
+def _case(name: str, question: Question, target: Callable[[Collected], Target]) -> Case:
+    return Case(lambda: collected(name, question, people(PEOPLE)), fitted, target)
 
 
-# A holder's table, of which it releases sums once: options of each case.
-TABLES: Mapping[str, dict[str, Any]] = {
-    "table_statistics": {},
-    "table_statistics, noised count": {"count_share": "0.2"},
-    "table_statistics, averages": {"average": 2},
-    "table_statistics, no intercept": {"intercept": False},
-    "table_normal_equations": {},
-}
-# Seeds of noise, if not the case's name.
-SEEDS = {"table_normal_equations": "table_statistics_ddplr"}
+# Of three holders' tables, of which each releases sums once.
 SIZES = (200, 300, 400)
 
 
-def _holders(name: str) -> Callable[[Collected], Target]:
-    asked = TABLES[name]
-    rows, constant = asked.get("average", 1), asked.get("intercept", True)
-    pairs = [pair for pair in PAIRS if constant or 0 not in pair]
-    factors, released = factors_of(pairs), np.ones(len(pairs), bool)
-    # Σvvᵀ of another record is at most so far off (METHODS 1.3; averaged rows, docs/data-holders.md).
-    distance = np.sqrt(2) * (2 if constant else 1.5)
-    if rows > 1:
-        distance = np.sqrt(16 * (1 - 1 / rows) ** 2 * 1.5**2 + 8 * 0.5 * 1.5)
-    if "normal_equations" in name:
-        released = np.array([pair != (2, 2) for pair in pairs])
-        factors, distance = np.ones(len(pairs)), np.sqrt(10.0)
-    share = float(asked.get("count_share", 0))
+def _holders(
+    seed: str, mechanism: str, distance: float, factors: Values, pairs: list[tuple[int, int]]
+) -> Case:
+    """seed: of noise. distance: how far apart the sums of two tables are at most that differ by a record."""
+    stated_mechanism = {"name": mechanism, "epsilon": "1", "delta": "1e-6"}
+
+    def data() -> Collected:
+        records = pd.DataFrame(people(sum(SIZES)))
+        holder = np.repeat(range(len(SIZES)), SIZES)
+        answers = [one.to_dict("list") for _, one in records.groupby(holder)]
+        return collected(seed, question_of(stated_mechanism, ask="table"), answers, respondent="holder")
 
     def target(data: Collected) -> Target:
-        noise = distance * gaussian_scale(1 - share, 1e-6 * (1 - share))
-        count_sd = gaussian_scale(share, 1e-6 * share) if share else 0.0
+        noise = distance * gaussian_scale(1)
         holders = [words(payload, 8) for payload in data.payloads("rating")]
 
         def log_likelihood(points: Points) -> Values:
-            if not constant:
-                points = {**points, "centre": 0 * points["sd"], "feature_mean": 0 * points["sd"]}
-            mean, covariance = linear_moments(points, pairs, rows)
-            mean = (mean * factors)[:, released]
-            covariance = (covariance * np.outer(factors, factors))[:, released][:, :, released]
-            total = np.zeros(len(mean))
-            for count, *sums in holders:
-                n = (round(count * count_sd / 2**20) if share else count) / rows
-                of_count = count_sd**2 * mean[:, :, None] * mean[:, None, :] / n
-                own = np.array(sums) * noise / 2**20
-                total = total + log_density_of_sum(own, n, mean, covariance + of_count, noise)
-            return total
+            mean, covariance = linear_moments(points, pairs)
+            mean, covariance = mean * factors, covariance * np.outer(factors, factors)
+            sums = [(count, np.array(own) * noise / 2**20) for count, *own in holders]
+            each = [log_density_of_sum(own, count, mean, covariance, noise) for count, own in sums]
+            return np.sum(each, axis=0)
 
-        names = [one for one in PRIORS if constant or one not in ("centre", "feature_mean")]
-        return regression(names, log_likelihood)
+        return regression(list(PRIORS), log_likelihood)
 
-    return target
+    return Case(data, fitted, target)
 
 
-def _tables(name: str) -> Case:
-    mechanism = {"name": name.partition(",")[0], "epsilon": "1", "delta": "1e-6", **TABLES[name]}
-    question = question_of(mechanism, ask="table")
-    if not TABLES[name].get("intercept", True):
-        for absent in ("centre", "feature_mean"):
-            del question["model"]["prior"][absent]
-
-    def data() -> Collected:
-        records = pd.DataFrame(people(sum(SIZES), False))
-        holder = np.repeat(range(len(SIZES)), SIZES)
-        answers = [one.to_dict("list") for _, one in records.groupby(holder)]
-        return collected(SEEDS.get(name, name), question, answers, respondent="holder")
-
-    return Case(data, fitted, _holders(name))
-
-
-DEVICES = [
-    ("linear, gaussian_statistics", question_of(GAUSSIAN), _sums(False)),
-    ("logistic, gaussian_statistics", question_of(GAUSSIAN, True), _sums(True), True),
-    ("linear, gaussian_record", question_of(RECORD), _records),
-    ("linear, sampled_products", SIGNS, _signs),
-]
 CASES: dict[str, Case] = {
-    **{one[0]: _case(*one) for one in DEVICES},
-    "logistic, sampled_products": Case(_smokers, fitted, _yes_no_signs),
+    name: _case(name, question, target)
+    for name, question, target in (
+        ("linear, gaussian_statistics", question_of(GAUSSIAN), _sums),
+        ("linear, gaussian_record", question_of(RECORD), _records),
+        ("linear, sampled_products", SIGNS, _signs),
+    )
 }
-HOLDERS: dict[str, Case] = {name: _tables(name) for name in TABLES}
+CASES["logistic, sampled_products"] = Case(_smokers, fitted, _yes_no_signs)
+# Normal equations leave out the response's square, and weigh all products alike.
+HOLDERS: dict[str, Case] = {
+    "table_statistics": _holders("table_statistics", "table_statistics", DISTANCE, factors_of(PAIRS), PAIRS),
+    "table_normal_equations": _holders(
+        "table_statistics_ddplr", "table_normal_equations", np.sqrt(10.0), np.ones(4), PAIRS[:-1]
+    ),
+}

@@ -180,5 +180,5 @@ CASES: dict[str, Case] = {
     "normal, cells": _case(NORMAL, AGES, _of_sum(NUMBER, 2**0.5, _cells, mean=5, sd=2), cells=8),
     "normal": _case(NORMAL, AGES, _of_sum(NUMBER, 2.0, _two_sums, mean=5, sd=2)),
     "marginals": _case(MARGINALS, BOTH, _marginals, statistic="marginals", share="0.2"),
-    "linear": _case(question_of(STATED), people(DEVICES, False), _regression),
+    "linear": _case(question_of(STATED), people(DEVICES), _regression),
 }
