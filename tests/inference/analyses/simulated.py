@@ -88,13 +88,6 @@ def sites_of(linear: Linear, coefficients: ArrayLike) -> dict[str, np.ndarray]:
     return found
 
 
-def sites_at(
-    random: np.random.Generator, linear: Linear, places: Sequence[float], error: ArrayLike
-) -> dict[str, np.ndarray]:
-    """Draws (4, 100, …) of a linear predictor's sites, near these coefficients."""
-    return sites_of(linear, places + random.normal(size=(4, 100, len(places))) * error)
-
-
 def any_draws(analysis: Assembled, count: int = 100) -> dict[str, np.ndarray]:
     """Draws (1, count, …) of all sites of an analysis, from no law in particular."""
     random = np.random.default_rng(1)

@@ -58,8 +58,3 @@ def test_separation_is_partial_and_rejected_under_flat_priors():
     found = analyse_table(table, "armed ~ region", draws=300)
     assert found.verdict.overall.word == CARE
     assert "region[west] on one side at most" in found.verdict.reasons[0]
-
-
-def test_unknown_method_is_rejected():
-    with raises(InputError, "fit.unknown_method", "fast"):
-        analyse_table(forced({"age": np.arange(40)}), "armed ~ age", method="fast")

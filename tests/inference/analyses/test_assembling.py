@@ -11,13 +11,11 @@ import pytest
 from inference.analyses.analysing import notes_of
 from inference.analyses.assembling import assemble
 from inference.analyses.reports import columns_in, table_of_reports
-from inference.analyses.table import table_of
 from inference.design.formulas import plan_formula
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
 from tests.inference.analyses.simulated import answered, any_draws, forced, table
-from tests.kit.channels import open_share
 from tests.kit.errors import raises
 
 REFUSED = {
@@ -113,15 +111,6 @@ def test_two_results_of_one_name_are_rejected(formula, name):
     whole = table()
     with raises(InputError, "result.duplicate_name", name):
         assemble(replace(whole, public=whole.public.assign(**NAMES)), formula)
-
-
-@pytest.mark.attack(17)
-def test_open_shares_of_one_name_are_rejected():
-    """Share c of ever_b and share b_c of ever get one name."""
-    codes = np.arange(40) % 2
-    columns = [open_share(name, codes, "ever_b_c") for name in ("ever", "ever_b")]
-    with raises(InputError, "result.duplicate_name", "ever_b_c"):
-        assemble(table_of(pd.DataFrame({"age": np.arange(40) % 7}), columns), "ever ~ ever_b + age")
 
 
 def test_names_of_choices_groups_and_thresholds_match_bambi():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import jax
 import numpy as np
 import pytest
@@ -101,12 +99,3 @@ def is_enumerated(formula, family):
                 high, low = (by_enumeration({**sites, name: value + sign * times * step}) for sign in (1, -1))
                 slope += weight * (high - low) / (60 * 2e-3)
             assert float(np.asarray(slopes[name])[place]) == pytest.approx(slope, rel=1e-8, abs=1e-8)
-
-
-def test_equal_reports_are_counted_once():
-    """Ten times the same table has the same patterns."""
-    once = table()
-    often = replace(once, counts=once.counts * 10)
-    found, ten = assemble(once, "ever ~ region"), assemble(often, "ever ~ region")
-    assert len(found.table.counts) == len(ten.table.counts) <= 6
-    assert list(ten.table.counts) == list(found.table.counts * 10)

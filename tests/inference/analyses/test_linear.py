@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpyro import handlers
-from scipy import stats
 
 from inference.analyses.analysing import model_of, notes_of, overruled_by_priors
 from inference.analyses.assembling import assemble
@@ -38,25 +37,6 @@ def test_prior_of_level_does_not_depend_on_its_size():
     for level in "bz":
         own = age[whole.public["region"] == level].std(ddof=0)
         assert scales[f"region:age[{level}]"] == pytest.approx(2.5 / own)
-
-
-def test_interval_of_small_group_holds_its_share():
-    """Over all reports of a small group with 15 % yes: how often the 90 % interval holds its share.
-
-    The others' share is taken as known. With a prior of sd 2.5 over the column's sd it held half of the time.
-    """
-    few = 20
-    prior = assemble(with_few(few), "armed ~ region").priors()["region[z]"]
-    effect = np.linspace(-8, 8, 4001) * prior["scale"]
-    share = 1 / (1 + np.exp(np.log(0.85 / 0.15) - effect))
-    yes = 0.2 * (1 - share) + 0.7 * share
-    before = stats.norm.pdf(effect, 0, prior["scale"])
-    held = 0.0
-    for came in range(few + 1):
-        after = np.cumsum(before * stats.binom.pmf(came, few, yes))
-        low, high = np.interp([0.05, 0.95], after / after[-1], share)
-        held += (low < 0.15 < high) * stats.binom.pmf(came, few, 0.2 * 0.85 + 0.7 * 0.15)
-    assert held > 0.75
 
 
 @pytest.mark.parametrize(

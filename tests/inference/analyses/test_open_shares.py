@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from itertools import product
 from math import log
 
@@ -61,13 +60,13 @@ def reports_have(
         assert value == pytest.approx(log(yes(arm, x) if said else 1 - yes(arm, x)), abs=1e-12)
 
 
-def enumerated(prevalence, denial, no_saying, random, forced_yes=Fraction(1, 6), forced_no=Fraction(1, 6)):
+def enumerated(prevalence, denial, no_saying, random):
     """P(yes), by a sum over all people: what they are, how they behave and what they roll."""
     total, shares = 0.0, (prevalence, denial, no_saying, random, 0.5)
     for person in product((False, True), repeat=5):
         truth, denies, says_no, careless, coin = person
         chance = np.prod([share if is_so else 1 - share for is_so, share in zip(person, shares, strict=True)])
-        follows = float(forced_yes + (1 - forced_yes - forced_no) * (truth and not denies))
+        follows = 1 / 6 + 2 / 3 * (truth and not denies)
         total += chance * (coin if careless else follows * (not says_no))
     return float(total)
 
@@ -172,42 +171,3 @@ def test_posterior_of_two_shares_equals_grid_integration():
         sd = float(np.sqrt((weights * (grid - mean) ** 2).sum()))
         assert draws.mean() == pytest.approx(mean, abs=0.1 * sd)
         assert draws.std() == pytest.approx(sd, rel=0.1)
-
-
-@pytest.mark.slow
-@pytest.mark.attack(17)
-def test_intervals_of_shares_have_their_level():
-    """Truths from the prior, two arms with other dice: 90 % intervals hold them in 90 % of 200 studies.
-
-    The posterior is the prior's draws, weighted by the likelihood of each study's counts.
-    """
-    rng, studies = np.random.default_rng(3), 200
-    dice = {"a": ("1/6", "1/6"), "b": ("0.4", "0.1")}
-    parts = [
-        {"rows": {"arm": arm}, "design": "forced", "yes": yes, "no": no} for arm, (yes, no) in dice.items()
-    ]
-    stated = {"matrices": parts, "no_saying": "unknown", "random": "unknown"}
-    priors = {name.replace("denial", "no_saying"): prior for name, prior in PRIORS.items()}
-    every = {(arm, report, 0): 1 for arm in dice for report in ("no", "yes")}
-    analysis = assemble(with_design(stated, every), "q ~ 1", priors)
-    model = model_of(analysis)
-    sites = sample_prior(model, 0, 100_000)
-    with jax.enable_x64(True):
-        each = np.asarray(jax.jit(jax.vmap(lambda one: model.pointwise(one)[0]))(sites))
-    arms, reports = np.divmod(analysis.response.codes, 2)
-    draws = model.parameters(sites)
-    draws["p"] = special.expit(draws.pop("Intercept"))
-    held = dict.fromkeys(draws, 0)
-    for _ in range(studies):
-        truth = {"q_no_saying": rng.beta(1, 9), "q_random": rng.beta(2, 8), "p": rng.random()}
-        shares = truth["p"], 0.0, truth["q_no_saying"], truth["q_random"]
-        yes = np.asarray(
-            [rng.binomial(1000, enumerated(*shares, *map(Fraction, one))) for one in dice.values()]
-        )
-        heights = each @ np.where(reports == 1, yes[arms], 1000 - yes[arms])
-        weights = np.exp(heights - heights.max())
-        for name, value in truth.items():
-            below = float(weights[draws[name] <= value].sum() / weights.sum())
-            held[name] += 0.05 < below < 0.95
-    for name, count in held.items():
-        assert stats.binomtest(int(count), studies, 0.9).pvalue > 1e-3, (name, count)

@@ -50,11 +50,7 @@ SLD_SDS = [0.11518, 0.08478, 0.01315]
         # RRlog(y ~ x, model = "SLD", p = c(.8, .1)) of RRreg 0.7.6.
         (["liars", "other liars"], [-0.90186, 0.57246, 0.73242], SLD_SDS, -3398.56079),
         (["cheaters", "other cheaters"], [logit(YES / (YES + NO)), 1 - YES - NO], None, None),
-        # RRglm(y ~ x, link = "RRlink.logit") of GLMMRR 0.6.0, of each design and of all in one table.
-        (["warner"], [-1.18877, 0.80135], None, -805.05186),
-        (["forced"], [-1.02310, 0.71171], None, -798.79194),
-        (["unrelated"], [-1.36671, 0.86259], None, -753.77807),
-        (["crosswise"], [-0.62385, 0.39924], None, -822.55766),
+        # RRglm(y ~ x, link = "RRlink.logit") of GLMMRR 0.6.0, of four designs in one table.
         (["warner", "forced", "unrelated", "crosswise"], [-1.05319, 0.69604], None, -3186.58540),
     ],
 )

@@ -173,12 +173,6 @@ def test_census_of_other_people_is_a_reason(public, formulas, census, wanted):
         assert all(any(part in reason for reason in reasons) for part in wanted)
 
 
-def test_census_levels_without_reports_are_listed():
-    over = Population(census=pd.DataFrame({"region": ["North", "south", "WEST"], "count": 9}))
-    with raises(InputError, "census.unknown_value", "region", "'North', 'WEST'"):
-        people_of(assemble(asked(), "armed ~ region"), asked(), over)
-
-
 @pytest.mark.attack(17)
 @pytest.mark.parametrize(
     ("formula", "code"),
