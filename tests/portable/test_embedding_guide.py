@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ldp_client import Device, Direct
@@ -12,9 +14,16 @@ from tests import studies
 from tests.kit.collectors import ANSWERS, build_study
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server
-from tests.portable.embedding_guide import code
+from tests.portable.npm import REPOSITORY
 
 STUDY = build_study()
+GUIDE = (REPOSITORY / "docs" / "embed.md").read_text(encoding="utf-8")
+
+
+def code(having):
+    """The one Python block of the guide that contains these words."""
+    (block,) = [block for block in re.findall(r"```python\n(.*?)```", GUIDE, re.S) if having in block]
+    return block
 
 
 @pytest.fixture
@@ -25,21 +34,21 @@ def server():
 
 def test_policy_and_withdrawal_examples_work(server, tmp_path):
     names = {"FOLDER": tmp_path, "Device": Device, "PUBLIC_KEY": new_key()[1], "DIGEST": STUDY.digest}
-    exec(code("python", "signing_keys"), names)
+    exec(code("signing_keys"), names)
     with raises(RefusedError, "device.not_known_signed"):
         names["device"].answer(STUDY, ANSWERS)
     names["device"] = Device(tmp_path, max_epsilon="4", collector=server.url, require_consent=False)
     names["device"].answer(STUDY, ANSWERS)
     names["device"].flush()
     names["study"] = STUDY
-    exec(code("python", "device.withdraw"), names)
+    exec(code("device.withdraw"), names)
     assert [len(server.asked(method)) for method in ("PUT", "DELETE")] == [1, 1]
 
 
 @pytest.fixture
 def gateway(tmp_path):
     names = {"FOLDER": str(tmp_path)}
-    exec(code("python", "answer_for").replace("flush()", "flush(attempts=1)"), names)
+    exec(code("answer_for").replace("flush()", "flush(attempts=1)"), names)
     return names
 
 
@@ -79,7 +88,7 @@ def test_gateway_sends_waiting_reports_later(gateway, server, tmp_path, monkeypa
 
 @pytest.mark.slow
 def test_phone_example_works(server, tmp_path):
-    source = code("python", "device.fetch").replace("https://collector.example", server.url)
+    source = code("device.fetch").replace("https://collector.example", server.url)
     names = {"FOLDER": tmp_path}
     exec(source, names)
     assert names["outcome"].sent == 1

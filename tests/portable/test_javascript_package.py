@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
+from selenium.webdriver.webkitgtk.options import Options
+from selenium.webdriver.webkitgtk.service import Service
 
 from tests import studies
 from tests.browser.visiting import visit
 from tests.kit.collectors import Server
-from tests.portable import npm, webkit
+from tests.kit.programs import need, which
+from tests.portable import npm
 from tests.portable.npm import JAVASCRIPT
 from tests.portable.participant import stored_at
 from tests.portable.site import Site
@@ -68,11 +75,6 @@ def test_collector_serves_bundles_of_the_modules_as_they_are():
         bundled = subprocess.run(command, cwd=npm.FOLDER, check=True, capture_output=True)
         assert bundled.stdout == (assets / served_name).read_bytes(), served_name
     assert b"message/ohttp-req" not in (assets / "page.js").read_bytes()
-
-
-def test_package_needs_no_other():
-    """Bundles fail if a module imports what is not there."""
-    assert "dependencies" not in json.loads((JAVASCRIPT / "package.json").read_text())
 
 
 PAGE = """<!doctype html><html lang="en"><title>One question</title><main><h1>One question</h1>
@@ -165,12 +167,34 @@ def asking(app, tmp_path_factory):
         yield f"{site.url}/index.html", server
 
 
+BROWSERS = "*-linux-gnu*/webkit2gtk-4.*/MiniBrowser"
+SCREEN = ["-displayfd", "1", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"]
+
+
+@contextmanager
+def webkit():
+    """WebKit, the engine of Safari, in WebKitGTK's small browser on a screen that nobody sees."""
+    need("webkit")
+    screen = subprocess.Popen(["Xvfb", *SCREEN], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        display = {"DISPLAY": f":{screen.stdout.readline().strip()}", "LIBGL_ALWAYS_SOFTWARE": "1"}
+        options = Options()
+        options.binary_location = str(next(Path("/usr/lib").glob(BROWSERS)))
+        options.add_argument("--automation")
+        service = Service(which("WebKitWebDriver"), env={**os.environ, **display})
+        with webdriver.WebKitGTK(options, service) as browser:
+            yield browser
+    finally:
+        screen.kill()
+        screen.wait()
+
+
 def said_in(browser, url):
     """What the page says after its button was pressed."""
     if browser != "webkit":
         steps = [["fill", "#hours", "3.5"], ["click", "#take"], ["wait", "#said"], ["look", "end"]]
         return visit(browser, [{"url": url, "steps": steps}], "light", 390)["looks"]["end"]["text"]
-    with webkit.started() as started:
+    with webkit() as started:
         started.get(url)
         started.find_element(By.ID, "hours").send_keys("3.5")
         wait = WebDriverWait(started, 60)
