@@ -1,4 +1,4 @@
-"""docs/secure-sum.md: a sum by its study document and commands, and the commands of a second round."""
+"""docs/secure-sum.md: a sum by its study document and commands."""
 
 import json
 import re
@@ -17,12 +17,11 @@ from tests.kit.secure_sum import CODE, TOKEN, flush
 from tests.ldp_client.issuers import channel_of
 
 GUIDE = (REPOSITORY / "docs" / "secure-sum.md").read_text("utf-8")
-ONE, TWO = "Run one", "A regression in two rounds"
 
 
-def blocks(heading, language=""):
-    """The fenced blocks of a section in a language."""
-    section = GUIDE.partition(f"## {heading}")[2].partition("\n## ")[0]
+def blocks(language=""):
+    """The fenced blocks of the section in a language."""
+    section = GUIDE.partition("## Run one")[2].partition("\n## ")[0]
     fenced = re.findall(r"^```(\w*)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     return [text for shown_as, text in fenced if shown_as == language]
 
@@ -44,13 +43,13 @@ def ldpkit(tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 @pytest.mark.usefixtures("hurried")
 def test_two_nodes_from_keys_to_a_total(network, ldpkit, monkeypatch):
-    made, published, closed = blocks(ONE)
+    made, published, closed = blocks()
     initialise, serve = made.splitlines()
     assert len(set(re.findall(r"[0-9a-f]{128}", ldpkit(initialise)[1]))) == 1
     assert parsed(shlex.split(serve)[1:])
     nodes, clients, tolerated = network.nodes[:2], 6, 1
     # The guide's study, at these nodes and for few people.
-    document = json.loads(blocks(ONE, "json")[0])
+    document = json.loads(blocks("json")[0])
     addresses = [node.address for node in nodes]
     document["protocol"] |= {"devices": clients, "max_faulty": tolerated, "nodes": addresses}
     study = Study({**document, "channel": channel_of(network.issuer.url)})
@@ -59,7 +58,7 @@ def test_two_nodes_from_keys_to_a_total(network, ldpkit, monkeypatch):
         monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
         (_key, command), name = line.split(" ", 1), re.search(r"https://\w\.example", line)[0]
         assert ldpkit(command.replace(name, node.url))[0] == 0
-    (asking,) = blocks(ONE, "python")
+    (asking,) = blocks("python")
     for name, node in zip("ab", nodes):
         asking = re.sub(rf"https://{name}\.example#[^\"]*", node.address, asking)
         asking = asking.replace(f"https://{name}.example", node.url)
@@ -90,8 +89,3 @@ def test_two_nodes_from_keys_to_a_total(network, ldpkit, monkeypatch):
     at = text.index('"total":"') + len('"total":"')
     Path("total.transcript.json").write_text(f"{text[:at]}{'10'[text[at] == '1']}{text[at + 1 :]}")
     assert ldpkit(verify)[0] != 0
-
-
-def test_commands_of_a_regression_in_two_rounds_exist():
-    for line in blocks(TWO)[0].splitlines():
-        assert parsed(shlex.split(line.partition("ldpkit ")[2], comments=True))
