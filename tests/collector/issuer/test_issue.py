@@ -1,23 +1,26 @@
 """No person gets an unintended second token: by another name, during `invite --again`, or after a restore."""
 
 import os
+import signal
 from contextlib import ExitStack, closing
 from copy import copy
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from collector.clock import utc_today
 from collector.daily import Days
-from collector.db import sqlite_file
+from collector.db import Database, sqlite_file
 from collector.issuer import app as issuer_app
 from collector.issuer import issue
 from collector.issuer.issue import Person
+from collector.problems import ProblemError
 from ldp_client.documents.errors import EXIT_REFUSED, InputError, TransferError
+from tests.kit.connections import before_each
 from tests.kit.errors import raises
-from tests.kit.issuing import Office, issuer_at
+from tests.kit.issuing import Office, invited, issuer_at
 from tests.kit.operators import run_on
 
 PEOPLE = ("Ada", "Bo", "Cy")
@@ -186,3 +189,66 @@ def test_next_day_removes_the_order_of_requests(database_url):
     app.extensions["ldpkit"].close()
     assert places_of_names(office) == expected
     assert office.counts() == [(len(NAMES), len(NAMES))]
+
+
+def die_at(engine, statement):
+    """Kill this process at its n-th statement; a commit counts as one before it, and one after."""
+    seen = [0]
+
+    def count(*_):
+        seen[0] += 1
+        if seen[0] == statement:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    before_each(engine, count)
+    event.listen(engine, "commit", count)
+    plain = engine.dialect.do_commit
+
+    def commit(connection):
+        plain(connection)
+        count()
+
+    engine.dialect.do_commit = commit
+
+
+AT_MOST = 60
+
+
+@pytest.mark.slow
+@pytest.mark.attack(4)
+def test_killed_issuer_gives_a_code_one_token(database_url):
+    """The issuer is killed at each statement of its answer, and two holders of one code ask again."""
+    office = Office(database_url)
+    with office.writing() as session:
+        codes = invited(session, "habits", [Person("", {"region": "north"})] * AT_MOST)
+
+    def given(code, body, statement=0):
+        """Return the issuer's answer, or the name of the problem."""
+        database = Database(database_url, 5)
+        if statement:
+            die_at(database.engine, statement)
+        try:
+            return issuer_app.answer(lambda _key, change: database.act(change), code, body)
+        except ProblemError as problem:
+            return problem.kind.name
+        finally:
+            database.engine.dispose()
+
+    for kills, code in enumerate(codes):
+        asked, other = office.asking(), office.asking()
+        child = os.fork()
+        if not child:
+            try:
+                given(code, asked.body, kills + 1)
+            finally:
+                os._exit(0)
+        if not os.WIFSIGNALED(os.waitpid(child, 0)[1]):
+            break
+        # The device, or another holder of the code, asks again: one of the two gets a token.
+        bodies = [asked, other] if kills % 2 else [other, asked]
+        answers = {given(code, one.body): one for one in bodies}
+        assert "ticket-spent" in answers
+        (token,) = answers.keys() - {"ticket-spent"}
+        assert answers[token].token(token, os.urandom)
+        assert given(code, answers[token].body) == token
+    assert 4 < kills < AT_MOST - 1
