@@ -227,5 +227,3 @@ def test_debian_roots_install_and_take_reports():
     command = [sys.executable, "-m", "tests.deploy.check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
-    for step in ("a summary", "the proxy", "the install script"):
-        assert f"{step}: " in done.stdout
