@@ -114,14 +114,6 @@ def test_failed_dataset_export_leaves_nothing(many, place, monkeypatch, reports)
     assert sorted(ids_in(place)) == sorted(many.ids)
 
 
-def test_a_dataset_without_its_manifest_is_refused(many, place):
-    """A killed export leaves such a dataset."""
-    assert many.write(place, []) == []
-    (place / STUDY / "_manifest.json").unlink()
-    with raises(InputError, "merge.dataset_unfinished"):
-        summarize_dataset(many.studies[0], place)
-
-
 @pytest.fixture
 def s3_store(monkeypatch):
     """The store's address, in the environment as S3's own programs read it."""

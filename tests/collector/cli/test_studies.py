@@ -20,23 +20,11 @@ from ldpkit.cli import invited, tickets
 from ldpkit.cli.client import RefusalError
 from tests.kit.answers import publish_retained, send_reports
 from tests.kit.collectors import STRATUM
-from tests.kit.commands import exit_code
 from tests.kit.errors import raises
 from tests.kit.operators import URL, lines
 from tests.ldp_client.issuers import channel_of
 
 A_DAY = timedelta(1)
-
-
-def test_publish_prints_the_studys_links(empty, study, tmp_path, capsys):
-    file = tmp_path / "study.json"
-    file.write_bytes(study.canonical())
-    empty.operate("publish", str(file))
-    said = "\n".join(lines(capsys))
-    assert f"habits, version 1, is published; digest {study.digest}" in said
-    assert f"{URL}/s/habits\n" in said
-    empty.operate("publish", str(file))
-    assert "was published before" in capsys.readouterr().out
 
 
 def test_list_and_status_print_the_state_of_studies(inviting, study, make_study, make_report, capsys):
@@ -105,7 +93,6 @@ def test_tickets_are_links_and_pictures_for_their_owner_alone(
         ([], "carry the public fields stratum"),
         (["--public", "stratum=village"], "stratum: must be one of its choices"),
         (["--public", "stratum=town", "--public", "age=20"], "carry the public fields stratum"),
-        (["--public", "stratum"], "must be FIELD=VALUE"),
         (["--public", "stratum=town", "--public", "stratum=town"], "must be FIELD=VALUE"),
         (["--public", "stratum=town", "--out", "taken.csv"], r"taken\.csv"),
     ],
@@ -175,19 +162,6 @@ def test_keys_are_bound_to_studies_and_expire(inviting, make_study, capsys):
     capsys.readouterr()
     inviting.operate("keys")
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize(
-    ("command", "says"),
-    [
-        (["keys", "eve"], "NAME with --role, NAME with --revoke"),
-        (["keys", "--study", "habits"], "go with --role"),
-    ],
-)
-def test_options_of_keys_that_do_not_go_together_are_refused(capsys, monkeypatch, command, says):
-    monkeypatch.setenv("LDPKIT_TOKEN", "key")
-    assert exit_code(command) == 2
-    assert says in capsys.readouterr().err
 
 
 @pytest.fixture

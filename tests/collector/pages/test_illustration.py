@@ -25,24 +25,13 @@ CERTAIN = studies.with_epsilon(studies.YES_NO, "8")
 
 
 @pytest.mark.parametrize(
-    ("question", "words"),
-    [
-        (studies.YES_NO, "say yes"),
-        (studies.CHOICE, "among what they say"),
-        (studies.ONE_OF, "say another one"),
-        (studies.PRODUCTS, "one bit"),
-        (PRODUCTS, "3 bits"),
-        (studies.MEMOIZED, "say yes"),
-        (CERTAIN, "about 99 say yes and 1 say no"),
-    ],
-    ids=str,
+    "question", [studies.YES_NO, studies.PRODUCTS, PRODUCTS, studies.MEMOIZED, CERTAIN], ids=str
 )
-def test_dots_and_sentences_show_the_mechanisms_probability(question, words):
+def test_dots_and_sentences_show_the_mechanisms_probability(question):
     hundred, mechanism = built(question)
     told = min(99, round(100 * float(mechanism.p)))
     assert hundred.dots == Dots(told // 5, told % 5)
     assert f"about {told} " in hundred.sentence
-    assert words in hundred.sentence
     assert built(studies.RECORD)[0] is None
 
 

@@ -29,14 +29,6 @@ PATH = "/v1/studies/habits/reports"
 EARLIER, OTHER = build_study(), build_study(id="other")
 
 
-def test_a_row_holds_id_version_day_and_packed_payloads(habits, study, make_report):
-    report = make_report(study)
-    assert habits.put(report).get_json() == {"id": report.id, "result": "stored"}
-    assert habits.put(report).get_json() == {"id": report.id, "result": "duplicate"}
-    packed = b"".join(report.payloads[question] for question in ("hours", "fruit", "ever"))
-    assert habits.sql("SELECT * FROM reports") == [(1, bytes.fromhex(report.id), 1, "2026-06-15", packed)]
-
-
 @pytest.mark.parametrize(
     ("changes", "field"),
     [

@@ -2,7 +2,6 @@
 
 import gc
 import json
-import struct
 import tracemalloc
 
 import pytest
@@ -10,32 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.reports import rules as rules_module
-from collector.reports.packing import MOST_REMEMBERED_BYTES, OneQuestionLayout, PublicPlaces
+from collector.reports.packing import MOST_REMEMBERED_BYTES
 from collector.reports.rules import Rules
 from schemas import Report
-from tests.kit.collectors import AGE, REGION, STRATUM, build_study, device_report
-
-
-def test_public_values_are_packed_by_place():
-    def numbers(*places):
-        return struct.pack(">3I", *places)
-
-    places = PublicPlaces(build_study(public=[REGION, AGE, STRATUM]).public)
-    packed = places.pack({"region": "west", "age": "99"})
-    assert (packed, places.size) == (numbers(3, 163, 0), 12)
-    assert places.unpack(packed) == {"region": "west", "age": "99"}
-    assert places.filled(packed + b"xy", {"stratum": "country", "other": "x"}) == numbers(3, 163, 2) + b"xy"
-    assert places.agrees(packed + b"x", numbers(3, 163, 2) + b"x")
-    assert not places.agrees(packed + b"x", numbers(3, 162, 2) + b"x")
-    assert not places.agrees(packed + b"x", numbers(3, 163, 2) + b"y")
-    assert list(places.cells([numbers(1, 1, 1), numbers(1, 1, 2), numbers(3, 163, 2)])) == [0, 1, 977]
-
-
-def test_questions_of_equal_size_are_not_confused():
-    layout = OneQuestionLayout([("a", 2), ("b", 2), ("c", 1)])
-    packed = [layout.pack(one) for one in ({"b": b"xy"}, {"c": b"z"}, {"a": b"\0\0"})]
-    assert packed == [b"\x01xy", b"\x02z\x00", b"\x00\x00\x00"]
-    assert [layout.asked(one) for one in packed] == ["b", "c", "a"]
+from tests.kit.collectors import AGE, REGION, build_study, device_report
 
 
 def batch(reports):

@@ -95,8 +95,6 @@ EMPTY = gzip.compress(b'{"reports": []}', mtime=0)
         (None, b"", (400, "malformed-json")),
         (None, b"\xff", (400, "malformed-json")),
         (None, b'{"id": 1, "id": 2}', (400, "malformed-json")),
-        (None, b"[" * 1000, (400, "malformed-json")),
-        (None, b"1" * 10_000, (400, "malformed-json")),
         (None, b"null", (422, "report-invalid")),
         (None, b"NaN", (422, "report-invalid")),
         (None, b'{"id": "\\ud800", "\\ud800": 1}', (422, "report-invalid")),
