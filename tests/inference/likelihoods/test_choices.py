@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from likelihood_references import gradient
 from scipy import stats
 
 from inference.likelihoods import PackedSupportSets
@@ -97,25 +96,6 @@ def test_hadamard_cells_match_enumeration(p: float, blocks: int, width: int) -> 
     law = CellCounts(hadamard_cells(jnp.asarray(PROBS), p, blocks, width), 50)
     assert expected.sum() == pytest.approx(1, abs=1e-12)
     np.testing.assert_allclose(law.cell_probs, expected, rtol=1e-12)
-
-
-def programs():
-    counts, sums = np.array([9, 4, 7, 5]), np.array([11.0, 9.5, 3.0, 8.0])
-    return {
-        "randomized response": lambda t: CellCounts(response_cells(t, 0.4, 0.2), 25).log_prob(counts),
-        "column sums": lambda t: bit_sums(t, 0.5, 0.2, 25).log_prob(sums),
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", programs())
-def test_gradient_matches_finite_differences(name: str) -> None:
-    def program(x):
-        return programs()[name](jax.nn.softmax(x))
-
-    at = np.array([0.3, -0.5, 1.0, 0.1])
-    expected = gradient(jax.jit(program), at, 2e-2)
-    np.testing.assert_allclose(jax.grad(program)(jnp.array(at)), expected, rtol=1e-8, atol=1e-9)
 
 
 CHOICES = 21

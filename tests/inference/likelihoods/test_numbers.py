@@ -12,12 +12,12 @@ import mpmath as mp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
-from likelihood_references import derivative, gradient
+from likelihood_references import derivative
 from scipy import stats
 
-from inference.likelihoods import BinnedPerturbed, GaussianNoise, LaplaceNoise, Perturbed, clipped
+from inference.likelihoods import GaussianNoise, LaplaceNoise, Perturbed, clipped
 from inference.likelihoods.numbers.gaussian import tilted_gaussian_masses
-from inference.likelihoods.numbers.totals import noisy_moments, signed_moments
+from inference.likelihoods.numbers.totals import signed_moments
 
 NOISES = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
 SCIPY = {"laplace": stats.laplace, "gaussian": stats.norm}
@@ -82,16 +82,6 @@ def reference_cdf(law: Law, noise: Any, at: np.ndarray) -> np.ndarray:
     return noise.cdf(at - law.bounds[1]) + noise.pdf(at[:, None] - x) @ (w * below)
 
 
-def grid(law: Law, count: int, reach: float) -> np.ndarray:
-    low, high = law.bounds
-    return np.linspace(low - reach, high + reach, count + 1)
-
-
-def cells(law: Law, noise: Any, edges: np.ndarray) -> np.ndarray:
-    base = clipped(law.numpyro(*law.at), *law.bounds)
-    return np.asarray(jax.jit(lambda: base.perturbed_cells(noise.name, edges, noise.scale))())
-
-
 LAPLACE = [*product(LAWS, ["laplace"], [1.0]), *product(CLOSED, ["laplace"], [0.05, 20.0])]
 GAUSSIAN = [(name, "gaussian", 0.1) for name in ("normal", "beta, singular", "exponential", "poisson")]
 
@@ -100,9 +90,11 @@ GAUSSIAN = [(name, "gaussian", 0.1) for name in ("normal", "beta, singular", "ex
 @pytest.mark.parametrize(("name", "noise", "scale"), LAPLACE + GAUSSIAN)
 def test_cells_match_integrals(name, noise, scale):
     law = LAWS[name]
+    low, high = law.bounds
     reach, count = (0.01, 256) if noise == "laplace" else (0.6, 100)
-    edges = grid(law, count, reach)
-    probs = cells(law, NOISES[noise](scale), edges)
+    edges = np.linspace(low - reach, high + reach, count + 1)
+    base = clipped(law.numpyro(*law.at), low, high)
+    probs = np.asarray(jax.jit(lambda: base.perturbed_cells(noise, edges, scale))())
     some = np.linspace(0, count, 6).astype(int)
     expected = reference_cdf(law, SCIPY[noise](0, scale), edges[some])
     np.testing.assert_allclose(np.cumsum(probs)[some], expected, atol=law.accuracy)
@@ -191,45 +183,3 @@ def test_tilted_masses_match_quadrature(width: float) -> None:
             nodes = [k * exact_width / 8 for k in range(9)]
             relative = mp.quad(lambda x, t=tilt, m=m: mp.exp((t - m) * x - x**2 / 2), nodes)
             assert float(found) == pytest.approx(float(relative * mp.npdf(m)), rel=1e-10, abs=1e-300)
-
-
-@pytest.mark.parametrize(
-    ("law", "at"),
-    [
-        (lambda p: dist.Normal(p[0], jnp.exp(p[1])), (1 / 9, -1.0)),
-        pytest.param(lambda p: dist.Normal(p[0], jnp.exp(p[1])), (3.0, 3.0), marks=pytest.mark.slow),
-        (lambda p: dist.Exponential(jnp.exp(p[0])), (np.log(4.0),)),
-        pytest.param(lambda p: dist.Gamma(jnp.exp(p[0]), jnp.exp(p[1])), (0.5, 1.0), marks=pytest.mark.slow),
-    ],
-)
-def test_gradients_match_finite_differences(law, at):
-    counts = np.arange(11) % 4
-    edges = np.concatenate([[-1e-4], np.arange(1, 9) / 9, [1 + 1e-4]])
-
-    def log_prob(parameters):
-        return BinnedPerturbed(clipped(law(parameters)), LaplaceNoise(0.5), edges, counts.sum()).log_prob(
-            counts
-        )
-
-    expected = gradient(jax.jit(log_prob), np.array(at), 5e-3)
-    np.testing.assert_allclose(jax.jit(jax.grad(log_prob))(jnp.array(at)), expected, rtol=1e-8, atol=1e-9)
-
-
-def test_law_that_quadrature_cannot_integrate_is_rejected():
-    with pytest.raises(ValueError, match="with one peak"):
-        Perturbed(dist.Delta(0.4), (0.0, 1.0), LaplaceNoise(1.0))
-
-
-@pytest.mark.parametrize("noise_sd", [0.3, 50.0])
-def test_moments_have_the_dense_normal_density(noise_sd):
-    """The covariance of (u, 3/2 u²) from four moments; draws have it too."""
-    moments, n = np.array([0.3, 0.25, 0.12, 0.11]), 300
-    loc = n * np.array([moments[0], 1.5 * moments[1]])
-    cross = 1.5 * (moments[2] - moments[0] * moments[1])
-    one = [[moments[1] - moments[0] ** 2, cross], [cross, 1.5**2 * (moments[3] - moments[1] ** 2)]]
-    dense = stats.multivariate_normal(loc, n * np.array(one) + noise_sd**2 * np.eye(2))
-    law = noisy_moments(moments, n, noise_sd, 1.5)
-    value = loc + np.array([9.0, -4.0])
-    assert law.log_prob(value) == pytest.approx(dense.logpdf(value), rel=1e-12)
-    drawn = np.asarray(law.sample(jax.random.key(1), (20_000,)))
-    assert np.cov(drawn.T) == pytest.approx(dense.cov, abs=0.05 * dense.cov.max())

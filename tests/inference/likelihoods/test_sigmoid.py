@@ -1,4 +1,4 @@
-"""Moments of a sigmoid of a normal predictor, against integrals."""
+"""Sigmoids of normal predictors, and perturbed records that have them, against integrals."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
+from inference.likelihoods import perturbed_logistic_density
 from inference.likelihoods.regression.sigmoid import response_moments, sigmoid_table
 
 
@@ -51,3 +52,23 @@ def test_tabled_sigmoid_is_accurate_for_any_predictor_sd(sd):
     locs = np.array([0.0, 0.77, -3.3, 15.0, 3 * sd, -1.234 * sd])
     found = jax.jit(lambda loc, variance: sigmoid_table(variance)(loc))(jnp.asarray(locs), jnp.asarray(sd**2))
     np.testing.assert_allclose(found, [sigmoid_mean(loc, sd) for loc in locs], rtol=0, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_logistic_records_match_integrals_over_private_record():
+    """By Gauss-Hermite with 60 × 60 nodes over the private features, whose predictor is narrow here."""
+    noise_sd, p, q = 0.8, 0.7, 0.3
+    slopes, intercept = np.array([1.5, -0.7]), 0.3
+    middle, covariance = np.array([0.2, -0.1]), np.array([[0.3, 0.1], [0.1, 0.2]])
+    reports = np.array([[0.3, -0.2, 1.0], [0.3, -0.2, 0.0], [-2.0, 1.5, 1.0], [3.0, -3.0, 0.0]])
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    u, v = np.meshgrid(nodes, nodes)
+    x = middle + np.stack([u.ravel(), v.ravel()], -1) @ np.linalg.cholesky(covariance).T
+    w = np.outer(weights, weights).ravel() / weights.sum() ** 2
+    yes = q + (p - q) * special.expit(intercept + x @ slopes)
+    noise = stats.multivariate_normal(np.zeros(2), noise_sd**2 * np.eye(2))
+    expected = [w @ (noise.pdf(z - x) * (yes if told else 1 - yes)) for *z, told in reports]
+    density = perturbed_logistic_density(
+        slopes, intercept, middle, covariance, feature_noise_sd=noise_sd, p=p, q=q
+    )
+    np.testing.assert_allclose(np.exp(density(reports)), expected, rtol=1e-7)

@@ -15,7 +15,6 @@ from inference.likelihoods.holders.groups import (
     HolderGroups,
     NoiseShape,
     grouped,
-    interpolation,
     noise_shape,
     one_by_one,
 )
@@ -161,18 +160,6 @@ def test_thousands_of_holders_reduce_to_few_sums(counts, nodes):
     for at in AT:
         assert float(few(at)) == pytest.approx(float(whole(at)), rel=1e-8)
         np.testing.assert_allclose(jax.grad(few)(at), jax.grad(whole)(at), rtol=1e-7)
-
-
-@pytest.mark.parametrize("counts", [(7, 7), (1, 1e6)])
-def test_interpolated_functions_are_right_between_the_nodes(counts):
-    records = np.exp(np.random.default_rng(1).uniform(*np.log(counts), 3000)).round()
-    nodes, shares = interpolation(records)
-    np.testing.assert_allclose(shares.sum(axis=0), 1, atol=1e-7)
-    assert np.abs(shares).max() < 20
-    for rate in np.logspace(-9, 3, 40):
-        precision = 1 / (1 + rate * nodes)
-        np.testing.assert_allclose(precision @ shares, 1 / (1 + rate * records), rtol=2e-7)
-        np.testing.assert_allclose(np.log1p(rate * nodes) @ shares, np.log1p(rate * records), atol=1e-7)
 
 
 # Logistic records, one sum of which is known where products are: u₀² and y².
