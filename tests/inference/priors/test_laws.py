@@ -1,12 +1,17 @@
-"""Priors are stated in a question's own units, and are what the fitted models draw from."""
+"""Stated priors are the laws of the parameters; coordinates of shares and correlations keep their laws."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpyro.distributions import LKJCholesky, biject_to
+from numpyro.distributions.transforms import CorrCholeskyTransform
 from scipy import stats
 
 from inference.models import MODELS, model_for, priors_of
 from inference.priors import with_priors
+from inference.priors.correlations import CorrelationFactor, correlation_factor
+from inference.priors.shares import ShareSticks, shares_of
 from inference.sampling import sample_prior
 from ldp_client.documents.errors import StudyError
 from schemas import Study
@@ -123,3 +128,55 @@ def test_python_priors_replace_priors_of_study():
 def test_bad_priors_in_python_are_refused(template, priors, code, field, fact):
     with raises(StudyError, code, fact, field=field):
         with_priors(studies.question_of(template), priors)
+
+
+@pytest.mark.slow
+def test_draws_of_shares_follow_the_dirichlet():
+    concentration = np.array([0.3, 0.02, 1.5, 0.7])
+    with jax.enable_x64(True):
+        drawn = ShareSticks(concentration).sample(jax.random.key(1), (4000,))
+        shares = np.asarray(shares_of(drawn))
+    for j, own in enumerate(concentration):
+        marginal = stats.beta(own, concentration.sum() - own)
+        # Below this a share is none: floats cannot tell, and the law's own function underflows.
+        some = shares[:, j] > 1e-9
+        assert stats.binomtest(int(some.sum()), 4000, marginal.sf(1e-9)).pvalue > FALSE_ALARM
+        found = marginal.cdf(shares[some, j]), marginal.cdf(1e-9)
+        assert stats.kstest((found[0] - found[1]) / (1 - found[1]), "uniform").pvalue > FALSE_ALARM
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 4])
+def test_map_and_jacobian_of_correlations_match_numpyro(size):
+    ours, theirs = biject_to(correlation_factor), CorrCholeskyTransform()
+    with jax.enable_x64(True):
+        x = jnp.asarray(np.random.default_rng(0).normal(size=(5, size * (size - 1) // 2)))
+        factor, others = (jax.jit(lambda x, one=one: one(x))(x) for one in (ours, theirs))
+        np.testing.assert_allclose(factor, others, atol=1e-14)
+        volumes = [
+            jax.jit(lambda x, y, one=one: one.log_abs_det_jacobian(x, y))(x, factor) for one in (ours, theirs)
+        ]
+        np.testing.assert_allclose(*volumes, rtol=1e-9)
+        np.testing.assert_allclose(ours.inv(factor), x, rtol=1e-9)
+        np.testing.assert_allclose(
+            CorrelationFactor(size, 1.7).log_prob(factor), LKJCholesky(size, 1.7).log_prob(factor)
+        )
+
+
+@pytest.mark.slow
+def test_gradients_are_finite_at_partial_correlations_near_one():
+    ours = biject_to(correlation_factor)
+
+    def potential(x):
+        factor = ours(x)
+        return -CorrelationFactor(4, 2.0).log_prob(factor) - ours.log_abs_det_jacobian(x, factor)
+
+    with jax.enable_x64(True):
+        x = jnp.asarray([0.0, 25.0, -40.0, 1.0, -25.0, 3.0])
+        slope = jax.jit(jax.grad(potential))(x)
+        assert np.isfinite(slope).all()
+        # Out there the density falls at least as exp(−2 |x|), and leads back.
+        assert slope[1] > 1.9
+        assert slope[2] < -1.9
+        assert slope[4] < -1.9
+        assert np.isfinite(jax.jit(jax.hessian(potential))(x)).all()
