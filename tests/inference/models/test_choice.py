@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from numpyro.infer.util import log_density
 
 from inference import fit
 from inference.analyses.assembling import choice_outcome
 from inference.analyses.reports import private_of
 from inference.models import model_for
-from inference.models.from_reports import SmallSamples
 from inference.results.verdict import INFORMATIVENESS
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
@@ -24,23 +20,11 @@ from tests import studies
 from tests.inference.posteriors import reasons
 from tests.kit import reporting
 from tests.kit.errors import raises
-from tests.statistics import seeded
 
 
 def study_of(name: str, choices: int, epsilon: str = "4") -> Study:
     mechanism = {"name": name, "epsilon": epsilon}
-    if name == "memoized":
-        mechanism |= {"of": "sue", "instantaneous_epsilon": "3"}
     return Study(studies.document({**studies.CHOICE, "choices": {"count": choices}, "mechanism": mechanism}))
-
-
-def reports_of(study: Study, answers):
-    """Reports of devices that report once."""
-    (question,) = study.questions
-    mechanism, random = mechanism_for(question), seeded(study.digest, answers)
-    head = (study.id, study.version, study.digest)
-    payloads = [{question.id: mechanism.randomise(int(answer), random)} for answer in answers]
-    return [Report(f"{i:032x}", *head, payload) for i, payload in enumerate(payloads)]
 
 
 def test_too_many_shares_are_rejected():
@@ -66,34 +50,11 @@ def test_normal_form_has_a_note(name, choices, n, reports, notes):
     assert [part in note for part, note in zip(notes, found, strict=True)] == [True] * len(notes)
 
 
-def joint(model, shares) -> float:
-    with jax.enable_x64(True):
-        sites = {"p": jnp.asarray(shares), "p_sticks": np.zeros(len(shares) - 1)}
-        return float(log_density(model.program, (), dict(model.data), sites)[0])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["oue", "subset_selection", "memoized"])
-def test_rows_and_patterns_give_the_same_posterior(name: str, monkeypatch) -> None:
-    """Up to a constant: the exact form of the reports against the exact form of their patterns."""
-    monkeypatch.setattr("inference.models.from_reports.keeps_patterns", lambda _: False)
-    study = study_of(name, 9)
-    reports = reports_of(study, np.arange(200) % 9)
-    few = SmallSamples(study)
-    list(few.watch(reports))
-    summary = summarize(study, reports).questions["occupation"]
-    parts = (few.beside("occupation", summary), summary)
-    exact, patterns = (model_for(study.questions[0], part) for part in parts)
-    shares = np.random.default_rng(0).dirichlet(np.ones(9), 4)
-    gaps = [joint(exact, p) - joint(patterns, p) for p in shares]
-    assert np.ptp(gaps) < 1e-6
-
-
 @pytest.mark.slow
 def test_reports_modelled_one_by_one_are_checked_for_misfit() -> None:
     """Honest reports of 400 people fit; 400 reports of the same set do not."""
     study = study_of("subset_selection", 16)
-    reports = reports_of(study, np.arange(400) % 16)
+    reports = reporting.reports_of(study, [i % 16 for i in range(400)])
     found = fit(study, reports, seed=2)["occupation"]
     assert not any("the likelihood is normal" in note for note in found.notes)
     counts = summarize(study, reports).questions["occupation"].values
@@ -118,21 +79,6 @@ def expected(study, shares, people):
 
 
 LEVELS = ["never", "seldom", "often", "always"]
-
-
-@pytest.mark.slow
-def test_a_scale_has_cumulative_shares_and_a_mean_place():
-    study = ask.study("habits", "Habits", [scale("smokes", LEVELS, epsilon=2)])
-    summary = expected(study, np.asarray([0.1, 0.2, 0.6, 0.1]), 40_000)
-    posterior = fit(study, summary, method="gaussian_approx")["smokes"]
-    draws = posterior.draws
-    shares = np.stack([draws[f"p[{level}]"] for level in LEVELS])
-    assert np.allclose(draws["at_most[seldom]"], shares[:2].sum(axis=0))
-    assert "at_most[always]" not in draws
-    assert np.allclose(draws["mean_place"], np.tensordot([1, 2, 3, 4], shares, 1))
-    assert float(np.mean(draws["mean_place"])) == pytest.approx(2.7, abs=0.05)
-    assert posterior.is_share("at_most[seldom]")
-    assert not posterior.is_share("mean_place")
 
 
 @pytest.mark.parametrize(("refusal", "family"), [(False, "ordered"), (True, "softmax")])

@@ -31,20 +31,6 @@ def test_a_logistic_model_of_records_needs_reports():
         model_for(studies.question_of(studies.YES_NO_RECORD), QuestionSummary(5, np.zeros(0, dtype=np.int64)))
 
 
-def test_regression_parameters_return_to_their_own_units():
-    """In scaled units y = 0.1 + 0.5 x1 − 0.2 x2; the same line in years, and in points of the rating."""
-    model = model_for(
-        studies.question_of(studies.LINEAR), Summary.empty(Study(studies.document())).questions["rating"]
-    )
-    draws = {"intercept": np.array(0.1), "coefficients": np.array([0.5, -0.2]), "sd": np.array(0.3)}
-    found = model.parameters(draws)
-    for age, years in [(20.0, 3.0), (41.0, 22.0)]:
-        own = found["intercept"] + found["coefficient[age]"] * age + found["coefficient[years]"] * years
-        scaled = 0.1 + 0.5 * (age - 29.75) / 12.25 - 0.2 * (years - 11.5) / 11.5
-        assert own == pytest.approx(3 + 2 * scaled)
-    assert found["sd"] == pytest.approx(0.6)
-
-
 def is_finite(models):
     """Whether density and gradient of many models of one question are finite at their starts."""
     program = models[0].program

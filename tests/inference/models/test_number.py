@@ -13,7 +13,7 @@ from inference import fit
 from inference.design.simulation import exact_total, noisy_total
 from inference.models import model_for
 from inference.models.base import IDENTITY, Sampling
-from inference.models.number import AT_A_BOUND, bound_met, plain_mean, wedge
+from inference.models.number import AT_A_BOUND, bound_met, plain_mean
 from inference.results.convergence import mixing
 from inference.sampling import sample
 from inference.sampling.space import as_arrays, space_of
@@ -36,9 +36,10 @@ def model_at(place):
     return model_for(question, QuestionSummary(500, values))
 
 
-@pytest.fixture(scope="module")
-def upper():
-    """As reports would come: a Laplace histogram around the upper bound, and what is drawn from it."""
+@pytest.mark.slow
+def test_chains_on_ridge_mix_to_the_posterior_of_the_original_coordinates():
+    """Against sums over a grid of mean and log sd, in scaled units."""
+    # 1. Draw from a Laplace histogram around the upper bound, as reports would come.
     model = model_at(1.0)
     counts = np.zeros(len(np.asarray(model.data["counts"])))
     cells = len(counts) - 2
@@ -47,22 +48,12 @@ def upper():
     counts[1:-1] = np.rint(250 * shares / shares.sum())
     counts[-1] = 500 - counts.sum()
     model = replace(model, data={**model.data, "counts": counts.astype(np.int64)})
-    return model, sample(model, seed=1, kept=500)
-
-
-@pytest.mark.slow
-def test_chains_on_ridge_mix_without_divergences(upper):
-    model, drawn = upper
+    drawn = sample(model, seed=1, kept=500)
     assert model.notes == (AT_A_BOUND,)
     assert not drawn.diverging.any()
     parameters = model.parameters(drawn.sites)
     assert not list(mixing(parameters).findings(parameters))
-
-
-@pytest.mark.slow
-def test_posterior_on_ridge_matches_original_coordinates(upper):
-    """Against sums over a grid of mean and log sd, in scaled units."""
-    model, drawn = upper
+    # 2. Sum over the grid.
     with jax.enable_x64(True):
         space, data = space_of(replace(model, sampling=Sampling())), as_arrays(model.data)
         mean, log_sd = np.meshgrid(np.linspace(0.9, 6.0, 80), np.linspace(-9.0, 1.5, 80))
@@ -77,19 +68,6 @@ def test_posterior_on_ridge_matches_original_coordinates(upper):
         ess = mixing({name: drawn.sites[name]}).ess_bulk[name]
         assert abs(drawn.sites[name].mean() - expected) < 5 * sd / np.sqrt(ess)
         assert drawn.sites[name].std() == pytest.approx(sd, rel=0.15)
-
-
-def test_change_of_coordinates_inverts_with_right_jacobian():
-    own = wedge("mean", "sd", 1.0)
-    with jax.enable_x64(True):
-        for w, log_sd in [(0.3, -2.0), (-1.5, 0.4), (4.0, -3.0)]:
-            at = {"mean": jnp.asarray(w), "sd": jnp.asarray(log_sd)}
-            found, log_volume = own.forward(at)
-            again = own.inverse(found)
-            assert [float(again[name]) for name in at] == pytest.approx([w, log_sd], abs=1e-9)
-            slopes = jax.jacfwd(lambda at: own.forward(at)[0])(at)
-            matrix = [[slopes[row][column] for column in at] for row in at]
-            assert float(log_volume) == pytest.approx(np.linalg.slogdet(np.array(matrix, float))[1])
 
 
 def test_only_answers_at_a_bound_are_noted():

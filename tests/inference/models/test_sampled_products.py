@@ -11,8 +11,7 @@ import pytest
 from scipy import stats
 
 from inference.design.calibration import calibrate, covered
-from inference.likelihoods.common import CellCounts
-from inference.likelihoods.regression.products import SignPatterns, product_signs, sign_table
+from inference.likelihoods.regression.products import SignPatterns, sign_table
 from inference.models import family_of, model_for
 from inference.models.base import Fit, Truth
 from inference.models.leveled_cells import (
@@ -38,41 +37,6 @@ from summaries.reductions.records import record_rows
 from tests import studies
 from tests.kit.reporting import reduced
 from tests.statistics import seeded
-
-RECORDS = [(17.5, True, 1.0), (42.0, False, 5.0), (33.1, True, 2.1), (20.0, False, 4.9)]
-SHARES = np.array([0.1, 0.2, 0.3, 0.4])
-
-
-def entries(records):
-    """u = (1, age, married, rate) of records, each in −1…1."""
-    age, married, rate = (np.asarray(column, float) for column in zip(*records, strict=True))
-    scaled = (2 * (age - 17.5) / 24.5 - 1, 2 * married - 1, (rate - 3) / 2)
-    return np.column_stack([np.ones(len(age)), *scaled])
-
-
-@pytest.mark.slow
-def test_likelihood_matches_mechanism_for_any_population():
-    """Four kinds of people, none of them normal: each report's law from the device's integers, then mixed."""
-    m = studies.mechanism_of(studies.PRODUCTS)
-    u = entries(RECORDS)
-    whole = np.zeros(2 * len(m.coordinates))
-    for share, (age, married, rate) in zip(SHARES, RECORDS, strict=True):
-        quantised = np.asarray(m.quantise({"age": age, "married": married, "rate": rate}), float) / 2**20
-        for place, (i, j) in enumerate(m.coordinates):
-            positive = (1 + quantised[i] * quantised[j]) / 2
-            told = float(m.p) * positive + (1 - float(m.p)) * (1 - positive)
-            whole[2 * place : 2 * place + 2] += (
-                share * m.weights[place] / m.total * np.array([1 - told, told])
-            )
-    means = (u[:, :, None] * u[:, None] * SHARES[:, None, None]).sum(axis=0)
-    first, other = np.asarray(m.coordinates).T
-    shares = np.asarray(m.weights) / m.total
-    counts = np.random.default_rng(1).multinomial(1000, whole)
-    with jax.enable_x64(True):
-        law = CellCounts(product_signs(means[first, other], shares, float(m.gain)), 1000)
-        assert np.asarray(law.cell_probs) == pytest.approx(whole, abs=1e-6)
-        exact = stats.multinomial(1000, np.asarray(law.cell_probs)).logpmf(counts)
-        assert float(law.log_prob(counts)) == pytest.approx(exact, abs=1e-9)
 
 
 def test_prior_of_mean_is_rejected_for_yes_no_feature():
@@ -173,21 +137,6 @@ RISK = {
 def question_of(*fields):
     features = [{"id": f"f{place}", **field} for place, field in enumerate(fields)]
     return studies.question_of(RISK, features=features)
-
-
-def test_simulated_people_follow_the_cells():
-    question = question_of(YES_NO, YES_NO)
-    sites = {"main": np.array([0.4, -0.3]), "pair": np.array([0.5])}
-    line = {"intercept": np.asarray(0.2), "coefficients": np.array([1.0, -0.5])}
-    fields = levels_of(mechanism_for(question))
-    with jax.enable_x64(True):
-        law = shares_of_cells(fields, sites["main"], sites["pair"])
-        told = logistic_response(*line_in_cells(fields, law, Regression(**line)))
-        second = np.asarray(second_moments(fields, law, told, 1.0))
-    own = {name: float(value) for name, value in Scale(question).parameters(line).items()}
-    answers = family_of(question).simulate(question, Truth(own, sites), 200_000, np.random.default_rng(3))
-    u = np.column_stack([np.ones(200_000), *[2.0 * answers[name] - 1 for name in ("f0", "f1", "ill")]])
-    assert u.T @ u / len(u) == pytest.approx(second, abs=0.015)
 
 
 @pytest.mark.slow

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.special import logsumexp
 
 from inference.models import model_for
 from inference.models.shares import noiseless_answers, prior_weight
-from inference.priors.shares import coordinates_of
 from inference.results.convergence import mixing
 from inference.sampling import sample
-from inference.sampling.space import as_arrays, space_of
 from ldp_client import mechanism_for
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
 from tests import studies
-from tests.statistics import FALSE_ALARM
 
 
 def question_of(choices, concentration, mechanism="randomized_response", epsilon="2"):
@@ -71,9 +66,9 @@ SPARSE, SOME = 0.02, 0.01
 COUNTS = np.asarray([8, 11, 6, 39, 11, 9, 9, 7])
 
 
-@pytest.fixture
-def sparse():
-    """The model, draws of log shares from its prior (draws, shares), and their posterior weights."""
+@pytest.mark.slow
+def test_chains_visit_every_possibly_nonzero_share():
+    """Against draws of log shares from the prior (draws, shares), and their posterior weights."""
     question, random = question_of(len(COUNTS), str(SPARSE)), np.random.default_rng(1)
     p = float(mechanism_for(question).p)
     q = (1 - p) / (len(COUNTS) - 1)
@@ -86,32 +81,10 @@ def sparse():
     weights /= weights.sum()
     assert 1 / np.sum(weights**2) > 4000
     with jax.enable_x64(True):
-        yield model_for(question, QuestionSummary(int(COUNTS.sum()), COUNTS)), logs, weights
-
-
-@pytest.mark.slow
-def test_jumps_keep_the_posterior(sparse):
-    """As many draws of each share become something by a round of jumps as become nothing."""
-    model, logs, weights = sparse
-    chosen = logs[np.random.default_rng(2).choice(len(logs), 4000, p=weights)]
-    space, data = space_of(model), as_arrays(model.data)
-    vectors = jax.vmap(coordinates_of)(jnp.asarray(chosen[:, np.asarray(model.data["order"])[0]]))
-    keys = jax.random.split(jax.random.key(5), len(vectors))
-    sites = jax.jit(jax.vmap(space.sites, in_axes=(0, None)))
-    moved = jax.jit(jax.vmap(space.redraw, in_axes=(0, 0, None)))(vectors, keys, data)
-    before, after = (np.asarray(sites(each, data)["p"]) > SOME for each in (vectors, moved))
-    rises, falls = np.sum(after & ~before, axis=0), np.sum(before & ~after, axis=0)
-    assert (rises + falls).sum() > 1000
-    for up, down in zip(rises.tolist(), falls.tolist(), strict=True):
-        assert up + down == 0 or stats.binomtest(up, up + down).pvalue > FALSE_ALARM
-
-
-@pytest.mark.slow
-def test_chains_visit_every_possibly_nonzero_share(sparse):
-    model, logs, weights = sparse
-    found = model.parameters(sample(model, seed=1).sites)
-    some = {name: (draws > SOME).astype(float) for name, draws in found.items()}
-    assert min(mixing(found).ess_bulk.values()) > 400
-    for draws, chance in zip(some.values(), weights @ (np.exp(logs) > SOME), strict=True):
-        ess = 100.0 if draws.std() == 0 else mixing({"x": draws}).ess_bulk["x"]
-        assert draws.mean() == pytest.approx(chance, abs=5 * np.sqrt(chance * (1 - chance) / ess) + 1e-3)
+        model = model_for(question, QuestionSummary(int(COUNTS.sum()), COUNTS))
+        found = model.parameters(sample(model, seed=1).sites)
+        some = {name: (draws > SOME).astype(float) for name, draws in found.items()}
+        assert min(mixing(found).ess_bulk.values()) > 400
+        for draws, chance in zip(some.values(), weights @ (np.exp(logs) > SOME), strict=True):
+            ess = 100.0 if draws.std() == 0 else mixing({"x": draws}).ess_bulk["x"]
+            assert draws.mean() == pytest.approx(chance, abs=5 * np.sqrt(chance * (1 - chance) / ess) + 1e-3)
