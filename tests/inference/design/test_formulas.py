@@ -51,17 +51,6 @@ def test_width_of_log_odds_matches_theory():
     assert plan_formula(STUDY, "ever ~ 1", None, [n], {"ever[yes]": 0.2}).parameters == ("Intercept",)
 
 
-def test_stated_shares_hold_for_all_people_together():
-    """With an effect of 2 the intercept is not the share's log odds."""
-    people = pd.DataFrame({"region": ["north", "south"], "count": [3, 1]})
-    rare, even = (
-        plan_formula(STUDY, "ever ~ region", people, [1000], {"ever": 0.2, "region[south]": effect})
-        for effect in (2.0, 0.0)
-    )
-    # Fewer of the north say yes, so that their log odds are less certain.
-    assert rare.half_widths["1"]["Intercept"][0] > 1.1 * even.half_widths["1"]["Intercept"][0]
-
-
 def test_census_counts_equal_repeated_rows():
     """A row with `count` 3 equals three rows; an older survey's column of the outcome is ignored."""
     rows = pd.DataFrame({"sex": list("fmmm"), "armed": [1, 0, 1, 1]})

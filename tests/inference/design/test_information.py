@@ -20,7 +20,6 @@ from schemas import Study
 from tests import studies
 from tests.studies import question_of
 
-GAUSSIAN = {"name": "gaussian", "epsilon": "1", "delta": "1e-6"}
 HOURS = {"id": "hours", "ask": "number", "text": "?", "bounds": ["0", "24"], "model": {"name": "normal"}}
 NORMAL = {**HOURS, "mechanism": {"name": "laplace", "epsilon": "1"}}
 STUDY = Study(studies.document(studies.YES_NO))
@@ -31,19 +30,6 @@ def choice_of(labels, mechanism, epsilon="1", **more):
     return {**studies.CHOICE, "choices": list(labels), "mechanism": noise, **more}
 
 
-def test_width_for_normal_law_matches_textbook():
-    """Nothing is beyond the bounds: the variances of answers and noise add up."""
-    prior = {"mean": {"distribution": "normal", "loc": "12", "scale": "50"}}
-    question = question_of({**HOURS, "mechanism": GAUSSIAN, "model": {"name": "normal", "prior": prior}})
-    number = mechanism_for(question)
-    noise = 24 * number.scale / number.levels
-    found = Prior(question).widths(question, [{"mean": 12.0, "sd": 2.0}], [10**8])
-    whole = sqrt(4 + noise**2)
-    assert found["mean"] == pytest.approx([HALF * whole / 1e4], rel=0.01)
-    # Of a normal's variance v an estimate has the variance 2 v² / n, and sd moves it by 2 sd.
-    assert found["sd"] == pytest.approx([HALF * sqrt(2) * whole**2 / 4 / 1e4], rel=0.03)
-
-
 @pytest.mark.filterwarnings("error")
 def test_counts_beyond_bounds_are_clipped_to_bounds():
     """Every whole number of a Poisson law has its exact probability."""
@@ -52,21 +38,6 @@ def test_counts_beyond_bounds_are_clipped_to_bounds():
     exact = stats.poisson.pmf(np.arange(5, 30), 9.0)
     exact[0], exact[-1] = stats.poisson.cdf(5, 9.0), stats.poisson.sf(28, 9.0)
     assert masses == pytest.approx(exact, abs=1e-12)
-
-
-@pytest.mark.parametrize("mechanism", ["randomized_response", "oue", "subset_selection", "olh"])
-def test_variance_of_share_matches_law_of_reports(mechanism):
-    """For unary reports it is smaller than from each bit alone, as shares add up to 1."""
-    own = mechanism_for(question_of({**studies.CHOICE, "mechanism": {"name": mechanism, "epsilon": "1"}}))
-    p, q, shares = float(own.p), float(own.q), np.asarray([0.2, 0.5, 0.3])
-    supported = q + (p - q) * shares
-    alone = supported * (1 - supported) / (p - q) ** 2
-    found = np.diag(share_covariance(own, shares))
-    if mechanism in ("randomized_response", "subset_selection"):
-        assert found == pytest.approx(alone, rel=1e-9)
-    else:
-        assert (found < alone).all()
-        assert (found > 0.6 * alone).all()
 
 
 def test_covariance_of_many_unary_bits_matches_patterns(monkeypatch):

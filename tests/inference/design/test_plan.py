@@ -9,19 +9,25 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 
 from inference.design import widths
+from inference.design.calibration import prior_truths
 from inference.design.notes import prior_width_notes
 from inference.design.plan import devices_for, plan
 from inference.design.records import RecordPrior
+from inference.design.simulation import exact_total, for_devices
 from inference.design.truth import completed, stated_values
+from inference.models import family_of
 from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.core.strips import normal
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.kit.secure_sum import build_study
+from tests.kit.secure_sum import QUESTIONS, build_study
 
 REGION = [{"id": "region", "choices": ["north", "south"]}]
 STUDY = Study(studies.document(studies.YES_NO, public=REGION))
@@ -168,3 +174,31 @@ def test_simulating_tables_of_holders_is_rejected(tmp_path, command, capsys):
     (tmp_path / "study.json").write_text(Study(studies.document(studies.TABLE, **studies.HOLDER)).to_json())
     assert main([command, str(tmp_path / "study.json"), "--out", str(tmp_path / "out")]) == 3
     assert "power: tables of data holders cannot be simulated" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_simulated_total_matches_sum_of_devices(name):
+    """To half a grid unit a person, a millionth of one device's noise."""
+    count, zeros = 200, NotForRealAnswers(bytes)
+    question = build_study(name).questions[0]
+    mechanism = mechanism_for(question)
+    answers = family_of(question).simulate(
+        question, prior_truths(question, 1, 5)[0], count, np.random.default_rng(5)
+    )
+    noise = np.asarray(normal(mechanism.size, zeros))
+    people = answers.tolist() if not isinstance(answers, dict) else DataFrame(answers).to_dict("records")
+    words = b"".join(mechanism.noisy_vector(mechanism.quantise(answer), zeros) for answer in people)
+    devices = (np.frombuffer(words, "<i8").reshape(count, -1) - noise).sum(axis=0)
+    found = exact_total(question, mechanism, answers, clip=True)
+    # Fields are rounded to 2**-20 besides; a histogram may put one person on an edge elsewhere.
+    assert found == pytest.approx(devices, abs=count * (0.5 + 4 * mechanism.grid * 2.0**-20))
+
+
+def test_a_study_of_other_size_keeps_its_share_of_drop_outs():
+    question = build_study("ever", devices=20, max_faulty=5).questions[0]
+    protocol = for_devices(question, 1000).protocol
+    assert (protocol.devices, protocol.max_faulty, question.protocol.devices) == (1000, 250, 20)
+    assert for_devices(question, 3).protocol.max_faulty == 0
+    with raises(InputError, "plan.too_few_for_secure_sum", "3"):
+        for_devices(question, 2)
