@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 import xarray
+from PIL import Image
 from scipy import stats
 
 from inference.models.family import MODELS
 from inference.predictive import Predictive
 from inference.results.convergence import Mixing, diagnose
+from inference.results.figures import BAR, density_figure, interval_figure, to_png, to_svg
 from inference.results.fit import Fit
+from inference.results.intervals import USUAL
 from inference.results.posterior import Posterior
+from inference.results.quantity import Quantity
 from inference.results.saving import save_posteriors
 from inference.results.verdict import NOT_USABLE, USABLE
 from ldp_client.documents.errors import InputError
@@ -50,6 +56,8 @@ def test_invalid_interval_is_rejected(level):
             job(level)
 
 
+# A library that is loaded here asks a program for the name of the processor.
+@pytest.mark.processes
 def test_arviz_tree_has_all_groups_by_choice(tmp_path):
     simulated = np.random.default_rng(1).random((60, 3))
     diverging = np.zeros(SHAPE, bool)
@@ -146,3 +154,75 @@ def test_fit_is_a_table_with_sentences_to_quote():
     assert second.startswith("colour: blue")
     assert "red" in repr(fit)
     assert "<table" in fit._repr_html_()
+
+
+def quantity_of(study, seed=0, centre=0.4):
+    """A fit's draws of a share; equal seeds give correlated draws."""
+    white = np.random.default_rng(seed).normal(size=(4, 1000))
+    draws = centre + 0.03 * white
+    return Quantity("p", f"p of {study}", draws, fits=(draws,), studies=frozenset({study}))
+
+
+@pytest.mark.attack(18)
+def test_note_about_same_people_survives_longer_calculations():
+    """Hide in a longer calculation that the same people answered both fits."""
+    first, second, other = quantity_of("same"), quantity_of("same", seed=1), quantity_of("another", seed=2)
+    for found in ((first - other) - second, first - (other - second), (first / other) / second):
+        assert "the same people answered both" in repr(found)
+    assert "the same people" not in repr((first - other) - quantity_of("a third", seed=3))
+
+
+def test_contrast_is_printed_with_its_direction():
+    draws = np.asarray([[-0.1, 0.2, 0.3, 0.4]])
+    quantity = Quantity("share q = yes, wave: b − a", "difference of the share", draws, contrast=True)
+    assert quantity.to_document()["probability_of_direction"] == 0.75
+    assert quantity.sentence().endswith("above 0 with probability 0.75.")
+    below = Quantity("share q = yes, wave: b − a", "difference of the share", -draws, contrast=True)
+    assert below.to_document()["direction"] == "below 0"
+    assert "probability" not in Quantity("share q = yes", "share", draws).sentence()
+
+
+@pytest.mark.attack(18)
+def test_difference_cannot_be_combined_with_its_own_part():
+    """Combine a difference with its own part, whose draws no longer pair."""
+    one, two = quantity_of("last year's"), quantity_of("this year's")
+    for again in (lambda: (one - two) - one, lambda: two / (one - two), lambda: (one - two) - (two - one)):
+        with raises(InputError, "result.draws_do_not_pair"):
+            again()
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_interval_is_drawn_at_its_numbers_with_name_as_text():
+    posterior = made()
+    drawn = interval_figure(posterior)
+    tree = ElementTree.fromstring(to_svg(drawn))
+    assert "<b>red</b>" in [text.text for text in tree.iter(f"{SVG}text")]
+    assert not [element.tag for element in tree.iter() if element.tag.endswith("}b")]
+    # Both have one scale, so that lengths and distances go together.
+    (axes,) = drawn.axes
+    bars = [line.get_xdata() for line in axes.lines if line.get_linewidth() == BAR]
+    for (low, high), draws in zip(bars, posterior.draws.values(), strict=True):
+        assert (low, high) == pytest.approx(USUAL.of(draws))
+    picture = Image.open(io.BytesIO(to_png(drawn)))
+    assert picture.size[0] == 720
+    assert (27, 94, 158) in {colour[:3] for _, colour in picture.getcolors(1 << 24)}
+
+
+def test_slopes_of_a_formula_are_drawn_with_zero():
+    formula = replace(made(names=("age", "sex")), spreads={"age": 20.0, "sex": 1.0}, formula="a ~ age + sex")
+    (axes,) = interval_figure(formula).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["age (per sd)", "sex"]
+    low, high = axes.get_xlim()
+    assert low < 0 < 20 * formula.draws["age"].mean() < high
+
+
+@pytest.mark.parametrize("name", ["a $x_1$ dollar", "\x07 bell", "\u202e turned"])
+def test_unusual_names_can_be_drawn(name):
+    odd = replace(made(names=(), others={name: np.random.default_rng(1).normal(size=SHAPE)}), model="normal")
+    svg = to_svg(interval_figure(odd))
+    assert ElementTree.fromstring(svg) is not None
+    assert "\u202e" not in svg
+    assert "\x07" not in svg
+    assert to_png(density_figure(odd)).startswith(b"\x89PNG")

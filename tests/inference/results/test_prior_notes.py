@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference import fit
-from inference.design.simulation import simulate
-from inference.models.base import Truth
 from inference.results.prior_notes import disagreements, informativeness, leaning_notes
-from inference.results.verdict import CARE, NOT_USABLE
-from ldp_client import mechanism_for
-from schemas import Study
-from tests import studies
-from tests.kit.reporting import summary_of
+from inference.results.verdict import NOT_USABLE
 
 
 @pytest.mark.parametrize(
@@ -43,22 +36,6 @@ def test_truths_from_the_prior_rarely_contradict_it():
         draws, prior = {"x": truth + 1e-3 * random.normal(size=(4, 20))}, {"x": random.lognormal(size=1000)}
         alarms += any(one.state == NOT_USABLE for one in disagreements(draws, prior))
     assert alarms < 15
-
-
-@pytest.mark.slow
-@pytest.mark.attack(18)
-def test_parameter_dominated_by_the_prior_is_not_called_learnt():
-    """Choose generous bounds, so that the default prior decides a parameter far from the truth."""
-    asked = {**studies.with_epsilon(studies.NUMBER, "3"), "bounds": ["0", "100"], "model": {"name": "gamma"}}
-    (question,) = (study := Study(studies.document(asked))).questions
-    truth, random = Truth({"shape": 25, "mean": 50}, {}), np.random.default_rng(3)
-    part = simulate(question, mechanism_for(question), truth, 1000, random)
-    found = fit(study, summary_of(study, {"hours": part}), method="gaussian_approx", seed=3)["hours"]
-    low, high = np.quantile(found.draws["shape"], [0.01, 0.99])
-    assert not low < 25 < high
-    assert found.draws["shape"].std() > 0.8 * found.prior_sd["shape"]
-    assert found.verdict.of("shape").word == CARE
-    assert "the prior holds shape back" in found.verdict.of("shape").reasons[0]
 
 
 UNIFORM = {"distribution": "uniform", "low": "20", "high": "30"}

@@ -78,15 +78,10 @@ def test_report_files_are_private_to_owner(tmp_path):
     assert not list(tmp_path.glob(".ldpkit-*"))
 
 
-def fill_the_disk(target):
-    with new_folder(target) as folder:
+def test_a_full_disk_is_an_input_error_and_leaves_nothing(tmp_path):
+    with raises(InputError, "files.not_writable", "No space"), new_folder(tmp_path / "out") as folder:
         (folder / "posterior.json").write_text("half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def test_a_full_disk_is_an_input_error_and_leaves_nothing(tmp_path):
-    with raises(InputError, "files.not_writable", "No space"):
-        fill_the_disk(tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
