@@ -67,25 +67,25 @@ def as_texts(given):
     return given.append_column("noisy.ever", pa.array(["no"] * len(given)))
 
 
-@pytest.mark.parametrize("change", [lambda given: given, as_texts])
-def test_rows_reduce_to_the_summary_of_their_reports(change):
-    reports = made(STUDY, 60)
-    rows, found = packed(STUDY, reports, change)
-    reducer = Reducer(STUDY)
+DRAWN = Study({**FEW.document, "sample_one_question": True})
+ONE_OF_TWO = reports_of(DRAWN, [{"ever": True, "occupation": "worker", "region": "north"}] * 60)
+
+
+@pytest.mark.parametrize(
+    ("study", "reports", "change"),
+    [
+        (STUDY, REPORTS[:60], lambda given: given),
+        (STUDY, REPORTS[:60], as_texts),
+        (DRAWN, ONE_OF_TWO, lambda given: given),
+    ],
+)
+def test_rows_reduce_to_the_summary_of_their_reports(study, reports, change):
+    rows, found = packed(study, reports, change)
+    reducer = Reducer(study)
     for begin in range(0, 60, 25):
         reducer.add(rows[begin : begin + 25])
-    assert reducer.summary().to_json() == summarize(STUDY, reports).to_json()
-    assert (found.read, found.refused) == (60, 0)
-
-
-def test_rows_of_one_drawn_question_reduce_to_the_same_summary():
-    study = Study({**FEW.document, "sample_one_question": True})
-    reports = reports_of(study, [{"ever": True, "occupation": "worker", "region": "north"}] * 40)
-    rows, found = packed(study, reports)
-    reducer = Reducer(study)
-    reducer.add(rows)
     assert reducer.summary().to_json() == summarize(study, reports).to_json()
-    assert (found.read, found.refused) == (40, 0)
+    assert (found.read, found.refused) == (60, 0)
 
 
 @pytest.mark.parametrize(

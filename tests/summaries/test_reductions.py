@@ -107,24 +107,6 @@ def alike(study, count):
     return reporting.reports_of(study, [{**studies.ANSWERS, **studies.NEWER_ANSWERS}[question.id]] * count)
 
 
-def test_sums_of_statistics_match_their_payloads():
-    study = Study(studies.document(studies.LINEAR))
-    reports = alike(study, 30)
-    sums = sum(np.frombuffer(report.payloads["rating"], ">i4").astype(np.int64) for report in reports)
-    assert summarize(study, reports).questions["rating"].values.tolist() == sums.tolist()
-
-
-def test_moments_match_exact_sums_of_reports():
-    reports = alike(NUMBER, 500)
-    summary = summarize(NUMBER, reports)
-    m = mechanism_for(NUMBER.questions[0])
-    sums, products = record_moments(m, summary.questions["wage"].values)
-    z = [unpack_signed(report.payloads["wage"]) for report in reports]
-    scaled = np.asarray(z, object) / np.asarray([m.grid, m.grid, m.response_grid])
-    assert sums.tolist() == pytest.approx(scaled.sum(axis=0).tolist(), rel=1e-12)
-    assert products.ravel().tolist() == pytest.approx((scaled.T @ scaled).ravel().tolist(), rel=1e-12)
-
-
 def test_sums_of_the_largest_possible_entries_are_exact():
     """Products of 2**52, more of them than 63 bits hold."""
     m = mechanism_for(NUMBER.questions[0])

@@ -72,6 +72,8 @@ EVER = "public_cells[0].questions.ever"
         (lambda whole, _: whole["ever"].update(values=[-1, 301]), "questions.ever.values"),
         (lambda whole, _: whole["rating"]["values"].__setitem__(0, 1 << 50), "questions.rating.values"),
         (lambda whole, _: whole["rating"]["tails"].__setitem__(0, -1), "questions.rating.tails"),
+        (lambda whole, _: whole["rating"]["tails"].__setitem__(1, 301), "questions.rating.tails"),
+        (lambda whole, _: whole["rating"]["tails"].pop(), "questions.rating.tails"),
         (lambda _, cells: cells.pop(), "public_cells"),
         (lambda _, cells: cells.append(cells[0]), "public_cells[10].public"),
         (lambda _, cells: cells[0].update(public=["east", "0"]), "public_cells[0].public"),

@@ -101,13 +101,6 @@ def test_codes_beyond_the_bounds_of_a_study_are_refused_and_not_shown(cells):
     assert "99" not in str(caught.value)
 
 
-def test_draft_names_codes_among_words_and_numbers():
-    cells = ["1", "7", "60", "-99", "-99", "Refused"] * 3
-    entries, lines = drafted(table(*cells))
-    assert entries == {"x": {"missing": ["Refused", "-99"], "type": "number", "bounds": [1.0, 60.0]}}
-    assert [line.split(" in ")[0] for line in lines] == ["x: 'Refused'", "x: '-99'"]
-
-
 def test_column_of_lists_is_refused_where_it_is_used():
     frame = table(["a", "b"], "c").assign(y=[1, 2])
     assert stated(frame, "a.json", columns=["y"])["y"].tolist() == [1, 2]
