@@ -1,7 +1,5 @@
 """Programs are kept in the user's cache folder, and those that use all threads run one at a time."""
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,35 +23,6 @@ from inference.sampling import chains
 )
 def test_cache_folder_follows_the_environment(environment, folder):
     assert cache_folder(environment) == folder
-
-
-LONGEST_S = 240
-
-
-# In a separate process, because a deadlock can only be ended by killing it.
-FOUR = """
-import jax, jax.numpy as jnp, numpy as np
-from inference.compiling import Program
-from inference.sampling.chains import in_threads
-with jax.enable_x64(True):
-    def one(matrices, steps):
-        step = lambda sum, more: (sum + jnp.linalg.slogdet((1 + more) * matrices)[1].sum(), None)
-        return jax.lax.scan(step, 0.0, steps)[0]
-    parts, steps = np.random.default_rng(0).normal(size=(4, 250, 16, 16)), np.linspace(0, 1, 40)
-    for _ in range(3):
-        found = in_threads(Program(one))(parts, steps)
-    wanted = [np.linalg.slogdet((1 + more) * parts)[1].sum(axis=1) for more in steps]
-    np.testing.assert_allclose(found, np.sum(wanted, axis=0), rtol=1e-9)
-print("ended")
-"""
-
-
-@pytest.mark.slow
-def test_concurrent_programs_using_all_threads_finish():
-    done = subprocess.run(
-        [sys.executable, "-c", FOUR], capture_output=True, text=True, check=False, timeout=LONGEST_S
-    )
-    assert done.stdout.strip() == "ended", done.stderr[-3000:]
 
 
 OPERATIONS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +15,10 @@ from inference.results.verdict import FIT, NOTE
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.documents.errors import SummaryError
 from schemas import Report, Study
-from summaries import QuestionSummary, Summary
+from summaries import QuestionSummary
 from summaries.reducing import reduce_reports
 from tests import studies
-from tests.kit.errors import raises
 
 GROUPS, EACH = 150, 400
 
@@ -166,39 +163,8 @@ def test_few_false_reports_at_extreme_values_are_flagged(template):
     assert not conformance({"a": mechanism}, {"a": QuestionSummary.of(mechanism, payloads[20:])}, {})["a"]
 
 
-@pytest.fixture(scope="module")
-def tails():
-    """A mechanism of records, a summary with their counts of tails, and its study."""
+def test_summary_without_tails_is_read_with_a_note():
     mechanism, payloads = sent(studies.LINEAR, outermost(studies.LINEAR), 3000, seed=3)
-    return mechanism, payloads, Study(studies.document(studies.LINEAR))
-
-
-def read(study, part, **changes):
-    """The part as read back from a summary's document with changes."""
-    document = json.loads(Summary(study.id, study.version, study.digest, {"rating": part}).to_json())
-    document["questions"]["rating"] |= changes
-    return Summary.from_json(json.dumps(document), study).questions["rating"]
-
-
-def test_counts_add_up_and_travel_with_the_summary(tails):
-    mechanism, payloads, study = tails
-    whole = QuestionSummary.of(mechanism, payloads)
-    halves = [QuestionSummary.of(mechanism, half) for half in np.split(payloads, 2)]
-    assert np.array_equal(halves[0].merge(halves[1]).tails, whole.tails)
-    assert np.array_equal(read(study, whole).tails, whole.tails)
-    assert conformance({"a": mechanism}, {"a": whole}, {})["a"] == ()
-
-
-@pytest.mark.parametrize("change", [lambda t: t[:-1], lambda t: [-1, *t[1:]], lambda t: [0, 5, *t[2:]]])
-def test_impossible_tail_counts_are_rejected(tails, change):
-    mechanism, payloads, study = tails
-    part = QuestionSummary.of(mechanism, payloads)
-    with raises(SummaryError, "summary.tails_impossible", field="questions.rating.tails"):
-        read(study, part, tails=change(part.tails.tolist()))
-
-
-def test_summary_without_tails_is_read_with_a_note(tails):
-    mechanism, payloads, _ = tails
     part = replace(QuestionSummary.of(mechanism, payloads), tails=None)
     (finding,) = conformance({"a": mechanism}, {"a": part}, {})["a"]
     assert finding.part == NOTE

@@ -52,13 +52,6 @@ def test_projection_alone_is_a_small_part_of_the_error(monkeypatch):
     assert greedy.projection.response < response
 
 
-def test_estimate_without_noise_and_projection_is_least_squares():
-    data = Auxiliary.draw(3, 5000, np.random.default_rng(2))
-    found = data.estimates(Projections(50.0, [50.0], 50.0), [0.0])[0, :, 0]
-    design = np.column_stack([np.ones(5000), data.x])
-    assert found == pytest.approx(np.linalg.lstsq(design, data.y, rcond=None)[0], abs=1e-6)
-
-
 def test_projection_shrinks_slopes_as_theory_says():
     """d = 1, only x clipped at c: E[clip(x) x] / E[clip(x)²] by Stein's lemma is P(|x| < c) over that."""
     x = np.random.default_rng(4).normal(size=(10**6, 1))

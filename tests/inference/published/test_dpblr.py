@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -153,32 +152,6 @@ def near(found: np.ndarray, mean: np.ndarray | float) -> bool:
     """Whether draws (n, …) could have this mean, entry by entry."""
     errors = found.std(axis=0) / np.sqrt(len(found))
     return bool(np.all(np.abs(found.mean(axis=0) - mean) < LIMIT * errors + 1e-12))
-
-
-def test_record_moments_are_exact_for_features_that_are_not_normal() -> None:
-    values, shares = np.array([[-1.0, 0.5], [0.2, -0.3], [2.0, 1.0]]), np.array([0.5, 0.3, 0.2])
-    theta, variance = np.array([0.3, -1.0, 0.7]), 0.4
-    nodes, weights = np.polynomial.hermite_e.hermegauss(8)
-    rows = np.column_stack([np.ones(3), values])
-    records, probabilities = [], []
-    for (row, share), (node, weight) in product(
-        zip(rows, shares, strict=True), zip(nodes, weights, strict=True)
-    ):
-        records.append(np.append(row, row @ theta + np.sqrt(variance) * node))
-        probabilities.append(share * weight / weights.sum())
-    u, p = np.array(records), np.array(probabilities)
-    squares = np.einsum("ni,nj->nij", u, u)
-    mean = np.einsum("n,nij->ij", p, squares)
-    covariance = np.einsum("n,nij,nkl->ijkl", p, squares, squares) - np.einsum("ij,kl->ijkl", mean, mean)
-    with jax.enable_x64(True):
-        found = record_moments(
-            jnp.array(mean[:3, :3]),
-            jnp.array(covariance[:3, :3, :3, :3]),
-            jnp.array(theta),
-            jnp.array(variance),
-        )
-    assert np.allclose(found[0], mean, rtol=1e-12)
-    assert np.allclose(found[1], covariance, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.slow

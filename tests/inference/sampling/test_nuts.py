@@ -13,20 +13,10 @@ from inference.results.convergence import mixing
 from inference.sampling import nuts as sampling
 from inference.sampling import sample, whitening
 from inference.sampling.chains import starts
-from inference.sampling.whitening import Shape, finite, shape_of
+from inference.sampling.whitening import Shape, finite
 
 PRECISION = np.array([[4.0, -3.0, 0.0], [-3.0, 9.0, 1.0], [0.0, 1.0, 400.0]])
 MIDDLE = np.array([1.0, -2.0, 30.0])
-
-
-def test_shape_of_gaussian_has_its_mean_and_covariance():
-    def gaussian(vector):
-        away = vector - MIDDLE
-        return away @ PRECISION @ away / 2, PRECISION @ away
-
-    shape = shape_of(finite(gaussian), np.zeros(3))
-    assert shape.centre == pytest.approx(MIDDLE, abs=1e-3)
-    assert shape.factor @ shape.factor.T == pytest.approx(np.linalg.inv(PRECISION), abs=1e-6)
 
 
 def test_starts_differ_and_have_finite_density():
