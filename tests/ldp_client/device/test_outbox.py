@@ -75,23 +75,20 @@ def test_ticket_is_read_as_letters_print_it(given):
 
 
 @pytest.mark.attack(11)
-def test_withdrawn_unsent_report_is_wiped_without_a_request(tmp_path, server):
+def test_withdrawn_unsent_report_is_wiped_without_a_request(device, tmp_path, server):
     """Someone reads the ledger's file after the person withdrew."""
-    device = consenting(tmp_path, "4", server.url)
-    report_id = device.answer(STUDY, YES)
-    body = device.ledger.queued()[0].body
+    (queued,) = device.ledger.queued()
     device.answer(cheap_study("kept"), YES)
     assert device.withdraw(STUDY.id) == 0
     assert device.flush().sent == 1
     assert server.asked("DELETE") == []
     for file in tmp_path.iterdir():
-        assert report_id.encode() not in file.read_bytes()
-        assert body.encode() not in file.read_bytes()
+        assert queued.report_id.encode() not in file.read_bytes()
+        assert queued.body.encode() not in file.read_bytes()
 
 
-def test_deletion_is_retried_until_acknowledged(tmp_path, server):
-    device = consenting(tmp_path, "4", server.url)
-    report_id = device.answer(STUDY, YES)
+def test_deletion_is_retried_until_acknowledged(device, tmp_path, server):
+    report_id = device.ledger.queued()[0].report_id
     assert device.flush().sent == 1
     assert device.withdraw(STUDY.id) == 1
     server.statuses = [503, 403]

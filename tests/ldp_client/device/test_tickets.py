@@ -101,26 +101,8 @@ def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(answered, 
 
 
 @pytest.mark.attack(12)
-def test_issuer_and_collector_see_no_common_data(answered, at, server, issuer):
-    """Issuer and collector compare all that they see, to join a person and a report."""
-    device = answered()
-    device.flush()
-    at(due(device))
-    device.flush()
-    _, asked, asking = issuer.requests[0]
-    _, path, body, sent = server.requests[0]
-    token = token_in(sent["Authorization"])
-    assert b"CODE" not in body
-    assert "CODE" not in repr(sent)
-    report = path.rsplit("/", 1)[1]
-    assert report not in repr(asking)
-    pieces = {token[start : start + 8] for start in range(2, len(token) - 8)}
-    assert not [piece for piece in pieces if piece in asked]
-
-
-@pytest.mark.attack(12)
-def test_ledger_forgets_ticket_and_request_after_the_token(answered, at):
-    """Someone reads in the ledger which token request a sent report belongs to."""
+def test_issuer_collector_and_ledger_share_no_data(answered, at, server, issuer):
+    """Issuer and collector compare all that they see, and someone reads the ledger, to join two moments."""
     device = answered()
     device.flush()
     ((_, key, turned, nonce, salt, factor, token),) = row(device, "tokens")
@@ -131,6 +113,15 @@ def test_ledger_forgets_ticket_and_request_after_the_token(answered, at):
     at(due(device))
     device.flush()
     assert row(device, "tokens") == []
+    _, asked, asking = issuer.requests[0]
+    _, path, body, sent = server.requests[0]
+    token = token_in(sent["Authorization"])
+    assert b"CODE" not in body
+    assert "CODE" not in repr(sent)
+    report = path.rsplit("/", 1)[1]
+    assert report not in repr(asking)
+    pieces = {token[start : start + 8] for start in range(2, len(token) - 8)}
+    assert not [piece for piece in pieces if piece in asked]
 
 
 def test_lost_issuer_answer_is_requested_again_with_the_same_bytes(answered, tmp_path, at, issuer):
