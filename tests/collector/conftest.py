@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from schemas import Report, Study
+from schemas import Study
 from tests.kit import collector_fixtures as fixtures
 from tests.kit import secure_sum
-from tests.kit.collectors import TICKET_KEY, TOKEN, Harness, build_report, build_study
+from tests.kit.collectors import TICKET_KEY, TOKEN, Harness, build_report
 from tests.kit.postgresql import Postgresql
 
 log_everything, commands_know_the_day = fixtures.log_everything, fixtures.commands_know_the_day
@@ -35,16 +35,6 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def token() -> str:
     """The operator's token of every collector here."""
     return TOKEN
-
-
-@pytest.fixture
-def make_study() -> Callable[..., Study]:
-    return build_study
-
-
-@pytest.fixture
-def make_report() -> Callable[..., Report]:
-    return build_report
 
 
 @pytest.fixture

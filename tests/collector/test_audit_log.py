@@ -8,11 +8,12 @@ from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
 from collector.audit_log import entries
+from tests.kit.collectors import build_report
 from tests.kit.operators import lines
 
 
-def test_audit_log_records_key_action_study_and_day(habits, study, make_report, capsys):
-    report = make_report(study)
+def test_audit_log_records_key_action_study_and_day(habits, study, capsys):
+    report = build_report(study)
     habits.put(report)
     habits.withdraw(report.id)
     habits.export()

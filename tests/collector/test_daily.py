@@ -13,7 +13,7 @@ from tests.kit.collectors import build_report
 from tests.kit.errors import raises
 
 
-def test_failed_upkeep_is_tried_again_each_hour(habits, study, make_report, monkeypatch, caplog):
+def test_failed_upkeep_is_tried_again_each_hour(habits, study, monkeypatch, caplog):
     """Uploads are still accepted meanwhile."""
     now, tried = [0.0], []
 
@@ -27,7 +27,7 @@ def test_failed_upkeep_is_tried_again_each_hour(habits, study, make_report, monk
         upkeep.run_if_due()
         now[0] += RETRY_SECONDS / 20
     assert len(tried) == caplog.text.count("the daily upkeep failed") == 3
-    assert habits.put(make_report(study)).status_code == 201
+    assert habits.put(build_report(study)).status_code == 201
 
 
 def send(harness, study):

@@ -21,21 +21,19 @@ from ldpkit.cli import serving
 from ldpkit.cli.serving import wait_for_database
 from summaries import summarize
 from tests.kit.answers import problem
-from tests.kit.collectors import Harness, build_study, ensure_database
+from tests.kit.collectors import Harness, build_report, build_study, ensure_database
 from tests.kit.deleting import delete_study
 from tests.kit.errors import raises
 from tests.kit.operators import run_on, said_at_start
 
 
-def test_collectors_store_the_same_batches_in_any_order(
-    make_harness, database_url, study, make_report, monkeypatch
-):
+def test_collectors_store_the_same_batches_in_any_order(make_harness, database_url, study, monkeypatch):
     """Four writers, two to a slot of the sums, all making the first rows at once."""
     threads = {}
     monkeypatch.setattr(store, "_slot", lambda _: threads.setdefault(threading.get_ident(), len(threads)) % 2)
     harnesses = [make_harness(database=database_url, lock_timeout=120) for _ in range(4)]
     harnesses[0].publish(study)
-    reports = [make_report(study) for _ in range(300)]
+    reports = [build_report(study) for _ in range(300)]
     batch = [report.to_document() for report in reports]
     uploads = [(harnesses[n % 4], batch[:: 1 if n % 3 else -1]) for n in range(12)]
     with ThreadPoolExecutor(6) as pool:
@@ -48,8 +46,8 @@ def test_collectors_store_the_same_batches_in_any_order(
     assert harnesses[2].summary().text == summarize(study, reports).to_json()
 
 
-def test_a_locked_database_is_503_and_recovers(make_harness, study, make_report):
-    habits, report = make_harness(lock_timeout=0.2), make_report(study)
+def test_a_locked_database_is_503_and_recovers(make_harness, study):
+    habits, report = make_harness(lock_timeout=0.2), build_report(study)
     assert habits.publish(study).status_code == 201
     with closing(sqlite3.connect(habits.path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
@@ -64,7 +62,7 @@ def test_a_locked_database_is_503_and_recovers(make_harness, study, make_report)
     assert habits.put(report).status_code == 201
 
 
-def test_full_disk_is_507_and_keeps_acknowledged_reports(habits, study, make_report):
+def test_full_disk_is_507_and_keeps_acknowledged_reports(habits, study):
     def limit_pages(pages):
         """Forbid SQLite to grow the file beyond so many pages."""
         with habits.collector.database.engine.connect() as connection:
@@ -73,7 +71,7 @@ def test_full_disk_is_507_and_keeps_acknowledged_reports(habits, study, make_rep
     acknowledged, status, response = [], 200, None
     limit_pages(habits.sql("PRAGMA page_count")[0][0])
     while status == 200:
-        reports = [make_report(study) for _ in range(50)]
+        reports = [build_report(study) for _ in range(50)]
         response = habits.post([report.to_document() for report in reports])
         status = response.status_code
         acknowledged += reports if status == 200 else []
@@ -81,12 +79,12 @@ def test_full_disk_is_507_and_keeps_acknowledged_reports(habits, study, make_rep
     assert int(response.headers["Retry-After"]) > 0
     assert sorted(report.id for report in acknowledged) == [report.id for report in habits.exported()]
     limit_pages(100_000)
-    assert habits.put(make_report(study)).status_code == 201
+    assert habits.put(build_report(study)).status_code == 201
 
 
-def test_temporarily_missing_tables_are_503(elephant, study, make_report):
+def test_temporarily_missing_tables_are_503(elephant, study):
     """For example while a dump is restored: devices keep their reports, and no traceback is logged."""
-    report = make_report(study)
+    report = build_report(study)
     elephant.sql("ALTER SCHEMA public RENAME TO away")
     found = [problem(elephant.client.get("/readyz")), problem(elephant.put(report))]
     elephant.sql("ALTER SCHEMA away RENAME TO public")
@@ -215,11 +213,11 @@ def test_serve_waits_for_a_database_that_starts_later(make_postgresql, capsys, m
         wait_for_database(settings)
 
 
-def test_each_study_has_one_partition_deleted_under_a_readers_lock(elephant, study, make_study, make_report):
+def test_each_study_has_one_partition_deleted_under_a_readers_lock(elephant, study):
     """A backup, for example, holds a lock on every table while it runs."""
-    others = make_study(id="others")
+    others = build_study(id="others")
     elephant.publish(others)
-    sent = [make_report(study) for _ in range(5)] + [make_report(others) for _ in range(3)]
+    sent = [build_report(study) for _ in range(5)] + [build_report(others) for _ in range(3)]
     assert {elephant.put(report).status_code for report in sent} == {201}
 
     def rows():

@@ -10,6 +10,7 @@ import pytest
 
 from collector import audit_log, health
 from collector.keys import Role, add_key
+from tests.kit.collectors import build_report, build_study
 from tests.kit.operators import main_on
 
 
@@ -43,7 +44,7 @@ def test_collector_that_was_never_backed_up_needs_action(empty, capsys):
     assert "ACT\tbackup\tnone was made by `ldpkit backup`" in capsys.readouterr().out
 
 
-def test_each_subject_that_needs_action_is_named(habits, checked, make_study, monkeypatch):
+def test_each_subject_that_needs_action_is_named(habits, checked, monkeypatch):
     def names():
         code, lines = checked()
         assert code == 1
@@ -53,7 +54,7 @@ def test_each_subject_that_needs_action_is_named(habits, checked, make_study, mo
         habits.write(add_key, name, Role.READ, None, habits.day + timedelta(days))
     usage = shutil.disk_usage(habits.path.parent)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: usage._replace(free=1000))
-    habits.publish(make_study(id="other", closes=habits.day.isoformat()))
+    habits.publish(build_study(id="other", closes=habits.day.isoformat()))
     habits.day += timedelta(health.BACKUP_DAYS)
     # Late reports of an ended study are taken for seven days.
     assert names() == ["keys", "disk"]
@@ -63,8 +64,8 @@ def test_each_subject_that_needs_action_is_named(habits, checked, make_study, mo
     assert names() == ["backup", "keys", "disk"]
 
 
-def test_export_from_before_a_withdrawal_needs_action_until_the_next(habits, checked, study, make_report):
-    reports = [make_report(study) for _ in range(3)]
+def test_export_from_before_a_withdrawal_needs_action_until_the_next(habits, checked, study):
+    reports = [build_report(study) for _ in range(3)]
     habits.post([report.to_document() for report in reports])
     habits.withdraw(reports[0].id)
     assert checked() == (0, [])

@@ -6,6 +6,7 @@ import pytest
 
 from collector.keys import Role, add_key
 from tests.kit.answers import client_of
+from tests.kit.collectors import build_study
 
 
 def test_only_the_hash_of_a_key_is_stored(habits, capsys):
@@ -17,9 +18,9 @@ def test_only_the_hash_of_a_key_is_stored(habits, capsys):
 
 
 @pytest.mark.attack(14)
-def test_key_of_one_study_sees_nothing_of_others(habits, make_study):
+def test_key_of_one_study_sees_nothing_of_others(habits):
     """Use a key for one study to read the lists of all."""
-    habits.publish(make_study(id="other", title="Another study"))
+    habits.publish(build_study(id="other", title="Another study"))
     key = habits.write(add_key, "ann", Role.OPERATE, ["habits"])
     headers = {"Authorization": f"Bearer {key}"}
     listed = habits.client.get("/v1/studies", headers=headers).get_json()["studies"]

@@ -17,6 +17,7 @@ from collector.limiter import (
     TokenBucket,
 )
 from tests.kit.answers import problem
+from tests.kit.collectors import build_report, build_study
 
 
 def test_room_is_waited_for_unless_nothing_is_given_back(monkeypatch):
@@ -76,18 +77,18 @@ def test_cached_value_is_kept_in_proportion_to_its_cost(monkeypatch):
 
 
 @pytest.mark.attack(15)
-def test_one_study_cannot_use_up_anothers_rate(make_harness, study, make_study, make_report):
+def test_one_study_cannot_use_up_anothers_rate(make_harness, study):
     """Send more reports than the rate to one study: they get 429, and another study takes its own."""
-    harness, other = make_harness(upload_rate=0.001), make_study(id="other")
+    harness, other = make_harness(upload_rate=0.001), build_study(id="other")
     for published in (study, other):
         harness.publish(published)
-    assert harness.put(make_report(study)).status_code == 201
-    response = harness.put(make_report(study))
+    assert harness.put(build_report(study)).status_code == 201
+    response = harness.put(build_report(study))
     assert problem(response) == (429, "too-many-reports")
     assert int(response.headers["Retry-After"]) > 0
     # Without a look at it.
     assert harness.post([]).status_code == 429
-    assert harness.put(make_report(other)).status_code == 201
+    assert harness.put(build_report(other)).status_code == 201
 
 
 def stored(bucket, reports):

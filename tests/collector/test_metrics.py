@@ -13,16 +13,16 @@ import yaml
 from collector.metrics import Metrics
 from collector.settings import METRICS_FOLDER
 from tests.kit.answers import AwayError
-from tests.kit.collectors import REPOSITORY
+from tests.kit.collectors import REPOSITORY, build_report, build_study
 
 
 def rejected(harness):
     return dict(re.findall(r'ldpkit_reports_rejected_total\{reason="(.*)"\} (\d+)', harness.metrics()))
 
 
-def test_refusals_are_counted_by_reason(habits, study, make_study, make_report):
+def test_refusals_are_counted_by_reason(habits, study):
     """A sender of invented study ids could fill memory with labels: none but those of studies are."""
-    report = make_report(study)
+    report = build_report(study)
     path = f"/v1/studies/habits/reports/{report.id}"
     habits.client.put(path, data=b"{", content_type="application/json")
     habits.client.put(path, data=b"{}", content_type="text/plain")
@@ -32,7 +32,7 @@ def test_refusals_are_counted_by_reason(habits, study, make_study, make_report):
     habits.close()
     habits.put(report)
     habits.client.get("/nothing")
-    assert habits.put(make_report(make_study(id="invented"))).status_code == 404
+    assert habits.put(build_report(build_study(id="invented"))).status_code == 404
     habits.client.put("/v1/studies/drawn/reports/x", data=b"{", content_type="application/json")
     assert rejected(habits) == {
         "malformed-json": "1",
@@ -76,12 +76,12 @@ def test_killed_worker_loses_no_counts(tmp_path, monkeypatch):
 FILES = REPOSITORY / "docs" / "monitoring"
 
 
-def test_rules_and_dashboard_name_metrics_and_labels_that_exist(habits, make_study, study, make_report):
-    habits.publish(make_study(id="other", closes=(habits.day + timedelta(5)).isoformat()))
-    report = make_report(study)
+def test_rules_and_dashboard_name_metrics_and_labels_that_exist(habits, study):
+    habits.publish(build_study(id="other", closes=(habits.day + timedelta(5)).isoformat()))
+    report = build_report(study)
     habits.put(report)
     habits.put(report)
-    habits.put(make_report(study, digest="0" * 64))
+    habits.put(build_report(study, digest="0" * 64))
     habits.withdraw(report.id)
     habits.client.get("/metrics", headers={"Authorization": "Bearer wrong"})
     habits.collector.studies.forget()

@@ -15,6 +15,7 @@ from collector.models import Base
 from collector.wal import served_alone
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
+from tests.kit.collectors import build_report
 from tests.kit.errors import raises
 from tests.kit.operators import main_on, run_on
 
@@ -115,9 +116,9 @@ def test_an_empty_database_is_not_filled(database_url, capsys):
 
 
 @pytest.mark.attack(10)
-def test_server_stores_nothing_in_database_of_other_release(habits, study, make_report):
+def test_server_stores_nothing_in_database_of_other_release(habits, study):
     """The database is migrated under a server of the earlier release, which must store nothing more."""
-    before, after = make_report(study), make_report(study)
+    before, after = build_report(study), build_report(study)
     assert habits.put(before).status_code == 201
     set_revision(habits.collector.database, "9999")
     answer = habits.put(after)

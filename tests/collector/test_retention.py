@@ -11,15 +11,15 @@ from collector.retention import Kept, delete_overdue
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import report_id_of
 from tests.kit.answers import problem, publish_retained, reports_by_study, send_reports
-from tests.kit.collectors import build_report
+from tests.kit.collectors import build_report, build_study
 from tests.kit.errors import raises
 from tests.kit.operators import lines
 
 
 @pytest.fixture
-def kept(inviting, make_study):
+def kept(inviting):
     """A collector with two studies whose reports are kept 4 days."""
-    return publish_retained(inviting, make_study, 4)
+    return publish_retained(inviting, 4)
 
 
 A_DAY = timedelta(1)
@@ -33,12 +33,12 @@ def pass_days(harness, count):
         days.look()
 
 
-def test_server_deletes_reports_after_their_retention(kept, make_report, monkeypatch):
+def test_server_deletes_reports_after_their_retention(kept, monkeypatch):
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
     for study_id in ("closing", "rolling", "habits"):
-        send_reports(kept, make_report, study_id, 3)
+        send_reports(kept, study_id, 3)
     pass_days(kept, 1)
-    send_reports(kept, make_report, "rolling")
+    send_reports(kept, "rolling")
     pass_days(kept, 3)
     assert reports_by_study(kept) == {"closing": 3, "habits": 3, "rolling": 4}
     pass_days(kept, 1)
@@ -55,27 +55,27 @@ def test_server_deletes_reports_after_their_retention(kept, make_report, monkeyp
     assert 'ldpkit_study_reports_overdue{study="closing"} 0.0' in kept.metrics()
 
 
-def test_report_after_the_end_of_retention_is_410(inviting, make_study, make_report):
+def test_report_after_the_end_of_retention_is_410(inviting):
     """Also within `grace_days`: the report would be deleted at once."""
-    first = make_study(id="short", closes=inviting.day.isoformat(), retention={"days": 2})
-    other = make_study(2, id="short")
+    first = build_study(id="short", closes=inviting.day.isoformat(), retention={"days": 2})
+    other = build_study(2, id="short")
     inviting.publish(first)
-    sent = make_report(first)
+    sent = build_report(first)
     inviting.day += timedelta(2)
     assert inviting.put(sent).status_code == 201
     inviting.day += A_DAY
-    late = inviting.put(make_report(first))
+    late = inviting.put(build_report(first))
     assert problem(late) == (410, "study-closed")
     # No day brings that back: devices need not send it again.
     assert late.get_json()["final"] is True
     assert inviting.put(sent).status_code == 200
     inviting.publish(other)
-    assert [inviting.put(make_report(one)).status_code for one in (first, other)] == [410, 201]
+    assert [inviting.put(build_report(one)).status_code for one in (first, other)] == [410, 201]
 
 
-def test_failing_study_does_not_stop_retention_of_others(kept, make_report, caplog):
+def test_failing_study_does_not_stop_retention_of_others(kept, caplog):
     for study_id in ("closing", "rolling"):
-        send_reports(kept, make_report, study_id, 3)
+        send_reports(kept, study_id, 3)
     ((right,),) = kept.sql("SELECT sums FROM sums WHERE study = 2")
     kept.sql("UPDATE sums SET sums = :one WHERE study = 2", one=bytes(8))
     pass_days(kept, 8)
@@ -89,12 +89,12 @@ def test_failing_study_does_not_stop_retention_of_others(kept, make_report, capl
     assert reports_by_study(kept)["closing"] == 0
 
 
-def test_status_announces_first_deletions_a_week_ahead(inviting, make_study, make_report, capsys):
-    inviting.publish(make_study(id="monthly", retention={"days": 30}))
-    send_reports(inviting, make_report, "monthly", 2)
+def test_status_announces_first_deletions_a_week_ahead(inviting, capsys):
+    inviting.publish(build_study(id="monthly", retention={"days": 30}))
+    send_reports(inviting, "monthly", 2)
     last = inviting.day + timedelta(30)
     inviting.day += A_DAY
-    send_reports(inviting, make_report, "monthly")
+    send_reports(inviting, "monthly")
     first = f"2 reports of version 1, the first to go, are kept until {last} and no longer"
     inviting.day = last - timedelta(8)
     inviting.operate("status", "monthly")
@@ -102,8 +102,8 @@ def test_status_announces_first_deletions_a_week_ahead(inviting, make_study, mak
     inviting.day += A_DAY
     inviting.operate("status", "monthly")
     assert f"look after: {first}, nor in the summary: export them" in lines(capsys)
-    inviting.publish(make_study(id="closing", closes=inviting.day.isoformat(), retention={"days": 5}))
-    send_reports(inviting, make_report, "closing")
+    inviting.publish(build_study(id="closing", closes=inviting.day.isoformat(), retention={"days": 5}))
+    send_reports(inviting, "closing")
     until = inviting.day = inviting.day + timedelta(5)
     inviting.operate("status", "closing")
     assert f"1 report of version 1 are kept until {until} and no longer" in capsys.readouterr().out
@@ -113,11 +113,11 @@ def test_status_announces_first_deletions_a_week_ahead(inviting, make_study, mak
 
 
 @pytest.mark.attack(19)
-def test_clock_months_ahead_deletes_nothing(make_harness, make_study):
+def test_clock_months_ahead_deletes_nothing(make_harness):
     """Set a clock months ahead: nothing is deleted until it is right, or an operator confirms the day."""
     harness = make_harness()
     closes = (harness.day + timedelta(19)).isoformat()
-    short = make_study(id="short", closes=closes, retention={"days": 30})
+    short = build_study(id="short", closes=closes, retention={"days": 30})
     harness.publish(short)
     assert harness.put(build_report(short)).status_code == 201
     right, find = harness.day, harness.collector.rules.find

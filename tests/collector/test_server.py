@@ -34,11 +34,11 @@ SECONDS = 60
 
 @pytest.mark.slow
 @pytest.mark.attack(12)
-def test_stopped_server_leaves_one_file_and_nothing_about_senders(start_server, study, make_report):
+def test_stopped_server_leaves_one_file_and_nothing_about_senders(start_server, study):
     """Look in all that a real server writes for a device's address, its program and the time."""
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
-    report, agent, client = make_report(study), "Device-Of-One-Person/7.3", "127.0.0.77"
+    report, agent, client = build_report(study), "Device-Of-One-Person/7.3", "127.0.0.77"
     parts, body = urlsplit(server.url), report.to_json()
     for line, content, status in (
         (f"PUT {PATH}/{report.id} HTTP/1.1", body, b"201"),
@@ -133,7 +133,7 @@ def test_port_used_on_ipv4_is_not_shared_by_a_dual_stack_server():
 
 @pytest.mark.attack(15)
 @pytest.mark.slow
-def test_honest_devices_get_through(start_server, study, make_report):
+def test_honest_devices_get_through(start_server, study):
     """Keep honest devices out of a running server with idle and slow connections and a flood of bombs."""
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
@@ -158,7 +158,7 @@ def test_honest_devices_get_through(start_server, study, make_report):
             connection = held.enter_context(socket.create_connection(address, timeout=SECONDS))
             connection.sendall(begun.encode())
         floods = [pool.submit(flood) for _ in range(2)]
-        assert [server.put(make_report(study)) for _ in range(20)] == [201] * 20
+        assert [server.put(build_report(study)) for _ in range(20)] == [201] * 20
         assert server.read("/v1/studies/habits/export").count("payloads") == 20
         over.set()
         for flooding in floods:

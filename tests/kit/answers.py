@@ -6,6 +6,8 @@ from datetime import timedelta
 
 from sqlalchemy.exc import OperationalError
 
+from tests.kit.collectors import build_report, build_study
+
 PROBLEM = "urn:ldpkit:problem:"
 
 
@@ -52,19 +54,19 @@ def refusal(response):
     return document["type"].removeprefix(PROBLEM), document.get("field")
 
 
-def publish_retained(harness, make_study, days):
+def publish_retained(harness, days):
     """Publish two studies: reports are kept so many days after the last day, and after each report's day."""
     closes = (harness.day + timedelta(2)).isoformat()
-    harness.publish(make_study(id="closing", closes=closes, retention={"days": days}))
-    harness.publish(make_study(id="rolling", retention={"days": days}))
+    harness.publish(build_study(id="closing", closes=closes, retention={"days": days}))
+    harness.publish(build_study(id="rolling", retention={"days": days}))
     return harness
 
 
-def send_reports(harness, make_report, study_id, count=1):
+def send_reports(harness, study_id, count=1):
     """Upload new reports to version 1 of a study."""
     study = harness.collector.rules.find(study_id, 1).study
     for _ in range(count):
-        assert harness.put(make_report(study)).status_code == 201
+        assert harness.put(build_report(study)).status_code == 201
 
 
 def reports_by_study(harness):

@@ -4,6 +4,7 @@ import pytest
 
 from collector.api.cors import REMEMBERED_SECONDS
 from ldp_client.documents.errors import InputError
+from tests.kit.collectors import build_report
 from tests.kit.errors import raises
 
 LISTED, OTHER = "https://survey.example.org", "https://survey.example.net"
@@ -57,9 +58,9 @@ def test_without_listed_origins_no_route_has_cors_headers(habits):
     assert not [name for name, _ in answer.headers if name.startswith("Access-Control")]
 
 
-def test_fast_and_plain_upload_send_the_same_cors_headers(listing, make_report, study):
+def test_fast_and_plain_upload_send_the_same_cors_headers(listing, study):
     """An upload in canonical form, the same with a blank, and a refusal."""
-    report = make_report(study)
+    report = build_report(study)
     path, whole = f"/v1/studies/{report.study}/reports/{report.id}", report.to_json()
     for origin, allowed in ((LISTED, LISTED), (OTHER, None)):
         headers = {"Origin": origin, "Content-Type": "application/json"}

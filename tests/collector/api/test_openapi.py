@@ -13,7 +13,7 @@ from collector.nodes.app import OPERATIONS as NODE_OPERATIONS
 from collector.nodes.app import create_node_app
 from collector.nodes.keys import NodeKeys
 from collector.oblivious import GatewayKeys
-from tests.kit.collectors import TOKEN, ensure_database
+from tests.kit.collectors import TOKEN, build_report, ensure_database
 from tests.kit.programs import need
 
 
@@ -66,14 +66,14 @@ def with_gateway(make_harness, study, tmp_path):
 
 
 @pytest.mark.slow
-def test_generated_requests_get_documented_answers(run_cases, with_gateway, study, make_report):
-    answered = run_cases(with_gateway, [make_report(study) for _ in range(5)], 12)
+def test_generated_requests_get_documented_answers(run_cases, with_gateway, study):
+    answered = run_cases(with_gateway, [build_report(study) for _ in range(5)], 12)
     assert answered.total() >= 5 * 12
 
 
-def test_undocumented_answer_is_detected(run_cases, with_gateway, study, make_report):
+def test_undocumented_answer_is_detected(run_cases, with_gateway, study):
     from schemathesis.core.failures import FailureGroup
 
     with_gateway.app.view_functions["health.is_alive"] = lambda: ("", 418)
     with pytest.raises(FailureGroup, match="418"):
-        run_cases(with_gateway, [make_report(study)], 1, "/healthz")
+        run_cases(with_gateway, [build_report(study)], 1, "/healthz")

@@ -19,7 +19,7 @@ from tests.kit.collectors import build_report, build_study
 JSON = "application/json"
 
 
-def test_a_version_is_published_once_and_never_changes(empty, study, make_study):
+def test_a_version_is_published_once_and_never_changes(empty, study):
     first = empty.publish(study)
     assert first.status_code == 201
     assert first.get_json() == {"id": "habits", "version": 1, "digest": study.digest}
@@ -27,13 +27,13 @@ def test_a_version_is_published_once_and_never_changes(empty, study, make_study)
     spelled = json.dumps(study.document, indent=3)
     again = empty.client.post("/v1/studies", data=spelled, content_type=JSON, headers=empty.operator)
     assert again.status_code == 200
-    assert refusal(empty.publish(make_study(title="Other"))) == ("study-conflict", "version")
+    assert refusal(empty.publish(build_study(title="Other"))) == ("study-conflict", "version")
     assert empty.client.get("/v1/studies/habits").data == study.canonical()
 
 
-def test_replaced_versions_are_fetched_and_not_published(habits, study, make_study):
+def test_replaced_versions_are_fetched_and_not_published(habits, study):
     """And the later version is served at once, also to those who read the earlier one."""
-    path, later = "/v1/studies/habits", make_study(version=3, title="Later habits")
+    path, later = "/v1/studies/habits", build_study(version=3, title="Later habits")
     assert [habits.client.get(each).status_code for each in (path, "/s/habits")] == [200, 200]
     assert habits.publish(later).status_code == 201
     assert refusal(habits.publish(study)) == ("study-outdated", "version")
@@ -43,11 +43,11 @@ def test_replaced_versions_are_fetched_and_not_published(habits, study, make_stu
     assert habits.client.get(f"{path}?version=2").status_code == 404
 
 
-def test_a_study_has_a_bounded_number_of_versions(habits, make_study, monkeypatch):
+def test_a_study_has_a_bounded_number_of_versions(habits, monkeypatch):
     monkeypatch.setattr("collector.studies.MOST_VERSIONS", 2)
-    assert habits.publish(make_study(2)).status_code == 201
-    assert problem(habits.publish(make_study(3))) == (409, "study-conflict")
-    assert habits.publish(make_study(2)).status_code == 200
+    assert habits.publish(build_study(2)).status_code == 201
+    assert problem(habits.publish(build_study(3))) == (409, "study-conflict")
+    assert habits.publish(build_study(2)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_check_describes_a_draft_and_stores_nothing(empty, study):
 
 @pytest.mark.attack(7)
 @pytest.mark.parametrize("sample_one_question", [False, True])
-def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_study, sample_one_question):
+def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, sample_one_question):
     """Devices permanently drop a report that is too large, and have spent epsilon for nothing."""
     oue = {"mechanism": {"name": "oue", "epsilon": "1"}, "model": {"name": "multinomial"}}
     questions = [{"id": f"q{n}", "ask": "choice", "choices": {"count": 9000 * n}, **oue} for n in (1, 2)]
-    study = make_study(questions=questions, **({"sample_one_question": True} if sample_one_question else {}))
+    study = build_study(questions=questions, **({"sample_one_question": True} if sample_one_question else {}))
     payloads = {question.id: bytes(mechanism_for(question).payload_size) for question in study.questions}
     if sample_one_question:
         del payloads["q1"]
@@ -104,8 +104,8 @@ def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_st
             assert refusal(harness.publish(refused, path)) == ("study-invalid", "questions")
 
 
-def test_an_unknown_study_is_404_everywhere(empty, study, make_report):
-    report = make_report(study)
+def test_an_unknown_study_is_404_everywhere(empty, study):
+    report = build_report(study)
     responses = [empty.client.get("/v1/studies/habits"), empty.close(), empty.put(report), empty.export()]
     responses += [
         empty.post([report.to_document()]),
@@ -143,10 +143,10 @@ def test_published_signatures_are_served_and_never_replaced(empty, study):
 
 
 @pytest.mark.attack(15)
-def test_each_version_keeps_its_signatures(empty, make_study, monkeypatch):
+def test_each_version_keeps_its_signatures(empty, monkeypatch):
     """Ask for the longest published document again and again: it is served without being parsed."""
     path, private = "/v1/studies/habits/signed", new_key()[0].encode()
-    old, new = (sign_study(make_study(version), private) for version in (1, 2))
+    old, new = (sign_study(build_study(version), private) for version in (1, 2))
     assert refusal(empty.client.get(path))[0] == "study-unknown"
     assert [post(empty, one).status_code for one in (old, new)] == [201, 201]
     assert refusal(post(empty, old)) == ("study-outdated", "version")
@@ -154,7 +154,7 @@ def test_each_version_keeps_its_signatures(empty, make_study, monkeypatch):
         patch.setattr(Study, "from_json", lambda *_: pytest.fail("a published document is parsed again"))
         for version, one in ((1, old), (2, new)):
             assert empty.client.get(path, query_string={"version": version}).text == one.to_json()
-    empty.publish(make_study(3))
+    empty.publish(build_study(3))
     assert refusal(empty.client.get(path))[0] == "study-unsigned"
 
 

@@ -14,6 +14,7 @@ from ldpkit.cli.report_files import DatedReport
 from schemas import Report
 from schemas.export_end import end_line
 from summaries import summarize
+from tests.kit.collectors import build_study
 from tests.kit.downloads import cutting, run_export
 from tests.kit.errors import raises
 from tests.kit.operators import never_pause
@@ -71,9 +72,9 @@ def test_decoded_export_reads_back_as_the_same_summary(filled, study, tmp_path, 
     pandas.testing.assert_frame_equal(*tables)
 
 
-def test_reports_are_decoded_only_by_their_own_study(filled, make_study, tmp_path, token, serve):
+def test_reports_are_decoded_only_by_their_own_study(filled, tmp_path, token, serve):
     """A collector that gives another study under that version, or none, decodes nothing wrongly."""
-    other = make_study(title="Other habits").canonical()
+    other = build_study(title="Other habits").canonical()
 
     def lying(environ, start_response):
         if "version=" not in environ.get("QUERY_STRING", ""):

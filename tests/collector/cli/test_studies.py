@@ -19,7 +19,7 @@ from ldp_client.documents.errors import InputError, LdpkitError
 from ldpkit.cli import invited, tickets
 from ldpkit.cli.client import RefusalError
 from tests.kit.answers import publish_retained, send_reports
-from tests.kit.collectors import STRATUM
+from tests.kit.collectors import STRATUM, build_report, build_study
 from tests.kit.errors import raises
 from tests.kit.operators import URL, lines
 from tests.ldp_client.issuers import channel_of
@@ -27,12 +27,12 @@ from tests.ldp_client.issuers import channel_of
 A_DAY = timedelta(1)
 
 
-def test_list_and_status_print_the_state_of_studies(inviting, study, make_study, make_report, capsys):
-    inviting.publish(make_study(id="other", title="Sleep", closes=(inviting.day + timedelta(2)).isoformat()))
-    inviting.post([make_report(study).to_document() for _ in range(5)])
+def test_list_and_status_print_the_state_of_studies(inviting, study, capsys):
+    inviting.publish(build_study(id="other", title="Sleep", closes=(inviting.day + timedelta(2)).isoformat()))
+    inviting.post([build_report(study).to_document() for _ in range(5)])
     inviting.day += A_DAY
-    inviting.put(make_report(study))
-    inviting.put(make_report(study, digest="0" * 64))
+    inviting.put(build_report(study))
+    inviting.put(build_report(study, digest="0" * 64))
     inviting.operate("status")
     assert [line.split("\t")[0] for line in lines(capsys)] == ["habits", "other"]
     inviting.operate("status", "--json")
@@ -52,18 +52,16 @@ def test_list_and_status_print_the_state_of_studies(inviting, study, make_study,
     assert "look after: it ends in 1 day" in said
 
 
-def test_close_warns_about_reports_waiting_on_devices(inviting, make_study, capsys):
+def test_close_warns_about_reports_waiting_on_devices(inviting, capsys):
     """Reports of the last two windows wait on devices: a study closed on its last evening lost them all."""
-    inviting.publish(make_study(id="hidden", channel=channel_of("https://issuer.example", hours=24)))
+    inviting.publish(build_study(id="hidden", channel=channel_of("https://issuer.example", hours=24)))
     for study_id, is_warned in (("hidden", True), ("habits", False)):
         with raises(InputError, "options.needs_yes"):
             inviting.operate("close", study_id)
         assert ("up to 48 hours after they were made" in capsys.readouterr().err) == is_warned
 
 
-def test_tickets_are_links_and_pictures_for_their_owner_alone(
-    inviting, study, make_report, tmp_path, capsys, monkeypatch
-):
+def test_tickets_are_links_and_pictures_for_their_owner_alone(inviting, study, tmp_path, capsys, monkeypatch):
     # In several requests, as a large count goes.
     monkeypatch.setattr(tickets, "AT_ONCE", 2)
     table, pictures = tmp_path / "links.csv", tmp_path / "codes"
@@ -80,7 +78,7 @@ def test_tickets_are_links_and_pictures_for_their_owner_alone(
     assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 4
     assert stat.S_IMODE(pictures.stat().st_mode) == 0o700
     assert files[1].read_text().startswith("<?xml")
-    report = make_report(study)
+    report = build_report(study)
     assert [inviting.put(report).status_code, inviting.put(report, words[0]).status_code] == [401, 201]
     capsys.readouterr()
     inviting.operate("status", "habits")
@@ -97,10 +95,8 @@ def test_tickets_are_links_and_pictures_for_their_owner_alone(
         (["--public", "stratum=town", "--out", "taken.csv"], r"taken\.csv"),
     ],
 )
-def test_wrong_tickets_are_refused_before_any_is_made(
-    inviting, make_study, tmp_path, monkeypatch, options, says
-):
-    assert inviting.publish(make_study(2, public=[STRATUM])).status_code == 201
+def test_wrong_tickets_are_refused_before_any_is_made(inviting, tmp_path, monkeypatch, options, says):
+    assert inviting.publish(build_study(2, public=[STRATUM])).status_code == 201
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken.csv").write_text("")
     with pytest.raises((LdpkitError, click.UsageError), match=says):
@@ -134,8 +130,8 @@ def test_failed_invite_leaves_no_file_or_names_the_undo_command(inviting, tmp_pa
     assert "`ldpkit invite habits --disable` admits all reports again" in capsys.readouterr().err
 
 
-def test_keys_are_bound_to_studies_and_expire(inviting, make_study, capsys):
-    inviting.publish(make_study(id="other"))
+def test_keys_are_bound_to_studies_and_expire(inviting, capsys):
+    inviting.publish(build_study(id="other"))
     last = date(2099, 1, 1)
     inviting.operate("keys", "ann", "--role", "read", "--study", "habits", "--expires", last.isoformat())
     headers = {"Authorization": f"Bearer {lines(capsys)[0]}"}
@@ -165,17 +161,17 @@ def test_keys_are_bound_to_studies_and_expire(inviting, make_study, capsys):
 
 
 @pytest.fixture
-def kept(inviting, make_study):
+def kept(inviting):
     """A collector with two studies whose reports are kept 20 days."""
-    return publish_retained(inviting, make_study, 20)
+    return publish_retained(inviting, 20)
 
 
-def test_reports_from_before_a_day_are_deleted(kept, study, make_report, capsys, monkeypatch):
+def test_reports_from_before_a_day_are_deleted(kept, study, capsys, monkeypatch):
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 4)
     monkeypatch.setattr(operator, "MOST_AT_ONCE", 6)
-    send_reports(kept, make_report, "habits", 10)
+    send_reports(kept, "habits", 10)
     kept.day += A_DAY
-    last = make_report(study)
+    last = build_report(study)
     kept.put(last)
     tomorrow = str(kept.day + A_DAY)
     for study_id, day, fact in (("habits", tomorrow, "still to come"), ("nosuch", "2026-06-01", "'nosuch'")):
@@ -190,12 +186,10 @@ def test_reports_from_before_a_day_are_deleted(kept, study, make_report, capsys,
     assert [(entry.key, entry.study) for entry in kept.logged("expire")] == [("(token)", "habits")]
 
 
-def test_delete_command_deletes_a_study_permanently(
-    kept, study, make_study, make_report, tmp_path, capsys, monkeypatch
-):
+def test_delete_command_deletes_a_study_permanently(kept, study, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(operator, "MOST_AT_ONCE", 2)
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
-    send_reports(kept, make_report, "habits", 5)
+    send_reports(kept, "habits", 5)
     with raises(InputError, "options.needs_yes", "5", "habits"):
         kept.operate("delete", "habits")
     # Twice, as the message says of a deletion that broke off.
@@ -203,10 +197,10 @@ def test_delete_command_deletes_a_study_permanently(
         kept.operate("delete", "habits", "--yes")
         assert lines(capsys) == [f"{count} reports of habits deleted, and the study closed permanently"]
     assert kept.exported() == []
-    assert kept.put(make_report(study)).status_code == 410
+    assert kept.put(build_report(study)).status_code == 410
     assert kept.client.get("/v1/studies/habits?version=1").data == study.canonical()
     second = tmp_path / "second.json"
-    second.write_bytes(make_study(2).canonical())
+    second.write_bytes(build_study(2).canonical())
     with raises(RefusalError, "server.refused", "was deleted by its operator"):
         kept.operate("publish", str(second))
     with raises(RefusalError, "server.refused", "was deleted"):

@@ -11,7 +11,7 @@ from collector.problems import OHTTP_KEY
 from ldp_client.documents.errors import InputError
 from ldp_client.oblivious.binary_http import ANSWER_BYTES, DOCUMENT_BYTES, MOST_FIELDS, Request, number
 from ldp_client.oblivious.encapsulation import ANSWER_OVERHEAD_BYTES
-from tests.kit.collectors import TOKEN
+from tests.kit.collectors import TOKEN, build_report
 from tests.kit.errors import raises
 from tests.kit.oblivious import JSON, SIZE
 
@@ -24,18 +24,18 @@ def problem(answer):
 
 
 @pytest.fixture
-def upload(make_report, study):
-    report = make_report(study)
+def upload(study):
+    report = build_report(study)
     path = f"/v1/studies/habits/reports/{report.id}"
     return report, Request("PUT", "collector.example", path, [JSON], report.to_json().encode())
 
 
-def test_sizes_depend_on_the_method_alone(gateway, make_report, study, monkeypatch):
-    report, other = make_report(study), make_report(study)
+def test_sizes_depend_on_the_method_alone(gateway, study, monkeypatch):
+    report, other = build_report(study), build_report(study)
     statuses = [gateway.put(report).status, gateway.put(report).status, gateway.delete(report).status]
     statuses += [gateway.put(report).status, gateway.delete(other, secret=bytes(16)).status]
     statuses += [
-        gateway.put(make_report(study, **change)).status for change in ({"digest": "0" * 64}, {"version": 7})
+        gateway.put(build_report(study, **change)).status for change in ({"digest": "0" * 64}, {"version": 7})
     ]
     gateway.harness.close()
     statuses.append(gateway.put(other).status)
@@ -95,9 +95,9 @@ def test_invalid_key_file_is_rejected(tmp_path, text):
         GatewayKeys.load(tmp_path / "keys")
 
 
-def test_require_ohttp_collector_rejects_direct_reports(make_gateway, make_report, study):
+def test_require_ohttp_collector_rejects_direct_reports(make_gateway, study):
     gateway = make_gateway(require_ohttp=True)
-    harness, report = gateway.harness, make_report(study)
+    harness, report = gateway.harness, build_report(study)
     for answer in (harness.put(report), harness.post([report.to_document()])):
         assert (answer.status_code, answer.json["type"]) == (403, "urn:ldpkit:problem:oblivious-needed")
     assert gateway.put(report).status == 201

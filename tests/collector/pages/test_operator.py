@@ -7,6 +7,7 @@ import pytest
 
 from collector.keys import MOST_SESSIONS, Role, add_key, remove_key
 from tests.kit.answers import client_of
+from tests.kit.collectors import build_report, build_study
 from tests.kit.deleting import delete_study
 
 
@@ -37,10 +38,10 @@ def test_the_page_needs_a_session_that_begins_and_ends_on_it(habits, token):
         assert ("Secure" in cookie, token in cookie) == (is_secure, False), host
 
 
-def test_page_shows_counts_and_finds_studies_by_words(habits, study, make_study, make_report, token):
-    habits.post([make_report(study).to_document() for _ in range(7)])
-    habits.put(make_report(study, digest="0" * 64))
-    habits.publish(make_study(id="other", title="Another study"))
+def test_page_shows_counts_and_finds_studies_by_words(habits, study, token):
+    habits.post([build_report(study).to_document() for _ in range(7)])
+    habits.put(build_report(study, digest="0" * 64))
+    habits.publish(build_study(id="other", title="Another study"))
     client, both = client_of(habits, token), {"habits", "other"}
     for words, shown in (("OTHER", {"other"}), ("study open", {"other"}), ("x", set()), ("open", both)):
         text = client.get("/", query_string={"words": words}).text
@@ -50,9 +51,9 @@ def test_page_shows_counts_and_finds_studies_by_words(habits, study, make_study,
         assert words in text
 
 
-def test_study_texts_are_escaped_also_in_a_preview(empty, make_study, token):
+def test_study_texts_are_escaped_also_in_a_preview(empty, token):
     title = {"en": "<script>alert(1)</script>", "de": "Gewohnheiten"}
-    study = make_study(languages=["en", "de"], title=title, purpose="<img src=x onerror=alert(1)>")
+    study = build_study(languages=["en", "de"], title=title, purpose="<img src=x onerror=alert(1)>")
 
     def preview(language):
         asked = {"query_string": {"language": language}, "headers": empty.operator}
@@ -89,9 +90,9 @@ def test_page_and_assets_send_a_strict_content_policy(habits, token, path):
     assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_page_shows_no_study_as_open_after_its_last_day(habits, make_study, token):
+def test_page_shows_no_study_as_open_after_its_last_day(habits, token):
     last = habits.day
-    assert habits.publish(make_study(2, closes=str(last))).status_code == 201
+    assert habits.publish(build_study(2, closes=str(last))).status_code == 201
     assert f"version 2, open, last day {last};" in client_of(habits, token).get("/").text
     habits.day += timedelta(1)
     assert f"version 2, ended, last day {last};" in client_of(habits, token).get("/").text

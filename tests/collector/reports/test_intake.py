@@ -14,15 +14,7 @@ from collector.reports.intake import Receipt
 from collector.reports.writer import Change, Upload
 from collector.store import PackedReport
 from tests.kit.answers import PROBLEM, problem, refusal
-from tests.kit.collectors import (
-    AGE,
-    REGION,
-    TODAY,
-    build_report,
-    build_study,
-    conflicting,
-    device_report,
-)
+from tests.kit.collectors import AGE, REGION, TODAY, build_report, build_study, conflicting, device_report
 from tests.kit.errors import raises
 
 PATH = "/v1/studies/habits/reports"
@@ -62,16 +54,16 @@ def test_an_invalid_report_is_refused_with_its_field(empty, changes, field):
     assert empty.exported() == []
 
 
-def test_the_address_and_the_report_must_agree(habits, study, make_report):
-    report = make_report(study)
+def test_the_address_and_the_report_must_agree(habits, study):
+    report = build_report(study)
     habits.publish(OTHER)
     for path, field in ((f"{PATH}/{'0' * 32}", "id"), (f"/v1/studies/other/reports/{report.id}", "study")):
         assert refusal(habits.client.put(path, json=report.to_document())) == ("report-invalid", field)
 
 
-def test_a_bad_report_does_not_refuse_the_rest(habits, study, make_report):
-    good = make_report(study)
-    impossible = make_report(study, payloads={**good.payloads, "ever": b"\7"})
+def test_a_bad_report_does_not_refuse_the_rest(habits, study):
+    good = build_report(study)
+    impossible = build_report(study, payloads={**good.payloads, "ever": b"\7"})
     batch = [impossible.to_document(), good.to_document(), {"id": "x"}, 7, conflicting(good).to_document()]
     result = habits.post(batch).get_json()
     assert (result["stored"], result["duplicates"]) == (1, 0)

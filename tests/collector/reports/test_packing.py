@@ -12,7 +12,7 @@ from collector.reports import rules as rules_module
 from collector.reports.packing import MOST_REMEMBERED_BYTES
 from collector.reports.rules import Rules
 from schemas import Report
-from tests.kit.collectors import AGE, REGION, build_study, device_report
+from tests.kit.collectors import AGE, REGION, build_report, build_study, device_report
 
 
 def batch(reports):
@@ -35,12 +35,12 @@ def test_reports_of_any_study_are_read_without_a_parser(sample_one_question, pub
         assert rules.form.read(body.replace(b'"payloads"', b'"payl0ads"')) is None
 
 
-def test_other_spellings_and_impossible_reports_fall_back_to_the_parser(study, make_report):
+def test_other_spellings_and_impossible_reports_fall_back_to_the_parser(study):
     form = Rules.of(study).form
-    report = make_report(study, id="ab" * 16)
+    report = build_report(study, id="ab" * 16)
     body, two = report.to_json(), batch([report, report])
     start = body.index('"ever":"') + len('"ever":"')
-    impossible = make_report(study, payloads={**report.payloads, "ever": b"\2"})
+    impossible = build_report(study, payloads={**report.payloads, "ever": b"\2"})
     for text in (
         body.replace("ab" * 16, "AB" * 16),
         body.replace('"ever"', '"even"'),

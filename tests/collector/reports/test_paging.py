@@ -24,15 +24,13 @@ def _short_pages(monkeypatch):
 
 
 @pytest.mark.parametrize("page_bytes", [1, 4 << 20])
-def test_reports_and_versions_that_come_during_an_export_are_harmless(
-    filled, make_study, monkeypatch, page_bytes
-):
+def test_reports_and_versions_that_come_during_an_export_are_harmless(filled, monkeypatch, page_bytes):
     monkeypatch.setattr(paging, "PAGE_BYTES", page_bytes)
     parts = open_export(filled.collector, "habits").stream()
     text = next(parts)
     late = [build_report(build_study(), id=digit * 32) for digit in "0f"]
     filled.post([report.to_document() for report in late])
-    later = make_study(version=2, title="Later")
+    later = build_study(version=2, title="Later")
     filled.publish(later)
     filled.put(build_report(later, id="e" * 32))
     *lines, end = (text + b"".join(parts)).splitlines()

@@ -5,7 +5,7 @@ import pytest
 from schemas import Study
 from tests import studies
 from tests.kit.answers import problem
-from tests.kit.collectors import device_report
+from tests.kit.collectors import build_report, device_report
 
 OLH = {"name": "olh", "epsilon": "1"}
 
@@ -32,11 +32,11 @@ def test_summary_that_would_slow_down_uploads_is_not_kept(empty, question, refus
 
 @pytest.mark.attack(19)
 @pytest.mark.parametrize("sums", [bytes(8), b""])
-def test_damaged_sums_are_rejected_until_the_study_is_deleted(habits, study, make_report, sums):
+def test_damaged_sums_are_rejected_until_the_study_is_deleted(habits, study, sums):
     """Damage the rows of a running summary: no report may be miscounted."""
-    assert habits.put(make_report(study)).status_code == 201
+    assert habits.put(build_report(study)).status_code == 201
     habits.sql("UPDATE sums SET sums = :sums", sums=sums)
-    assert problem(habits.summary()) == problem(habits.put(make_report(study))) == (503, "unavailable")
+    assert problem(habits.summary()) == problem(habits.put(build_report(study))) == (503, "unavailable")
     assert len(habits.exported()) == 1
     deleted = habits.client.delete("/v1/studies/habits", headers=habits.operator)
     assert deleted.get_json() == {"id": "habits", "deleted": 1, "complete": True}

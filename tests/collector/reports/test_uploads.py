@@ -36,12 +36,12 @@ def batch_of(reports, comma=","):
     return f'{{"reports":[{comma.join(report.to_json() for report in reports)}]}}'.encode()
 
 
-def test_the_shortcut_and_the_view_give_the_same_answers(habits, study, make_report, monkeypatch):
+def test_the_shortcut_and_the_view_give_the_same_answers(habits, study, monkeypatch):
     views, genuine, answers = [], api._accept, []
     monkeypatch.setattr(api, "_accept", lambda *arguments: views.append(1) or genuine(*arguments))
     for options in ({}, CHUNKED):
-        first = make_report(study)
-        sent = [first, first, conflicting(first), make_report(study, digest="0" * 64)]
+        first = build_report(study)
+        sent = [first, first, conflicting(first), build_report(study, digest="0" * 64)]
         received = [
             send(habits, report.to_json().encode(), f"{PATH}/{report.id}", **options) for report in sent
         ]
@@ -53,12 +53,12 @@ def test_the_shortcut_and_the_view_give_the_same_answers(habits, study, make_rep
 
 
 @pytest.mark.parametrize("comma", [",", " , "])
-def test_batch_names_its_failures(habits, study, make_report, comma):
-    reports = [make_report(study) for _ in range(20)]
+def test_batch_names_its_failures(habits, study, comma):
+    reports = [build_report(study) for _ in range(20)]
     whole = {"stored": 20, "duplicates": 0, "failed": []}
     assert send(habits, gzip.compress(batch_of(reports, comma)), encoding="GZIP").json == whole
     changed = conflicting(reports[0])
-    answer = send(habits, batch_of((*reports, changed, make_report(study)), comma)).json
+    answer = send(habits, batch_of((*reports, changed, build_report(study)), comma)).json
     assert (answer["stored"], answer["duplicates"]) == (1, 20)
     assert [(one["id"], one["field"]) for one in answer["failed"]] == [(changed.id, "reports[20].id")]
 
@@ -77,9 +77,9 @@ def test_batch_names_its_failures(habits, study, make_report, comma):
         ({"environ_overrides": {"CONTENT_LENGTH": "9" * 5000}}, 400),
     ],
 )
-def test_unusual_requests(empty, study, make_report, options, status):
+def test_unusual_requests(empty, study, options, status):
     """A study is read by the same rules as a report."""
-    report = make_report(study)
+    report = build_report(study)
     for document, path in ((study, "/v1/studies"), (report, f"{PATH}/{report.id}")):
         empty.publish(study)
         answer = send(empty, document.to_json().encode(), path, **options)
@@ -147,7 +147,7 @@ def test_batch_is_rejected_after_a_hundred_invalid_reports(habits):
 
 @pytest.mark.attack(15)
 @pytest.mark.parametrize("is_free", [True, False])
-def test_readers_of_a_study_take_turns_and_uploads_take_none(habits, study, make_report, is_free):
+def test_readers_of_a_study_take_turns_and_uploads_take_none(habits, study, is_free):
     """Sixteen clients only read a study: one at a time does, but none waits long for one that hangs."""
     seen = []
 
@@ -159,5 +159,5 @@ def test_readers_of_a_study_take_turns_and_uploads_take_none(habits, study, make
     assert habits.client.get("/v1/studies/habits").status_code == 200
     assert seen == ([api.TURN_SECONDS, "released"] if is_free else [api.TURN_SECONDS])
     seen.clear()
-    assert habits.put(make_report(study)).status_code == 201
+    assert habits.put(build_report(study)).status_code == 201
     assert seen == []
