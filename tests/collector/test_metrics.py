@@ -16,10 +16,6 @@ from tests.kit.answers import AwayError
 from tests.kit.collectors import REPOSITORY, build_report, build_study
 
 
-def rejected(harness):
-    return dict(re.findall(r'ldpkit_reports_rejected_total\{reason="(.*)"\} (\d+)', harness.metrics()))
-
-
 def test_refusals_are_counted_by_reason(habits, study):
     """A sender of invented study ids could fill memory with labels: none but those of studies are."""
     report = build_report(study)
@@ -34,7 +30,8 @@ def test_refusals_are_counted_by_reason(habits, study):
     habits.client.get("/nothing")
     assert habits.put(build_report(build_study(id="invented"))).status_code == 404
     habits.client.put("/v1/studies/drawn/reports/x", data=b"{", content_type="application/json")
-    assert rejected(habits) == {
+    rejected = re.findall(r'ldpkit_reports_rejected_total\{reason="(.*)"\} (\d+)', habits.metrics())
+    assert dict(rejected) == {
         "malformed-json": "1",
         "parameter-invalid": "1",
         "media-type-unsupported": "1",

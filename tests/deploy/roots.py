@@ -127,16 +127,13 @@ def whole(root: Path, command: Sequence[str], inside: Inside) -> list[str]:
         "DEBIAN_FRONTEND": "noninteractive",
         **inside.environment,
     }
-    entered = ["chroot", str(root), *_as_user(inside.user), "env", "-i", f"--chdir={inside.folder}"]
+    entered = ["chroot", str(root)]
+    if inside.user is not None:
+        uid, _, gid = inside.user.partition(":")
+        entered += [*UNPRIVILEGED, f"--reuid={uid}", f"--regid={gid or uid}"]
+    entered += ["env", "-i", f"--chdir={inside.folder}"]
     entered += [f"{name}={value}" for name, value in variables.items()]
     return [*ALONE, "sh", "-c", "\n".join([*lines, f"exec {shlex.join([*entered, *command])}"])]
-
-
-def _as_user(user: str | None) -> list[str]:
-    if user is None:
-        return []
-    uid, _, gid = user.partition(":")
-    return [*UNPRIVILEGED, f"--reuid={uid}", f"--regid={gid or uid}"]
 
 
 def _point(root: Path, target: str, source: Path | None = None) -> str:
