@@ -11,7 +11,7 @@ import pytest
 from schemas import Study
 from tests.kit import collector_fixtures as fixtures
 from tests.kit import secure_sum
-from tests.kit.collectors import TICKET_KEY, TOKEN, Harness, build_report
+from tests.kit.collectors import TICKET_KEY, Harness, build_report
 from tests.kit.postgresql import Postgresql
 
 log_everything, commands_know_the_day = fixtures.log_everything, fixtures.commands_know_the_day
@@ -29,12 +29,6 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [name for name in os.environ if name.startswith("LDPKIT_")]:
         monkeypatch.delenv(name)
     return folder
-
-
-@pytest.fixture
-def token() -> str:
-    """The operator's token of every collector here."""
-    return TOKEN
 
 
 @pytest.fixture

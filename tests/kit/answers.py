@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from sqlalchemy.exc import OperationalError
 
-from tests.kit.collectors import build_report, build_study
+from tests.kit.collectors import TOKEN, build_report, build_study
 
 PROBLEM = "urn:ldpkit:problem:"
 
@@ -36,8 +36,8 @@ def fail_next_commit(harness, commits):
     writer._store = store
 
 
-def client_of(harness, key):
-    """A browser that signed in with this key."""
+def client_of(harness, key=TOKEN):
+    """A browser that signed in with this key, or as the operator."""
     client = harness.app.test_client()
     client.post("/sign-in", data={"key": key})
     return client

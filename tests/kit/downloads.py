@@ -10,15 +10,15 @@ import pytest
 
 from ldpkit.cli.dataset import write_dataset
 from schemas import Study
-from tests.kit.collectors import Harness, build_report, build_study
+from tests.kit.collectors import TOKEN, Harness, build_report, build_study
 from tests.kit.commands import run
 
 
-def run_export(url: str, out: Any, token: str, *more: str) -> int:
+def run_export(url: str, out: Any, token: str = TOKEN) -> int:
     """Export `habits`; return 0, or raise the command's error."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LDPKIT_TOKEN", token)
-        run("export", "habits", "--collector", url, "--out", str(out), *more)
+        run("export", "habits", "--collector", url, "--out", str(out))
     return 0
 
 

@@ -43,8 +43,8 @@ def ids_in(root):
     ]
 
 
-def test_the_command_writes_every_report_once_into_a_new_place(many, place, capsys, token, serve):
-    assert run_export(serve(many.harness.app), f"{place}/", token) == 0
+def test_the_command_writes_every_report_once_into_a_new_place(many, place, capsys, serve):
+    assert run_export(serve(many.harness.app), f"{place}/") == 0
     assert sorted(ids_in(place)) == sorted(many.ids)
     files = len(list(place.rglob("*.parquet")))
     assert capsys.readouterr().out == f"120 reports in {files} files in {place}/\n"

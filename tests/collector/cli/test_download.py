@@ -14,7 +14,7 @@ from ldpkit.cli.report_files import DatedReport
 from schemas import Report
 from schemas.export_end import end_line
 from summaries import summarize
-from tests.kit.collectors import build_study
+from tests.kit.collectors import TOKEN, build_study
 from tests.kit.downloads import cutting, run_export
 from tests.kit.errors import raises
 from tests.kit.operators import never_pause
@@ -25,10 +25,10 @@ def _no_waiting(monkeypatch):
     never_pause(monkeypatch)
 
 
-def test_ndjson_export_contains_every_report(filled, tmp_path, capsys, token, serve):
+def test_ndjson_export_contains_every_report(filled, tmp_path, capsys, serve):
     out = tmp_path / "reports.ndjson"
     url = serve(filled.app)
-    assert run_export(url, out, token) == 0
+    assert run_export(url, out) == 0
     *lines, end = out.read_text().splitlines(keepends=True)
     assert ([Report.from_json(line) for line in lines], end) == (filled.sent, end_line(40))
     said = capsys.readouterr().out
@@ -37,29 +37,29 @@ def test_ndjson_export_contains_every_report(filled, tmp_path, capsys, token, se
     # Older copies may have them.
     for report in filled.sent[:2]:
         assert filled.withdraw(report.id).status_code == 200
-    assert run_export(url, tmp_path / "two.ndjson", token) == 0
+    assert run_export(url, tmp_path / "two.ndjson") == 0
     said = capsys.readouterr().out
     assert "38 reports in " in said
     assert "2 reports were withdrawn up to now: delete older copies" in said
 
 
-def test_proxy_that_drops_the_query_causes_no_duplicates(filled, tmp_path, token, serve):
+def test_proxy_that_drops_the_query_causes_no_duplicates(filled, tmp_path, serve):
     """The export is cut, and what goes on with it begins at the first report again."""
     out = tmp_path / "reports.ndjson"
     cut = cutting(filled.app, iter([4000]))
     url = serve(lambda environ, start: cut({**environ, "QUERY_STRING": ""}, start))
     with raises(TransferError, "server.report_came_twice"):
-        run_export(url, out, token)
+        run_export(url, out)
     assert not out.exists()
 
 
-def test_decoded_export_reads_back_as_the_same_summary(filled, study, tmp_path, token, serve):
+def test_decoded_export_reads_back_as_the_same_summary(filled, study, tmp_path, serve):
     tables = []
     url = serve(filled.app)
     with pytest.raises(InputError):
-        run_export(url, tmp_path / "r.xlsx", token)
+        run_export(url, tmp_path / "r.xlsx")
     for name, read in (("reports.csv", pandas.read_csv), ("reports.parquet", pandas.read_parquet)):
-        assert run_export(url, tmp_path / name, token) == 0
+        assert run_export(url, tmp_path / name) == 0
         table = read(tmp_path / name).set_index("report_id").loc[[report.id for report in filled.sent]]
         yes = [report.payloads["ever"] == b"\x01" for report in filled.sent]
         assert list(table["noisy.ever"] == "yes") == yes
@@ -72,7 +72,7 @@ def test_decoded_export_reads_back_as_the_same_summary(filled, study, tmp_path, 
     pandas.testing.assert_frame_equal(*tables)
 
 
-def test_reports_are_decoded_only_by_their_own_study(filled, tmp_path, token, serve):
+def test_reports_are_decoded_only_by_their_own_study(filled, tmp_path, serve):
     """A collector that gives another study under that version, or none, decodes nothing wrongly."""
     other = build_study(title="Other habits").canonical()
 
@@ -84,15 +84,15 @@ def test_reports_are_decoded_only_by_their_own_study(filled, tmp_path, token, se
 
     url = serve(lying)
     with raises(TransferError, "server.other_study"):
-        run_export(url, tmp_path / "r.csv", token)
+        run_export(url, tmp_path / "r.csv")
     assert not list(tmp_path.glob("r.csv"))
 
 
-def test_decoded_export_requires_valid_days(filled, tmp_path, token, serve):
+def test_decoded_export_requires_valid_days(filled, tmp_path, serve):
     """A proxy that drops the query gives reports without days; a day that is none may be a formula."""
     url = serve(lambda environ, start: filled.app({**environ, "QUERY_STRING": ""}, start))
     with raises(TransferError, "server.not_a_report", "in an object with day and report"):
-        run_export(url, tmp_path / "r.csv", token)
+        run_export(url, tmp_path / "r.csv")
     assert list(tmp_path.glob("r.*")) == []
     (report, *_) = filled.sent
     for day in ("=1+1", "2026-6-1", "2026-02-30", "", None, ["2026-06-01"]):
@@ -101,42 +101,42 @@ def test_decoded_export_requires_valid_days(filled, tmp_path, token, serve):
             DatedReport.from_line(line)
 
 
-def test_interrupted_export_is_resumed(filled, token, serve):
+def test_interrupted_export_is_resumed(filled, serve):
     url = serve(cutting(filled.app, iter([2000, 0, 4000, 1500])))
-    assert list(fetch_reports(Client(url, token), "habits")) == filled.sent
+    assert list(fetch_reports(Client(url, TOKEN), "habits")) == filled.sent
 
 
-def test_export_without_end_marker_is_rejected(filled, tmp_path, token, serve):
+def test_export_without_end_marker_is_rejected(filled, tmp_path, serve):
     end = len(json.dumps({"format": "ldpkit.export-end/1", "reports": 40}, separators=(",", ":"))) + 1
     whole = len(filled.export().data)
     out = tmp_path / "reports.ndjson"
     for size in (whole - end, whole - 1):
         url = serve(cutting(filled.app, iter([size] + [0] * 10)))
         with raises(TransferError, "server.unavailable", "0 reports"):
-            run_export(url, out, token)
+            run_export(url, out)
     with pytest.raises(TransferError):
-        run_export(serve(cutting(filled.app, iter([100] * 10))), tmp_path / "summary.json", token)
+        run_export(serve(cutting(filled.app, iter([100] * 10))), tmp_path / "summary.json")
     assert list(tmp_path.glob("*json")) == []
     assert not list(tmp_path.glob(".*"))
 
 
-def test_missing_report_is_detected(filled, token, serve):
+def test_missing_report_is_detected(filled, serve):
     def losing(environ, start_response):
         lines = b"".join(filled.app(environ, start_response)).splitlines(keepends=True)
         return [b"".join(lines[:3] + lines[4:])]
 
     url = serve(losing)
     with raises(TransferError, "server.export_end_differs", "39"):
-        list(fetch_reports(Client(url, token), "habits"))
+        list(fetch_reports(Client(url, TOKEN), "habits"))
 
 
-def test_rejected_export_is_final_and_states_why(filled, tmp_path, token, serve):
+def test_rejected_export_is_final_and_states_why(filled, tmp_path, serve):
     url = serve(filled.app)
     with pytest.raises(TransferError, match=r"401: this collector does not know the key"):
         run_export(url, tmp_path / "a.ndjson", "wrong")
     with raises(TransferError, "server.refused", "404", "'nosuch'"):
-        list(fetch_reports(Client(url, token), "nosuch"))
+        list(fetch_reports(Client(url, TOKEN), "nosuch"))
     with raises(InputError, "keys.token_missing"):
         run_export(url, tmp_path / "a.ndjson", "")
     with raises(InputError, "files.cannot_write"):
-        run_export(url, tmp_path / "nosuch" / "a.ndjson", token)
+        run_export(url, tmp_path / "nosuch" / "a.ndjson")
