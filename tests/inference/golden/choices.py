@@ -80,16 +80,6 @@ def named(points: Points) -> Points:
     return {f"p[{label}]": points["p"][:, place] for place, label in enumerate(LABELS)}
 
 
-def _of_scale(points: Points) -> Points:
-    found = {"mean_place": points["p"] @ np.array([1.0, 2.0, 3.0])}
-    below = np.cumsum(points["p"], axis=1)
-    for place, level in enumerate(SCALE["choices"]):
-        found[f"p[{level}]"] = points["p"][:, place]
-        if place < 2:
-            found[f"at_most[{level}]"] = below[:, place]
-    return found
-
-
 def _with_refusals(points: Points) -> Values:
     """One more choice, that of refusing; p is of those who answer."""
     p, refused = points["p"], points["refused"]
@@ -140,7 +130,6 @@ REFUSABLE = {
     "refusal": True,
     "model": {"name": "bernoulli", "prior": {"p": BETA, "refused": stated("beta", a=1, b=4)}},
 }
-SCALE = {**multinomial(WARNER), "id": "tired", "ordered": True, "choices": ["never", "seldom", "often"]}
 LEARNT = multinomial(WARNER, **stated("dirichlet", concentration=stated("log_normal", loc=0, scale=0.5)))
 
 
@@ -184,7 +173,6 @@ CASES: dict[str, Case] = {
     "bernoulli, memoized": _case({**BERNOULLI, "mechanism": studies.KEPT}, SHARE),
     "bernoulli with refusals": _case(REFUSABLE, REFUSED),
     **{name: _case(one, SHARES) for name, one in MULTINOMIALS.items()},
-    "scale, randomized_response": _case(SCALE, SHARES._replace(quantities=_of_scale)),
     "multinomial of unknown concentration": _case(LEARNT, SHARES_AND_CONCENTRATION),
     "many, bernoulli with refusals": _case(REFUSABLE, REFUSED, MANY),
     "many, multinomial, hadamard": _case(MULTINOMIALS["multinomial, hadamard"], SHARES, MANY),

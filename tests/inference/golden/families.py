@@ -26,7 +26,6 @@ FAST: Mapping[str, Sequence[str]] = {
     "choices": (
         "bernoulli, randomized_response",
         "multinomial, oue",
-        "scale, randomized_response",
         "many, bernoulli with refusals",
         "many, multinomial, hadamard",
     ),
@@ -34,7 +33,7 @@ FAST: Mapping[str, Sequence[str]] = {
     "records": ("linear, gaussian_statistics", "logistic, sampled_products"),
     "holders": ("table_statistics",),
     "secure sums": ("bernoulli", "linear"),
-    "formulas": ("logit", "softmax", "ordered", "public choice by private", "groups", "census", "waves"),
+    "formulas": ("logit", "public choice by private", "groups", "census", "waves"),
     "dice": ("forced", "two arms"),
     "defaults": ("bernoulli", "multinomial", "normal", "exponential"),
 }

@@ -27,14 +27,6 @@ from tests.inference.golden.reference import Points, Target, Values
 PEOPLE = 2_000
 WIDE = stated("normal", loc=0, scale="1.5")
 EVER = {**studies.YES_NO, "mechanism": {"name": "randomized_response", "epsilon": "2"}}
-JOB = {**studies.CHOICE, "id": "job", "mechanism": {"name": "oue", "epsilon": "3"}}
-TIRED = {
-    **studies.ONE_OF,
-    "id": "tired",
-    "ordered": True,
-    "choices": ["never", "seldom", "often"],
-    "mechanism": {"name": "randomized_response", "epsilon": "2"},
-}
 REGIONS, CLINICS = ("south", "north"), ("a", "b", "c", "d", "e")
 PUBLIC = (
     {"id": "region", "choices": list(REGIONS)},
@@ -44,36 +36,31 @@ PUBLIC = (
 )
 
 
-def rows_of(fields: Sequence[str], names: Sequence[str]) -> Callable[[Collected], Rows]:
-    """Count the reports on these questions that are alike."""
+def rows_of(fields: Sequence[str]) -> Callable[[Collected], Rows]:
+    """Count the reports of these public fields that are alike."""
 
     def rows(data: Collected) -> Rows:
+        (question,) = data.study.document["questions"]
         distinct = Counter(
-            (tuple((one.public or {})[name] for name in fields), tuple(one.payloads[name] for name in names))
-            for one in data.reports
+            (tuple((one.public or {})[name] for name in fields), one.payloads["ever"]) for one in data.reports
         )
-        answers, chances = {}, {}
-        for place, asked in enumerate(one for one in data.study.document["questions"] if one["id"] in names):
-            answers[asked["id"]] = many = asked.get("choices", ("no", "yes"))
-            known = [chances_of([own[place]], asked["mechanism"], len(many))[0, :-1] for _, own in distinct]
-            chances[asked["id"]] = np.array(known)
+        known = [chances_of([payload], question["mechanism"], 2)[0, :-1] for _, payload in distinct]
         public = pd.DataFrame([public for public, _ in distinct], columns=list(fields))
         if "age" in fields:
             public["age"] = public["age"].astype(float)
-        return Rows(public, answers, chances, np.array(list(distinct.values()), float))
+        counts = np.array(list(distinct.values()), float)
+        return Rows(public, {"ever": ("no", "yes")}, {"ever": np.array(known)}, counts)
 
     return rows
 
 
 def people(count: int) -> list[dict[str, Any]]:
-    """Public fields and answers: ever goes with region, age and clinic, tired with age, others with ever."""
+    """Public fields and answers: ever goes with region, age and clinic, died with ever."""
     random = np.random.default_rng(20261130)
     north, age = random.random(count) < 0.4, random.integers(-2, 3, count)
     clinic = random.integers(0, 5, count)
     eta = -0.5 + 0.6 * north + 0.3 * age + np.array([-0.6, -0.2, 0.0, 0.3, 0.7])[clinic]
     ever = random.random(count) < special.expit(eta)
-    job = np.minimum(random.integers(0, 3, count) + (random.random(count) < 0.5 * ever), 2)
-    tired = np.digitize(0.5 * age + random.logistic(size=count), [-0.5, 1.0])
     died = random.random(count) < np.where(ever, 0.6, 0.3)
     return [
         {
@@ -82,8 +69,6 @@ def people(count: int) -> list[dict[str, Any]]:
             "died": ["no", "yes"][int(died[at])],
             "clinic": CLINICS[clinic[at]],
             "ever": bool(ever[at]),
-            "job": JOB["choices"][job[at]],
-            "tired": TIRED["choices"][tired[at]],
         }
         for at in range(count)
     ]
@@ -91,32 +76,32 @@ def people(count: int) -> list[dict[str, Any]]:
 
 def reports_of(
     fields: Sequence[str],
-    questions: Sequence[Question],
+    question: Question = EVER,
     count: int = PEOPLE,
     name: str = "",
     version: int = 1,
 ) -> Collected:
-    """Of these public fields and questions."""
-    wanted = [*fields, *(one["id"] for one in questions)]
+    """Of these public fields and ever."""
+    wanted = [*fields, "ever"]
     answers = [{key: one[key] for key in wanted} for one in people(count)]
     public = [field for field in PUBLIC if field["id"] in fields]
-    more = {"public": public} if public else {}
-    return collected(f"{name} {wanted}", list(questions), answers, version=version, **more)
+    return collected(f"{name} {wanted}", [question], answers, version=version, public=public)
 
 
 def posterior(
     priors: Mapping[str, Question],
     rows_in: Callable[[Any], Rows],
-    inside: Callable[[Rows, Points], Values],
+    text: str,
     quantities: Callable[[Rows, Points], Points] = lambda _, points: points,
 ) -> Callable[[Any], Target]:
-    """The posterior of parameters with these priors; inside: P(a row's report), (rows, points)."""
+    """The posterior of a logit's parameters with these priors."""
 
     def target(data: Any) -> Target:
         rows = rows_in(data)
 
         def log_density(points: Points) -> Values:
-            return np.asarray(rows.counts @ np.log(inside(rows, points)) + log_prior(priors, points))
+            chances = likelihood(text, "logit", rows, points)
+            return np.asarray(rows.counts @ np.log(chances) + log_prior(priors, points))
 
         return Target(dict.fromkeys(priors, "real"), log_density, lambda points: quantities(rows, points))
 
@@ -125,23 +110,16 @@ def posterior(
 
 def _case(
     text: str,
-    questions: Sequence[Question],
     names: Sequence[str],
     quantities: Callable[[Rows, Points], Points] = lambda _, points: points,
-    family: str = "logit",
     **options: Any,
 ) -> Case:
     """Of a formula whose parameters have wide priors."""
     priors = dict.fromkeys(names, WIDE)
     known = {one["id"] for one in PUBLIC}
     fields = [word for word in text.split() if word in known]
-    target = posterior(
-        priors,
-        rows_of(fields, [one["id"] for one in questions]),
-        lambda rows, points: likelihood(text, family, rows, points),
-        quantities,
-    )
-    return Case(lambda: reports_of(fields, questions), analysed(text, priors, **options), target)
+    target = posterior(priors, rows_of(fields), text, quantities)
+    return Case(lambda: reports_of(fields), analysed(text, priors, **options), target)
 
 
 AGE_REGION = ("Intercept", "age", "region[north]")
@@ -154,7 +132,7 @@ def _share(rows: Rows, points: Points) -> Values:
 
 
 def _by_age(quantities: Callable[[Rows, Points], Points], **options: Any) -> Case:
-    return _case("ever ~ age + region", [EVER], AGE_REGION, quantities, **options)
+    return _case("ever ~ age + region", AGE_REGION, quantities, **options)
 
 
 # How many people of each region and age there are.
@@ -173,31 +151,6 @@ def _in_census(_: Rows, points: Points) -> Points:
     }
 
 
-def _ordered() -> Case:
-    """P(answer ≤ j) = logistic(threshold j − the effect of age), of three levels."""
-    text, rows_in = "tired ~ age", rows_of(["age"], ["tired"])
-
-    def target(data: Collected) -> Target:
-        rows = rows_in(data)
-        middle = rows.counts @ rows.number("age") / rows.counts.sum()
-
-        def quantities(points: Points) -> Points:
-            names = [f"threshold[{level}]" for level in rows.answers["tired"][:-1]]
-            return {"age": points["age"], **dict(zip(names, points["cuts"].T, strict=True))}
-
-        def log_density(points: Points) -> Values:
-            logs = rows.counts @ np.log(likelihood(text, "ordered", rows, quantities(points)))
-            # A prior of thresholds, also a stated one, is of those at the columns' means.
-            cuts = points["cuts"] - middle * points["age"][:, None]
-            prior = log_prior({"age": WIDE}, points) + stats.norm(0, 1.5).logpdf(cuts).sum(axis=1)
-            return np.asarray(logs + prior)
-
-        return Target({"age": "real", "cuts": "ordered"}, log_density, quantities)
-
-    draws = analysed(text, {"threshold": WIDE, "age": WIDE})
-    return Case(lambda: reports_of(["age"], [TIRED]), draws, target)
-
-
 def _groups() -> Case:
     """Effects of five clinics are normal, with an sd of their own: each is integrated out."""
     priors = {"Intercept": WIDE, "1|clinic_sigma": stated("half_normal", scale=1)}
@@ -206,7 +159,7 @@ def _groups() -> Case:
     log_weights = stats.norm.logpdf(nodes) + np.log(nodes[1] - nodes[0])
 
     def target(data: Collected) -> Target:
-        rows = rows_of(["clinic"], ["ever"])(data)
+        rows = rows_of(["clinic"])(data)
 
         def log_density(points: Points) -> Values:
             eta = points["Intercept"][:, None] + points["1|clinic_sigma"][:, None] * nodes
@@ -221,7 +174,7 @@ def _groups() -> Case:
         space = {"Intercept": "real", "1|clinic_sigma": "positive"}
         return Target(space, log_density, start={"1|clinic_sigma": 0.5})
 
-    return Case(lambda: reports_of(["clinic"], [EVER]), analysed("ever ~ (1 | clinic)", priors), target)
+    return Case(lambda: reports_of(["clinic"]), analysed("ever ~ (1 | clinic)", priors), target)
 
 
 class Waves(NamedTuple):
@@ -243,7 +196,7 @@ def _waves() -> Case:
         asked = {"2024": studies.with_epsilon(EVER, "2"), "2025": studies.with_epsilon(EVER, "1")}
         return Waves(
             {
-                name: reports_of(["region"], [one], PEOPLE - 200 * place, name, place + 1)
+                name: reports_of(["region"], one, PEOPLE - 200 * place, name, place + 1)
                 for place, (name, one) in enumerate(asked.items())
             }
         )
@@ -253,26 +206,17 @@ def _waves() -> Case:
         return dict(analyse_waves(waves, text, priors=priors, draws=KEPT).draws)
 
     def rows(data: Waves) -> Rows:
-        first, second = (rows_of(["region"], ["ever"])(one) for one in data.each.values())
+        first, second = (rows_of(["region"])(one) for one in data.each.values())
         public = pd.concat([first.public.assign(wave="2024"), second.public.assign(wave="2025")])
         ever = np.concatenate([first.chances["ever"], second.chances["ever"]])
         return Rows(public, first.answers, {"ever": ever}, np.concatenate([first.counts, second.counts]))
 
-    return Case(data, draws, posterior(priors, rows, lambda *at: likelihood(text, "logit", *at)))
+    return Case(data, draws, posterior(priors, rows, text))
 
 
 CASES: dict[str, Case] = {
     "logit": _by_age(lambda rows, points: {**points, "share ever = yes": _share(rows, points)}),
-    "softmax": _case(
-        "job ~ region",
-        [JOB],
-        [f"{term}{one}]" for one in ("worker", "teacher") for term in ("Intercept[", "region[north, ")],
-        family="softmax",
-    ),
-    "ordered": _ordered(),
-    "public choice by private": _case(
-        "died ~ ever", [EVER], ("Intercept", "ever[yes]", "ever_Intercept[yes]")
-    ),
+    "public choice by private": _case("died ~ ever", ("Intercept", "ever[yes]", "ever_Intercept[yes]")),
     "groups": _groups(),
     "census": _by_age(_in_census, census=CENSUS),
     "waves": _waves(),
@@ -328,8 +272,7 @@ def _dice(parts: Mapping[str, Matrix]) -> Case:
         public = pd.DataFrame({"married": keys[:, 0]})
         return Rows(public, {"q": ("no", "yes")}, {"q": keys[:, 1:]}, counts.astype(float))
 
-    target = posterior(priors, rows, lambda *at: likelihood("q ~ married", "logit", *at))
-    return Case(surveyed, draws, target)
+    return Case(surveyed, draws, posterior(priors, rows, "q ~ married"))
 
 
 DICE: dict[str, Case] = {
