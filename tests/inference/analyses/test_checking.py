@@ -26,7 +26,7 @@ from tests.inference.analyses.simulated import (
     rolled,
     sites_of,
 )
-from tests.kit.channels import known_channel, open_share
+from tests.kit.channels import known_channel
 
 
 def reasons_at(random, analysis, law, shares=None, **own):
@@ -102,19 +102,6 @@ def test_growing_spread_is_detected_by_reports_of_the_predictor(grows, came):
     reasons = reasons_at(np.random.default_rng(1), analysis, law, shares, sigma=(sigma, 0.3))
     assert any("reports of ever" in reason for reason in reasons) == grows
     assert any("one sigma is assumed for income" in note for note in notes_of(analysis))
-
-
-@pytest.mark.attack(18)
-@pytest.mark.parametrize(("random_share", "sound"), [(0.4, True), (0.01, False)])
-def test_reports_of_predictor_with_unknown_share_are_checked(random_share, sound):
-    """Of 4,000 people 0.4 answer at random, and 0.1 are yes: 0.26 say yes."""
-    random, n = np.random.default_rng(0), 4000
-    said = (random.random(n) < 0.26).astype(int)
-    frame = pd.DataFrame({"age": np.arange(n) % 5, "died": random.integers(0, 2, n)})
-    analysis = assemble(table_of(frame, [open_share("ever", said, "ever_random")]), "died ~ ever + age")
-    law, shares = ([0.0, 0.0, 0.0], [0.01, 0.01, 0.001]), ([logit(0.1), 0.0], [0.01, 0.001])
-    reasons = reasons_at(random, analysis, law, shares, ever_random=(random_share, 1e-4))
-    assert any("reports of ever" in reason for reason in reasons) != sound
 
 
 @pytest.mark.slow
