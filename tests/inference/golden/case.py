@@ -93,9 +93,9 @@ def approximated(data: Collected) -> Draws:
     return fitted(data) if is_poor else dict(posterior.draws)
 
 
-def analysed(formula: str, priors: Mapping[str, Any], **options: Any) -> Callable[[Collected], Draws]:
-    """Of a formula: parameters, and the quantities that follow from them. options: of a Population."""
-    over = Population(**options) if options else None
+def analysed(formula: str, priors: Mapping[str, Any], census: Any = None) -> Callable[[Collected], Draws]:
+    """Of a formula: parameters, and the quantities that follow from them."""
+    over = None if census is None else Population(census=census)
 
     def draws(data: Collected) -> Draws:
         found = analyse(data.study, data.reports, formula, priors=priors, population=over, draws=KEPT)

@@ -112,27 +112,23 @@ def _case(
     text: str,
     names: Sequence[str],
     quantities: Callable[[Rows, Points], Points] = lambda _, points: points,
-    **options: Any,
+    census: pd.DataFrame | None = None,
 ) -> Case:
     """Of a formula whose parameters have wide priors."""
     priors = dict.fromkeys(names, WIDE)
     known = {one["id"] for one in PUBLIC}
     fields = [word for word in text.split() if word in known]
     target = posterior(priors, rows_of(fields), text, quantities)
-    return Case(lambda: reports_of(fields), analysed(text, priors, **options), target)
+    return Case(lambda: reports_of(fields), analysed(text, priors, census), target)
 
 
-AGE_REGION = ("Intercept", "age", "region[north]")
+BY_AGE, AGE_REGION = "ever ~ age + region", ("Intercept", "age", "region[north]")
 
 
 def _share(rows: Rows, points: Points) -> Values:
     """The share of ever among people of whom each row stands for so many."""
     shares = special.expit(linear(rows, points, ["age", "region"], {}))
     return np.asarray(rows.counts @ shares / rows.counts.sum())
-
-
-def _by_age(quantities: Callable[[Rows, Points], Points], **options: Any) -> Case:
-    return _case("ever ~ age + region", AGE_REGION, quantities, **options)
 
 
 # How many people of each region and age there are.
@@ -215,10 +211,12 @@ def _waves() -> Case:
 
 
 CASES: dict[str, Case] = {
-    "logit": _by_age(lambda rows, points: {**points, "share ever = yes": _share(rows, points)}),
+    "logit": _case(
+        BY_AGE, AGE_REGION, lambda rows, points: {**points, "share ever = yes": _share(rows, points)}
+    ),
     "public choice by private": _case("died ~ ever", ("Intercept", "ever[yes]", "ever_Intercept[yes]")),
     "groups": _groups(),
-    "census": _by_age(_in_census, census=CENSUS),
+    "census": _case(BY_AGE, AGE_REGION, _in_census, CENSUS),
     "waves": _waves(),
 }
 
