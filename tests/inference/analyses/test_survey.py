@@ -15,7 +15,7 @@ from inference.analyses.population import Population, people_of
 from inference.analyses.survey import DROP, codes_of, load_survey
 from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError
-from summaries.people.codebook import Column, read_census, typed
+from summaries.people.codebook import read_census, typed
 from summaries.people.files import read_frame
 from tests.inference.analyses.simulated import MATRIX, design, forced, write
 from tests.kit.errors import raises
@@ -140,12 +140,3 @@ def test_label_that_looks_blank_stays_a_label(kind: str, tmp_path: Path) -> None
     reports = saved("a", armed=["no", "NA", "NA"])
     read, _ = load_survey(reports, str(tmp_path / "design.json"), "armed ~ 1")
     assert read.private["armed"].codes.tolist() == [0, 1, 1]
-
-
-@pytest.mark.attack(19)
-def test_word_that_may_be_a_blank_is_a_level_only_if_the_codebook_says_so(tmp_path: Path) -> None:
-    """NA may be Namibia; guessing would drop people, or make a level of people who did not answer."""
-    with raises(InputError, "table.blank_cells"):
-        at_places(tmp_path, ["ZA", "NA"])
-    table = at_places(tmp_path, ["ZA", "NA"], codebook={"place": Column(levels=("ZA", "NA"))})
-    assert set(table.public["place"]) == {"ZA", "NA"}
