@@ -152,22 +152,13 @@ PLACED = Study(studies.document(studies.YES_NO, studies.NUMBER, public=PLACES))
 ANSWERS = {"ever": True, "hours": 3, "region": "north", "age": 42}
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"region": "North"}, "region"),
-        ({"age": 17}, "age"),
-        ({"age": 42.5}, "age"),
-        ({"age": None}, "age"),
-        ({"stratum": "village"}, "stratum"),
-        ({"height": 180}, "height"),
-    ],
-)
-def test_a_bad_value_is_refused_before_anything_is_spent(tmp_path, change, field):
+@pytest.mark.parametrize("change", [{"age": 17}, {"stratum": "village"}, {"height": 180}])
+def test_bad_public_value_is_refused_before_anything_is_spent(tmp_path, change):
+    """The tests of public fields have more wrong values."""
     device = consenting(tmp_path, "2")
     with pytest.raises(AnswerError) as caught:
         answer(device, PLACED, {**ANSWERS, **change})
-    assert caught.value.field == field
+    assert caught.value.field in change
     assert device.ledger.spent() == device.ledger.queued() == []
 
 

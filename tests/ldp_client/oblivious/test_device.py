@@ -24,18 +24,14 @@ YES = {"ever": True}
 COLLECTOR = "http://127.0.0.1:9"
 PROBLEM = {"Content-Type": "application/problem+json"}
 KEY_GONE = (400, PROBLEM, b'{"type": "https://iana.org/assignments/http-problem-types#ohttp-key"}')
+STUDY = batched_study()
 ANSWER = {"Content-Type": "message/ohttp-res"}
 
 
 @pytest.fixture
-def study():
-    return batched_study()
-
-
-@pytest.fixture
-def device(tmp_path, server, relay, keys, study):
+def device(tmp_path, server, relay, keys):
     device = consenting(tmp_path / "device", "9", server.url, transport=through(relay.url, keys))
-    device.answer(study, YES)
+    device.answer(STUDY, YES)
     return device
 
 
@@ -49,28 +45,26 @@ def device(tmp_path, server, relay, keys, study):
         ((410, PROBLEM, b'{"type": "urn:ldpkit:problem:report-withdrawn"}'), "410"),
     ],
 )
-def test_relays_own_answer_settles_no_report_and_no_fallback(
-    device, relay, server, study, answer, said, send
-):
+def test_relays_own_answer_settles_no_report_and_no_fallback(device, relay, server, answer, said, send):
     """A relay answers in the collector's place that a report is stored or withdrawn."""
     relay.answer = answer
     flushed = send(device)
     assert (flushed.sent, flushed.waiting, flushed.refused) == (0, 1, [])
     assert said in flushed.reason
-    device.withdraw(study.id)
+    device.withdraw(STUDY.id)
     assert send(device).undeleted == 1
     assert len(relay.requests) == 2
     assert server.requests == []
 
 
 @pytest.mark.attack(12)
-def test_device_attributes_key_gone_to_relay_and_advises_waiting(device, relay, study, send):
+def test_device_attributes_key_gone_to_relay_and_advises_waiting(device, relay, send):
     """A relay claims that the collector's key is gone, so that people tell someone which report is theirs."""
     relay.answer = KEY_GONE
     (report,) = [queued.report_id for queued in device.ledger.queued()]
     for is_withdrawn in (False, True):
         if is_withdrawn:
-            device.withdraw(study.id)
+            device.withdraw(STUDY.id)
         reason = send(device).reason
         assert f"{relay.url} says, without proof" in reason
         assert reason.index("on another day") < reason.index("contact")
@@ -80,18 +74,18 @@ def test_device_attributes_key_gone_to_relay_and_advises_waiting(device, relay, 
     assert len(relay.requests) == before + 1
 
 
-def test_relay_sees_one_media_type_and_one_size(device, relay, study, send):
+def test_relay_sees_one_media_type_and_one_size(device, relay, send):
     queued = device.ledger.queued()[0]
     send(device)
-    device.withdraw(study.id)
+    device.withdraw(STUDY.id)
     send(device)
     with pytest.raises(TransferError):
-        device.fetch(study.id)
+        device.fetch(STUDY.id)
     for path, headers, body in relay.requests:
         assert path == "/ldpkit"
         assert set(headers) <= HEADERS
         assert headers["Content-Type"] == "message/ohttp-req"
-        for text in (study.id, queued.report_id, queued.secret, study.digest):
+        for text in (STUDY.id, queued.report_id, queued.secret, STUDY.digest):
             assert text.encode() not in body
             assert text not in json.dumps(headers)
     assert len({len(body) for _, _, body in relay.requests}) == 1
