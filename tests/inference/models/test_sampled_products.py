@@ -35,16 +35,9 @@ from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
 from summaries.reductions.records import record_rows
 from tests import studies
+from tests.kit.errors import raises
 from tests.kit.reporting import reduced
 from tests.statistics import seeded
-
-
-def test_prior_of_mean_is_rejected_for_yes_no_feature():
-    prior = {"feature_mean": {"married": {"distribution": "normal", "loc": "0.5", "scale": "0.1"}}}
-    with pytest.raises(StudyError, match="even prior") as caught:
-        studies.question_of(studies.PRODUCTS, model={"name": "linear_regression", "prior": prior})
-    assert caught.value.field == "questions[0].model.prior.feature_mean.married"
-
 
 THREE = {**studies.PRODUCTS, "mechanism": {"name": "sampled_products", "epsilon": "4", "products": 3}}
 
@@ -201,6 +194,12 @@ def test_invalid_levels_are_rejected(fields, where):
     with pytest.raises(StudyError) as caught:
         question_of(*fields)
     assert caught.value.field == f"questions[0].{where}"
+
+
+def test_prior_of_mean_is_rejected_for_yes_no_feature():
+    prior = {"feature_mean": {"married": {"distribution": "normal", "loc": "0.5", "scale": "0.1"}}}
+    with raises(StudyError, "study.prior_invalid", field="questions[0].model.prior.feature_mean.married"):
+        studies.question_of(studies.PRODUCTS, model={"name": "linear_regression", "prior": prior})
 
 
 @pytest.mark.slow
