@@ -20,8 +20,7 @@ from schemas import Study
 from tests import studies
 from tests.studies import question_of
 
-HOURS = {"id": "hours", "ask": "number", "text": "?", "bounds": ["0", "24"], "model": {"name": "normal"}}
-NORMAL = {**HOURS, "mechanism": {"name": "laplace", "epsilon": "1"}}
+NORMAL = {**studies.NUMBER, "bounds": ["0", "24"], "model": {"name": "normal"}}
 STUDY = Study(studies.document(studies.YES_NO))
 
 

@@ -137,13 +137,10 @@ def test_false_reports_are_detected_while_reading_reports(name):
         assert name == "laplace" or bool(table_of_reports(study, some, [question.id]).doubts) == found
 
 
-# At the bounds, so that all that an answer can add to a report is added.
-OUTERMOST = {"age": 42, "years": 23, "rate": 5, "affair": True}
-
-
 def outermost(template):
-    """The record of these fields."""
-    return {field["id"]: OUTERMOST[field["id"]] for field in (*template["features"], template["response"])}
+    """The record at the bounds, so that all that an answer can add to a report is added."""
+    most = {"age": 42, "years": 23, "rate": 5, "affair": True}
+    return {field["id"]: most[field["id"]] for field in (*template["features"], template["response"])}
 
 
 @pytest.mark.attack(18)
