@@ -139,22 +139,6 @@ def _records(data: Collected) -> Target:
     return regression(list(PRIORS), log_likelihood)
 
 
-def _of_signs(data: Collected, mean: Values) -> Values:
-    """A product is drawn evenly; its sign is 1 with chance (1 + tanh(ε/2) · mean) / 2."""
-    words = [int.from_bytes(one, "big") for one in data.payloads("rating")]
-    minus, plus = np.bincount(words, minlength=2 * mean.shape[1]).reshape(-1, 2).T
-    sharp = np.tanh(EPSILON / 4)
-    return np.asarray(np.log1p(sharp * mean) @ plus + np.log1p(-sharp * mean) @ minus)
-
-
-def _signs(data: Collected) -> Target:
-    def log_likelihood(points: Points) -> Values:
-        most = 1 / np.tanh(EPSILON / 4) - 1e-9
-        return _of_signs(data, np.clip(linear_moments(points, PAIRS)[0], -most, most))
-
-    return regression(list(PRIORS), log_likelihood)
-
-
 SMOKES: dict[str, Any] = {
     "id": "rating",
     "ask": "record",
@@ -169,7 +153,13 @@ SMOKES: dict[str, Any] = {
 
 
 def _yes_no_signs(data: Collected) -> Target:
-    """Feature and response are −1 or 1; the feature's log share is normal(0, 1), as docs/models.md says."""
+    """Feature and response are −1 or 1; the feature's log share is normal(0, 1), as docs/models.md says.
+
+    A product is drawn evenly; its sign is 1 with chance (1 + tanh(ε/2) · mean) / 2.
+    """
+    words = [int.from_bytes(one, "big") for one in data.payloads("rating")]
+    minus, plus = np.bincount(words, minlength=6).reshape(-1, 2).T
+    sharp = np.tanh(float(SMOKES["mechanism"]["epsilon"]) / 2)
 
     def log_density(points: Points) -> Values:
         share = special.expit(2 * points["log share"])
@@ -177,7 +167,8 @@ def _yes_no_signs(data: Collected) -> Target:
         products = [2 * share - 1, share * yes + (1 - share) * no, share * yes - (1 - share) * no]
         prior = log_prior({name: PRIORS[name] for name in ("centre", "coefficients")}, points)
         prior = prior + stats.norm.logpdf(points["log share"])
-        return _of_signs(data, np.stack(products, axis=-1)) + prior
+        told = sharp * np.stack(products, axis=-1)
+        return np.asarray(np.log1p(told) @ plus + np.log1p(-told) @ minus + prior)
 
     def quantities(points: Points) -> Points:
         slope = points["coefficients"]
@@ -196,14 +187,6 @@ def _smokers() -> Collected:
 
 GAUSSIAN = {"name": "gaussian_statistics", "epsilon": "8", "delta": "1e-6"}
 RECORD = {"name": "gaussian_record", "epsilon": "8", "delta": "1e-6", "response_share": "0.25"}
-SIGNS = question_of({"name": "sampled_products", "epsilon": "4"})
-del SIGNS["norm"]
-
-
-def _case(name: str, question: Question, target: Callable[[Collected], Target]) -> Case:
-    return Case(lambda: collected(name, question, people(PEOPLE)), fitted, target)
-
-
 # Of three holders' tables, of which each releases sums once.
 SIZES = (200, 300, 400)
 
@@ -236,15 +219,15 @@ def _holders(
     return Case(data, fitted, target)
 
 
+def _case(name: str, mechanism: Question, target: Callable[[Collected], Target]) -> Case:
+    return Case(lambda: collected(name, question_of(mechanism), people(PEOPLE)), fitted, target)
+
+
 CASES: dict[str, Case] = {
-    name: _case(name, question, target)
-    for name, question, target in (
-        ("linear, gaussian_statistics", question_of(GAUSSIAN), _sums),
-        ("linear, gaussian_record", question_of(RECORD), _records),
-        ("linear, sampled_products", SIGNS, _signs),
-    )
+    "linear, gaussian_statistics": _case("linear, gaussian_statistics", GAUSSIAN, _sums),
+    "linear, gaussian_record": _case("linear, gaussian_record", RECORD, _records),
+    "logistic, sampled_products": Case(_smokers, fitted, _yes_no_signs),
 }
-CASES["logistic, sampled_products"] = Case(_smokers, fitted, _yes_no_signs)
 # Normal equations leave out the response's square, and weigh all products alike.
 HOLDERS: dict[str, Case] = {
     "table_statistics": _holders("table_statistics", "table_statistics", DISTANCE, factors_of(PAIRS), PAIRS),

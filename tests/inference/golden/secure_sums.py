@@ -15,7 +15,7 @@ from schemas import Study
 from summaries import QuestionSummary
 from tests import studies
 from tests.inference.golden.case import KEPT, Case, Draws, Question
-from tests.inference.golden.choices import BERNOULLI, LABELS, SHARE, SHARES, Law, multinomial
+from tests.inference.golden.choices import BERNOULLI, SHARE, Law
 from tests.inference.golden.numbers import NORMAL, gaussian_scale, log_prior, masses_of
 from tests.inference.golden.records import (
     DISTANCE,
@@ -162,7 +162,6 @@ def _regression(data: Total) -> Target:
 
 AGES: list[Any] = np.random.default_rng(5).normal(5, 2, DEVICES).tolist()
 YES: list[Any] = (np.random.default_rng(6).random(DEVICES) < 0.3).tolist()
-JOBS: list[Any] = np.random.default_rng(7).choice(LABELS, DEVICES, p=(0.15, 0.6, 0.25)).tolist()
 RATES: list[Any] = np.random.default_rng(8).normal(7, 3, DEVICES).tolist()
 BOTH = [{"age": age, "rate": rate} for age, rate in zip(AGES, RATES, strict=True)]
 
@@ -174,9 +173,6 @@ def _case(question: Question, answers: list[Any], target: Callable[[Total], Targ
 
 CASES: dict[str, Case] = {
     "bernoulli": _case(BERNOULLI, YES, _of_sum(SHARE, 1.0, lambda points: _shares(points["p"][:, None]))),
-    "multinomial": _case(
-        multinomial(STATED), JOBS, _of_sum(SHARES, 2**0.5, lambda points: _shares(points["p"]))
-    ),
     "normal, cells": _case(NORMAL, AGES, _of_sum(NUMBER, 2**0.5, _cells, mean=5, sd=2), cells=8),
     "normal": _case(NORMAL, AGES, _of_sum(NUMBER, 2.0, _two_sums, mean=5, sd=2)),
     "marginals": _case(MARGINALS, BOTH, _marginals, statistic="marginals", share="0.2"),
