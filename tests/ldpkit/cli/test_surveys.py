@@ -30,7 +30,6 @@ def files(tmp_path, monkeypatch):
     [
         ([], "give --formula"),
         (["--formula", "a ~ 1"], "give a study and its reports"),
-        (["s.json", "--formula", "a ~ 1"], "give a study and its reports"),
         ([*FIT, "--wave", "w=d.json,s.csv", "--formula", "a ~ 1"], "or --wave for each"),
         ([*FIT, "--formula", "a ~ 1", "--missing", "maybe"], "'error', 'drop'"),
         ([*FIT, "--crosstab", "a,b", "--formula", "a ~ 1"], "give --formula"),
