@@ -105,7 +105,7 @@ def expire(harness, before):
     return harness.client.post("/v1/studies/habits/expire", json=body, headers=harness.operator)
 
 
-@pytest.mark.attack(19)
+@pytest.mark.attack(11)
 def test_implausible_clock_stores_and_deletes_nothing(habits, study, caplog, capsys, monkeypatch):
     """Set a server's clock years off: no day of a report is stored, and none expires."""
     right = habits.day

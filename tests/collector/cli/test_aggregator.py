@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from base64 import b64decode, b64encode
 from dataclasses import replace
 from functools import partial
 
@@ -132,18 +133,24 @@ def edited(edit):
 
 
 def test_changed_answers_are_detected(network):
+    def without_first_id(document):
+        return {**document, "ids": b64encode(b64decode(document["ids"])[16:]).decode()}
+
+    def with_statement(**fields):
+        return lambda document: {**document, "statement": {**document.get("statement", {}), **fields}}
+
     network.publish("ever")
     network.answer(FEWEST + 1)
     node = network.nodes[1]
-    for path, change in (
-        ("/commitment", {"ids": ""}),
-        ("/commitment", {"statement": None}),
-        ("/nonce", {"nonce": "0" * 64}),
-        ("/sum", {"statement": None}),
-        ("/sum", {"total": "AAAAAAAAAAA="}),
-        ("/sum", {"total": 7}),
+    for path, edit in (
+        ("/commitment", without_first_id),
+        ("/commitment", with_statement(set="0" * 64)),
+        ("/nonce", lambda document: {**document, "nonce": "0" * 64}),
+        ("/sum", with_statement(signature="")),
+        ("/sum", lambda document: {**document, "total": "AAAAAAAAAAA="}),
+        ("/sum", lambda document: {**document, "total": 7}),
     ):
-        node.trouble = meddling(node, path, edited(lambda said, change=change: {**said, **change}))
+        node.trouble = meddling(node, path, edited(edit))
         with pytest.raises((StatementError, TransferError)):
             close(network)
     node.trouble = None
