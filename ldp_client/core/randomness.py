@@ -57,9 +57,11 @@ def _refuse_repeated(fresh: bytes) -> None:
     Only digests are kept: the bytes themselves are secrets.
     """
     if _recent[0] is not os.urandom:
+        # An import may let another thread come first: no digest of its reads may be lost.
         from hashlib import sha256
 
-        _recent[:] = [os.urandom, sha256, []]
+        if _recent[0] is not os.urandom:
+            _recent[:] = [os.urandom, sha256, []]
     _, hashed, digests = _recent
     digest = hashed(fresh).digest()[:LEAST_COMPARED]
     if digest in digests:

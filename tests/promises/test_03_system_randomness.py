@@ -12,6 +12,8 @@ import json
 import os
 import random
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -235,3 +237,30 @@ def test_secrets_differ_between_processes(tmp_path: Path) -> None:
     first, second = (secrets_of_a_copy(tmp_path) for _ in range(2))
     assert first.keys() == second.keys() == SECRETS.keys() | KEYS.keys()
     assert [name for name in first if first[name] == second[name]] == []
+
+
+STUCK = """
+import os, threading
+os.urandom = lambda size: bytes(range(64))[:size]
+from ldp_client.core import randomness
+from ldp_client.documents.errors import RandomnessError
+started, accepted = threading.Barrier(8), []
+def read():
+    started.wait()
+    try:
+        accepted.append(randomness.read(randomness.urandom, 32))
+    except RandomnessError:
+        pass
+threads = [threading.Thread(target=read) for _ in range(8)]
+for each in (threading.Thread.start, threading.Thread.join):
+    list(map(each, threads))
+assert len(accepted) == 1, len(accepted)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.attack(3)
+def test_threads_that_read_first_share_what_was_read() -> None:
+    """Repeat one read in eight threads, before the process has loaded its hash function."""
+    for _ in range(5):
+        subprocess.run([sys.executable, "-c", STUCK], check=True)
