@@ -172,26 +172,30 @@ def has_information(question: Question) -> bool:
 
 
 def share_power(
-    question: Question,
-    parameter: str,
-    groups: Sequence[Mapping[str, float]],
-    answers: Sequence[int],
-    seed: int,
-) -> Vector:
-    """Return how often the 90 % interval of a difference of shares excludes 0 rightly, (numbers of answers,).
+    question: Question, parameter: str, groups: Sequence[Mapping[str, float]], seed: int
+) -> Callable[[int], float]:
+    """Return a function of each group's answers: how often the 90 % interval of a difference excludes 0.
 
-    groups: what is stated of the group with the lower share, and of the other. answers: of each group.
+    It is a median over truths. groups: what is stated of the group with the lower share, and of the other.
     """
     prior = Prior(question)
-    stated = prior.each[parameter]
-    pairs = list(zip(*(prior.truths(seed, given)[:FEW_TRUTHS] for given in groups), strict=True))
-    chances = np.zeros((len(answers), len(pairs)))
-    for i, n in enumerate(answers):
-        for j, pair in enumerate(pairs):
-            low, high = (share_posteriors(question, parameter, truth, n, stated) for truth in pair)
-            ordered = np.mean(low[:, None, :, None] < high[None, :, None, :], axis=(2, 3)) >= TAILS[1]
-            chances[i, j] = ordered.mean()
-    return np.asarray(chances.mean(axis=1))
+    drawn = zip(*(prior.truths(seed, given) for given in groups), strict=True)
+    # If all parameters are stated, the truths are equal.
+    pairs = {tuple(tuple(truth.items()) for truth in pair): pair for pair in drawn}
+    posteriors = [
+        [share_posteriors(question, parameter, truth, prior.each) for truth in pair]
+        for pair in pairs.values()
+    ]
+
+    def power(answers: int) -> float:
+        found = []
+        for low, high in posteriors:
+            rows, above = np.sort(low(answers)), high(answers)
+            lower = np.stack([np.searchsorted(row, above) for row in rows]) / rows.shape[1]
+            found.append(np.mean(lower.mean(axis=2) >= TAILS[1]))
+        return float(np.median(found))
+
+    return power
 
 
 def information(law: Callable[[Vector], Vector], at: Vector, steps: Vector, channel: Vector) -> Vector:

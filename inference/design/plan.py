@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -19,7 +20,6 @@ from inference.design.information import (
     DEVICES,
     HALF,
     SHARES,
-    TAILS,
     Prior,
     share_beyond_bounds,
     share_power,
@@ -33,8 +33,8 @@ from schemas import Question, Study
 
 Vector = NDArray[np.float64]
 
-# With such a power the posteriors of shares are far from 0, and normal.
-NEARLY_ALWAYS = 0.99
+# The most devices that are considered for a power, and how often this range is halved.
+MOST_DEVICES, HALVINGS = 1e12, 40
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Plan:
         truth: {parameter: value} as stated.
         notes: what is assumed, and where widths are rough.
         effects: {parameter: its true effect}, whose intervals may or may not contain 0.
-        powers: {epsilon: {parameter: (devices,)}}: how often an effect is found, if intervals are not normal.
+        power_of: {epsilon: devices -> power of the effect}, if intervals are not normal.
         method: in words.
         odds: parameters whose exp is an odds ratio.
     """
@@ -63,7 +63,7 @@ class Plan:
     effects: Mapping[str, float] = field(default_factory=dict)
     method: str = BY_INFORMATION
     odds: tuple[str, ...] = ()
-    powers: Widths = field(default_factory=dict)
+    power_of: Mapping[str, Callable[[int], float]] = field(default_factory=dict)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -72,9 +72,9 @@ class Plan:
 
     def power(self, epsilon: str, name: str) -> Vector:
         """Return how often the interval of an effect lies on its own side of 0, (devices,)."""
-        if epsilon in self.powers:
-            return self.powers[epsilon][name]
-        return _normal_power(self.effects[name], self.half_widths[epsilon][name])
+        if epsilon in self.power_of:
+            return np.asarray([self.power_of[epsilon](n) for n in self.devices])
+        return np.asarray(ndtr(HALF * (abs(self.effects[name]) / self.half_widths[epsilon][name] - 1)))
 
     def devices_for(self, epsilon: str, name: str, width: float) -> float:
         """Return about how many devices make a half width at most `width`."""
@@ -82,10 +82,14 @@ class Plan:
 
     def devices_for_power(self, epsilon: str, name: str, power: float) -> float:
         """Return about how many devices find an effect with this probability."""
-        # The half width of a normal interval with this power; no such interval has a power below 5 %.
-        chances = np.clip([power, *self.power(epsilon, name)], TAILS[0] + 1e-6, 1 - 1e-12)
-        width, *widths = abs(self.effects[name]) * HALF / (HALF + ndtri(chances))
-        return devices_for(width, self.devices, np.asarray(widths))
+        if epsilon in self.power_of:
+            few, many = 2.0, MOST_DEVICES
+            for _ in range(HALVINGS):
+                middle = np.sqrt(few * many)
+                few, many = (few, middle) if self.power_of[epsilon](int(middle)) >= power else (middle, many)
+            return float(many)
+        width = abs(self.effects[name]) * HALF / (HALF + float(ndtri(power)))
+        return self.devices_for(epsilon, name, width)
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in plan.json."""
@@ -250,25 +254,22 @@ def plan_difference(
         widths[epsilon] = {name: np.hypot(*each)[np.searchsorted(groups[0].devices, halves)]}
     notes = tuple(dict.fromkeys(f"of each group: {note}" for group in groups for note in group.notes))
     # 3. Find how often the difference is found. Near 0 the posteriors of shares are skewed.
-    powers: dict[str, dict[str, Vector]] = {}
+    power_of: dict[str, Callable[[int], float]] = {}
     if has_formula(first) and first.model.name in SHARES:
         shares.sort(key=lambda stated: stated[parameter])
-        answers = [answers_of(study, n) for n in halves]
         for question in questions:
-            epsilon = str(question.mechanism.epsilon)
-            power = share_power(question, parameter, shares, answers, seed)
-            normal = _normal_power(values[0] - values[1], widths[epsilon][name])
-            powers[epsilon] = {name: np.where(power < NEARLY_ALWAYS, power, normal)}
+            power = share_power(question, parameter, shares, seed)
+            power_of[str(question.mechanism.epsilon)] = partial(_power_of_halves, study, power)
     # 4. Name what is assumed.
     if len(rest) > 1:
         how = f"share the remainder equally in each group (not stated: --truth {rest[0]}=…)"
         notes = (f"assumed: {listed(rest)} {how}", *notes)
     effects, method = {name: values[0] - values[1]}, groups[0].method
-    return Plan(first.id, first.model.name, chosen, widths, given, notes, effects, method, powers=powers)
+    return Plan(first.id, first.model.name, chosen, widths, given, notes, effects, method, power_of=power_of)
 
 
-def _normal_power(effect: float, half_widths: Vector) -> Vector:
-    return np.asarray(ndtr(HALF * (abs(effect) / half_widths - 1)))
+def _power_of_halves(study: Study, power: Callable[[int], float], devices: int) -> float:
+    return power(answers_of(study, max(devices // 2, 1)))
 
 
 def devices_for(width: float, devices: Sequence[int], halves: Vector) -> float:

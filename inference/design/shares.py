@@ -6,7 +6,7 @@ reports as are expected, so that it is right near 0 too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -55,6 +55,42 @@ def widths_of_shares(
     return dict(zip(names, np.stack(columns, axis=-1), strict=True))
 
 
+class _Expected:
+    """Shares (k,) on grids (k, GRID), and their expected posteriors from n reports.
+
+    variances: n times those of the estimates. adds_up: whether these are all choices, which add up to 1.
+    """
+
+    def __init__(
+        self,
+        mechanism: ChoiceMechanism,
+        shares: Vector,
+        variances: Vector,
+        n: int,
+        priors: Sequence[Stated],
+        adds_up: bool,
+    ) -> None:
+        p, q = float(mechanism.p), float(mechanism.q)
+        self.told = q + (p - q) * shares
+        # The likelihood of a share is that of supporting reports: as many as give this variance.
+        self.reports = n * self.told * (1 - self.told) / (p - q) ** 2 / variances
+        far = FAR * np.sqrt(variances / n) + FAR_REPORTS / (self.reports * (p - q))
+        low, high = np.maximum(shares - far, 0), np.minimum(shares + far, 1)
+        self.step = (high - low) / GRID
+        self.grid = low[:, None] + self.step[:, None] * (np.arange(GRID) + 0.5)
+        support = q + (p - q) * self.grid
+        self._logs = np.log(support), np.log1p(-support)
+        self._priors = np.stack([_log_prior(one, row) for one, row in zip(priors, self.grid, strict=True)])
+        if adds_up:
+            self._priors -= _tilt(self.log_density(self.told[:, None]), self.grid) * self.grid
+
+    def log_density(self, observed: Vector, place: slice = slice(None)) -> Vector:
+        """Return log posteriors (…, GRID), if shares of reports (…, 1) support the choices at `place`."""
+        of_support, of_others = (logs[place] for logs in self._logs)
+        likelihood = observed * of_support + (1 - observed) * of_others
+        return np.asarray(self.reports[place, None] * likelihood + self._priors[place])
+
+
 def _share_widths(
     mechanism: ChoiceMechanism,
     shares: Vector,
@@ -63,46 +99,35 @@ def _share_widths(
     priors: Sequence[Stated],
     adds_up: bool,
 ) -> Vector:
-    """Return half widths of shares (k,), given n times the variances of their estimates.
-
-    adds_up: whether these are all choices, whose shares add up to 1.
-    """
-    p, q = float(mechanism.p), float(mechanism.q)
-    told = q + (p - q) * shares
-    # The likelihood of a share is that of supporting reports: as many as give this variance.
-    reports = n * told * (1 - told) / (p - q) ** 2 / variances
-    far = FAR * np.sqrt(variances / n) + FAR_REPORTS / (reports * (p - q))
-    low, high = np.maximum(shares - far, 0), np.minimum(shares + far, 1)
-    step = (high - low) / GRID
-    grid = low[:, None] + step[:, None] * (np.arange(GRID) + 0.5)
-    support = q + (p - q) * grid
-    log_density = told[:, None] * np.log(support) + (1 - told[:, None]) * np.log1p(-support)
-    log_density = reports[:, None] * log_density + np.stack(
-        [_log_prior(stated, row) for stated, row in zip(priors, grid, strict=True)]
-    )
-    density = _adding_up(log_density, grid) if adds_up else _normalized(log_density)
-    below = np.cumsum(density, axis=1)
+    """Return half widths of shares (k,); arguments as `_Expected` takes them."""
+    expected = _Expected(mechanism, shares, variances, n, priors, adds_up)
+    below = np.cumsum(_normalized(expected.log_density(expected.told[:, None])), axis=1)
     ends = np.stack([np.interp(np.asarray(USUAL.levels) * row[-1], row, np.arange(GRID)) for row in below])
-    return np.asarray((ends[:, 1] - ends[:, 0]) * step / 2)
+    return np.asarray((ends[:, 1] - ends[:, 0]) * expected.step / 2)
 
 
 def share_posteriors(
-    question: Question, parameter: str, truth: Mapping[str, float], n: int, prior: Stated
-) -> Vector:
-    """Return quantiles of a share's posteriors under equally likely reports, (OUTCOMES, QUANTILES)."""
+    question: Question, parameter: str, truth: Mapping[str, float], priors: Mapping[str, Stated]
+) -> Callable[[int], Vector]:
+    """Return a function of n reports: quantiles of a share's posteriors, (OUTCOMES, QUANTILES).
+
+    All outcomes are equally likely.
+    """
     mechanism, variances = cast(ChoiceMechanism, mechanism_for(question)), share_variances(question, truth)
     assert variances is not None
-    p, q, share, variance = float(mechanism.p), float(mechanism.q), truth[parameter], variances[parameter]
-    told = q + (p - q) * share
-    reports = n * told * (1 - told) / (p - q) ** 2 / variance
-    observed = told + np.sqrt(told * (1 - told) / reports) * ndtri(_middles(OUTCOMES))
-    far = FAR * np.sqrt(variance / n) + FAR_REPORTS / (reports * (p - q))
-    low, high = max(share - far, 0.0), min(share + far, 1.0)
-    grid = low + (high - low) * _middles(GRID)
-    support = q + (p - q) * grid
-    likelihood = observed[:, None] * np.log(support) + (1 - observed[:, None]) * np.log1p(-support)
-    below = np.cumsum(_normalized(reports * likelihood + _log_prior(prior, grid)), axis=1)
-    return np.stack([np.interp(_middles(QUANTILES), row, grid) for row in below])
+    names = list(variances)
+    at = names.index(parameter)
+    shares, each = np.asarray([truth[name] for name in names]), np.asarray(list(variances.values()))
+    stated, adds_up = [priors[name] for name in names], len(names) > 2 and not question.refusal
+
+    def quantiles(n: int) -> Vector:
+        expected = _Expected(mechanism, shares, each, n, stated, adds_up)
+        told, reports, grid = expected.told[at], expected.reports[at], expected.grid[at]
+        observed = told + np.sqrt(told * (1 - told) / reports) * ndtri(_middles(OUTCOMES))
+        below = np.cumsum(_normalized(expected.log_density(observed[:, None], slice(at, at + 1))), axis=1)
+        return np.stack([np.interp(_middles(QUANTILES), row, grid) for row in below])
+
+    return quantiles
 
 
 def _middles(count: int) -> Vector:
@@ -115,8 +140,8 @@ def _normalized(log_density: Vector) -> Vector:
     return np.asarray(density / density.sum(axis=1, keepdims=True))
 
 
-def _adding_up(log_density: Vector, grid: Vector) -> Vector:
-    """Tilt densities of shares (k, places), all by one exponential, so that their means add up to 1.
+def _tilt(log_density: Vector, grid: Vector) -> float:
+    """Return the exponential tilt of all densities of shares (k, GRID) at which their means add up to 1.
 
     Otherwise the priors of many rare choices would add up to more people than there are.
     """
@@ -126,7 +151,7 @@ def _adding_up(log_density: Vector, grid: Vector) -> Vector:
         means = (density * grid).sum(axis=1)
         variance = (density * grid**2).sum() - (means**2).sum()
         tilt += (means.sum() - 1) / max(variance, 1e-12)
-    return density
+    return tilt
 
 
 def _log_prior(stated: Stated, share: Vector) -> Vector:

@@ -71,6 +71,10 @@ def _check_value(question: Question, name: str, value: float) -> None:
         raise InputError(
             f"the truth of {name} must be between 0 and 1, not {value:g}", code="plan.truth_not_probability"
         )
+    if name == REFUSED and value == 1:
+        raise InputError(
+            "the truth of refused must be below 1: all would refuse", code="plan.truth_all_refuse"
+        )
 
 
 def stated_values(options: Sequence[str]) -> dict[str, float]:
