@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import signal
 import sys
@@ -25,6 +26,7 @@ from ldpkit.cli.output import warn
 from ldpkit.lacking import lacking
 
 DISTRIBUTION = "ldpkit"
+MINUS = "\N{MINUS SIGN}"
 # Errors of a full or broken disk, including a user's full quota.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 # Characters of a command's description in the list of commands.
@@ -125,11 +127,20 @@ cli = click.version_option(package_name=DISTRIBUTION, message="ldpkit %(version)
 )
 
 
+def plain_characters(error: UnicodeError) -> tuple[str, int]:
+    """Replace a character that the console lacks: a minus by a hyphen, others by their escapes."""
+    if isinstance(error, UnicodeEncodeError) and error.object[error.start] == MINUS:
+        return "-", error.start + 1
+    replaced, end = codecs.backslashreplace_errors(error)
+    return str(replaced), end
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Print errors of ldpkit as one line on standard error."""
     if hasattr(sys.stdout, "reconfigure"):
         # Not every console has all characters.
-        sys.stdout.reconfigure(errors="backslashreplace")
+        codecs.register_error("ldpkit", plain_characters)
+        sys.stdout.reconfigure(errors="ldpkit")
     try:
         end_by_signal()
         code = cli.main(argv, "ldpkit", standalone_mode=False)
