@@ -170,7 +170,8 @@ def _load_in_worker(load: Callable[[bool], Flask], master: int) -> Flask:
 
 @contextmanager
 def _metrics_folder(workers: int) -> Iterator[None]:
-    """Make a folder for the metrics of several processes."""
+    """Make a folder for the metrics of several processes; one process needs none."""
+    os.environ.pop(METRICS_FOLDER, None)
     if workers == 1:
         yield
         return
