@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--table", action="append", choices=("1", "2"), help="1: means, 2: 90 % intervals")
+    parser.add_argument("--table", action="append", choices=("1", "2"), help="1: means, 2: 90 %% intervals")
     parser.add_argument("--runs", type=int, default=50, help="releases of each table; two or more")
     parser.add_argument(
         "--constants",
