@@ -45,7 +45,8 @@ def test_right_noise_covers_every_exchange_of_records_and_published_does_not(bou
 
 
 def test_releases_hold_all_records_and_the_stated_noise():
-    table = Table(RANDOM.normal(size=(600, 2)), RANDOM.normal(size=600))
+    random = np.random.default_rng(1)
+    table = Table(random.normal(size=(600, 2)), random.normal(size=600))
     every = releases(Setting(table, 3, 1.0, "right", paper_prior(np.eye(2)), runs=400), constants.svec_noise)
     truth = table.x.T @ table.x
     found = np.stack([one.sums.sum(0)[:2, :2] for one in every])

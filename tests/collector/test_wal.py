@@ -235,3 +235,19 @@ def test_workers_keep_the_mark_of_their_start(tmp_path):
             assert wal.mark_of(path) == marks[-1]
             worker.engine.dispose()
     assert len(set(marks)) == 2
+
+
+@pytest.mark.attack(10)
+def test_concurrent_start_keeps_one_log(path):
+    """Two workers start at once: none may take the log in use for another file's and empty it."""
+    first, second = (Database(f"sqlite:///{path}", 10, 10) for _ in range(2))
+    # As a worker does that is stopped between both.
+    waiting = first.engine.raw_connection()
+    with second.write() as session:
+        session.execute(text("INSERT INTO upkeep (day) VALUES ('2026-01-01')"))
+    waiting.close()
+    with first.read() as session:
+        assert session.execute(text("SELECT count(*) FROM upkeep")).scalar() == 1
+    first.engine.dispose()
+    second.engine.dispose()
+    assert not [*path.parent.glob("*.replaced-*")]

@@ -17,7 +17,7 @@ from tests import studies
 from tests.kit.reporting import reports_of
 from tests.statistics import share_is
 
-STUDIES, DRAWS = 30, 400
+STUDIES, DRAWS = 60, 400
 # Regressions: at epsilon 64 these many records say more than the prior, and the noise is still most of the
 # spread.
 RECORDS = 1000

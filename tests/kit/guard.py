@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import platform
 import random
 import sys
 import threading
@@ -39,6 +40,8 @@ class Guard:
     def __init__(self) -> None:
         self._watches, self._item, self._kinds = False, "", set[str]()
         self._others = set[int]()
+        # Libraries ask for it, and the first question starts `uname`.
+        platform.processor()
         sys.addaudithook(self._hear)
         self._true_bytes, self._seeded = os.urandom, False
         self._reads = itertools.count()

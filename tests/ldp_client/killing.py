@@ -160,7 +160,7 @@ class Careless(sqlite3.Connection):
 
 
 def main() -> int:
-    """Print how many lives were cut short and which ended badly; 1 if any did."""
+    """Print how many lives were cut short and which ended badly; 1 if any did, or none was cut."""
     if sys.argv[1:]:
         sqlite3.connect = partial(sqlite3.connect, factory=Careless)
     wrong = []
@@ -169,7 +169,8 @@ def main() -> int:
         wrong += [] if is_good else [point]
         if not is_cut:
             print(f"{point // STEP} lives cut short, problems at {wrong}")
-            return 1 if wrong else 0
+            # Without a cut nothing was tested.
+            return 1 if wrong or point == 1 else 0
     raise AssertionError
 
 

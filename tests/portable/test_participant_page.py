@@ -340,3 +340,46 @@ def test_page_asks_for_https(meet):
     person.until_says("this page has to be opened over https")
     shown = [field for field in person.browser.find_elements(By.TAG_NAME, "input") if field.is_displayed()]
     assert (person.browser.execute_script("return isSecureContext"), shown) == (False, [])
+
+
+@pytest.mark.attack(7)
+def test_page_beyond_its_budget_answers_nothing(meet):
+    """The page gives its device a lifetime budget of 10."""
+    person = meet(studies.document(studies.with_epsilon(studies.NUMBER, "10.001")))
+    person.answer(hours="3")
+    person.until_says("This browser has shared as much as it may")
+    assert person.ledger() == ([], [])
+
+
+HELD = """
+const ask = fetch;
+const held = new Promise((resolve) => (window.answerNow = resolve));
+fetch = async (url, options) => {
+  if (!String(url).endsWith(arguments[0])) return ask(url, options);
+  window.isAsked = true;
+  await held;
+  return ask(url, options).finally(() => setTimeout(() => (window.isAnswered = true), 200));
+};
+"""
+
+
+def test_changed_entries_need_a_second_confirmation(meet):
+    """The first press confirmed answers that differ from those shown when the collector answers."""
+    person = meet()
+    person.browser.execute_script(HELD, f"/v1/studies/{person.study.id}")
+    person.fill(hours="3.5", ever="yes")
+    person.click("#answers button[type=submit]")
+    person.until("check")
+    person.click("#confirm button")
+    person.wait_until(lambda: person.browser.execute_script("return window.isAsked"))
+    person.click("#change")
+    person.until("ask")
+    person.fill(hours="9")
+    person.click("#answers button[type=submit]")
+    person.until("check")
+    person.browser.execute_script("answerNow()")
+    person.wait_until(lambda: person.browser.execute_script("return window.isAnswered"))
+    assert person.ledger() == ([], [])
+    assert person.find("#entered").text.splitlines()[1] == "3.59"
+    person.click("#confirm button")
+    person.until("report")

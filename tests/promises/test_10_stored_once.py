@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -40,8 +41,17 @@ def check_storing(harness: Harness, study: Study) -> None:
         if statement == "COMMIT":
             flushes[connection.pragma("synchronous")] += 1
 
-    Watched.before = before
+    def fail(_connection: Watched, statement: str) -> None:
+        if statement == "COMMIT":
+            raise sqlite3.OperationalError("disk I/O error")
+
     reports = [build_report(study) for _ in range(20)]
+    # Where the commit fails, nothing is acknowledged.
+    Watched.before = fail
+    assert (
+        min(harness.put(reports[0]).status_code, harness.post([reports[0].to_document()]).status_code) >= 500
+    )
+    Watched.before = before
     first, second, *rest = reports
     assert [harness.put(report).status_code for report in (first, second, first, second)] == [
         201,

@@ -99,10 +99,12 @@ def check_commands(folder: Path, server: Server, captured: Captured, log: Log) -
     exit_code(["withdraw", url, "--folder", str(people), "--now"])
     damaged = {**report, "payloads": {**report["payloads"], "ever": report["payloads"]["hours"]}}
     line = json.dumps(report)
-    for text in (f"{line}\n{line}", line[:-9], json.dumps(damaged)):
+    codes = []
+    for place, text in enumerate((f"{line}\n{line}", line[:-9], json.dumps(damaged))):
         (folder / "reports.ndjson").write_text(text)
-        command = ["summarize", str(study), str(folder / "reports.ndjson"), "--out", str(folder / "summary")]
-        exit_code(command)
+        command = ["summarize", str(study), str(folder / "reports.ndjson")]
+        codes.append(exit_code([*command, "--out", str(folder / f"summary-{place}")]))
+    assert codes == [0, 3, 3]
     out, err = captured.readouterr()
     # A person is given the id of the report that was just made.
     said = (out + err + log.text).replace(f"report {report['id']};", "", 1)

@@ -7,11 +7,15 @@ import json
 from base64 import b64decode, b64encode
 from dataclasses import replace
 from functools import partial
+from threading import current_thread
 
 import numpy as np
 import pytest
 from werkzeug.wrappers import Response
 
+from collector.nodes import node as nodes
+from collector.nodes import store as node_store
+from collector.nodes.drawing import Drawing
 from collector.nodes.statements import Statement
 from collector.nodes.transcript import Transcript
 from ldp_client.core.randomness import NotForRealAnswers
@@ -263,3 +267,26 @@ def test_close_asks_while_shares_may_wait_for_their_window(network, capsys, comm
     said = capsys.readouterr().err
     assert "leave up to 48 hours after they were made" in said
     assert ("needs --yes" in said) is (code == 2)
+
+
+@pytest.mark.attack(15)
+def test_long_checks_do_not_run_in_the_writer_thread(answered, monkeypatch):
+    """Nodes commit to sets so large that a check would block the single writer for minutes."""
+    seen = []
+
+    def note(owner, name):
+        do = getattr(owner, name)
+
+        def noted(*arguments):
+            seen.append((name, current_thread().name))
+            return do(*arguments)
+
+        monkeypatch.setattr(owner, name, noted)
+
+    note(Drawing, "chosen")
+    note(Drawing, "to_json")
+    note(node_store, "share_ids")
+    note(nodes, "set_digest")
+    close(answered)
+    assert {name for name, _ in seen} == {"chosen", "to_json", "share_ids", "set_digest"}
+    assert "writer" not in {thread for _, thread in seen}

@@ -7,6 +7,7 @@ import pytest
 
 from collector import create_app
 from collector.keys import Role, add_key
+from collector.nodes import store as node_store
 from collector.nodes.app import create_node_app
 from collector.nodes.keys import NodeKeys
 from collector.nodes.statements import Statement
@@ -207,3 +208,22 @@ def test_token_is_bound_to_the_shares_at_every_node(network):
         assert problem(second.put(replace(message, headers=headers)))[0] in (401, 422)
     assert second.put(mine).status_code == 201
     assert problem(second.put(replace(other, headers=mine.headers)))[1] == "ticket-invalid"
+
+
+def test_concurrent_closers_get_the_same_commitment(network, monkeypatch):
+    """The second closer looked before the first commitment was stored."""
+    network.publish("ever")
+    network.answer(15)
+    node = network.nodes[0]
+    assert node.post("/close").status_code == 200
+    first = node.post("/commitment").get_json()
+    find_part, looked = node_store.find_part, []
+
+    def late(session, study, keep=False):
+        looked.append(study)
+        return find_part(session, study, keep) if len(looked) > 1 else None
+
+    monkeypatch.setattr(node_store, "find_part", late)
+    second = node.post("/commitment")
+    assert (second.status_code, second.get_json()) == (200, first)
+    assert len(looked) == 2

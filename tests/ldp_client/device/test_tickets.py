@@ -9,6 +9,7 @@ from ldp_client.core.tokens import short_id_of, token_in
 from ldp_client.device import outbox
 from ldp_client.device.disclosures import disclosures_of
 from ldp_client.device.outbox import withdrawn
+from ldp_client.documents.errors import LedgerError
 from ldpkit.cli import main
 from schemas import Study
 from tests import studies
@@ -301,3 +302,52 @@ def test_budget_command_prints_the_stratum_from_the_issuer(answered, tmp_path, a
     at(due(device))
     assert device.flush().sent == 1
     assert not disclosures_of(device.ledger)[0].strata
+
+
+@pytest.mark.slow
+def test_interrupted_flush_resumes_at_any_statement(tmp_path, places, at, monkeypatch):
+    """If the ledger fails at its 1st, 24th, … statement, one request, one token and one report result."""
+    server, issuer = places
+    connect, seen, breaking_at = sqlite3.connect, [0], [1]
+
+    class Breaking(sqlite3.Connection):
+        def execute(self, statement, *values):
+            seen[0] += 1
+            if seen[0] == breaking_at[0]:
+                raise sqlite3.OperationalError("broken off")
+            return super().execute(statement, *values)
+
+    def flushed(device):
+        seen[0] = 0
+        monkeypatch.setattr(sqlite3, "connect", lambda *a, **o: connect(*a, **o, factory=Breaking))
+        try:
+            device.flush(attempts=1)
+        except LedgerError:
+            return False
+        finally:
+            monkeypatch.setattr(sqlite3, "connect", connect)
+        return seen[0] < breaking_at[0]
+
+    rounds = 0
+    while rounds < 60:
+        at(NOON)
+        rounds += 1
+        issuer.requests.clear()
+        server.requests.clear()
+        device, _ = answered(tmp_path / str(rounds), places)
+        whole = flushed(device)
+        device.flush(attempts=1)
+        assert len({body for _, body, _ in issuer.requests}) == 1
+        at(due(device))
+        whole &= flushed(device)
+        # Where it is overdue then, it waits once more.
+        for days in (5, 7):
+            at(NOON + days * DAY)
+            device.flush(attempts=1)
+        assert device.ledger.queued() == []
+        assert len({(path, headers["Authorization"]) for _, path, _, headers in server.requests}) == 1
+        assert row(device, "tokens") == []
+        if whole:
+            break
+        breaking_at[0] += 23
+    assert rounds > 3

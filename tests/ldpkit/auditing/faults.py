@@ -11,7 +11,8 @@ from ldp_client.mechanisms.base import Privacy, pack_signed
 from ldp_client.mechanisms.choice import RandomizedResponse
 from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
-from ldp_client.mechanisms.number import Laplace
+from ldp_client.mechanisms.number import Laplace, RefusableNumber
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.unary import Oue
 
 
@@ -131,3 +132,22 @@ class RawRefusal(RandomizedResponse):
     def randomise(self, quantised, random):
         noisy = super().randomise(quantised, random)
         return noisy if quantised < self.choices - 1 else quantised.to_bytes(self.payload_size, "big")
+
+
+class LeakyProducts(SampledProducts):
+    """The product that is drawn depends on the answer."""
+
+    def randomise(self, quantised, random):
+        place, sign = divmod(super().randomise(quantised, random)[0], 2)
+        return bytes([2 * (place if quantised[1] > 0 else place // 2) + sign])
+
+
+class RawNumber(RefusableNumber):
+    """Who refuses sends no noise."""
+
+    def __init__(self, question):
+        super().__init__(question, Laplace(question))
+
+    def randomise(self, quantised, random):
+        noisy = super().randomise(quantised, random)
+        return pack_signed([self.middle]) + noisy[-1:] if quantised[1] else noisy

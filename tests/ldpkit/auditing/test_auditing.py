@@ -88,6 +88,7 @@ def test_a_fault_of_the_codes_own_numbers_is_found(question, kind, expected):
 SAMPLED = [
     (studies.NUMBER, faults.CoarseLaplace, "bound from lowest bits"),
     (studies.LINEAR, faults.SharedNoise, "bound from numbers"),
+    (studies.PRODUCTS, faults.LeakyProducts, "bound from whole payloads"),
     (WIDE, faults.RepeatedBytes, "bound from pairs of bits"),
     (NINE, faults.OppositeChoices, "bound from whole payloads"),
     (studies.YES_NO_RECORD, faults.SharedCoin, "bound from numbers with the last byte"),
@@ -103,6 +104,22 @@ def test_a_fault_that_only_reports_show_is_found(question, kind, expected):
     """Use noise that is shared, repeated, left out or on a coarse grid, with sound stated numbers."""
     samples = SAMPLES // 4 if question["ask"] == "record" else SAMPLES
     assert expected in failures(audit(question, kind, samples))
+
+
+@pytest.mark.slow
+def test_number_that_reveals_refusal_is_detected():
+    found = audit(REFUSABLE, faults.RawNumber, SAMPLES // 2)
+    assert any(name.startswith("bound") for name in failures(found))
+
+
+@pytest.mark.slow
+def test_budget_that_fourth_moments_do_not_share_is_detected():
+    mechanism = {**studies.LAPLACE_TABLE["mechanism"], "fourth_moments": True}
+    question = studies.question_of(studies.LAPLACE_TABLE, mechanism=mechanism)
+    own = mechanisms.mechanism_for(question)
+    assert FAR not in failures(audit_mechanism(own, question, FEW))
+    own.multipliers = [2 * multiplier for multiplier in own.multipliers]
+    assert FAR in failures(audit_mechanism(own, question, FEW))
 
 
 @pytest.mark.parametrize("average", [1, 5])
