@@ -238,8 +238,10 @@ def test_workers_keep_the_mark_of_their_start(tmp_path):
 
 
 @pytest.mark.attack(10)
-def test_concurrent_start_keeps_one_log(path):
+def test_concurrent_start_keeps_one_log(tmp_path):
     """Two workers start at once: none may take the log in use for another file's and empty it."""
+    path = tmp_path / "collector.sqlite3"
+    ensure_database(f"sqlite:///{path}")
     first, second = (Database(f"sqlite:///{path}", 10, 10) for _ in range(2))
     # As a worker does that is stopped between both.
     waiting = first.engine.raw_connection()

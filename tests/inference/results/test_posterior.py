@@ -57,7 +57,6 @@ def test_invalid_interval_is_rejected(level):
 
 
 # A library that is loaded here asks a program for the name of the processor.
-@pytest.mark.processes
 def test_arviz_tree_has_all_groups_by_choice(tmp_path):
     simulated = np.random.default_rng(1).random((60, 3))
     diverging = np.zeros(SHAPE, bool)

@@ -305,9 +305,8 @@ def test_budget_command_prints_the_stratum_from_the_issuer(answered, tmp_path, a
 
 
 @pytest.mark.slow
-def test_interrupted_flush_resumes_at_any_statement(tmp_path, places, at, monkeypatch):
+def test_interrupted_flush_resumes_at_any_statement(tmp_path, server, issuer, at, monkeypatch):
     """If the ledger fails at its 1st, 24th, … statement, one request, one token and one report result."""
-    server, issuer = places
     connect, seen, breaking_at = sqlite3.connect, [0], [1]
 
     class Breaking(sqlite3.Connection):
@@ -334,7 +333,8 @@ def test_interrupted_flush_resumes_at_any_statement(tmp_path, places, at, monkey
         rounds += 1
         issuer.requests.clear()
         server.requests.clear()
-        device, _ = answered(tmp_path / str(rounds), places)
+        device = consenting(tmp_path / str(rounds), "8", server.url)
+        device.answer(study_of(issuer.url), YES, "CODE")
         whole = flushed(device)
         device.flush(attempts=1)
         assert len({body for _, body, _ in issuer.requests}) == 1
