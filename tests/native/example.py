@@ -8,10 +8,12 @@ from conformance.native import CORE
 EXAMPLE = CORE.parent / "examples" / "native"
 
 
-def sent(url, words, body):
+def sent(url, words, body, **headers):
     """Send what `sleep next` printed. Return the answer."""
     method, report, *secret = words.split()
-    fields = {"Content-Type": "application/json", **({"LDPKit-Withdrawal": secret[0]} if secret else {})}
+    fields = {"Content-Type": "application/json", **headers}
+    if secret:
+        fields["LDPKit-Withdrawal"] = secret[0]
     address = f"{url}/v1/studies/sleep/reports/{report}"
     data = None if secret else body.encode()
     request = urllib.request.Request(address, data, fields, method=method)

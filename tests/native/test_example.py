@@ -7,6 +7,7 @@ import re
 import resource
 import subprocess
 import sys
+from urllib.error import HTTPError
 
 import pytest
 
@@ -148,6 +149,16 @@ def test_collector_accepts_and_deletes_a_report_of_the_example(call, collector):
     assert call("done") == (0, "")
     assert call("next") == (NOTHING, "")
     assert json.loads(body)["id"] not in collector.read("/v1/studies/sleep/export")
+
+
+@pytest.mark.slow
+def test_collector_accepts_a_report_of_the_example_with_a_ticket(call, collector):
+    (ticket,) = collector.tickets("sleep", 1)
+    assert call("answer", "7.5", "yes")[0] == 0
+    words, body = call("next")[1].split("\n")
+    with pytest.raises(HTTPError, match="401"):
+        sent(collector.url, words, body)
+    assert sent(collector.url, words, body, **{"LDPKit-Ticket": ticket})["result"] == "stored"
 
 
 @pytest.mark.slow
