@@ -246,3 +246,21 @@ def test_many_languages_neither_slow_a_device_nor_hold_its_ledger(tmp_path):
     assert calls.made < 60 * len(labels) * len(tags)
     assert len(locked) == 1
     assert locked[0] < 10 * len(labels)
+
+
+@pytest.mark.attack(4)
+def test_moved_clock_does_not_change_answers(tmp_path, monkeypatch):
+    """A person moves the clock to answer again."""
+    study = Study(studies.document(studies.YES_NO, opens=TODAY.isoformat(), closes=TODAY.isoformat()))
+    bodies = set()
+    for days in (0, -4000, 4000, 0):
+        monkeypatch.setattr(outbox, "today", lambda days=days: TODAY + timedelta(days))
+        monkeypatch.setattr("time.time", lambda days=days: 1.8e9 + 86_400 * days)
+        device = consenting(tmp_path, "4")
+        if bodies:
+            with pytest.raises(RefusedError):
+                device.answer(study, {"ever": False})
+        else:
+            device.answer(study, {"ever": True})
+        bodies |= {queued.body for queued in device.ledger.queued()}
+        assert (len(device.ledger.spent()), len(bodies)) == (1, 1)
