@@ -5,6 +5,7 @@ from math import exp
 import pytest
 
 from ldp_client.mechanisms import mechanism_for
+from ldpkit.cli import main
 from ldpkit.dossier import _sure, dossier_of
 from schemas import Study
 from tests import studies
@@ -73,3 +74,11 @@ def test_dossier_states_what_applies_to_the_study(questions, fields, stated, abs
 )
 def test_texts_of_a_study_are_no_markup_of_the_dossier(purpose, shown):
     assert shown in consent_of(studies.YES_NO, purpose=purpose)
+
+
+def test_command_writes_the_dossier(tmp_path, capsys):
+    study, out = tmp_path / "study.json", tmp_path / "dossier.md"
+    study.write_text(PLAIN.to_json())
+    assert main(["dossier", str(study), "--out", str(out)]) == 0
+    assert out.read_text() == dossier_of(PLAIN)
+    assert "TO WRITE" in capsys.readouterr().out

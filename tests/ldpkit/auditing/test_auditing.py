@@ -139,12 +139,11 @@ def test_too_small_published_sensitivities_are_detected(average):
     assert FAR in failures(audit_mechanism(Published(question), question, FEW))
 
 
-@pytest.mark.slow
 def test_audit_command_prints_verdict_and_exits_by_it(tmp_path, capsys, monkeypatch):
     path, out = tmp_path / "study.json", tmp_path / "audit.json"
     path.write_text(json.dumps(studies.document(studies.NUMBER, studies.YES_NO)))
     command = ["audit", str(path)]
-    monkeypatch.setattr(perturbing, "SAMPLES", 1000)
+    monkeypatch.setattr(perturbing, "SAMPLES", 300)
     assert cli.main([*command, "--out", str(out)]) == 0
     written = json.loads(out.read_text())
     assert [entry["question"] for entry in written] == ["hours", "ever"]
