@@ -44,15 +44,47 @@ def widths_of_shares(
     question: Question, truth: Mapping[str, float], answers: Sequence[int], priors: Mapping[str, Stated]
 ) -> dict[str, Vector]:
     """Return {share: half widths (numbers of answers,)} at a truth. priors: {share: its marginal prior}."""
-    mechanism = cast(ChoiceMechanism, mechanism_for(question))
-    variances = share_variances(question, truth)
+    names, expected_of = _expectations(question, truth, priors)
+    columns = []
+    for n in answers:
+        expected = expected_of(n)
+        below = np.cumsum(_normalized(expected.log_density(expected.told[:, None])), axis=1)
+        levels = np.asarray(USUAL.levels)
+        ends = np.stack([np.interp(levels * row[-1], row, np.arange(GRID)) for row in below])
+        columns.append((ends[:, 1] - ends[:, 0]) * expected.step / 2)
+    return dict(zip(names, np.stack(columns, axis=-1), strict=True))
+
+
+def share_posteriors(
+    question: Question, parameter: str, truth: Mapping[str, float], priors: Mapping[str, Stated]
+) -> Callable[[int], Vector]:
+    """Return a function of n reports: quantiles of a share's posteriors, (OUTCOMES, QUANTILES).
+
+    All outcomes are equally likely.
+    """
+    names, expected_of = _expectations(question, truth, priors)
+    at = names.index(parameter)
+
+    def quantiles(n: int) -> Vector:
+        expected = expected_of(n)
+        told, reports, grid = expected.told[at], expected.reports[at], expected.grid[at]
+        observed = told + np.sqrt(told * (1 - told) / reports) * ndtri(_middles(OUTCOMES))
+        below = np.cumsum(_normalized(expected.log_density(observed[:, None], slice(at, at + 1))), axis=1)
+        return np.stack([np.interp(_middles(QUANTILES), row, grid) for row in below])
+
+    return quantiles
+
+
+def _expectations(
+    question: Question, truth: Mapping[str, float], priors: Mapping[str, Stated]
+) -> tuple[list[str], Callable[[int], _Expected]]:
+    """Return the names of a question's shares, and a function of n reports: their expected posteriors."""
+    mechanism, variances = cast(ChoiceMechanism, mechanism_for(question)), share_variances(question, truth)
     assert variances is not None
     names = list(variances)
     shares, each = np.asarray([truth[name] for name in names]), np.asarray(list(variances.values()))
-    stated = [priors[name] for name in names]
-    adds_up = len(names) > 2 and not question.refusal
-    columns = [_share_widths(mechanism, shares, each, n, stated, adds_up) for n in answers]
-    return dict(zip(names, np.stack(columns, axis=-1), strict=True))
+    stated, adds_up = [priors[name] for name in names], len(names) > 2 and not question.refusal
+    return names, lambda n: _Expected(mechanism, shares, each, n, stated, adds_up)
 
 
 class _Expected:
@@ -89,45 +121,6 @@ class _Expected:
         of_support, of_others = (logs[place] for logs in self._logs)
         likelihood = observed * of_support + (1 - observed) * of_others
         return np.asarray(self.reports[place, None] * likelihood + self._priors[place])
-
-
-def _share_widths(
-    mechanism: ChoiceMechanism,
-    shares: Vector,
-    variances: Vector,
-    n: int,
-    priors: Sequence[Stated],
-    adds_up: bool,
-) -> Vector:
-    """Return half widths of shares (k,); arguments as `_Expected` takes them."""
-    expected = _Expected(mechanism, shares, variances, n, priors, adds_up)
-    below = np.cumsum(_normalized(expected.log_density(expected.told[:, None])), axis=1)
-    ends = np.stack([np.interp(np.asarray(USUAL.levels) * row[-1], row, np.arange(GRID)) for row in below])
-    return np.asarray((ends[:, 1] - ends[:, 0]) * expected.step / 2)
-
-
-def share_posteriors(
-    question: Question, parameter: str, truth: Mapping[str, float], priors: Mapping[str, Stated]
-) -> Callable[[int], Vector]:
-    """Return a function of n reports: quantiles of a share's posteriors, (OUTCOMES, QUANTILES).
-
-    All outcomes are equally likely.
-    """
-    mechanism, variances = cast(ChoiceMechanism, mechanism_for(question)), share_variances(question, truth)
-    assert variances is not None
-    names = list(variances)
-    at = names.index(parameter)
-    shares, each = np.asarray([truth[name] for name in names]), np.asarray(list(variances.values()))
-    stated, adds_up = [priors[name] for name in names], len(names) > 2 and not question.refusal
-
-    def quantiles(n: int) -> Vector:
-        expected = _Expected(mechanism, shares, each, n, stated, adds_up)
-        told, reports, grid = expected.told[at], expected.reports[at], expected.grid[at]
-        observed = told + np.sqrt(told * (1 - told) / reports) * ndtri(_middles(OUTCOMES))
-        below = np.cumsum(_normalized(expected.log_density(observed[:, None], slice(at, at + 1))), axis=1)
-        return np.stack([np.interp(_middles(QUANTILES), row, grid) for row in below])
-
-    return quantiles
 
 
 def _middles(count: int) -> Vector:
