@@ -4,8 +4,6 @@
 gives the same bytes. It does not publish: .github/workflows/release.yml does, when a tag is pushed.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

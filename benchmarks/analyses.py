@@ -7,8 +7,6 @@ parameter it prints how many of the 90 % intervals contain the truth, and the p-
 et al. 2018).
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Mapping, Sequence

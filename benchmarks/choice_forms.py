@@ -6,8 +6,6 @@ For many reports a posterior's covariance is the inverse Fisher information, so 
 of the exact form by simulated reports of the mechanism's law, of the count form from its normal law.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 

@@ -8,8 +8,6 @@ program needs beside the reports (its temporaries); and the peak resident memory
 that, the compiler's included.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import os

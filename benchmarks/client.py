@@ -3,8 +3,6 @@
 CPU time only, each start in a process of its own. Rates move with the machine: compare within one run.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

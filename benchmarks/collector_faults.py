@@ -5,8 +5,6 @@ is restarted under a server's load, as after a crash or as an operator does it, 
 synchronous replica takes over. In the end every acknowledged report must be in the export exactly once.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import tempfile

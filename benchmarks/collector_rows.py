@@ -5,8 +5,6 @@ is all of PostgreSQL's, for each report, without its autovacuum; also what it co
 is held.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Loopback and a PostgreSQL server of its own, reached through its socket. One wor
 compare within it. The load generator and all else share the cores, so CPU a report says more than rates do.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import time

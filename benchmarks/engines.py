@@ -8,8 +8,6 @@ costs more than the second small one is the work. A choice under OLH takes a has
 report, which is measured without files.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

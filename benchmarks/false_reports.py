@@ -11,8 +11,6 @@ width over (clean width + 2 × share × influence).
 Posteriors are those of maximum likelihood with a normal law, which a test holds against NUTS.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Rates move with the machine and its other work: ratios are taken within one run.
 are those on the wall less those that JAX reports for tracing and compiling. All rows: about 15 minutes.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,8 +12,6 @@ of the unclipped reports; the chains' R-hat and the share of their transitions t
 draws of the median study, and of the one that five in a hundred are below.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Sequence

@@ -9,8 +9,6 @@ for that, under both alike. Both are drawn by the mechanisms' own integers: sign
 records' moments, sums as exact sums and the noise's sd. Slopes are the same in all repetitions.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product

@@ -6,8 +6,6 @@ taken from further runs over the stored ones. A node's time is everything from t
 words: reading rows, opening, expanding, adding. The time of all nodes also has the start of their processes.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource

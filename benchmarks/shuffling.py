@@ -5,8 +5,6 @@ python -m benchmarks.shuffling [--people 1000 …]
 Printed: ε towards the set for any mechanism of a device's ε, at δ = 1e-6.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 

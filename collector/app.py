@@ -1,7 +1,5 @@
 """The application factory: the only place where the parts are joined."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta

@@ -3,8 +3,6 @@
 It names no person, and has no order within a day: the database keeps no time of day at all.
 """
 
-from __future__ import annotations
-
 import logging
 import secrets
 from collections.abc import Callable, Iterable

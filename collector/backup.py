@@ -3,8 +3,6 @@
 A copy has reports in the order of their ids, and no bytes of deleted reports.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import tempfile

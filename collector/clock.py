@@ -1,7 +1,5 @@
 """The server's day, and whether earlier upkeeps confirm it."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 
 from sqlalchemy import select

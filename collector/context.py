@@ -1,7 +1,5 @@
 """The parts of one running collector, as the views find them; app.py joins them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """The engine, its durability, sessions that read or write, and problems for the database's errors."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Limits on a process's memory, waiting threads, computing time, rates and log lines."""
 
-from __future__ import annotations
-
 import logging
 import time
 import traceback

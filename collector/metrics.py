@@ -1,7 +1,5 @@
 """Counts and measures for Prometheus; no label says anything about a device."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from functools import lru_cache

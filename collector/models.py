@@ -1,7 +1,5 @@
 """The tables. A report row has a day and nothing else that could link it to a person."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 from typing import cast

@@ -1,7 +1,5 @@
 """Delete reports permanently: on request, or when the days are over for which their study keeps them."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from functools import partial
 from typing import Any, NamedTuple

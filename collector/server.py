@@ -1,7 +1,5 @@
 """The listening processes: granian, on a socket that is open before its workers start."""
 
-from __future__ import annotations
-
 import fcntl
 import logging
 import os

@@ -1,7 +1,5 @@
 """The database's statements, each a plain function of a session."""
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

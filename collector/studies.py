@@ -1,7 +1,5 @@
 """Published studies: publishing, versions, signatures, and what devices are served."""
 
-from __future__ import annotations
-
 import json
 import time
 from base64 import b64encode

@@ -6,8 +6,6 @@ with another mark, such as a backup, is not the file of the log. Nor is a copy o
 FILE-mark also has the file's inode number.
 """
 
-from __future__ import annotations
-
 import fcntl
 import logging
 import os

@@ -4,8 +4,6 @@ Compiles c/ with `cc` if no library is named. What C's types exclude, such as a 
 as a missing answer.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import subprocess

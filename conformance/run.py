@@ -1,7 +1,5 @@
 """Run a port against the test vectors: python conformance/run.py COMMAND [ARGUMENT ...]."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

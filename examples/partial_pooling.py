@@ -4,8 +4,6 @@ Run: python examples/partial_pooling.py. It simulates the regions, fits them tog
 region's mean with its 90 % interval. Only the two likelihoods are specific to ldpkit.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

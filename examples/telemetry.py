@@ -8,8 +8,6 @@ noise would give to any of the 1,000. In 19 of 20 surveys, no feature is named t
 20, all intervals are right at once. Both use the exact binomial distribution of the counts.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Iterator

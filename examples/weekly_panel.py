@@ -6,8 +6,6 @@ together cost only the stated ε. Do not pool weeks: they come from the same peo
 answers. A person who begins to smoke is never seen: ask another question for that.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -5,8 +5,6 @@ LDPKIT_CACHE; LDPKIT_CACHE=off turns it off. It holds programs only, no data, an
 A cache folder that is already set in JAX is left in place.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import os

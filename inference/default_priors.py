@@ -3,8 +3,6 @@
 Default priors of numbers are after LDPBI section 8.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

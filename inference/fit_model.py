@@ -1,7 +1,5 @@
 """From a model to a judged posterior: every fit draws, checks and reports in these steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial

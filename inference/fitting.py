@@ -1,7 +1,5 @@
 """From a study and its reports to a posterior for each question."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -7,8 +7,6 @@ which another law of the answers would move the reports, the clearest first; and
 impossible reports under any law.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The registry of laws: of a study's number, and of an outcome given a linear predictor."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

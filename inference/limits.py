@@ -1,7 +1,5 @@
 """Limits of a job: seeds, draws, and the size of simulations. Values beyond them raise InputError."""
 
-from __future__ import annotations
-
 from inference.samplers import CHAINS, KEPT, LENGTH, SAMPLERS
 from ldp_client.documents.errors import UsageError
 

@@ -1,7 +1,5 @@
 """The log-likelihood of each report at each draw, from which ArviZ estimates how well models predict."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ every group (`p_values`). The counts of a histogram are tested as a whole (`Hist
 simulated, and compared by their distance from what is expected (`is_far`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial

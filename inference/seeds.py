@@ -1,7 +1,5 @@
 """From the seed that a user states to the random numbers of one fit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from zlib import crc32
 

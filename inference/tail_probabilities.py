@@ -1,7 +1,5 @@
 """Tail probabilities of counts and of sums of squares: scipy.stats, which has them, takes long to load."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrc, chdtrc, gammaln, xlog1py, xlogy

@@ -1,7 +1,5 @@
 """A question's own units and the scaled units in which models compute: own = zero + unit × scaled."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

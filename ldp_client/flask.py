@@ -3,8 +3,6 @@
 Only this module of ldp_client imports Flask. The app sees no answer and no report.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from urllib.parse import quote
 

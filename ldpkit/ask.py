@@ -7,8 +7,6 @@
 Each question is the same plain dictionary as in a study document. `study` checks them all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from math import exp

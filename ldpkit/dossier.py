@@ -4,8 +4,6 @@ Each statement follows from the study document or from the code; facts that only
 to fill in. All words are in the template dossier.md.j2.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from importlib.metadata import version

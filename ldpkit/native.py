@@ -1,7 +1,5 @@
 """The integers of a question for the device core in C: the members of `ldp_question` in c/ldpkit.h."""
 
-from __future__ import annotations
-
 import hashlib
 from itertools import accumulate
 from typing import Any

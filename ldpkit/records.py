@@ -1,7 +1,5 @@
 """Record questions in Python, for `ask`: several fields, of which a regression explains one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Convert Python values to the parts of a study document that `ask` builds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import Decimal
 from math import isfinite

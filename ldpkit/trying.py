@@ -1,7 +1,5 @@
 """Answers of made-up people to any study, to try it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from random import Random

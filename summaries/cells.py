@@ -1,7 +1,5 @@
 """Cells of a study: combinations of public values, each of which may have its own summary."""
 
-from __future__ import annotations
-
 from ldp_client import mechanisms_of
 from schemas import Study
 from summaries import noise_tails

@@ -8,8 +8,6 @@ occur, a number is not unbiased. All columns are computed from the payload, whic
 analyses.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -5,8 +5,6 @@ which moves it as a thousand honest people would. Under Gaussian noise on every 
 that bounds them from above whatever the answers are, so that they show such reports without any model.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from math import isqrt, log, sqrt
 from typing import NamedTuple, cast

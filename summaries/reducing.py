@@ -1,7 +1,5 @@
 """Reducing reports to a summary, in one pass and bounded memory."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Mapping
 from itertools import islice

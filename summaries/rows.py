@@ -6,8 +6,6 @@ and the payload, padded with zeros. Two reports have the same content exactly if
 the id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 

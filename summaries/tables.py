@@ -1,7 +1,5 @@
 """Reports as rows: of data frames and Arrow tables, as documents, or as lines of text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial

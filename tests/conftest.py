@@ -1,7 +1,5 @@
 """What all tests share: a folder of compiled JAX programs, kept between runs and by parallel workers."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """Ports of loopback for servers that a test starts, and that nobody else is given meanwhile."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 What they look at is drawn from a seed, so that each check passes always or never.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from random import Random

@@ -1,7 +1,5 @@
 """Study documents that tests of all packages use."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Mapping, Sequence

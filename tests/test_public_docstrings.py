@@ -1,7 +1,5 @@
 """Exported names have Google-style docstrings that explain each parameter and own error."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The documentation's site: strict, whole, and loading nothing from elsewhere."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The page of all commands, with what each says of itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

@@ -1,7 +1,5 @@
 """Links of pages that lead out of docs/: to the site's own copies of those files, or to their pages."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from pathlib import Path

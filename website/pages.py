@@ -1,7 +1,5 @@
 """The pages that the site's build makes from the code: what stands there cannot be out of date."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The README's picture, of a study that is run: `python -m website.pictures` writes it."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

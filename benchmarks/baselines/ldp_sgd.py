@@ -7,8 +7,6 @@ person takes part once, so ε and δ do not grow with the number of steps.
 A baseline for comparison only: **it simulates the noise in floats and must not run on devices.**
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, log

@@ -4,8 +4,6 @@ What an analyst gets who corrects for bias at most. Intervals are far too narrow
 too wide as well. For comparison only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import cast
 

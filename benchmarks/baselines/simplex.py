@@ -4,8 +4,6 @@ Wang, Lopuhaä-Zwakenberg, Li, Skoric, Li: Locally Differentially Private Freque
 Consistency (NDSS 2020). All take estimates of shape (…, k) and return the same shape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

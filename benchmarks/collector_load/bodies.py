@@ -1,7 +1,5 @@
 """Requests as a device would send them: one OUE question with 1024 choices."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator

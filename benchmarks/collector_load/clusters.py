@@ -1,7 +1,5 @@
 """A PostgreSQL server of a benchmark's own: what it spends, and databases with millions of reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A closed-loop load generator: so many connections, each with one request under way, in one thread."""
 
-from __future__ import annotations
-
 import selectors
 import socket
 import time

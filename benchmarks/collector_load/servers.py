@@ -1,7 +1,5 @@
 """Servers under load, each in a process group of its own, and what they use."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

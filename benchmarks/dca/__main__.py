@@ -1,7 +1,5 @@
 """`python -m benchmarks.dca [--data red_wine …] [--epsilon 1 …] [--quick]`: DCA's Figure 2, ours beside."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import time

@@ -1,7 +1,5 @@
 """One run: projected or not, summed with noise, regressed, and how far off test rows are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import jax

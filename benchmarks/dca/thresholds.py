@@ -1,7 +1,5 @@
 """Projection thresholds, in standard deviations, that predict best on auxiliary data (DCA Algorithm 2, 3)."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`python -m benchmarks.ddplr [--table 1|2] …`: DDPLR's experiments on real data, ours beside theirs."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Published: add/remove sensitivities, where the paper's Definition 2.1 exchanges 
 search for the analytic Gaussian noise (METHODS 1.4). x is at most `x` long, |y| at most `y`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import exp, log, sqrt
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Draws of θ by every method from many noisy releases of one table: one compiled program for each shape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache

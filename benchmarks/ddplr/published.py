@@ -1,7 +1,5 @@
 """DDPLR's Tables 1 and 2 (ICML 2023): mean prediction error, ε = 1, 50 runs, and 90 % intervals."""
 
-from __future__ import annotations
-
 # Columns as in estimates.PUBLISHED.
 MEANS = {
     ("PowerPlant", 1): (0.0129, 0.0129, 0.0129, 0.0128, 0.0139),

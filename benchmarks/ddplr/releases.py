@@ -1,7 +1,5 @@
 """One table released many times, and the model that it is fitted with."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What holders hold: the paper's real tables, prepared as it did."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

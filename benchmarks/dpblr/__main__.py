@@ -1,7 +1,5 @@
 """`python -m benchmarks.dpblr [--noise laplace] [--quick]`: DPBLR's ranks of the truth, and ours."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Figure 5, and the QQ plots of ranks (3): are posteriors calibrated?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Posterior draws of every method from many releases: one compiled program for each method and size."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """How calibrated posteriors are: ranks of the truth."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

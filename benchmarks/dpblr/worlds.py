@@ -4,8 +4,6 @@ One feature and an intercept; (θ, σ²) normal-inverse-gamma, (μ, τ²) normal
 code.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Literal, NamedTuple
 

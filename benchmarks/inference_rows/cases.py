@@ -1,7 +1,5 @@
 """A study and simulated reports of any number for each built-in model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import NamedTuple

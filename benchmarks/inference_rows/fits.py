@@ -1,7 +1,5 @@
 """Whole fits: 4 chains × (1000 + 1000), with their verdict."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """`ldpkit fit` in a process of its own: imports, compilation, draws, pictures and report page."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -5,8 +5,6 @@ gradients of it for an effective draw. Those are counted in one chain (1000 + 10
 NumPyro's NUTS. A short run of the literal model times one gradient. The product is the literal model's rate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple, cast

@@ -1,7 +1,5 @@
 """Reducing payloads that are in memory already, in CPU seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`python -m benchmarks.ldpbi [FIGURE …] [--quick | --tiny] [--out FOLDER]`: ours beside LDPBI's claims."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Sequence

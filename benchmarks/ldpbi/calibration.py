@@ -1,7 +1,5 @@
 """Figures 1, 10 and 11: how often intervals contain a truth drawn from the prior, against ε (LDPBI 4.4)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

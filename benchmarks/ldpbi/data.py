@@ -1,7 +1,5 @@
 """The paper's public data sets, from ../shared/data or the folder that LDPKIT_DATA names."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import os

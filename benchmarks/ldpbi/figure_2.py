@@ -1,7 +1,5 @@
 """Figure 2: how far the private posterior's cumulative shares are from the non-private ones, on Kosarak."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

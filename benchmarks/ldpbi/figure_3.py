@@ -4,8 +4,6 @@ The posterior mean is taken by quadrature over the simplex with the project's ow
 three choices leave two dimensions, and a thousand repeats cost less than one run of a sampler.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import cast
 

@@ -1,7 +1,5 @@
 """Figure 4: linear regression on Wine, error against ε, beside LDP-SGD."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

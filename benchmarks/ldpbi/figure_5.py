@@ -1,7 +1,5 @@
 """Figure 5: logistic regression on Adult, area under the curve against ε, beside LDP-SGD."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

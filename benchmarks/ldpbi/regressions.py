@@ -1,7 +1,5 @@
 """What Figures 4 and 5 share: preparation of the data, the noise-aware fit, and LDP-SGD at its best."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The draws are the mechanisms' laws in floats, a group of reports at a time: righ
 or public data, not for devices, which use `mechanism.perturb`.
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import numpy as np

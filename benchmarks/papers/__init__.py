@@ -4,8 +4,6 @@ Their posteriors are too narrow (naive, projected_blr), a point (ada_ssp), from 
 superseded (mcmc_bs).
 """
 
-from __future__ import annotations
-
 from benchmarks.papers import ada_ssp, mcmc_bs, noisy_as_exact
 from inference.published.base import Method
 

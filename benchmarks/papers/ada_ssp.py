@@ -3,8 +3,6 @@
 It gives a point.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -3,8 +3,6 @@
 `ldpkit fit` uses the study's own priors on the same likelihood (inference.models.holder_regression).
 """
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 import numpy as np
 import numpyro

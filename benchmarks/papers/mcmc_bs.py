@@ -6,8 +6,6 @@ Dense, as published: O(D³) = O(d⁶) an iteration. The projection of the summed
 positive semidefinite one is needed because a normal draw may be indefinite; the paper does not mention it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

@@ -9,8 +9,6 @@ records (DCA Algorithm 2 and equations 11 to 13), with a σ² that is given, not
 it. The authors have σ² = 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Authorization: operators' requests need the operator's token, or a key with the right role."""
 
-from __future__ import annotations
-
 from flask import g, request
 
 from collector.api.parameters import WITHDRAWAL_HEADER

@@ -1,7 +1,5 @@
 """Read the body of a Flask request within its limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Exports: a study's reports as a stream, or their running summary, which is all that a posterior needs."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from itertools import chain
 

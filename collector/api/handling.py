@@ -1,7 +1,5 @@
 """Parts of every answer: its headers, and a problem document for every exception that leaves a view."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Routes for load balancers, supervisors, Prometheus, and programs that read the API's description."""
 
-from __future__ import annotations
-
 from flask import Response, jsonify
 from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError

@@ -1,7 +1,5 @@
 """Routes that describe themselves, and the OpenAPI document that they make."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

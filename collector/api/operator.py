@@ -3,8 +3,6 @@
 Each change writes a line of the audit log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta

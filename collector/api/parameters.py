@@ -1,7 +1,5 @@
 """Parameters of requests: what they may be, how a route reads them, and how OpenAPI describes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """Publish, fetch and close studies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from flask import Response, jsonify, make_response, request

@@ -3,8 +3,6 @@
 It never sees a report. Like a collector, it has keys, the audit log, the daily upkeep and the health checks.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Callable, Mapping

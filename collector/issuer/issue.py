@@ -4,8 +4,6 @@ It works on a collector's tables. A study here has no document, only a row that 
 is in a report is in an issuer's database.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

@@ -5,8 +5,6 @@ Lipton 1997), and the time of an exponentiation depends on its base. So each bas
 number, and a result is returned only if the public exponent turns it back into the request.
 """
 
-from __future__ import annotations
-
 import secrets
 from functools import lru_cache
 from typing import cast

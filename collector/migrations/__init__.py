@@ -1,7 +1,5 @@
 """Tables made and migrated by Alembic, and checks that a database has this release's tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 

@@ -1,7 +1,5 @@
 """Alembic's entry point: runs every step on the connection from collector.migrations."""
 
-from __future__ import annotations
-
 from alembic import context
 
 from collector.models import Base

@@ -4,8 +4,6 @@ A node is a separate server. It has a collector's database, keys, audit log and 
 sealed shares of secure sums instead of reports.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """A node of secure sums: it takes sealed shares, and gives away one sum for each study."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """The statements that read or write a node's part in a drawing, and its shares."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Table, func, insert, select, update

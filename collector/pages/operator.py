@@ -1,7 +1,5 @@
 """The operator's pages, for a browser that has an operator's key."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The page on which a participant answers a study in a browser, and the files that it loads."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 import time

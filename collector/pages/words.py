@@ -3,8 +3,6 @@
 Templates, scripts and code have sentences in English. gettext catalogues have their translations.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date

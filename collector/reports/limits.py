@@ -1,7 +1,5 @@
 """Limits on reports and deletions per second, without asking who sent them."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -9,8 +9,6 @@ Canonical reports of a version differ only in the id, the payloads and the publi
 expression reads them, without a JSON parser: a body that fits is exactly such a report, or a batch of them.
 """
 
-from __future__ import annotations
-
 import re
 from binascii import a2b_base64, b2a_base64, hexlify, unhexlify
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ A commit costs a flush of the disk, whatever its size. While a commit runs, uplo
 commit takes them all. No upload waits for others to arrive.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import Counter

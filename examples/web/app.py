@@ -5,8 +5,6 @@ list this app: `LDPKIT_FRAME_ANCESTORS=http://127.0.0.1:5000 ldpkit serve`. The 
 report.
 """
 
-from __future__ import annotations
-
 import sys
 
 from flask import Flask, render_template_string

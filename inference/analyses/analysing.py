@@ -1,7 +1,5 @@
 """Fit a formula to a table: find peaks, draw, check, and name the results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Turn a table and a formula into an analysis that can be sampled."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -6,8 +6,6 @@ may take the outcome as evidence on the predictor's answers. It then expects ass
 that the reports do not show. Reports that no answers can give are farther off than any fit can come.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Read "ldpkit.design/1": how reports in each private column of a survey depend on the true answer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ Only the respondent sees the dice, spinner or second question. The design define
 into reports.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from math import comb
 from typing import Any, NamedTuple

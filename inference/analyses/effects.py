@@ -1,7 +1,5 @@
 """Quantities that analysts quote: odds ratios, shares by level, and average differences between levels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Formulas as in R and bambi: an outcome, fixed terms, and terms that vary by group."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ alone are uniform, so rare answers are no evidence of dependence. If the table's
 model would take a rare combination hidden by noise for a common one, and rare answers for dependent answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce

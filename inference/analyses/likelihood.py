@@ -5,8 +5,6 @@ one exponential for each row and choice: log P(report) = log Σ v e^η − log �
 e^η (v / Σ v e^η − 1 / Σ e^η), in chunks small enough for a processor's cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

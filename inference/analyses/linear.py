@@ -1,7 +1,5 @@
 """A linear predictor: standardised columns for the sampler, coefficients in own units for people."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

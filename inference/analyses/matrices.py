@@ -1,7 +1,5 @@
 """Design matrices: a formula's columns over public cells and the possible answers of private predictors."""
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings

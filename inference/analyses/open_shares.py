@@ -1,7 +1,5 @@
 """Shares that a design leaves open: their priors, in a program and as named draws."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Names of parameters, as in bambi, and their places in ArviZ's groups."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar

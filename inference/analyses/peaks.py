@@ -1,7 +1,5 @@
 """Find the peak of a posterior density, and its curvature, in readable parameters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Compute what the draws of an analysis expect over any public frame: shares of answers, or means."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 

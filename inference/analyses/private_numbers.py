@@ -1,7 +1,5 @@
 """Private numbers in analyses: the law of a noisy report, given the law of the clipped answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

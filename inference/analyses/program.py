@@ -1,7 +1,5 @@
 """An analysis as a NumPyro program, and its draws as parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Read a table's public columns for an analysis: numbers as float64, or levels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal

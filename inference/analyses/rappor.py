@@ -7,8 +7,6 @@ probabilities, as `memoized` with `"of": "sue"` does for one bit per choice. Cou
 normal, with the covariance of reports that have these shares.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import math

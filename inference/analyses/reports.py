@@ -1,7 +1,5 @@
 """Turn device reports into a table: each payload's likelihood for every choice, with the public values."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """Priors of an analysis: weakly informative unless stated, and "flat" on request."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fit a formula to the private questions and public fields of a study, or of several waves of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike

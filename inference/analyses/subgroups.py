@@ -1,7 +1,5 @@
 """Groups of people for checks: all people, and each public column's levels or bands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Read a survey's table, CSV or Parquet, with its design, without silently dropping anything."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Intercepts and slopes that vary by group, non-centred: effect = sd × a standard normal number."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

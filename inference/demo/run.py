@@ -3,8 +3,6 @@
 The collector listens on a free loopback port until all is done. Each device has a separate ledger.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

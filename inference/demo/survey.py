@@ -1,7 +1,5 @@
 """The survey: 6,366 women asked in 1974 about marriage and affairs (Fair 1978; ships inside statsmodels)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ the number that are at most r is binomial at each r; the band holds at all r tog
 probability. That probability is exact: counts at r grow by binomial steps, so it follows by recursion.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The calibration of a question: truths from its prior, simulated reports, fits, ranks, and a verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ The right side has public columns. A report's law is the channel's, averaged ove
 cell.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

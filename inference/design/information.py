@@ -4,8 +4,6 @@ The posterior of a number's law is taken as normal, with the information of n re
 prior's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """What readers of a plan must know: what was assumed, and where its widths are rough or the prior's own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The private outcome of a planned formula: its law, and the probabilities of its reports. Loads no JAX."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

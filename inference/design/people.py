@@ -1,7 +1,5 @@
 """The people that a plan of a formula is about: distinct rows of public columns, and their shares."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -3,8 +3,6 @@
 Widths are by information where that has a formula, and from simulated studies otherwise: only those load JAX.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

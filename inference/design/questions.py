@@ -1,7 +1,5 @@
 """The questions that a plan is of, at each epsilon, and how many answers they get. Loads no JAX."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from copy import deepcopy

@@ -5,8 +5,6 @@ sums, or records with noise. Moments follow from the means, sds and correlations
 line, so that information on moments gives that on the line by the chain rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import cast

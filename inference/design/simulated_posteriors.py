@@ -4,8 +4,6 @@ A batch's randomness follows from the seed and the studies' numbers, and its siz
 not depend on what ran before it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import jax

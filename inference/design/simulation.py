@@ -1,7 +1,5 @@
 """Simulated studies: answers drawn from a truth, and the summary that they leave under the noise."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import copy
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """A planner's guess of the truth, merged into a draw from the prior. Loads no JAX."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from math import isfinite

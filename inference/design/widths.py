@@ -1,7 +1,5 @@
 """Posterior widths in simulated studies, for numbers of devices and budgets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice

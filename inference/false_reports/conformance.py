@@ -7,8 +7,6 @@ product is drawn; how far out the entries of records are. Tests are exact or bou
 share one rate of false alarms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from math import erfc, exp, lgamma, log, sqrt
 from typing import NamedTuple, cast

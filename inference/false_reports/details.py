@@ -1,7 +1,5 @@
 """Details of single reports that summaries lose: ones, hash seeds, last bits, and repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 

@@ -19,8 +19,6 @@ the resulting largest bias is added. Both hold whatever law the answers have, fo
 the bounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Independent reports counted by cell: a multinomial that stays accurate for many millions of reports."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

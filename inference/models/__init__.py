@@ -1,7 +1,5 @@
 """The models that studies name, and how to condition them on reports."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pkgutil import iter_modules
 

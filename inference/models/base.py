@@ -1,7 +1,5 @@
 """A model conditioned on data: a NumPyro program, its starting values, and the meaning of its draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

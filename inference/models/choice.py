@@ -1,7 +1,5 @@
 """Bernoulli and multinomial models of one choice, under any mechanism for choices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """How the reports of a choice enter its likelihood: exactly, or by a normal form (METHODS 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast

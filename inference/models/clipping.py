@@ -5,8 +5,6 @@ clipping, on average over the records. The logistic models assume normal feature
 for features that cannot be normal.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ To add a model, add its file to this folder and its line to ldp_client/documents
 (docs/adding-a-model.md). Every file of this folder is loaded, and each model registers itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeVar
 

@@ -3,8 +3,6 @@
 The reports of a choice are kept while they are few, because their exact likelihood is then cheap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations_with_replacement

@@ -3,8 +3,6 @@
 Notes warn if the error of the normal approximation of a holder's sums can matter.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix

@@ -5,8 +5,6 @@ linear and quadratic trends in pairs. A transform along each field maps the cell
 products of two entries (Cormode, Kulkarni & Srivastava 2018 for yes/no fields).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
 from math import prod

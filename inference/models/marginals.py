@@ -1,7 +1,5 @@
 """Mean and sd of every field of a record, from the sums of the first round of DCA Algorithm 2."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """The models of a number by a law: each law of `inference.laws` under Laplace or Gaussian noise, or a sum."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

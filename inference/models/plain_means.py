@@ -4,8 +4,6 @@ A law also describes answers beyond the bounds. If its parameters rest on them, 
 that the law is wrong, the result must report both side by side.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

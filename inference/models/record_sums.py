@@ -1,7 +1,5 @@
 """The model of noisy sums of records' second moments: of all devices, or of each data holder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ A share `refused` of all people gives no answer. The others answer by the law of
 parameters keep their meaning and their priors. The mechanism also adds noise to refusals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Common parts of all regressions: default priors, the sites drawn from them, and the scale of records."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The regressions that studies name: from records' sums or perturbed records (METHODS 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 

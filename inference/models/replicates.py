@@ -1,7 +1,5 @@
 """Simulated sums of reports for predictive checks of likelihoods that take reports one by one."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray

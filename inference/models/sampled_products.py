@@ -8,8 +8,6 @@ features that are all yes/no, or have levels, by cells (leveled_cells). If any o
 features are modelled as jointly normal, and M is exact by Stein's lemma (METHODS 4.3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from itertools import combinations

@@ -7,8 +7,6 @@ be farther from the prior mean by A/answers times their distance. A 90 % interva
 covers the truth in about 77 % of studies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """A secure sum's total, its central noise, and a warning if its normal approximation is poor."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np

@@ -6,8 +6,6 @@ between holders. The test uses the line that fits all holders best, so that no e
 an alarm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ products and indexed triangles, whose gradients are scattered one element at a t
 regression's gradient.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 

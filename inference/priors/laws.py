@@ -4,8 +4,6 @@ A `Stated` is a prior as in a document, {"distribution": name, parameter: value 
 of them) instead of decimals. schemas/priors.py explains the names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any

@@ -10,8 +10,6 @@ of each stick's part is x = y + y³/12. A tail of length 1/a in x has the length
 density, computed on logits, stays finite. With a larger cubic term, a uniform part would have two modes in y.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -4,8 +4,6 @@ Chains run side by side as one compiled program. The kernel of a posterior in cl
 independent draws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache

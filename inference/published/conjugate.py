@@ -4,8 +4,6 @@
 are normal-inverse-Wishart. Wishart draws are by Bartlett's decomposition and never form an inverse.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

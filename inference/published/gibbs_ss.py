@@ -8,8 +8,6 @@ Here the moments are the released ones. Gibbs-SS-Update: the features' mean and 
 other parameters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ the released one. In Bayes-fixedS-fast (Algorithm 3) σ is fixed too, so that θ
 form. MCMC-normalX draws S_j.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ NUTS draws all records with the parameters, as the authors do. Both are independ
 records follow when parameters move, so that chains mix under little noise and under much.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """MCMC-normalX: normal features, every S_j a latent matrix with a Wishart law (Algorithm 1, B.1 and B.2)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

@@ -1,7 +1,5 @@
 """A published method's draws as the posterior of a study's question."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

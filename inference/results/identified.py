@@ -1,7 +1,5 @@
 """The possible values of a quantity if some reports were false: its identified set, around its interval."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Credible intervals of draws, and the formatting of their numbers."""
 
-from __future__ import annotations
-
 from math import floor, inf, log10
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 They report only the study's statements, the fit's steps and the checks' findings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import metadata
 from math import isfinite

@@ -1,7 +1,5 @@
 """Compare a posterior with its prior: whether the reports were informative, and whether the two disagree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

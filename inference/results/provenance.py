@@ -3,8 +3,6 @@
 posterior.json stores it as `made`, so that `--check` can repeat the fit.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

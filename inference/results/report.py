@@ -1,7 +1,5 @@
 """The report of a fit: a page that needs no network, its numbers as CSV, and a picture of each posterior."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping, Sequence

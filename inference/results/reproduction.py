@@ -1,7 +1,5 @@
 """`ldpkit fit --check`: compare a fit with an earlier result."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Draw from a model: its posterior with NUTS, or nearly with a Gaussian approximation; its prior."""
 
-from __future__ import annotations
-
 from inference.samplers import CHAINS, KEPT, LENGTH
 from inference.sampling.nuts import Sampled, sample
 from inference.sampling.space import PRIOR_DRAWS, PriorDraws, prior_sites, sample_prior

@@ -5,8 +5,6 @@ factor × momentum, which is Hamiltonian Monte Carlo with the mass matrix (facto
 the step size adapts inside the program, it is small, and no chain waits for another's decompositions.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

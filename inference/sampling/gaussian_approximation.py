@@ -9,8 +9,6 @@ Gabry 2024) is above 0.7, or if they leave fewer than 400 effective draws. If it
 resampled by the weights, which corrects the remaining error.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import jax

@@ -1,7 +1,5 @@
 """Drawing from a model's posterior with NUTS."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -6,8 +6,6 @@ seldom find the way between them; a jump from the prior, accepted by Metropolis'
 stays unchanged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 A sampler that steps in the units of this shape needs few steps for a draw, and hardly any warm-up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

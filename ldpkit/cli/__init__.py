@@ -1,7 +1,5 @@
 """The `ldpkit` command: its names, and what becomes of errors. Each command is in a module of its subject."""
 
-from __future__ import annotations
-
 import codecs
 import errno
 import signal

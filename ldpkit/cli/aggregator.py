@@ -3,8 +3,6 @@
 Only the nodes keep state between runs: after a crash at any point, the same command gives the same sums.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

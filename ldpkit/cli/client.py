@@ -3,8 +3,6 @@
 They use the device's HTTP module: it verifies TLS certificates, and follows no redirect.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

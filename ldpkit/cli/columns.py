@@ -5,8 +5,6 @@ text column for each field. A decoded export also has the day and the decoded va
 A question or field that a report's version lacks is null.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

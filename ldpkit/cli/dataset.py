@@ -9,8 +9,6 @@ The manifest has the digest of each part, and ldpkit refuses to read a dataset w
 of Parquet files skip names that begin with _.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """Files of an invitation: the list of people to invite, and their tickets as links and QR codes."""
 
-from __future__ import annotations
-
 import csv
 import os
 from collections.abc import Callable, Iterator, Sequence

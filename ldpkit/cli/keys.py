@@ -1,7 +1,5 @@
 """The command `ldpkit keys`, for the keys with which people publish, read and operate."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any

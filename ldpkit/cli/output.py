@@ -1,7 +1,5 @@
 """Output of commands: a result on standard output, in words or as JSON, and progress on standard error."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

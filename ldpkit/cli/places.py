@@ -1,7 +1,5 @@
 """The command `ldpkit init`: it makes a folder for a server, from which `ldpkit serve` starts."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

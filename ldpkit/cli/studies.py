@@ -1,7 +1,5 @@
 """The commands for a study at a collector: publish, status, close, open, delete."""
 
-from __future__ import annotations
-
 import math
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """The command `ldpkit invite` and the group `ldpkit tickets`, for an issuer of blind tickets."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any

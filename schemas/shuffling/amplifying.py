@@ -1,7 +1,5 @@
 """ε for a δ, and δ for an ε, of one report in a visible set of n reports: never below the true values."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import floor, log
 

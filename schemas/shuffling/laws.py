@@ -3,8 +3,6 @@
 A mechanism's law is computed from its integers, exactly or rounded towards less privacy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, floor, prod

@@ -1,7 +1,5 @@
 """The privacy of a study's report towards an observer who sees only the set of all reports."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, nextafter

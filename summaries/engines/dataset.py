@@ -5,8 +5,6 @@ A dataset is `ROOT/study_id=<id>/study_version=<number>/part-<bb>.parquet`, with
 address that fsspec opens.
 """
 
-from __future__ import annotations
-
 import glob
 import json
 import os

@@ -5,8 +5,6 @@ ids, so that each id is counted once. It moves pairs of a part's number and rows
 finds, such as refused reports, travels as the part FINDINGS.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterable, Iterator
 from functools import partial

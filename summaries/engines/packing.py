@@ -4,8 +4,6 @@ Reports that fail this check are read again one by one, as every other reader re
 same words.
 """
 
-from __future__ import annotations
-
 from binascii import Error as NotHexadecimal
 from binascii import a2b_hex
 from collections.abc import Iterable, Sequence

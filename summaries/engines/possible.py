@@ -4,8 +4,6 @@
 checked again one by one, so that all refusals have the mechanism's own words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ memory, each task reduces its parts. Otherwise tasks first split the reports by 
 files, and further tasks reduce these.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

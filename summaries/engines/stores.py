@@ -1,7 +1,5 @@
 """Files on a disk, or in a store that fsspec opens, whose library's errors are reduced to one line here."""
 
-from __future__ import annotations
-
 import glob
 import os
 import shutil

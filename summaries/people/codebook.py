@@ -1,7 +1,5 @@
 """A codebook: what the cells of a table's columns mean, and what looks odd without one."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

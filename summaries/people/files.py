@@ -1,7 +1,5 @@
 """Read a table's file: CSV with any separator, JSON, Parquet, Stata or SPSS, as it is written."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

@@ -5,8 +5,6 @@ one: its entry below under the mechanism's name, and a file here if none fits; S
 for choices.
 """
 
-from __future__ import annotations
-
 from ldp_client.mechanisms.base import Mechanism
 from summaries.reductions.base import Payloads, Reduction
 from summaries.reductions.choice import (

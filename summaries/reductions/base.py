@@ -1,7 +1,5 @@
 """Reductions: from the payloads of one mechanism to integers that add up over reports."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 

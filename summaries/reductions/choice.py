@@ -6,8 +6,6 @@ choice, a column of a Hadamard matrix), the reports themselves are counted. One 
 is a report of the mechanism that it memoizes, with other probabilities.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Reports of one number: a histogram over the grid, so fine that it loses almost nothing."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np

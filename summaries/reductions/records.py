@@ -8,8 +8,6 @@ are kept. For a secure sum the values are the total; single reports are never se
 statistic of its table: a posterior needs them one by one.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The coverage of analyses: a small version of the benchmark, which a wrong channel makes fail."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

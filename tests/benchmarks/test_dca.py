@@ -1,7 +1,5 @@
 """DCA's benchmark has the authors' noise where it says published, and enough where it says right."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The scores of DPBLR's benchmark, and that its tables follow the prior they are judged by."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

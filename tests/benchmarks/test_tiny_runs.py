@@ -4,8 +4,6 @@ Most of the time goes into programs that JAX compiles, one for each model that i
 posteriors have stand-ins here, as has what else fits where one fit of several alike is made: all else runs.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import re

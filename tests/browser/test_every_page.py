@@ -1,7 +1,5 @@
 """Every page that people see, in Chromium and Firefox: what axe, the console and narrow screens object to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Chromium and Firefox, sent through pages by tests/portable/visit.mjs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures of the collector's tests."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ The device blinds what the issuer signs, and sends the report in the next window
 moment. Known limit: a device that is woken at an hour of its own each day asks and sends at that hour.
 """
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 

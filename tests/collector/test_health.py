@@ -1,7 +1,5 @@
 """`ldpkit status --health`: a line for each subject, and exit code 1 if one needs action."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from datetime import timedelta

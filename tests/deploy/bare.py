@@ -3,8 +3,6 @@
 Tests that need an absent program skip themselves.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -6,8 +6,6 @@ study is published through the proxy, devices answer, and their summary is downl
 install script are tried.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 A service's name is an address of the loopback, and a volume is a folder.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

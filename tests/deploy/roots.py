@@ -1,7 +1,5 @@
 """Debian roots in folders, and commands inside them: a container engine's work by mounts and chroot."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

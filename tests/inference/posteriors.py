@@ -1,7 +1,5 @@
 """Posteriors made by hand, for tests of what is said, drawn or calculated of one."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from inference import Posterior

@@ -1,7 +1,5 @@
 """docs/adding-a-model.md: its edits, made to a copy of the repository, give a model that is fitted."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

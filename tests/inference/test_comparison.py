@@ -1,7 +1,5 @@
 """docs/two-thousand-people.md and docs/comparison.md: commands and other tools print what the pages show."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -4,8 +4,6 @@ Each study is run through the real device mechanisms and the real model. Truths 
 coverage is 90 % up to the prior's pull, which these sizes make small.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

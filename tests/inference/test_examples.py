@@ -1,7 +1,5 @@
 """Examples run, and find what was simulated or what the R package RRTCS prints."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

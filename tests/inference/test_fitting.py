@@ -1,7 +1,5 @@
 """Which questions are fitted, from which seed, with how many chains; and fits without reports."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

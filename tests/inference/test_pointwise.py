@@ -1,7 +1,5 @@
 """The log-likelihood of single reports, for comparisons of models by ArviZ."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import arviz_stats

@@ -1,7 +1,5 @@
 """Predictive checks find misfit, and seldom reject a right law; promise 18 has wrong laws that they find."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

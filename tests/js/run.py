@@ -1,7 +1,5 @@
 """Runs the tests of js/ by node: one process for each file."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

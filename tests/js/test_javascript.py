@@ -1,7 +1,5 @@
 """The JavaScript library by node, and its ledger in a file under races, kills and losses of power."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import subprocess

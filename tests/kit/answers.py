@@ -1,7 +1,5 @@
 """How tests read a collector's answers, and fill it."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from sqlalchemy.exc import OperationalError

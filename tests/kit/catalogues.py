@@ -4,8 +4,6 @@
 is then empty in each of them, until it is translated.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A certificate for this machine that signs itself."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 

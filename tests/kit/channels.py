@@ -1,7 +1,5 @@
 """Private columns whose reports have one stated law."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

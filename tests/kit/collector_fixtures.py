@@ -1,7 +1,5 @@
 """Fixtures of collectors that several folders of tests use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path

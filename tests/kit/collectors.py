@@ -1,7 +1,5 @@
 """A collector in this process for most tests, real servers for a few, and what they are sent."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

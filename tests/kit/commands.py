@@ -1,7 +1,5 @@
 """How tests call the commands of `ldpkit`, and look at what each takes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Schemathesis over the OpenAPI document of a collector in this process."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Deleting reports as an operator does, straight on a database."""
 
-from __future__ import annotations
-
 from datetime import date
 
 from collector import retention

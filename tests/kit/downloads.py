@@ -1,7 +1,5 @@
 """`ldpkit export` over HTTP, from a collector that a test may put behind a faulty network."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Expected errors by what stays when words change: class, code, field and the facts in the message."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

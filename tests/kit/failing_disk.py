@@ -1,7 +1,5 @@
 """A disk that loses what was not flushed, for servers that the tests start."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

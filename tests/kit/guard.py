@@ -8,8 +8,6 @@ the code a clock, wait for an event, take a server from a fixture, or mark the t
 `processes` may start some. The guard watches a test, not its fixtures.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import platform

@@ -1,7 +1,5 @@
 """An issuer of tickets in this process, and what asks it for them."""
 
-from __future__ import annotations
-
 import csv
 import os
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 `python -m tests.kit.messages` rewrites the file. A change of messages changes this file and no test.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from functools import cache

@@ -1,7 +1,5 @@
 """The Gaussian approximation without derivatives, whose compilation takes most of a small fit's time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

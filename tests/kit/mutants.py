@@ -7,8 +7,6 @@ lines, and the tests that find it. Who rewrites the code states the fault again 
 the commit the decision that ends the behaviour. The faults are planted in a copy of the tracked files.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A collector with a gateway, a relay before it, and devices that are told to go through both."""
 
-from __future__ import annotations
-
 import threading
 from base64 import b64encode
 from importlib.util import module_from_spec, spec_from_file_location

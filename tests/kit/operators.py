@@ -1,7 +1,5 @@
 """The collector's commands, run as `ldpkit` runs them, at a collector in this process where they ask one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace

@@ -4,8 +4,6 @@ A test that needs a program calls `need("node")`, or has the marker `needs("node
 test is skipped with one line that says how to install it. In CI, where all are installed, the test fails.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Reports that devices would send, from a seed that follows from the answers; their summaries and tables."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

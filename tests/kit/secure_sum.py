@@ -1,7 +1,5 @@
 """Nodes on loopback in threads of the test, and devices that send them shares."""
 
-from __future__ import annotations
-
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An application on loopback in a thread of the test, where devices reach it by its address."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

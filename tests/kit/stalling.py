@@ -1,7 +1,5 @@
 """Servers that stall or break off, and how long an exchange waits for them."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The guard seeds planted tests, and lets some fail."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

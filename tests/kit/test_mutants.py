@@ -1,7 +1,5 @@
 """The committed faults fit the code: each can be planted, and its tests exist."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.kit.mutants import LISTS, ROOT, Mutant, mutants_in, survives

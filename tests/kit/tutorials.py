@@ -1,7 +1,5 @@
 """Runs a tutorial as its reader would: its files are written, its commands typed into one shell, in order."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

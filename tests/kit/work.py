@@ -1,7 +1,5 @@
 """How much a block of code does: it is the same on a slow machine and on a busy one."""
 
-from __future__ import annotations
-
 import cProfile
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A mechanism reads random bytes a few times. For each read this lists the values 
 reports, with their exact probabilities; every combination of them is fed to the real sampler.
 """
 
-from __future__ import annotations
-
 import itertools
 import struct
 from collections import defaultdict

@@ -4,8 +4,6 @@ Each life is cut short once and then lived again to its end. Where power is lost
 is gone in between.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

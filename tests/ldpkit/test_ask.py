@@ -1,7 +1,5 @@
 """Studies built in Python are the documents that JSON has, and slips are said in the builder's words."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Trying a study: made-up answers fit any study, and one run ends with a report and no process."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Compiled studies and the ledger in C, called from Python, over a journal that loses power."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from pathlib import Path

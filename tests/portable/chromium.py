@@ -1,7 +1,5 @@
 """Headless Chromium, driven by Selenium."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

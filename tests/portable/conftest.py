@@ -1,7 +1,5 @@
 """One browser and one collector for each test module, and a site of its own for each test."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

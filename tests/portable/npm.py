@@ -1,7 +1,5 @@
 """The library in JavaScript, and the npm packages of these tests, installed once beside them."""
 
-from __future__ import annotations
-
 import fcntl
 import subprocess
 from pathlib import Path

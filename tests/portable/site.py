@@ -1,7 +1,5 @@
 """A folder of pages, with the library, on an origin of its own."""
 
-from __future__ import annotations
-
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """docs/adding-a-mechanism.md: its edits, made to a copy of the repository, run it from device to page."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The library in a browser: its ledger in IndexedDB, raced for, killed, damaged; modules that do not load."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests import studies

@@ -1,7 +1,5 @@
 """A study on another site: in a frame whose page never learns the answer, or by the site's own device."""
 
-from __future__ import annotations
-
 from urllib.parse import urlencode
 
 import pytest

@@ -1,7 +1,5 @@
 """The code in docs/embed.md does what the text around it says."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """examples/web and examples/react: neither the site nor the app ever holds the answer."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import subprocess

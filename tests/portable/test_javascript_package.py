@@ -1,7 +1,5 @@
 """The JavaScript library as a package: small, typed, alone, and used in each engine."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A JavaScript device with a real collector, an issuer and a relay."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 
 import pytest

@@ -1,7 +1,5 @@
 """Reports that leave the participant's page later: in batches with tokens, and by its service worker."""
 
-from __future__ import annotations
-
 import time
 from urllib.request import urlopen
 

@@ -3,8 +3,6 @@
 What its modules read and say is tested by node, in tests/js.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`make release` builds the same complete files each time, and no others."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

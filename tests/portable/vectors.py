@@ -4,8 +4,6 @@ Each entry has what is asked and what comes of it. A new entry states what is as
 its mechanism's integers, and the program adds the rest. The payload of a stream of bytes never changes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -1,7 +1,5 @@
 """Requests that carry canaries where devices and operators put secrets, and a search of texts for them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

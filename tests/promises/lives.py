@@ -1,7 +1,5 @@
 """The life of a device that answers two rounds of a study, for tests of several promises."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Laws of choices are enumerated in exact fractions, at the words just below and a
 numbers are counted in 200,000 seeded draws, which show a scale that is 3 % off.
 """
 
-from __future__ import annotations
-
 import copy
 import io
 import struct

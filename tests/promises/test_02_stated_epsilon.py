@@ -4,8 +4,6 @@ The true ε comes from what the code sends: exact odds of enumerated payloads, a
 payloads without noise. test_study.py adds up a study's ε, and test_policy.py charges the larger of the two.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

@@ -4,8 +4,6 @@ A secret must repeat when the system's generator repeats its bytes, and change w
 processes that begin alike must never have the same secret.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

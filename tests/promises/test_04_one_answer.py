@@ -4,8 +4,6 @@ A crash is an exception ahead of one SQL statement, at every statement in turn. 
 device on the same folder, which lives whole in that moment. Real kills and real processes are slow tests.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import shutil
 from collections.abc import Callable

@@ -5,8 +5,6 @@ on that copy must have spent, must send the same bytes, and must repeat the same
 SQLite flushes at each commit decides what a loss of power leaves; slow tests drop what was not flushed.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable

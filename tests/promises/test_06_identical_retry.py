@@ -4,8 +4,6 @@ The folder `frozen` has a ledger that an older copy of the library wrote, and th
 `python -m tests.promises.test_06_identical_retry` freezes another; a new layout is no reason to.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import tempfile

@@ -4,8 +4,6 @@ The test counts what a device's reports reveal, in exact fractions and without t
 answer to a number costs its epsilon, and so does each permanent answer that differs from those before.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import suppress
 from fractions import Fraction

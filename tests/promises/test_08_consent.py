@@ -3,8 +3,6 @@
 tests/ldp_client/test_answering.py has the public values that a device rejects.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable

@@ -5,8 +5,6 @@ without one connects to its collector, and to the issuer for a ticket. A redirec
 waking service worker adds no other host.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """An acknowledged report is stored exactly once: after kill -9, power loss, a restart and a failover too."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from collections import Counter

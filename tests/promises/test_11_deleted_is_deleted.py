@@ -4,8 +4,6 @@ The files are searched before the daily job rewrites them. Each payload of a rep
 other bytes are like it.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from datetime import timedelta

@@ -4,8 +4,6 @@ There is no address, no time and no token with a report, and no order of arrival
 The audit log is left out: it has what operators did, to the minute, and no report.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

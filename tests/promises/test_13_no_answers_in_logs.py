@@ -4,8 +4,6 @@ Canaries go to every address of the collector, in good and in wrong requests, an
 What a sender names itself, such as a study or a media type, is no canary.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

@@ -3,8 +3,6 @@
 One table has every address of the collector, and what it answers to each kind of key.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Cost is counted: bytes that are read, calls that are made, and the most memory that is held at once.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -3,8 +3,6 @@
 Each part of a study's document is changed by itself: every word, number, yes or no, and order of a list.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Iterator

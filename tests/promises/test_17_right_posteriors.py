@@ -3,8 +3,6 @@
 These were computed without the code under test. `python -m tests.inference.golden` rewrites them.
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import Any

@@ -4,8 +4,6 @@ Tables are of a forced-response survey by dice, or of private predictors. The ve
 `ldpkit survey --formula`. The tests of checks, populations and separation have more bad analyses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ Fits are made by the Gaussian approximation, which compiles little. What the sam
 case is about chains. All results but their pages and figures are made as `ldpkit fit` makes them.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

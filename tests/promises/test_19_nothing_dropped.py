@@ -3,8 +3,6 @@
 Each row or report that goes in comes out, or is counted as left out, for every kind of file.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

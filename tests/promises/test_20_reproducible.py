@@ -4,8 +4,6 @@ Fits of the same data under one seed repeat their draws to the last bit. Fits of
 seed, draw independently.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -3,8 +3,6 @@
 Reports are made here as devices make them. Some of them are then lost, forged, or read under another study.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Datasets and files of reports on all kinds of questions, as tests of engines read them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of a dataset, on a disk or in a store: all that are listed are read, or an error names them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ldp_client.documents.errors import InputError, TransferError

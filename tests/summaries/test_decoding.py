@@ -1,7 +1,5 @@
 """Decoded columns: the noisy answer as people write it, and values that are unbiased under the noise."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

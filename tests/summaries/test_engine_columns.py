@@ -1,7 +1,5 @@
 """Columns of reports are checked like single reports, and each id counts once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet

@@ -1,7 +1,5 @@
 """Datasets and files summarised by processes, Dask and Spark: as by one process, each report once."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

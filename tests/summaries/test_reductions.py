@@ -1,7 +1,5 @@
 """Bulk counting of reports matches the mechanisms' reading of each report."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

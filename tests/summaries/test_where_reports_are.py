@@ -1,7 +1,5 @@
 """Reports are read the same wherever they are: files, lines, documents, pandas, Polars, Arrow."""
 
-from __future__ import annotations
-
 import io
 
 import pandas as pd

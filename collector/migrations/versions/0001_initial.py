@@ -1,7 +1,5 @@
 """The tables of the first release, of `collector.models`. Later revisions state their changes."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

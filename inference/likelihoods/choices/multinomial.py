@@ -1,7 +1,5 @@
 """Choices whose reports fall in few cells: counts are sufficient, exactly multinomial (METHODS 3.3)."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

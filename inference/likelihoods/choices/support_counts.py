@@ -1,7 +1,5 @@
 """Counts of how often each choice was supported, taken as normal: O(k) for any reports (METHODS 3.2)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -5,8 +5,6 @@ same c for every x. So log p(S | probs) = log c + log(1 + (exp(log_odds) - 1) su
 as packed bits, the sum comes with its gradient in one pass, in bounded memory.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import jax

@@ -7,8 +7,6 @@ only through, for each k, the quadratic form sum_j L_k(n_j) (s_j, n_j) (s_j, n_j
 eigenvectors replace the holders.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

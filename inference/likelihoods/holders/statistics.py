@@ -1,7 +1,5 @@
 """Statistics that J data holders released from their tables: sums of second moments, with noise."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Laws of one true answer, clipped to the bounds of its question, as masses at points (METHODS 2.3, 2.4)."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The laws whose cells under Laplace noise have a closed form: however narrow, they are exact."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exponentially tilted Gaussian masses of intervals, accurate in the tails and for tiny intervals."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """The noise that devices add to a number: a law of finitely many masses becomes a mixture."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Likelihoods of perturbed numbers: of each report, and of a histogram of them (METHODS 2)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

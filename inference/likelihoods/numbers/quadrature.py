@@ -1,7 +1,5 @@
 """Rules for integrals of a density: over panels, and up to an end of its support."""
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray

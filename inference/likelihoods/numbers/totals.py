@@ -3,8 +3,6 @@
 Of one-hot vectors the sums are counts; of a number and its square they are moments of clipped laws.
 """
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 import numpy as np
 from jax import Array

@@ -3,8 +3,6 @@
 A record is u = (1, x, y), or (x, y) of mean zero without a constant. The features x are jointly normal.
 """
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ has several products, the shares of positive signs in a block are taken as norma
 means give exactly and with correlations estimated from the block's own patterns.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -1,7 +1,5 @@
 """Regression from perturbed records: every entry of a record with its own noise (METHODS 5, LDPBI 12)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

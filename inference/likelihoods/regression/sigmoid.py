@@ -1,7 +1,5 @@
 """Moments of a sigmoid of a normal predictor, by trapezoid rules and a table (METHODS 4.3, 5.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import jax.numpy as jnp

@@ -7,8 +7,6 @@ Sums whose records have one law differ in their number of records only, so that
 `inference.likelihoods.covariance` solves for all of them together.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import jax

@@ -4,8 +4,6 @@ The count is public, or released with separate noise under add/remove; the sums 
 replace-one and, without averaging, under add/remove as well (sensitivities.py), so ε and δ add up.
 """
 
-from __future__ import annotations
-
 import struct
 from fractions import Fraction
 from math import floor, isqrt

@@ -1,7 +1,5 @@
 """The aggregator closes a study at its nodes, whatever fails between it and them."""
 
-from __future__ import annotations
-
 import io
 import json
 from base64 import b64decode, b64encode

@@ -1,7 +1,5 @@
 """An operator's commands send no key in clear, and withstand servers that stall or are no collector."""
 
-from __future__ import annotations
-
 import json
 import socket
 from email.message import Message

@@ -1,7 +1,5 @@
 """A study's reports as a dataset in a new folder or object store: where each lies, all or nothing."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """`ldpkit export` against servers that behave, and some that do not: a new file, whole or not at all."""
 
-from __future__ import annotations
-
 import csv
 import json
 

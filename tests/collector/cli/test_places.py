@@ -1,7 +1,5 @@
 """`ldpkit init` makes a place once, whole or not at all; copies and odd names of it work."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

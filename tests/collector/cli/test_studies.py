@@ -1,7 +1,5 @@
 """The operator's commands on studies, tickets and keys."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import io

@@ -1,7 +1,5 @@
 """Small tables, files, studies and draws that tests of analyses share."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Mapping, Sequence

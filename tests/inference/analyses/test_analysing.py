@@ -1,7 +1,5 @@
 """Analyses from table to posterior: draws, their progress, files, and fits that are refused or partial."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Models of formulas: what cannot be fitted, names of results, and plans of the same model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

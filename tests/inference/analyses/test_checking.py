@@ -3,8 +3,6 @@
 Draws are made near what a sampler finds for such tables, so that no fit is needed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

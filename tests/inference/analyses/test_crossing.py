@@ -1,7 +1,5 @@
 """Crossed tables of private answers: their prior, shares, dependence, and what reports leave to the prior."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import jax

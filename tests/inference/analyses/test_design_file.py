@@ -1,7 +1,5 @@
 """Designs of surveys by dice: named designs match their papers, and invalid designs are rejected."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

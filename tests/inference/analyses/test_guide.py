@@ -1,7 +1,5 @@
 """The guide to analyses: its program runs, its commands print as stated, its names match the code."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

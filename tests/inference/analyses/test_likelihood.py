@@ -1,7 +1,5 @@
 """Every shape of an analysis has the likelihood, and the gradient, of enumerating all true answers."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 import pytest

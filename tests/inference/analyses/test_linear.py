@@ -1,7 +1,5 @@
 """Priors of coefficients hold for people, whatever the columns' units, sizes of groups and zeros."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """Design matrices: the columns of a formula's terms, and terms that have no meaning or no column."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

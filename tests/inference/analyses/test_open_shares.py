@@ -1,7 +1,5 @@
 """Mixtures with unknown weights: likelihoods, posteriors, priors and plans match direct computations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import product
 from math import log

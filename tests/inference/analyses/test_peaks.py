@@ -1,7 +1,5 @@
 """Peaks of likelihoods and their curvature match published estimates."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

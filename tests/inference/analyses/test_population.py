@@ -1,7 +1,5 @@
 """From coefficients to people: groups, censuses and weights, and what is said of people without reports."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

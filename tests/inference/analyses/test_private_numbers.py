@@ -1,7 +1,5 @@
 """A private number as outcome: its likelihood matches brute force, and its posterior finds the truth."""
 
-from __future__ import annotations
-
 import itertools
 from math import exp, log, sqrt
 

@@ -1,7 +1,5 @@
 """Public columns become numbers or levels, and a column that might be either is refused."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,7 +1,5 @@
 """RAPPOR's counts files: the law of the counts, the posterior of the shares, and what is refused."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 

@@ -1,7 +1,5 @@
 """Analyses of device reports: each payload's likelihood of every choice, counted by cell."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Tables and their designs are read without loss: levels stay apart, blanks are refused or counted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

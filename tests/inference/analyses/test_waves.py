@@ -1,7 +1,5 @@
 """Waves: versions of a study, or tables, in one analysis; incompatible waves are rejected by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plans of formulas: widths match theory and fits, and mistakes are rejected."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

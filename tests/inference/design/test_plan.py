@@ -1,7 +1,5 @@
 """Plans match known asymptotics, and state how many devices a width needs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

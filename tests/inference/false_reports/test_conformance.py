@@ -1,7 +1,5 @@
 """What reports show whatever people answer: honest ones seldom fail a test, and each test finds its fault."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bounds under false reports: exact at the channel's extreme points, shown in every output."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Write golden values: `python -m tests.inference.golden`."""
 
-from __future__ import annotations
-
 import json
 
 from tests.inference.golden.families import FAMILIES, path_of

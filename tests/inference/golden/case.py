@@ -1,7 +1,5 @@
 """What a golden fit is of: a study and its reports, how it is fitted, and what its posterior should be."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

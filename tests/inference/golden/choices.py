@@ -1,7 +1,5 @@
 """Golden fits of choices: a report is a set of choices, likelier for each choice within."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Chances of reports under a formula, added up over all true answers, term by term and row by row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import NamedTuple

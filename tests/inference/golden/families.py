@@ -1,7 +1,5 @@
 """All golden fits by family; each family has a file in tests/golden/fits."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

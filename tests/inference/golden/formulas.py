@@ -1,7 +1,5 @@
 """Golden fits of formulas: reports are added up over true answers, cell by cell of the public fields."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

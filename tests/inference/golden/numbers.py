@@ -1,7 +1,5 @@
 """Golden fits of numbers: laws cut off at both bounds, with noise; reports are counted in fine cells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache

@@ -3,8 +3,6 @@
 All features and responses lie between −1 and 1, so that own units are scaled ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Posteriors without the code under test: on a grid or by importance sampling, of a written-out density."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Golden fits of secure sums: one total of all devices, with the noise of all that took part."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Slow, direct computations that the likelihoods are compared with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Perturbed choices against enumeration of the private choice and of every report; packed rows of reports."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import jax

@@ -1,7 +1,5 @@
 """Clipped laws of one number, alone, under both noises and summed, against integrals over SciPy's cdf."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Sigmoids of normal predictors, and perturbed records that have them, against integrals."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """Noisy sums of second moments against dense covariances, sum by sum; groups of sums against all of them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

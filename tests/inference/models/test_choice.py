@@ -1,7 +1,5 @@
 """Choices and scales: the form of each mechanism's likelihood, its notes, and quantities from shares."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

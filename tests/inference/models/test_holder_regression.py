@@ -1,7 +1,5 @@
 """Regressions from data holders' tables: from reports to posteriors, notes on clipping, unlike holders."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

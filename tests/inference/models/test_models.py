@@ -1,7 +1,5 @@
 """What the models make of summaries: units, moments, and odd cases."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 import pytest

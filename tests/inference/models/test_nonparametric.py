@@ -1,7 +1,5 @@
 """A number without a law: exact channel, sampler that mixes, intervals with the stated coverage."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import integrate, stats

@@ -1,7 +1,5 @@
 """Numbers: chains along a ridge near a bound, means that need no law, and notes about both."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import jax

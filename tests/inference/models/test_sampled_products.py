@@ -1,7 +1,5 @@
 """Regressions from records: signs of sampled products, features with levels, and perturbed records."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 

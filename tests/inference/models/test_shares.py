@@ -1,7 +1,5 @@
 """Shares: the weight of their prior, and the jumps with which chains visit shares that may be zero or not."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """A second study keeps the words of the first: all but bounds, norm and budget; Algorithm 2 for holders."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """projected_blr is exactly what DCA's authors compute from the same noisy sums."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jax

@@ -3,8 +3,6 @@
 tests/golden/methods/dpblr.json has fixed noisy statistics, and what the code of their authors makes of them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

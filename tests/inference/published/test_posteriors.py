@@ -1,7 +1,5 @@
 """Methods reject statistics that they are not for, and state the prior that they used."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Diagnostics of chains are ArviZ's, and chances of counts SciPy's, without loading either's libraries."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from arviz_stats.base.array import array_stats

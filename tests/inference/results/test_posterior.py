@@ -1,7 +1,5 @@
 """What an analyst does with a posterior: prints it, reads it, plots it, hands it to ArviZ, calculates."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace

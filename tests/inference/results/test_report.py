@@ -1,7 +1,5 @@
 """The report of a fit: its headline, its escaped text, and figures that equal those of posterior.json."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

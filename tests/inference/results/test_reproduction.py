@@ -1,7 +1,5 @@
 """`ldpkit fit --check`: the same call on the same files gives the same result, or prints the differences."""
 
-from __future__ import annotations
-
 import copy
 import json
 import shlex

@@ -1,7 +1,5 @@
 """Results are written whole, into a folder that was new or empty, with the mode that its owner chose."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """Shapes of posteriors, and chains in white coordinates, against laws that are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpyro
 import numpyro.distributions as dist

@@ -1,7 +1,5 @@
 """Fixtures of devices that send through a relay."""
 
-from __future__ import annotations
-
 from tests.kit.oblivious import keys, relay, send
 
 __all__ = ["keys", "relay", "send"]

@@ -1,7 +1,5 @@
 """A device with a relay sends all its requests through the relay, and believes only the collector."""
 
-from __future__ import annotations
-
 import json
 import sys
 

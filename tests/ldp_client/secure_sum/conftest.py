@@ -1,7 +1,5 @@
 """Fixtures of secure sums: nodes on loopback, and devices that wait for no window."""
 
-from __future__ import annotations
-
 from tests.kit.secure_sum import hurried, network
 
 __all__ = ["hurried", "network"]

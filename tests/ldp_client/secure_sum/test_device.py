@@ -1,7 +1,5 @@
 """A device that answers a secure sum: all shares are in the ledger before the first is sent."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Splitting, expanding and sealing: shares sum to the vector, and only their node opens them."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A study names nodes that are one party, or any reachable service: no honest device answers it."""
 
-from __future__ import annotations
-
 import pytest
 
 from collector.nodes.keys import NodeKeys

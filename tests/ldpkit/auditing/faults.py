@@ -1,7 +1,5 @@
 """Mechanisms with a fault planted in them, each of a kind that real software has had."""
 
-from __future__ import annotations
-
 import struct
 from fractions import Fraction
 

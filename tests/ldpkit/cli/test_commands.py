@@ -1,7 +1,5 @@
 """What commands have in common: values that no option takes, names that no result takes, links, output."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """The command `new`: a study from options or from answers on a terminal, and its margin of error."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`ldpkit survey` with a formula or a crossed table: options that do not go together, and the folder."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

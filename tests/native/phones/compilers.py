@@ -1,7 +1,5 @@
 """Compilers in a cache folder: Kotlin and zig from PyPI, Swift in a Debian root, which only root can make."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

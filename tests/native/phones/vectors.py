@@ -1,7 +1,5 @@
 """The vectors as compiled studies, which an app answers through its wrapper and a ledger."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

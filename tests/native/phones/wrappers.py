@@ -1,7 +1,5 @@
 """The wrappers in Kotlin, on a JVM, and in Swift, in a Debian root: vectors, misuse, and the sample app."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Cells mean what the codebook says; what looks odd without one is refused."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

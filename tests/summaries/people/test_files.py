@@ -1,7 +1,5 @@
 """Tables of people in several formats are read to the same cells."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd
