@@ -22,30 +22,28 @@ from summaries.people import YES_OR_NO
 from summaries.people.codebook import Codebook, Column, stated, typed
 from summaries.people.files import read_frame
 
-REFUSE, DROP = "error", "drop"
-
 
 def load_survey(
-    path: str | Mapping[str, str],
+    paths: Mapping[str, str],
     design_path: str,
     formula: str | None = None,
-    blanks: str = REFUSE,
+    drop: bool = False,
     also: Sequence[str] = (),
     codebook: Codebook | None = None,
 ) -> tuple[Table, Design]:
     """Read a table's file, or those of several waves, and the design.
 
-    path: of waves, {name: path}; `wave` is an added public column, by which the design may have matrices,
-    `"rows": {"wave": NAME}`. formula: its columns are read, and `also`; only their blanks matter. blanks:
-    "error" rows with blanks, or "drop" such rows, which are counted and noted. codebook: what public columns
-    mean. Raises InputError.
+    paths: {name of a wave: path}, or {"": path}; with waves, `wave` is an added public column, by which the
+    design may have matrices, `"rows": {"wave": NAME}`. formula: its columns are read, and `also`; only their
+    blanks matter. drop: leave out rows with blanks, and say so in a note, instead of refusing them. codebook:
+    what public columns mean. Raises InputError.
     """
     text = read_bytes(design_path)
-    design, paths = read_design(text), {"": path} if isinstance(path, str) else path
+    design = read_design(text)
     reports = {one.name: Column(levels=tuple(one.reports)) for one in design.columns}
     frames = {name: read_frame(file) for name, file in paths.items()}
     # 1. The columns that are read: all that the formula names, which every table has.
-    added = [] if isinstance(path, str) else [WAVE]
+    added = [] if list(paths) == [""] else [WAVE]
     known = [str(column) for frame in frames.values() for column in frame.columns]
     used = columns_of(formula, [*dict.fromkeys(known), *added], also)
     own = [column for column in used if column not in added]
@@ -54,7 +52,7 @@ def load_survey(
     for name, frame in frames.items():
         if added:
             refuse_wave(name, frame.columns)
-        for column in dict.fromkeys([*(one.name for one in design.columns), *own]):
+        for column in dict.fromkeys([*reports, *own]):
             known_column(column, list(frame.columns), f"wave {name}: " if added else "")
         file, named = Path(paths[name]).name, dict.fromkeys([*own, *design.grouping])
         public = [column for column in named if column in frame.columns and column not in reports]
@@ -63,7 +61,7 @@ def load_survey(
         rows = [f"{row} of wave {name}" if added else str(row) for row in range(1, len(frame) + 1)]
         whole = cells.set_axis(rows, axis=0).assign(**dict.fromkeys(added, name))
         digest = hashlib.sha256(text + b"\0" + read_bytes(paths[name])).hexdigest()
-        tables[name] = survey_of(whole, design, own, blanks, digest)
+        tables[name] = survey_of(whole, design, own, drop, digest)
     return replace(concat(tables, used), noise=next(iter(tables.values())).noise), design
 
 
@@ -71,25 +69,53 @@ def survey_of(
     frame: pd.DataFrame,
     design: Design,
     used: Sequence[str] | None = None,
-    blanks: str = REFUSE,
+    drop: bool = False,
     digest: str = "",
 ) -> Table:
     """Return the table of a frame under a design; its index names rows. See `load_survey`."""
+    # 1. The columns.
+    used = list(map(str, frame.columns)) if used is None else used
     for name in design.grouping:
         known_column(name, list(frame.columns), "the design's rows: ")
-    private = [one for one in design.columns if used is None or one.name in used]
-    open_ones = [
-        str(name)
-        for name in frame.columns
-        if name not in {one.name for one in design.columns} and (used is None or name in used)
-    ]
-    public = list(dict.fromkeys([*open_ones, *design.grouping]))
-    frame = as_taken(frame, public)
-    frame, notes = _without_blanks(frame, [*(one.name for one in private), *public], blanks)
+    every = [one.name for one in design.columns]
+    private = [one for one in design.columns if one.name in used]
+    public = [name for name in map(str, frame.columns) if name in used and name not in every]
+    read = list(dict.fromkeys([*public, *design.grouping]))
+    frame = as_taken(frame, read)
+    # 2. Rows with blanks.
+    blank = frame[[*(one.name for one in private), *read]].isna()
+    rows, notes = blank.any(axis=1).to_numpy(), []
+    if rows.any():
+        worst = ", ".join(f"{name} {count}" for name, count in blank.sum().items() if count)
+        many = f"{counted(int(rows.sum()), 'row')} of {len(frame)}"
+        if not drop:
+            raise InputError(
+                f"{many} have blank cells ({worst}; the first is row {frame.index[int(np.argmax(rows))]}): "
+                "fill them in, or omit those rows with --missing drop, which is valid only if blanks are "
+                "random",
+                code="table.blank_cells",
+            )
+        if rows.all():
+            raise InputError(
+                f"every row has a blank cell ({worst}): no row remains", code="table.all_rows_blank"
+            )
+        notes.append(
+            f"{many} had blank cells ({worst}) and were left out: the result holds for people without blanks"
+        )
+        frame = frame[~rows]
+    notes += notes_of(frame, public)
+    # 3. The table, with each row's report under the channel of its group of rows.
+    columns = []
+    for one in private:
+        reports = codes_of(frame[one.name], one.reports, one.name)
+        codes = groups_of_rows(frame, one) * len(one.reports) + reports
+        channel = stacked([part.channel for part in one.parts])
+        columns.append(Private(one.name, one.answers, codes, channel, one.ordered))
+        notes += one.notes
     return table_of(
-        frame[open_ones],
-        [_private(frame, one) for one in private],
-        (*notes, *notes_of(frame, open_ones), *(note for one in private for note in one.notes)),
+        frame[public],
+        columns,
+        tuple(notes),
         digest,
         (*design.in_words(), *_epsilons(private)),
     )
@@ -104,38 +130,6 @@ def _epsilons(columns: Sequence[ColumnDesign]) -> Iterator[str]:
         if len(known) == len(one.parts):
             epsilon = f"ε = {rounded_up(max(each), 6)}" if max(each) < np.inf else "no finite ε"
             yield f"{one.name}: these dice have {epsilon}"
-
-
-def _without_blanks(
-    frame: pd.DataFrame, used: Sequence[str], blanks: str
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    gone = frame[list(used)].isna()
-    rows = gone.any(axis=1).to_numpy()
-    if not rows.any():
-        return frame, ()
-    worst = ", ".join(f"{name} {count}" for name, count in gone.sum().items() if count)
-    if blanks == REFUSE:
-        raise InputError(
-            f"{counted(int(rows.sum()), 'row')} of {len(frame)} have blank cells ({worst}; the first is row "
-            f"{frame.index[int(np.argmax(rows))]}): fill them in, or omit those rows with --missing drop, "
-            "which is valid only if blanks are random",
-            code="table.blank_cells",
-        )
-    if rows.all():
-        raise InputError(f"every row has a blank cell ({worst}): no row remains", code="table.all_rows_blank")
-    note = (
-        f"{counted(int(rows.sum()), 'row')} of {len(frame)} had blank cells ({worst}) and were left out: the "
-        f"result holds for people without blanks"
-    )
-    return frame[~rows], (note,)
-
-
-def _private(frame: pd.DataFrame, design: ColumnDesign) -> Private:
-    """Return a private column: each row's report, under the channel of its group of rows."""
-    reports = codes_of(frame[design.name], design.reports, design.name)
-    codes = groups_of_rows(frame, design) * len(design.reports) + reports
-    channel = stacked([part.channel for part in design.parts])
-    return Private(design.name, design.answers, codes, channel, design.ordered)
 
 
 def codes_of(column: pd.Series, labels: Sequence[str], name: str) -> Codes:

@@ -17,7 +17,7 @@ from ldp_client.words.text import counted
 
 if TYPE_CHECKING:
     from inference.analyses.channel import Channel
-    from inference.analyses.private_numbers import NumberChannel
+    from inference.analyses.private_columns import NumberChannel
 
 Values = NDArray[np.float64]
 Codes = NDArray[np.int64]

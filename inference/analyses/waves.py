@@ -17,7 +17,7 @@ from inference.analyses.table import WAVE, Private, Table
 from ldp_client.documents.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from inference.analyses.private_numbers import NumberChannel
+    from inference.analyses.private_columns import NumberChannel
 
 POOLED = "the waves are pooled as if nothing had changed: the formula does not name wave"
 

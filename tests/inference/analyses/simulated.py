@@ -14,7 +14,7 @@ from numpyro import handlers
 
 from inference.analyses.design_file import read_design
 from inference.analyses.linear import Linear
-from inference.analyses.private_numbers import private_number_of
+from inference.analyses.private_columns import private_of
 from inference.analyses.program import Assembled
 from inference.analyses.survey import survey_of
 from inference.analyses.table import Private, Table, table_of
@@ -164,7 +164,7 @@ def reported(question: dict[str, Any], answers: Any, seed: int = 1) -> Private:
     mechanism = mechanism_for(own)
     source = NotForRealAnswers(np.random.default_rng(seed).bytes)
     payloads = randomise_many(mechanism, quantise_many(mechanism, answers), source)
-    return private_number_of(own, [payload.tobytes() for payload in payloads])
+    return private_of(own, [payload.tobytes() for payload in payloads])
 
 
 def log_density(found: Assembled, dtype: Any = np.float64) -> Callable[[Mapping[str, Any]], Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from inference.analyses.analysing import notes_of
 from inference.analyses.assembling import assemble
-from inference.analyses.reports import columns_in, table_of_reports
+from inference.analyses.study_formula import table_of_waves
 from inference.design.formulas import plan_formula
 from ldp_client.documents.errors import InputError
 from schemas import Study
@@ -144,7 +144,7 @@ def test_planned_model_matches_fitted_model(kind: str):
         for at in range(60)
     ]
     text = f"{question.id} ~ region + k"
-    analysis = assemble(table_of_reports(study, answered(study, people, 2), columns_in([study], text)), text)
+    analysis = assemble(table_of_waves({"": (study, answered(study, people, 2))}, text), text)
     truth = {"Intercept": 5.0, "sigma": 2.0} if question.ask == "number" else {}
     planned = list(plan_formula(study, text, None, [100], truth).parameters)
     assert planned == list(analysis.parameters(any_draws(analysis)))

@@ -10,7 +10,8 @@ import pytest
 from inference import analyse, summarize
 from inference.analyses.assembling import assemble
 from inference.analyses.design_file import read_design
-from inference.analyses.reports import columns_in, private_of, table_of_reports
+from inference.analyses.private_columns import private_of
+from inference.analyses.study_formula import table_of_reports, table_of_waves
 from inference.analyses.survey import survey_of
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
@@ -89,10 +90,7 @@ def test_hadamard_decoding_is_unbiased(epsilon, choices, refusal):
 def test_summary_by_cell_has_same_likelihood_as_reports(mechanism):
     study, formula = study_of(choice_of(mechanism, 5), EVER), "job ~ region + age"
     reports = reports_of(study, 60)
-    tables = [
-        table_of_reports(study, one, columns_in([study], formula))
-        for one in (reports, summarize(study, reports))
-    ]
+    tables = [table_of_waves({"": (study, one)}, formula) for one in (reports, summarize(study, reports))]
     found = [assemble(table, formula) for table in tables]
     sites = {name: one[0, 0] for name, one in any_draws(found[0], 1).items()}
     by_reports, by_summary = (log_likelihood(one, sites) for one in found)
@@ -103,7 +101,7 @@ def test_summary_by_cell_has_same_likelihood_as_reports(mechanism):
 def test_reports_are_counted_by_cell_and_choices_keep_their_order():
     """Two regions, five ages, two reports: twenty patterns of 300 reports, and a region without any."""
     study = study_of(EVER, JOB)
-    table = table_of_reports(study, reports_of(study, 300), columns_in([study], "ever ~ region + age"))
+    table = table_of_waves({"": (study, reports_of(study, 300))}, "ever ~ region + age")
     assert (table.n, table.digest) == (300, study.digest)
     found = assemble(table, "ever ~ region + age")
     assert len(found.table.counts) <= 20

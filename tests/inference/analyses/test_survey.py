@@ -10,7 +10,7 @@ import pytest
 
 from inference.analyses.assembling import assemble
 from inference.analyses.population import Population, people_of
-from inference.analyses.survey import DROP, codes_of, load_survey
+from inference.analyses.survey import codes_of, load_survey
 from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError
 from summaries.people.codebook import read_census, typed
@@ -26,7 +26,7 @@ def loaded(folder: Path, rows: list[list[object]], text: str = DESIGN, **options
     """A file of armed, place and note, under a design."""
     path = write(folder / "t.csv", ["armed", "place", "note"], rows)
     (folder / "design.json").write_text(text, encoding="utf-8")
-    return load_survey(path, str(folder / "design.json"), "armed ~ place", **options)[0]
+    return load_survey({"": path}, str(folder / "design.json"), "armed ~ place", **options)[0]
 
 
 def at_places(folder: Path, places: Sequence[object], text: str = DESIGN, **options: Any) -> Table:
@@ -54,11 +54,11 @@ def test_row_that_cannot_be_used_is_named(row: list[object], code: Any, tmp_path
 
 def test_dropped_rows_are_counted_in_a_note(tmp_path: Path) -> None:
     """Blanks of a column that the formula does not name are no matter."""
-    table = loaded(tmp_path, [*GOOD, ["", 34, "x"], ["no", "", "x"]], blanks=DROP)
+    table = loaded(tmp_path, [*GOOD, ["", 34, "x"], ["no", "", "x"]], drop=True)
     assert table.n == 4
     assert any(note.startswith("2 rows of 6 had blank cells") for note in table.notes)
     with raises(InputError, "table.all_rows_blank"):
-        loaded(tmp_path, [["", 34, "x"]], blanks=DROP)
+        loaded(tmp_path, [["", 34, "x"]], drop=True)
 
 
 def test_reports_may_be_numbers() -> None:
@@ -136,5 +136,5 @@ def test_label_that_looks_blank_stays_a_label(kind: str, tmp_path: Path) -> None
     assert (list(frame["land"]), list(counts)) == (["ZA", "NA"], [200, 100])
     (tmp_path / "design.json").write_text(design(armed={"reports": ["no", "NA"]}))
     reports = saved("a", armed=["no", "NA", "NA"])
-    read, _ = load_survey(reports, str(tmp_path / "design.json"), "armed ~ 1")
+    read, _ = load_survey({"": reports}, str(tmp_path / "design.json"), "armed ~ 1")
     assert read.private["armed"].codes.tolist() == [0, 1, 1]

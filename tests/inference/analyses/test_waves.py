@@ -8,8 +8,7 @@ import pytest
 
 from inference import analyse_waves
 from inference.analyses.assembling import assemble
-from inference.analyses.reports import table_of_reports
-from inference.analyses.study_formula import table_of_waves
+from inference.analyses.study_formula import table_of_reports, table_of_waves
 from inference.analyses.survey import load_survey
 from inference.analyses.table import Private, table_of
 from inference.analyses.waves import concat
@@ -163,7 +162,7 @@ def tables(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("tables")
 def test_waves_of_tables_may_have_their_own_dice():
     formula = "q ~ wave + age + (1 | region)"
-    table, _ = load_survey({"a": "a.csv", "b": "b.csv"}, "d.json", formula, "drop", [])
+    table, _ = load_survey({"a": "a.csv", "b": "b.csv"}, "d.json", formula, drop=True)
     own = assemble(table, formula).table
     vectors = of_rows(own.private["q"])
     wave = own.public["wave"]

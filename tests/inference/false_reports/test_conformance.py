@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.analyses.reports import table_of_reports
+from inference.analyses.study_formula import table_of_reports
 from inference.false_reports.conformance import conformance, deviations
 from inference.false_reports.details import Detail, Details, has_details
 from inference.results.verdict import FIT, NOTE

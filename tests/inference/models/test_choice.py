@@ -5,7 +5,7 @@ import pytest
 
 from inference import fit
 from inference.analyses.assembling import choice_outcome
-from inference.analyses.reports import private_of
+from inference.analyses.private_columns import private_of
 from inference.models import model_for
 from inference.results.verdict import INFORMATIVENESS
 from ldp_client import mechanism_for
