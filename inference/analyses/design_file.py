@@ -209,11 +209,11 @@ class ColumnDesign:
 
 @dataclass(frozen=True)
 class Design:
-    """columns: the private columns. priors: as stated, None without any. document: as read."""
+    """columns: the private columns. priors: as stated, None without any. title: for people."""
 
     columns: tuple[ColumnDesign, ...]
     priors: Any
-    document: Mapping[str, Any]
+    title: str
 
     @property
     def grouping(self) -> list[str]:
@@ -227,10 +227,9 @@ class Design:
 
 def read_design(text: str | bytes) -> Design:
     """Read and expand a design document. Raises DesignError that names the fault."""
-    document = parse_json(text, DesignError, MOST_BYTES)
-    stated = _DESIGN.read(document, "", DesignError)
+    stated = _DESIGN.read(parse_json(text, DesignError, MOST_BYTES), "", DesignError)
     columns = tuple(_Column(name).design(one) for name, one in stated["columns"].items())
-    return Design(columns, stated["prior"], document)
+    return Design(columns, stated["prior"], str(stated["title"] or ""))
 
 
 class _Column:

@@ -23,7 +23,7 @@ from inference.priors.laws import Stated, law, state
 from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:
-    from inference.analyses.private_numbers import NumberChannel
+    from inference.analyses.private_columns import NumberChannel
 
 
 @dataclass(frozen=True)

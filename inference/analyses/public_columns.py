@@ -36,30 +36,27 @@ def _as_taken(column: pd.Series, where: str) -> pd.Series:
     kind = column.dtype
     if isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(kind):
         return column
-    if pd.api.types.is_numeric_dtype(kind):
-        return _as_numbers(column, where)
-    cells = column[column.notna()].tolist()
-    if cells and all(isinstance(cell, int | float | Decimal) for cell in cells):
-        return _as_numbers(column.astype(object), where)
-    if not all(isinstance(cell, str) for cell in cells):
-        raise InputError(
-            f"{where} holds dates, times, lists or words among numbers: write numbers, or text for levels",
-            code="table.holds_other_values",
-        )
-    numbers = np.asarray([number_in(cell) is not None for cell in cells])
-    if len(cells) and MIXED < numbers.mean() < 1:
-        odd = int(np.flatnonzero(column.isin([cells[int(np.argmin(numbers))]]))[0])
-        raise InputError(
-            f"{where} holds numbers, but in row {column.index[odd]} {column.iloc[odd]!r}: leave such cells "
-            "blank, or write all its values as words if they are levels",
-            code="table.numbers_and_words",
-        )
-    return column
-
-
-def _as_numbers(column: pd.Series, where: str) -> pd.Series:
-    """Return the column in float64. Raises InputError for numbers so large that neighbours would be equal."""
-    numbers = column.map(float, na_action="ignore") if column.dtype == object else column
+    # 1. Words are levels.
+    is_number = pd.api.types.is_numeric_dtype(kind)
+    cells = [] if is_number else column[column.notna()].tolist()
+    if not is_number and not (cells and all(isinstance(cell, int | float | Decimal) for cell in cells)):
+        if not all(isinstance(cell, str) for cell in cells):
+            raise InputError(
+                f"{where} holds dates, times, lists or words among numbers: write numbers, or text for "
+                "levels",
+                code="table.holds_other_values",
+            )
+        numbers = np.asarray([number_in(cell) is not None for cell in cells])
+        if len(cells) and MIXED < numbers.mean() < 1:
+            odd = int(np.flatnonzero(column.isin([cells[int(np.argmin(numbers))]]))[0])
+            raise InputError(
+                f"{where} holds numbers, but in row {column.index[odd]} {column.iloc[odd]!r}: leave such "
+                "cells blank, or write all its values as words if they are levels",
+                code="table.numbers_and_words",
+            )
+        return column
+    # 2. Numbers become float64, unless it would make some equal.
+    numbers = column.map(float, na_action="ignore") if cells else column
     found = numbers.to_numpy(np.float64, na_value=np.nan)
     large = np.flatnonzero(np.isfinite(found) & (np.abs(found) >= INEXACT))
     if len(large):

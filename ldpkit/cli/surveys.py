@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,34 +16,12 @@ from ldpkit.cli.output import progress
 from schemas.disk import STREAM, read_bytes
 
 if TYPE_CHECKING:
+    from inference.analyses.design_file import Design
     from inference.analyses.table import Table
     from inference.results.provenance import Word
 
 # How the format of a design begins.
 DESIGN = b'"ldpkit.design/'
-
-
-class Source(NamedTuple):
-    """What is analysed.
-
-    table: the counted answers. title: for people. priors: as the design states them. words: the design, for
-    people.
-    """
-
-    table: Table
-    title: str
-    priors: Any = None
-    words: tuple[str, ...] = ()
-
-
-def _refuse_design(_context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    """Raise UsageError for an option of other tools: without it, intervals would ignore the design."""
-    if value is not None:
-        raise UsageError(
-            f"{parameter.opts[0]} is not supported: use R's survey package on the unbiased columns of "
-            "`ldpkit export` (docs/surveys.md)",
-            code="survey.no_design",
-        )
 
 
 @command("survey", 'survey study.json reports.ndjson --formula "ever ~ age + region" --out analysis')
@@ -75,8 +53,6 @@ def _refuse_design(_context: click.Context, parameter: click.Parameter, value: s
 @click.option("--by", metavar="COLUMN", help="also show shares within each level of a public column")
 @click.option("--weights", metavar="COLUMN", help="how many people each row represents")
 @click.option("--poststratify", metavar="CENSUS.csv", help="totals over its rows, `count` people each")
-@click.option("--strata", hidden=True, expose_value=False, callback=_refuse_design)
-@click.option("--cluster", hidden=True, expose_value=False, callback=_refuse_design)
 @sampling_options
 def survey(
     out: str, seed: int, method: str, draws: int, level: float, check: str | None, strict: bool, **given: Any
@@ -108,22 +84,21 @@ def survey(
     sampling: dict[str, Any] = {"seed": seed, "method": method, "draws": draws}
     interval, tell = interval_of(level), progress()
     with new_folder(Path(out)) as folder:
-        source = read_source(given, [*crossed, *population.columns()])
+        table, title, design = read_source(given, [*crossed, *population.columns()])
+        priors = None if design is None else design.priors
         made = made_by("survey", words_of_call(given, sampling, level))
         earlier = earlier_result(check, made) if check else None
         # 3. Fit, and write the folder.
         if formula is None:
-            posterior = cross_table(
-                source.table, crossed, by, priors=source.priors, progress=tell, **sampling
-            )
+            posterior = cross_table(table, crossed, by, priors=priors, progress=tell, **sampling)
         else:
-            priors = stated_priors(given["prior"], source.priors)
+            priors = stated_priors(given["prior"], priors)
             options = {"family": given["family"], "priors": priors, "population": population}
-            posterior = analyse_table(source.table, formula, progress=tell, **options, **sampling)
+            posterior = analyse_table(table, formula, progress=tell, **options, **sampling)
         posteriors = {posterior.question: posterior}
-        save_report(posteriors, folder, title=source.title, interval=interval, made=made)
+        save_report(posteriors, folder, title=title, interval=interval, made=made)
         comparison = compared(earlier, folder)
-    lines = [*source.words, *comparison.lines]
+    lines = [*(design.in_words() if design else ()), *comparison.lines]
     return show_posteriors(posteriors, out, interval, lines, comparison.same, strict)
 
 
@@ -173,10 +148,13 @@ def load_source(path: str) -> Any:
     return load_study(path)
 
 
-def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
-    """Read what the options name. also: columns besides the formula's. Raises InputError."""
+def read_source(given: dict[str, Any], also: Sequence[str]) -> tuple[Table, str, Design | None]:
+    """Read what the options name: the counted answers, their title, and the design of a survey with dice.
+
+    also: columns besides the formula's. Raises InputError.
+    """
     from inference.analyses.study_formula import table_of_waves
-    from inference.analyses.survey import REFUSE, load_survey
+    from inference.analyses.survey import load_survey
     from schemas.study import load_study
     from summaries.people.codebook import read_codebook
 
@@ -188,18 +166,17 @@ def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
         if len(documents) > 1:
             raise UsageError("waves of tables have one design: name the same in each", code="survey.designs")
         codebook = None if given["codebook"] is None else read_codebook(given["codebook"])
-        tables = {name: table for name, (_, table) in files.items()}
-        source, blanks = tables if waves else tables[""], given["missing"] or REFUSE
-        table, design = load_survey(source, documents[0], formula, blanks, also, codebook)
-        title = str(design.document.get("title", ""))
-        return Source(table, title, design.priors, tuple(design.in_words()))
+        tables = {name: data for name, (_, data) in files.items()}
+        drop = given["missing"] == "drop"
+        table, design = load_survey(tables, documents[0], formula, drop, also, codebook)
+        return table, design.title, design
     # 2. Reports of devices.
     if given["missing"] or given["codebook"]:
         raise UsageError(
             "--missing and --codebook are for tables: a study defines its reports", code="survey.of_tables"
         )
     read = {name: (load_study(document), reports) for name, (document, reports) in files.items()}
-    return Source(table_of_waves(read, formula, also), next(iter(read.values()))[0].title)
+    return table_of_waves(read, formula, also), next(iter(read.values()))[0].title, None
 
 
 def waves_of(given: Sequence[str]) -> dict[str, tuple[str, str]]:
