@@ -26,8 +26,7 @@ from collector import store
 from collector.db import Database
 from collector.migrations import make
 from collector.nodes.keys import NodeKeys
-from collector.nodes.node import Node, at_once
-from collector.nodes.store import share_ids
+from collector.nodes.node import Node, at_once, share_ids
 from collector.nodes.summing import Opener, add_shares
 from collector.store import PackedReport
 from ldp_client.documents.channel import MODULUS_BYTES, SPKI_HEAD, SPKI_TAIL

@@ -4,22 +4,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from os import urandom
+from typing import Any, NamedTuple, cast
 
+from sqlalchemy import Table, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from collector import store, studies
 from collector.audit_log import Act
 from collector.db import Database
-from collector.nodes import store as node_store
+from collector.models import DrawingRow
 from collector.nodes.drawing import (
     BYTES_A_REPORT,
     NONCE_BYTES,
     Drawing,
+    Statement,
     check_commitments,
     digest_of,
+    set_digest,
+    split_ids,
 )
 from collector.nodes.keys import NodeKeys
-from collector.nodes.statements import Statement, set_digest, split_ids
 from collector.nodes.summing import Opener, add_shares
 from collector.problems import (
     SET_CONFLICT,
@@ -29,13 +33,67 @@ from collector.problems import (
     ProblemError,
 )
 from collector.settings import Settings
-from collector.store import PackedReport
+from collector.store import REPORTS, PackedReport
 from ldp_client.device.outbox import MOST_BYTES
 from ldp_client.device.shares import body_size
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StatementError, StudyError
 from ldp_client.secure_sum import OVERHEAD_BYTES
 from schemas import Study
+
+DRAWINGS = cast(Table, DrawingRow.__table__)
+
+
+class Part(NamedTuple):
+    """A node's part in a drawing: see models.py. What is not known yet is None."""
+
+    nonce: bytes
+    commitment: str
+    shown_for: bytes | None = None
+    drawing: bytes | None = None
+    ids: bytes | None = None
+    total: bytes | None = None
+
+
+def find_part(session: Session, study: int, keep: bool = False) -> Part | None:
+    """Return the node's part in the study's drawing.
+
+    keep: lock it until this transaction ends.
+    """
+    statement = select(*[DRAWINGS.c[name] for name in Part._fields]).where(DRAWINGS.c.study == study)
+    row = session.execute(statement.with_for_update() if keep else statement).one_or_none()
+    return None if row is None else Part(*row)
+
+
+def change_part(session: Session, study: int, **values: Any) -> None:
+    """Record what became known of the node's part."""
+    session.execute(update(DRAWINGS).where(DRAWINGS.c.study == study).values(**values))
+
+
+def share_ids(session: Session, study: int) -> list[bytes]:
+    """Return the ids of a study's shares, ascending, without withdrawn ones."""
+    statement = select(REPORTS.c.id).where(REPORTS.c.study == study, REPORTS.c.payloads != b"")
+    return [bytes(found) for found in session.scalars(statement.order_by(REPORTS.c.id))]
+
+
+def is_fixed(session: Session, study: int, report_id: bytes) -> bool:
+    """Return True if a closed study has this share or had it when its set was bound.
+
+    Then the share may be part of the sum.
+    """
+    held = select(REPORTS.c.id).where(REPORTS.c.study == study, REPORTS.c.id == report_id)
+    if session.scalar(held.where(REPORTS.c.payloads != b"")) is not None:
+        return True
+    # Not the whole part: a drawing has many megabytes, and all uploads wait for this.
+    ids = session.scalar(select(DRAWINGS.c.ids).where(DRAWINGS.c.study == study))
+    return report_id in split_ids(ids or b"")
+
+
+def share_count(session: Session, study: int) -> int:
+    """Return how many shares a study has, without withdrawn ones."""
+    counted = select(func.count()).where(REPORTS.c.study == study, REPORTS.c.payloads != b"")
+    return session.scalars(counted).one()
+
 
 # Limits on the rows and the bytes that are read at once.
 MOST_AT_ONCE, BYTES_AT_ONCE = 500, 1 << 24
@@ -148,8 +206,8 @@ class Node:
         """
         with self.database.read() as session:
             number = store.require_study(session, study_id).number
-            part = node_store.find_part(session, number)
-            return node_store.share_count(session, number), part and part.drawing
+            part = find_part(session, number)
+            return share_count(session, number), part and part.drawing
 
     def commit(self, study_id: str, act: Act) -> tuple[Statement, list[bytes]]:
         """Commit to the node's set and to a nonce, permanently; return the set too.
@@ -158,12 +216,20 @@ class Node:
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            ids, part = node_store.share_ids(session, number), node_store.find_part(session, number)
+            ids, part = share_ids(session, number), find_part(session, number)
         if part is None:
             nonce = urandom(NONCE_BYTES)
             signed = self._statement("draw", study_id, ids, sha256(nonce).hexdigest())
             text = canonical_json(signed.to_document())
-            part = act(lambda session: _commit_once(session, study_id, number, nonce, text))
+
+            def commit_once(session: Session) -> Part:
+                store.locked_study(session, study_id)
+                if (earlier := find_part(session, number)) is not None:
+                    return earlier
+                session.execute(insert(DRAWINGS).values(study=number, nonce=nonce, commitment=text))
+                return Part(nonce, text)
+
+            part = act(commit_once)
         statement = Statement.from_document(parse_json(part.commitment, StatementError, len(part.commitment)))
         if statement.set != set_digest(ids):
             raise ProblemError(SHARES_GONE, GONE)
@@ -172,13 +238,13 @@ class Node:
     def show(self, session: Session, study_id: str, commitments: Sequence[Statement]) -> bytes:
         """Return the nonce, for these commitments and no others ever. Raises ProblemError, StatementError."""
         number = _closed_study(session, study_id)
-        opener, part = self.opener(study_id), node_store.find_part(session, number, keep=True)
+        opener, part = self.opener(study_id), find_part(session, number, keep=True)
         check_commitments(opener.study, commitments)
         own = canonical_json(commitments[opener.node].to_document())
         shown_for = digest_of(commitments)
         if part is None or own != part.commitment or part.shown_for not in (None, shown_for):
             raise ProblemError(SET_CONFLICT, "this node committed to something else, or with other nodes")
-        node_store.change_part(session, number, shown_for=shown_for)
+        change_part(session, number, shown_for=shown_for)
         return part.nonce
 
     def total(self, study_id: str, drawing: Drawing, act: Act) -> tuple[Statement, bytes]:
@@ -189,7 +255,7 @@ class Node:
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            part = node_store.find_part(session, number)
+            part = find_part(session, number)
         # 1. Bind the node, before it makes any sum.
         if part is None or part.shown_for != digest_of(drawing.commitments):
             raise ProblemError(SET_CONFLICT, "this node did not draw with these commitments", "commitments")
@@ -198,13 +264,23 @@ class Node:
             ids = split_ids(part.ids or b"")
         else:
             ids = drawing.chosen(self.opener(study_id).study)
-            act(lambda session: _bind_once(session, number, b"".join(ids), text))
+
+            def bind_once(session: Session) -> None:
+                bound = find_part(session, number, keep=True)
+                assert bound is not None
+                if bound.ids is None:
+                    change_part(session, number, ids=b"".join(ids), drawing=text)
+                elif bound.ids != b"".join(ids):
+                    detail = "this node is bound to another set, and sums no second one"
+                    raise ProblemError(SET_CONFLICT, detail)
+
+            act(bind_once)
         # 2. Sum, and keep the sum, so that it stays the same whatever becomes of the shares.
         total = part.total
         if total is None:
             opener = self.opener(study_id)
             total = made = add_shares(opener, self._shares(number, ids, at_once(opener)))
-            act(lambda session: node_store.change_part(session, number, total=made))
+            act(lambda session: change_part(session, number, total=made))
         return self._statement("sum", study_id, ids, sha256(total).hexdigest()), total
 
     def _shares(self, number: int, ids: Sequence[bytes], rows: int) -> Iterator[tuple[bytes, bytes]]:
@@ -219,28 +295,6 @@ class Node:
         opener = self.opener(study_id)
         subject = (kind, study_id, opener.study.digest, opener.node, len(ids), set_digest(ids))
         return Statement(*subject, total).signed(self.keys.signing)
-
-
-def _commit_once(
-    session: Session, study_id: str, number: int, nonce: bytes, commitment: str
-) -> node_store.Part:
-    """Commit the node unless it is committed already; return its part."""
-    store.locked_study(session, study_id)
-    part = node_store.find_part(session, number)
-    if part is None:
-        part = node_store.Part(nonce, commitment)
-        node_store.insert_part(session, number, part)
-    return part
-
-
-def _bind_once(session: Session, number: int, ids: bytes, drawing: bytes) -> None:
-    """Bind the node to the set. Raises ProblemError if it is bound to another set."""
-    part = node_store.find_part(session, number, keep=True)
-    assert part is not None
-    if part.ids is None:
-        node_store.change_part(session, number, ids=ids, drawing=drawing)
-    elif part.ids != ids:
-        raise ProblemError(SET_CONFLICT, "this node is bound to another set, and sums no second one")
 
 
 def at_once(opener: Opener) -> int:

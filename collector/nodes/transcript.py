@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collector.nodes.drawing import DRAWING, Drawing
-from collector.nodes.statements import STATEMENT, Statement, set_digest
+from collector.nodes.drawing import DRAWING, STATEMENT, Drawing, Statement, set_digest
 from ldp_client import mechanisms_of
 from ldp_client.documents.canonical import canonical_json, parse_json, to_base64
 from ldp_client.documents.errors import StatementError, SummaryError

@@ -16,16 +16,17 @@ from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.words.text import rounded_up
 from ldpkit.auditing.answers import answers_for, pairs_of, random_answers
-from ldpkit.auditing.claims import lower_share, upper_share
 from ldpkit.auditing.events import Sample, evidence_of, support_view
 from ldpkit.auditing.exact import (
     Check,
     distance_check,
     is_numeric,
     law_checks,
+    lower_share,
     odds_check,
     stated_check,
     support_law,
+    upper_share,
 )
 
 # The probability that a sound mechanism fails any of the sampled bounds of one question.

@@ -20,8 +20,7 @@ from ldp_client.core.randomness import urandom
 from ldp_client.mechanisms import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldpkit.auditing.answers import words_of
-from ldpkit.auditing.claims import Claim, GaussianClaim, lower_share, upper_share
-from ldpkit.auditing.exact import is_numeric
+from ldpkit.auditing.exact import Claim, GaussianClaim, is_numeric, lower_share, upper_share
 
 Labels = NDArray[np.int64]
 

@@ -39,7 +39,7 @@ Exit codes: 0 done, 2 usage, 3 refused, 4 not to be trusted, 5 network, 129 term
 # Each command's module below ldpkit.cli, and its name there; by the part of `ldpkit --help`.
 SECTIONS = {
     "Make": {
-        "new": "new:new",
+        "new": "making:new",
         "check": "making:check",
         "plan": "planning:plan",
         "try": "trying:try_",
@@ -48,7 +48,7 @@ SECTIONS = {
         "compile": "making:compile_",
     },
     "Collect": {
-        "init": "places:init",
+        "init": "serving:init",
         "token": "server_files:token",
         "serve": "serving:serve",
         "migrate": "server_files:migrate",
@@ -58,7 +58,7 @@ SECTIONS = {
         "open": "studies:reopen",
         "delete": "studies:delete",
         "invite": "tickets:invite",
-        "keys": "keys:keys",
+        "keys": "studies:keys",
         "export": "exporting:export",
         "backup": "server_files:backup",
         "restore": "server_files:restore",
@@ -83,7 +83,7 @@ SECTIONS = {
         "ohttp": "server_files:ohttp",
         "derive": "making:derive",
         "dossier": "making:dossier",
-        "demo": "fitting:demo",
+        "demo": "trying:demo",
     },
 }
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import visible
 from ldpkit.cli.output import AS_JSON, keep_quiet
+from schemas import Study
 from schemas.disk import refuse_existing
+from schemas.study import load_study
 
 if TYPE_CHECKING:
     from ldpkit.cli.client import Client
-    from schemas import Study
 
-F = TypeVar("F", bound=Callable[..., Any])
+Callback = Callable[..., Any]
 WIDTH = 100
 DEFAULT_URL = "http://127.0.0.1:8000"
 TOKEN_VARIABLE = "LDPKIT_TOKEN"
@@ -54,7 +55,10 @@ class Command(click.Command):
             if any(isinstance(value, str) and not value.strip() for value in _flat(values)):
                 # An unset shell variable leaves an empty value, which would name the current folder.
                 raise click.BadParameter("give a value", ctx, parameter)
-            if isinstance(parameter, click.Option) and _is_single(parameter) and order.count(parameter) > 1:
+            may_repeat = not isinstance(parameter, click.Option) or (
+                parameter.multiple or parameter.is_flag or parameter.count
+            )
+            if not may_repeat and order.count(parameter) > 1:
                 raise click.BadParameter("it has two values: give one", ctx, parameter)
         rest = super().parse_args(ctx, args)
         if ctx.args:
@@ -80,11 +84,7 @@ def _flat(values: Any) -> Iterable[Any]:
     return [value for some in values for value in _flat(some)]
 
 
-def _is_single(option: click.Option) -> bool:
-    return not option.multiple and not option.is_flag and not option.count
-
-
-def command(name: str, example: str = "") -> Callable[[Callable[..., Any]], Command]:
+def command(name: str, example: str = "") -> Callable[[Callback], Command]:
     """Return a decorator that declares a command. Its function's docstring is the help.
 
     Args:
@@ -94,7 +94,7 @@ def command(name: str, example: str = "") -> Callable[[Callable[..., Any]], Comm
     return click.command(name, cls=Command, example=example)
 
 
-def group(name: str) -> Callable[[Callable[..., Any]], Group]:
+def group(name: str) -> Callable[[Callback], Group]:
     """Return a decorator that declares a group of commands. Its function's docstring is the help."""
     return click.group(name, cls=Group, context_settings=SETTINGS)
 
@@ -103,15 +103,13 @@ DAY = click.DateTime(["%Y-%m-%d"])
 COUNT = click.IntRange(1)
 
 
-class StudyFile(click.ParamType["Study"]):
+class StudyFile(click.ParamType[Study]):
     """The path of a study, - for standard input. The command gets the study."""
 
     name = "STUDY.json"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Study:  # noqa: ARG002
         """Read a study. Raises InputError."""
-        from schemas.study import load_study
-
         return load_study(value) if isinstance(value, str) else value
 
 
@@ -142,31 +140,37 @@ study_argument = click.argument("study", type=StudyFile(), metavar="STUDY.json")
 id_argument = click.argument("study", metavar="STUDY_ID")
 
 
-def json_option(function: F) -> F:
-    """Add --json: `output.show` then prints its document."""
-
-    def keep(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
-        if value:
-            ctx.meta[AS_JSON] = True
-
-    text = "print one JSON object instead of text"
-    return click.option("--json", is_flag=True, expose_value=False, callback=keep, help=text)(function)
+def _print_json(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[AS_JSON] = True
 
 
-def out_option(text: str, metavar: str = "FILE", required: bool = True) -> Callable[[F], F]:
+# `output.show` then prints its document.
+json_option = click.option(
+    "--json",
+    is_flag=True,
+    expose_value=False,
+    callback=_print_json,
+    help="print one JSON object instead of text",
+)
+codebook_option = click.option(
+    "--codebook",
+    metavar="FILE",
+    help="what a table's columns mean: types, levels, bounds and codes of missing values",
+)
+# See `require_yes`.
+yes_option = click.option("--yes", is_flag=True, help="do it without asking")
+collector_option = click.option(
+    "--collector",
+    type=Collector(),
+    default=DEFAULT_URL,
+    help=f"the collector's address (default {DEFAULT_URL}); {TOKEN_VARIABLE} has the key",
+)
+
+
+def out_option(text: str, metavar: str = "FILE", required: bool = True) -> Callable[[Callback], Callback]:
     """Add --out, as `out: str` (None if it is optional and missing). text: its help."""
     return click.option("--out", type=NewPath(), metavar=metavar, required=required, help=text)
-
-
-def codebook_option(function: F) -> F:
-    """Add --codebook, as `codebook: str | None`."""
-    text = "what a table's columns mean: types, levels, bounds and codes of missing values"
-    return click.option("--codebook", metavar="FILE", help=text)(function)
-
-
-def yes_option(function: F) -> F:
-    """Add --yes, as `yes: bool`: see `require_yes`."""
-    return click.option("--yes", is_flag=True, help="do it without asking")(function)
 
 
 def require_yes(yes: bool, what: str) -> None:
@@ -187,9 +191,3 @@ def require_yes(yes: bool, what: str) -> None:
     print(visible(f"{what}: sure? [y/N] "), end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise InputError("nothing was done", code="options.answered_no")
-
-
-def collector_option(function: F) -> F:
-    """Add --collector, as `collector: Client`, with an operator's key."""
-    text = f"the collector's address (default {DEFAULT_URL}); {TOKEN_VARIABLE} has the key"
-    return click.option("--collector", type=Collector(), default=DEFAULT_URL, help=text)(function)

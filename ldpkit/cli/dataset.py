@@ -12,7 +12,7 @@ of Parquet files skip names that begin with _.
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import file_digest
 from itertools import groupby, islice
@@ -21,11 +21,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import pyarrow as pa
 from pyarrow import Schema
 from pyarrow.parquet import ParquetWriter
 
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError, UsageError
-from ldpkit.cli.columns import rows_batch, schema_of
 from schemas import Report, Study
 from schemas.disk import sync
 from summaries.engines.stores import STORES, line_of, store_of
@@ -186,3 +186,38 @@ def _upload(folder: Path, store: Any, target: str) -> None:
         with suppress(Exception):
             store.rm(target, recursive=True)
         raise
+
+
+NAMES = pa.dictionary(pa.int32(), pa.string())
+
+
+def schema_of(
+    questions: Iterable[str], public: Sequence[str] = (), shown: Mapping[str, bool] | None = None
+) -> pa.Schema:
+    """Return the schema for these questions and public fields. shown: {other column: is it numeric}."""
+    columns = {"report_id": pa.string(), "study": NAMES, "version": pa.int64(), "digest": NAMES}
+    payloads = [(question, pa.binary()) for question in questions]
+    if public:
+        columns["public"] = pa.struct([(field, pa.string()) for field in public])
+    # Parquet has no struct without fields; without reports the client knows of no question.
+    if payloads:
+        columns["payloads"] = pa.struct(payloads)
+    kinds = {name: pa.float64() if is_number else pa.string() for name, is_number in (shown or {}).items()}
+    return pa.schema({**columns, **kinds})
+
+
+def rows_batch(schema: pa.Schema, reports: Iterable[tuple[Report, Mapping[str, Any]]]) -> pa.RecordBatch:
+    """Return reports as columns, each with its own cells after the columns of every export."""
+    rows = [
+        {
+            "report_id": report.id,
+            "study": report.study,
+            "version": report.version,
+            "digest": report.digest,
+            "public": report.public,
+            "payloads": report.payloads,
+            **shown,
+        }
+        for report, shown in reports
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=schema)

@@ -1,4 +1,4 @@
-"""The commands fit and demo, and what `survey` has in common with them."""
+"""The command fit, and what `survey`, `try` and `demo` have in common with it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED
-from ldpkit.cli.commands import COUNT, command, out_option
+from ldpkit.cli.commands import command, out_option
 from ldpkit.cli.output import progress, show
 
 if TYPE_CHECKING:
     from inference.results.intervals import Interval
     from inference.results.posterior import Posterior
 
-DEMO = "demo"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -124,19 +123,3 @@ def show_posteriors(
     verdicts = [posterior.verdict for posterior in posteriors.values()]
     is_good &= not any(verdict.against if strict else verdict.bad for verdict in verdicts)
     return 0 if is_good else EXIT_NOT_TRUSTED
-
-
-@command("demo", "demo --n 500")
-@click.option("--n", "people", type=COUNT, metavar="N", help="how many people (default: all 6,366)")
-def demo(people: int | None) -> int:
-    """Run the whole pipeline on real data, in a new folder `demo`; end with a report page."""
-    from inference.demo.run import try_study
-    from inference.demo.survey import answers_of, survey_study
-    from inference.results.intervals import USUAL
-    from inference.results.saving import new_folder
-    from ldpkit.trying import answer_lines
-
-    study, answers = survey_study(), answers_of(people, 0)
-    with new_folder(Path(DEMO)) as folder:
-        posteriors = try_study(study, answers, folder, lambda _address: None, progress())
-    return show_posteriors(posteriors, DEMO, USUAL, answer_lines(study, answers))

@@ -128,7 +128,7 @@ def _cell(value: str | float | None) -> str | float:
 def _write_parquet(names: Names, rows: Iterator[tuple[Report, Cells]], file: IO[str]) -> None:
     from pyarrow.parquet import ParquetWriter
 
-    from ldpkit.cli.columns import rows_batch, schema_of
+    from ldpkit.cli.dataset import rows_batch, schema_of
 
     schema = schema_of(*names)
     with ParquetWriter(file.buffer, schema, write_page_checksum=True) as writer:  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from collector.settings import FILE_NAME, Settings
 from ldp_client.documents.errors import InputError
 from ldpkit.cli.commands import command, out_option
 from ldpkit.cli.output import warn
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 @command("token", "token")
 def token() -> None:
     """Show the operator's token that `ldpkit init` made."""
-    from collector.settings import FILE_NAME, Settings
-
     made = Settings.load().token
     if made is None:
         raise InputError(
@@ -33,7 +32,6 @@ def token() -> None:
 def database_of_settings() -> Database:
     """Return the database that the settings name."""
     from collector.db import Database
-    from collector.settings import Settings
 
     settings = Settings.load()
     return Database(settings.database, settings.lock_timeout)

@@ -1,18 +1,17 @@
-"""The commands for a study at a collector: publish, status, close, open, delete."""
+"""The commands for a study at a collector, and for the keys of the people who publish, read and operate."""
 
-import math
 import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from functools import partial
+from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import click
 
 from ldp_client.documents.errors import EXIT_OTHER, InputError, StudyError, TransferError
+from ldp_client.documents.signed import FORMAT
 from ldp_client.words.text import counted, visible
 from ldpkit.cli.client import Client, study_path
 from ldpkit.cli.commands import (
@@ -25,17 +24,15 @@ from ldpkit.cli.commands import (
     yes_option,
 )
 from ldpkit.cli.output import show, warn
+from schemas.disk import read_bytes
+from schemas.study import SignedStudy, read_study
+from schemas.warnings import require_keys, unstated_in_words, warnings_of
 
 # Each request deletes a hundred thousand reports.
 MOST_REQUESTS = 10_000
 # Certificates of 90 days are renewed when 30 are left: with fewer, renewal has failed.
 CERTIFICATE_DAYS = 14
 SECONDS = 10.0
-Check = Mapping[str, Any]
-ENDS_SUM = (
-    "once shares are deleted at this node, its total can no longer be made, unless `ldpkit node close` has "
-    "made it"
-)
 
 
 @command("publish", "publish study.json --collector https://ask.example.org")
@@ -43,11 +40,6 @@ ENDS_SUM = (
 @collector_option
 def publish(study: str, collector: Client) -> None:
     """Publish a study, signed or not, or a new version of one, at a collector."""
-    from ldp_client.documents.signed import FORMAT
-    from schemas.disk import read_bytes
-    from schemas.study import SignedStudy, read_study
-    from schemas.warnings import require_keys, unstated_in_words, warnings_of
-
     # 1. Read the study, and check whether it could be answered and analysed.
     document = read_bytes(study)
     try:
@@ -68,16 +60,12 @@ def publish(study: str, collector: Client) -> None:
             code="server.answer_not_json",
         )
     # 3. Print the addresses.
-    has_page = published.protocol is None and published.respondent != "holder"
-    page = f"{collector.url}/s/{published.id}" if has_page else None
-    address = collector.url + study_path(published.id)
     again = "is published" if answer.status == 201 else "was published before"
-    lines = [
-        f"{published.id}, version {published.version}, {again}; digest {published.digest}",
-        *([f"people answer at  {page}"] if page else []),
-        f"devices fetch     {address}",
-        f"how it goes       ldpkit status {published.id} --collector {collector.url}",
-    ]
+    lines = [f"{published.id}, version {published.version}, {again}; digest {published.digest}"]
+    if published.protocol is None and published.respondent != "holder":
+        lines.append(f"people answer at  {collector.url}/s/{published.id}")
+    lines.append(f"devices fetch     {collector.url}{study_path(published.id)}")
+    lines.append(f"how it goes       ldpkit status {published.id} --collector {collector.url}")
     show(lines)
 
 
@@ -94,8 +82,21 @@ def status(study: str | None, log: bool, health: bool, collector: Client) -> int
     if (study is not None) + log + health > 1:
         raise click.UsageError("STUDY_ID, --log and --health exclude each other")
     if health:
-        checks = [*collector.ask("GET", "/v1/health", _checks_in), _certificate(collector.url)]
-        show(map(_check_line, checks), checks)
+        names = ("name", "ok", "detail")
+        checks = collector.ask(
+            "GET",
+            "/v1/health",
+            lambda body: [{name: each[name] for name in names} for each in body["checks"]],
+        )
+        checks.append(_certificate(collector.url))
+        # `ACT` marks what needs action. Another collector's words may have control sequences.
+        lines = [
+            "\t".join(
+                ("ok" if each["ok"] else "ACT", visible(str(each["name"])), visible(str(each["detail"])))
+            )
+            for each in checks
+        ]
+        show(lines, checks)
         return 0 if all(check["ok"] for check in checks) else EXIT_OTHER
     if study is not None:
         show_answer(collector, f"{study_path(study)}/status", lambda body: body, _status_lines)
@@ -106,18 +107,7 @@ def status(study: str | None, log: bool, health: bool, collector: Client) -> int
     return 0
 
 
-def _checks_in(body: Any) -> list[Check]:
-    return [{name: check[name] for name in ("name", "ok", "detail")} for check in body["checks"]]
-
-
-def _check_line(check: Check) -> str:
-    """Return a check's line; `ACT` marks what needs action."""
-    # Another collector's words may have control sequences.
-    name, detail = visible(str(check["name"])), visible(str(check["detail"]))
-    return f"{'ok' if check['ok'] else 'ACT'}\t{name}\t{detail}"
-
-
-def _certificate(url: str) -> Check:
+def _certificate(url: str) -> dict[str, Any]:
     """Return the check of the collector's certificate, as clients see it."""
     parts = urlsplit(url)
     if parts.scheme != "https" or parts.hostname is None:
@@ -132,7 +122,7 @@ def _certificate(url: str) -> Check:
         raise TransferError(
             f"cannot read the certificate of {url}: {error}", code="server.no_certificate"
         ) from None
-    days = math.floor((ends - time.time()) / 86_400)
+    days = int((ends - time.time()) // 86_400)
     is_fine = days >= CERTIFICATE_DAYS
     advice = "" if is_fine else ": renew it"
     return {"name": "certificate", "ok": is_fine, "detail": f"{counted(days, 'day')} left{advice}"}
@@ -142,9 +132,9 @@ def show_answer(
     collector: Client, path: str, part: Callable[[Any], Any], lines: Callable[[Any], list[str]]
 ) -> None:
     """Print what a server answers. part: of its document. lines: returns the part's lines, with tabs."""
-    document, told = collector.ask("GET", path, lambda body: (part(body), lines(part(body))))
+    document, texts = collector.ask("GET", path, lambda body: (part(body), lines(part(body))))
     # Another collector's words may have control sequences.
-    show(("\t".join(map(visible, line.split("\t"))) for line in told), document)
+    show(("\t".join(map(visible, line.split("\t"))) for line in texts), document)
 
 
 def _study_lines(studies: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -229,26 +219,26 @@ def _change(collector: Client, study: str, action: str, done: str) -> None:
 def delete(study: str, before: datetime | None, yes: bool, collector: Client) -> None:
     """Close a study permanently and delete its reports."""
     path, day = study_path(study), None if before is None else before.date().isoformat()
-    reports, is_summed = collector.ask("GET", f"{path}/status", partial(_count_before, day=day))
+
+    def count(status: Any) -> tuple[int, bool]:
+        """Return how many reports to delete, and whether the study is a secure sum."""
+        by_day = [int(each["reports"]) for each in status["by_day"] if day and str(each["day"]) < day]
+        return sum(by_day) if day else int(status["reports"]), status["summed"]
+
+    reports, is_summed = collector.ask("GET", f"{path}/status", count)
     if is_summed:
-        warn(f"{study} is a secure sum: {ENDS_SUM}")
+        warn(
+            f"{study} is a secure sum: once shares are deleted at this node, its total can no longer be "
+            "made, unless `ldpkit node close` has made it"
+        )
     reports_of = f"{counted(reports, 'report')} of {study}"
     if day is None:
         require_yes(yes, f"deleting {reports_of} at {collector.url}, and closing it permanently")
-        deleted = _delete(collector, "DELETE", path, None)
-        show([f"{counted(deleted, 'report')} of {study} deleted, and the study closed permanently"])
+        deleted, more = _delete(collector, "DELETE", path, None), ", and the study closed permanently"
     else:
         require_yes(yes, f"deleting {reports_of} from before {day} at {collector.url}")
-        deleted = _delete(collector, "POST", f"{path}/expire", {"before": day})
-        show([f"{counted(deleted, 'report')} of {study} deleted"])
-
-
-def _count_before(status: Any, day: str | None) -> tuple[int, bool]:
-    """Return how many reports came before a day, all without one, and whether the study is a secure sum."""
-    if day is None:
-        return int(status["reports"]), status["summed"]
-    counts = [int(each["reports"]) for each in status["by_day"] if str(each["day"]) < day]
-    return sum(counts), status["summed"]
+        deleted, more = _delete(collector, "POST", f"{path}/expire", {"before": day}), ""
+    show([f"{counted(deleted, 'report')} of {study} deleted{more}"])
 
 
 def _delete(collector: Client, method: str, path: str, body: Any) -> int:
@@ -276,3 +266,70 @@ def _deleted(body: Any) -> tuple[int, bool]:
     if deleted < 1 and not is_complete:
         raise ValueError
     return deleted, is_complete
+
+
+@command("keys", "keys ann --role read --study habits")
+@click.argument("name", metavar="[NAME]", required=False)
+@click.option(
+    "--role",
+    type=click.Choice(["publish", "read", "operate"]),
+    help="make a key that may publish, read, or do both",
+)
+@click.option("--study", multiple=True, metavar="STUDY_ID", help="the new key's only studies; repeatable")
+@click.option("--expires", type=DAY, help="the new key's last day, in UTC")
+@click.option("--revoke", is_flag=True, help="make the key NAME useless")
+@yes_option
+@collector_option
+def keys(
+    name: str | None,
+    role: str | None,
+    study: tuple[str, ...],
+    expires: datetime | None,
+    revoke: bool,
+    yes: bool,
+    collector: Client,
+) -> None:
+    """List a collector's keys, or make or revoke one. Needs the operator's token.
+
+    A new key is shown once.
+    """
+    # 1. Check the options.
+    if (name is None) == (role is not None or revoke) or (role is not None and revoke):
+        raise click.UsageError("give NAME with --role, NAME with --revoke, or neither for a list")
+    if role is None and (study or expires):
+        raise click.UsageError("--study and --expires go with --role")
+    last_day = expires and expires.date().isoformat()
+    if last_day and last_day < datetime.now(UTC).date().isoformat():
+        raise click.UsageError(f"--expires {last_day}: is over")
+    # 2. List, revoke or make.
+    if name is None:
+        show_answer(collector, "/v1/keys", lambda body: body["keys"], _key_lines)
+    elif revoke:
+        require_yes(yes, f"revoking the key {name} at {collector.url}")
+        collector.send("DELETE", f"/v1/keys/{quote(name, safe='')}", again=False)
+        show([f"{name} is revoked"])
+    else:
+        asked = {"name": name, "role": role, "studies": list(study), "expires": last_day}
+        document = {member: value for member, value in asked.items() if value}
+        key, warnings = collector.ask("POST", "/v1/keys", _made, document, again=False)
+        for line in warnings:
+            warn(visible(line))
+        show([key])
+
+
+def _made(body: Any) -> tuple[str, list[str]]:
+    """Return a new key and warnings. Raises ValueError for a key as collectors do not make it."""
+    key = body["key"]
+    if not isinstance(key, str) or not key.isascii() or not key.isprintable() or " " in key:
+        raise ValueError
+    return key, [str(line) for line in body["warnings"]]
+
+
+def _key_lines(keys: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = []
+    for key in keys:
+        studies = "all studies" if key["studies"] is None else ", ".join(key["studies"])
+        until = "no last day" if key["expires"] is None else f"until {key['expires']}"
+        used = "never used" if key["used"] is None else f"used on {key['used']}"
+        lines.append("\t".join([key["name"], key["role"], studies, until, used]))
+    return lines

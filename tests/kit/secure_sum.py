@@ -13,17 +13,15 @@ import pytest
 from werkzeug.serving import make_server
 
 from collector.nodes.app import create_node_app
-from collector.nodes.drawing import Drawing
+from collector.nodes.drawing import Drawing, Statement, split_ids
 from collector.nodes.keys import NodeKeys
-from collector.nodes.statements import Statement, split_ids
 from collector.nodes.transcript import Transcript
 from ldp_client import Device, mechanisms_of
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
 from ldp_client.device.sending import Flushed
 from ldp_client.secure_sum import SHARES, TrustedNodes, sealed_shares, share_path, shares_nonce
-from ldpkit.cli.aggregator import collect
-from ldpkit.cli.node import nodes_of
+from ldpkit.cli.node import collect, nodes_of
 from schemas import Report, Study
 from summaries import Summary
 from tests.kit.collectors import ensure_database

@@ -14,7 +14,7 @@ from ldp_client import mechanism_for
 from ldp_client.answering import public_values, quantise_answers
 from ldp_client.documents.errors import UsageError
 from ldpkit import ask
-from ldpkit.trying import answer_lines, simulated_answers, trial_of
+from ldpkit.cli.trying import answer_lines, simulated_answers, trial_of
 from schemas import Study
 from tests.kit.commands import exit_code, run
 
@@ -79,7 +79,7 @@ def test_answers_of_a_file_are_in_no_line(tmp_path, monkeypatch):
     answers.write_text("reuse\nyes\nno\nyes\n")
     monkeypatch.setattr("inference.demo.run.try_study", lambda *_: {})
     shown = []
-    monkeypatch.setattr("ldpkit.cli.fitting.show_posteriors", lambda *given: shown.extend(given[3]) or 0)
+    monkeypatch.setattr("ldpkit.cli.trying.show_posteriors", lambda *given: shown.extend(given[3]) or 0)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert exit_code(["try", str(study), "--answers", str(answers)]) == 0
     assert shown == []

@@ -12,9 +12,7 @@ import pytest
 from werkzeug.wrappers import Response
 
 from collector.nodes import node as nodes
-from collector.nodes import store as node_store
-from collector.nodes.drawing import Drawing
-from collector.nodes.statements import Statement
+from collector.nodes.drawing import Drawing, Statement
 from collector.nodes.transcript import Transcript
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, LdpkitError, StatementError, TransferError
@@ -283,7 +281,7 @@ def test_long_checks_do_not_run_in_the_writer_thread(answered, monkeypatch):
 
     note(Drawing, "chosen")
     note(Drawing, "to_json")
-    note(node_store, "share_ids")
+    note(nodes, "share_ids")
     note(nodes, "set_digest")
     close(answered)
     assert {name for name, _ in seen} == {"chosen", "to_json", "share_ids", "set_digest"}

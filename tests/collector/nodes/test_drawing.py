@@ -7,9 +7,8 @@ from hashlib import sha256
 
 import pytest
 
-from collector.nodes.drawing import Drawing
+from collector.nodes.drawing import Drawing, Statement, set_digest, split_ids
 from collector.nodes.keys import NodeKeys
-from collector.nodes.statements import Statement, set_digest, split_ids
 from ldp_client.documents.errors import StatementError
 from tests.kit.answers import problem
 from tests.kit.secure_sum import FEWEST, TOKEN, close_study, tokened_study

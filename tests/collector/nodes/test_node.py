@@ -7,10 +7,10 @@ import pytest
 
 from collector import create_app
 from collector.keys import Role, add_key
-from collector.nodes import store as node_store
+from collector.nodes import node as nodes
 from collector.nodes.app import create_node_app
+from collector.nodes.drawing import Statement
 from collector.nodes.keys import NodeKeys
-from collector.nodes.statements import Statement
 from collector.nodes.summing import Opener
 from ldp_client import Device
 from ldp_client.core.tokens import header_of
@@ -217,13 +217,13 @@ def test_concurrent_closers_get_the_same_commitment(network, monkeypatch):
     node = network.nodes[0]
     assert node.post("/close").status_code == 200
     first = node.post("/commitment").get_json()
-    find_part, looked = node_store.find_part, []
+    find_part, looked = nodes.find_part, []
 
     def late(session, study, keep=False):
         looked.append(study)
         return find_part(session, study, keep) if len(looked) > 1 else None
 
-    monkeypatch.setattr(node_store, "find_part", late)
+    monkeypatch.setattr(nodes, "find_part", late)
     second = node.post("/commitment")
     assert (second.status_code, second.get_json()) == (200, first)
     assert len(looked) == 2

@@ -12,7 +12,7 @@ from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity
 from ldp_client.mechanisms.tables.statistics import TableStatisticsDdplr
 from ldpkit import cli
 from ldpkit.auditing.auditing import audit_mechanism
-from ldpkit.auditing.claims import delta_of, epsilon_of, largest_distance, lower_share, upper_share
+from ldpkit.auditing.exact import delta_of, epsilon_of, largest_distance, lower_share, upper_share
 from ldpkit.cli import perturbing
 from tests import studies
 from tests.ldpkit.auditing import faults

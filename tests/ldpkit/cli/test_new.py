@@ -41,7 +41,7 @@ def test_margin_matches_the_unbiased_estimate(tmp_path, capsys):
 
 
 def test_a_terminal_is_asked_for_what_is_missing(tmp_path, monkeypatch):
-    monkeypatch.setattr("ldpkit.cli.new._is_terminal", lambda: True)
+    monkeypatch.setattr("ldpkit.cli.making._is_terminal", lambda: True)
     out = tmp_path / "study.json"
     typed = "Hours of sleep\n\nnumber\n0, 24\n0.5\nThe clinic\nclinic@example.org\n"
     done = CliRunner().invoke(cli, ["new", "--out", str(out)], input=typed)
