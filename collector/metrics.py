@@ -7,14 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple, cast
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    disable_created_metrics,
-    generate_latest,
-)
+import prometheus_client as prometheus
 from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -40,15 +33,15 @@ class Metrics:
 
     def __init__(self) -> None:
         # These metrics would show to the microsecond when the first report arrived.
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self._registry = CollectorRegistry()
+        prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = prometheus.CollectorRegistry()
 
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"ldpkit_{name}_total", text, labels, registry=self._registry)
+        def counter(name: str, text: str, *labels: str) -> prometheus.Counter:
+            return prometheus.Counter(f"ldpkit_{name}_total", text, labels, registry=self._registry)
 
-        def histogram(name: str, text: str, *labels: str) -> Histogram:
+        def histogram(name: str, text: str, *labels: str) -> prometheus.Histogram:
             name = f"ldpkit_{name}_seconds"
-            return Histogram(name, text, labels, registry=self._registry, buckets=COMMIT_SECONDS)
+            return prometheus.Histogram(name, text, labels, registry=self._registry, buckets=COMMIT_SECONDS)
 
         refused = "Reports and uploads refused, by"
         self._accepted = counter("reports_accepted", "Reports stored")
@@ -65,7 +58,7 @@ class Metrics:
         # Finding a counter by its label would cost an upload as much as counting.
         self._of_route = lru_cache(MOST_REMEMBERED)(histogram("request", text, "route").labels)
         self._accepted_of = lru_cache(MOST_REMEMBERED)(accepted.labels)
-        self._depth = Gauge(
+        self._depth = prometheus.Gauge(
             "ldpkit_queue_reports",
             "Reports that wait to be written",
             registry=self._registry,
@@ -152,4 +145,4 @@ class Metrics:
 def rendered(measures: Iterable[Metric]) -> bytes:
     """Return measures alone, in Prometheus' text format."""
     registry = SimpleNamespace(collect=lambda: measures)
-    return generate_latest(cast(CollectorRegistry, registry))
+    return prometheus.generate_latest(cast(prometheus.CollectorRegistry, registry))

@@ -12,19 +12,10 @@ from urllib.parse import urlsplit
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from collector import store
+from collector import problems, store
 from collector.db import Database
 from collector.models import DocumentRow, StudyRow
-from collector.problems import (
-    STUDY_CONFLICT,
-    STUDY_FINISHED,
-    STUDY_INVALID,
-    STUDY_OUTDATED,
-    STUDY_UNSIGNED,
-    ProblemError,
-    deleted_study,
-    unknown_study,
-)
+from collector.problems import ProblemError
 from collector.tickets.codes import has_tickets, is_issuers
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.signed import Signature, signed_json
@@ -84,7 +75,7 @@ class CurrentStudies:
         """Return the study as `find` does. Raises ProblemError if it is not published."""
         published = self.find(study_id)
         if published is None:
-            raise unknown_study(study_id)
+            raise problems.unknown_study(study_id)
         return published
 
     def knows(self, study_id: str) -> bool:
@@ -112,33 +103,35 @@ def publish(session: Session, study: Study) -> bool:
         StudyError: a token key is another study's.
     """
     if is_issuers(session):
-        raise ProblemError(STUDY_CONFLICT, "an issuer began to use this database: use another one", "id")
+        raise ProblemError(
+            problems.STUDY_CONFLICT, "an issuer began to use this database: use another one", "id"
+        )
     row = store.locked_or_new_study(session, study.id)
     if row.deleted:
-        raise deleted_study(study.id)
+        raise problems.deleted_study(study.id)
     if row.version == study.version:
         published = store.find_document(session, study.id)
         if published is None or published.digest != study.digest:
             detail = f"version {study.version} is published with another digest"
-            raise ProblemError(STUDY_CONFLICT, detail, "version")
+            raise ProblemError(problems.STUDY_CONFLICT, detail, "version")
         return False
     if row.version > study.version:
-        raise ProblemError(STUDY_OUTDATED, f"version {row.version} is published", "version")
+        raise ProblemError(problems.STUDY_OUTDATED, f"version {row.version} is published", "version")
     if row.closed:
         detail = "a closed study takes no new version; open it first, if it can be opened"
-        raise ProblemError(STUDY_FINISHED, detail, "version")
+        raise ProblemError(problems.STUDY_FINISHED, detail, "version")
     if len(store.document_digests(session, row.number)) >= MOST_VERSIONS:
         detail = f"a study has at most {MOST_VERSIONS} versions: publish under another id"
-        raise ProblemError(STUDY_CONFLICT, detail, "version")
+        raise ProblemError(problems.STUDY_CONFLICT, detail, "version")
     issuer = issuer_of(study)
     # Both kinds of tickets together would link people and reports, and their marks are in one table.
     if issuer and (row.needs_tickets or row.spending or has_tickets(session, row.number)):
         detail = "this study has direct tickets, so it cannot name an issuer: use another id for that"
-        raise ProblemError(STUDY_CONFLICT, detail, "channel.tickets")
+        raise ProblemError(problems.STUDY_CONFLICT, detail, "channel.tickets")
     current = store.find_document(session, study.id)
     if current is not None and current.issuer and not issuer:
         detail = "the version before has blind tickets: name an issuer too, or use another id"
-        raise ProblemError(STUDY_CONFLICT, detail, "channel.tickets")
+        raise ProblemError(problems.STUDY_CONFLICT, detail, "channel.tickets")
     _refuse_changed_questions(session, row.number, study)
     _refuse_keys_of_others(session, row.number, study, issuer)
     _require_header_room(session, row.number, issuer)
@@ -169,7 +162,7 @@ def reopen(session: Session, study_id: str) -> int:
     """Reopen a closed study and return its version. Raises ProblemError if it cannot be reopened."""
     row = store.locked_study(session, study_id)
     if row.deleted:
-        raise deleted_study(study_id)
+        raise problems.deleted_study(study_id)
     row.closed = False
     return row.version
 
@@ -196,7 +189,9 @@ def fetch_signed(session: Session, study_id: str, version: int | None) -> str:
     document = store.require_document(session, study_id, version)
     rows = store.signatures(session, document)
     if not rows:
-        raise ProblemError(STUDY_UNSIGNED, f"version {document.version} was published without a signature")
+        raise ProblemError(
+            problems.STUDY_UNSIGNED, f"version {document.version} was published without a signature"
+        )
     signatures = [Signature(row.key, row.signature) for row in rows]
     # Return the published text: parsing a long document takes 0.2 s, and anyone may request it.
     return signed_json(document.canonical.decode(), signatures)
@@ -237,7 +232,7 @@ def _require_header_room(session: Session, number: int, issuer: str) -> None:
             f"every page names all issuers: at most {MOST_ORIGINS_OF_STUDY} characters for all versions "
             f"of a study, {MOST_ORIGINS} for all studies; use shorter names, or names of another study here"
         )
-        raise ProblemError(STUDY_INVALID, detail, "channel")
+        raise ProblemError(problems.STUDY_INVALID, detail, "channel")
 
 
 def _length(origins: set[str]) -> int:
@@ -268,7 +263,7 @@ def _refuse_changed_questions(session: Session, number: int, study: Study) -> No
                     f"memoized question {before['id']} differs from version {version} in its {part}: "
                     "give it a new id, because devices keep one answer to each id"
                 )
-                raise ProblemError(STUDY_CONFLICT, detail, f"questions[{index}]")
+                raise ProblemError(problems.STUDY_CONFLICT, detail, f"questions[{index}]")
 
 
 def _changed_part(earlier: Document, before: Document, document: Document, question: Document) -> str:

@@ -2,16 +2,11 @@
 
 from flask import g, request
 
+from collector import problems
 from collector.api.parameters import WITHDRAWAL_HEADER
 from collector.context import current_collector
 from collector.keys import CHALLENGE, Key, Role
-from collector.problems import (
-    FORBIDDEN,
-    UNAUTHORIZED,
-    WITHDRAWAL_REFUSED,
-    WITHDRAWAL_UNPROVEN,
-    ProblemError,
-)
+from collector.problems import ProblemError
 from ldp_client.documents.report import report_id_of
 
 # The cookie of a browser that signed in on the operator's page, and the header of that page's requests.
@@ -43,19 +38,19 @@ def require_role(key: Key, needed: Role, of_some: bool = False) -> Key:
         ProblemError: the key does not have the role, or does not cover the study in the address.
     """
     if not key.role.allows(needed):
-        raise ProblemError(FORBIDDEN, f"the key is for {key.role.value}, this needs {needed.value}")
+        raise ProblemError(problems.FORBIDDEN, f"the key is for {key.role.value}, this needs {needed.value}")
     study_id = (request.view_args or {}).get("study_id")
     if study_id is not None:
         require_reach(key, study_id)
     elif key.studies is not None and not of_some:
-        raise ProblemError(FORBIDDEN, "the key is for some studies only, and this is about all")
+        raise ProblemError(problems.FORBIDDEN, "the key is for some studies only, and this is about all")
     return key
 
 
 def require_reach(key: Key, study_id: str) -> None:
     """Raise ProblemError unless the key is for this study."""
     if not key.reaches(study_id):
-        raise ProblemError(FORBIDDEN, "the key is for other studies")
+        raise ProblemError(problems.FORBIDDEN, "the key is for other studies")
 
 
 def acting_key() -> Key:
@@ -72,14 +67,16 @@ def withdrawing_key(report_id: str) -> Key | None:
     secret = request.headers.get(WITHDRAWAL_HEADER.name)
     if secret is None:
         if "Authorization" not in request.headers and OWN_PAGE not in request.headers:
-            raise ProblemError(WITHDRAWAL_UNPROVEN, "neither the report's secret nor a key came with this")
+            raise ProblemError(
+                problems.WITHDRAWAL_UNPROVEN, "neither the report's secret nor a key came with this"
+            )
         return authorize(Role.OPERATE)
     try:
         matches = report_id_of(bytes.fromhex(WITHDRAWAL_HEADER.read(secret))) == report_id
     except ProblemError:
         matches = False
     if not matches:
-        raise ProblemError(WITHDRAWAL_REFUSED, "the id was not made of this secret")
+        raise ProblemError(problems.WITHDRAWAL_REFUSED, "the id was not made of this secret")
     return None
 
 
@@ -92,9 +89,9 @@ def _key_of_request() -> Key:
     keys = current_collector().keys
     if "Authorization" not in request.headers and OWN_PAGE in request.headers and COOKIE in request.cookies:
         if request.headers.get("Sec-Fetch-Site") != "same-origin":
-            raise ProblemError(FORBIDDEN, "the operator's page did not send this")
+            raise ProblemError(problems.FORBIDDEN, "the operator's page did not send this")
         return keys.find_session(request.cookies[COOKIE])
     scheme, _, key = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not key.strip():
-        raise ProblemError(UNAUTHORIZED, "the request has no bearer token", headers=CHALLENGE)
+        raise ProblemError(problems.UNAUTHORIZED, "the request has no bearer token", headers=CHALLENGE)
     return keys.find(key.strip())

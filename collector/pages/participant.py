@@ -10,16 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from flask import (
-    Blueprint,
-    Response,
-    abort,
-    current_app,
-    make_response,
-    render_template,
-    request,
-    url_for,
-)
+import flask
+from flask import Blueprint, Response, request
 from markupsafe import Markup, escape
 
 from collector import store
@@ -101,10 +93,10 @@ def read_logo(path: str) -> Logo:
 @participant.get("/assets/logo")
 def logo() -> Response:
     """Return the operator's logo. An image of SVG runs no script, also if it is opened alone."""
-    image: Logo | None = current_app.extensions.get(LOGO)
+    image: Logo | None = flask.current_app.extensions.get(LOGO)
     if image is None:
-        abort(404)
-    response = make_response(image.content)
+        flask.abort(404)
+    response = flask.make_response(image.content)
     response.mimetype = image.media_type
     response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     response.headers["Cache-Control"] = "public, max-age=3600"
@@ -120,7 +112,7 @@ def page(study_id: str) -> Response:
         published = collector.current.find(STUDY_ID.read(study_id))
     if published is None:
         language = _language(LANGUAGES)
-        return _secured(make_response(_worded("missing.html", language, LANGUAGES), 404), language)
+        return _secured(flask.make_response(_worded("missing.html", language, LANGUAGES), 404), language)
     rules = collector.rules.find(study_id, published.version)
     state, today = published.state, collector.today()
     # A device answers only on the study's own days.
@@ -129,10 +121,10 @@ def page(study_id: str) -> Response:
     season = "over" if is_over else "early" if is_early else "open"
     language = _language(_offered(rules.study), rules.study.languages)
     origins = tuple(sorted({*_all_origins(), issuer_of(rules.study)} - {""}))
-    has_logo = LOGO in current_app.extensions
+    has_logo = LOGO in flask.current_app.extensions
     rendered = _rendered(rules, rules.needs_ticket(state), season, language, origins, has_logo)
     text = _addressed(rendered, study_id)
-    response = _secured(make_response(text), language, origins)
+    response = _secured(flask.make_response(text), language, origins)
     response.headers["Cache-Control"] = "no-cache"
     response.set_etag(hashlib.sha256(text).hexdigest())
     response.make_conditional(request)
@@ -181,7 +173,7 @@ def draft_page(study: Study, asked: str) -> bytes:
     """
     rules, offered = Rules.of(study), _offered(study)
     language = asked if asked in offered else offered[0]
-    has_logo, invited = LOGO in current_app.extensions, rules.public.is_ticketed
+    has_logo, invited = LOGO in flask.current_app.extensions, rules.public.is_ticketed
     # Past the cache, which is for what many visitors see.
     text = _rendered.__wrapped__(rules, invited, "open", language, (), has_logo, is_draft=True)
     return _addressed(text, study.id)
@@ -263,7 +255,7 @@ def _parts_of(study: Study) -> list[Part]:
 def _worded(template: str, language: str, offered: tuple[str, ...], **values: object) -> str:
     """Render a page in a language, with a menu of the offered languages."""
     words = words_of(language)
-    return render_template(
+    return flask.render_template(
         template,
         asset=_address_of,
         _=lambda english, **facts: _filled(words, words.gettext(english), facts),
@@ -293,10 +285,10 @@ def _filled(words: Language, sentence: str, facts: Mapping[str, object]) -> Mark
 def asset(name: str) -> Response:
     """Return a script or style of the page, or a script for other sites."""
     if name not in ASSETS:
-        abort(404)
+        flask.abort(404)
     # The worker sends the reports of all studies, to each study's origin.
     origins = _all_origins() if name == "worker.js" else []
-    response = make_response(_asset(name).content)
+    response = flask.make_response(_asset(name).content)
     response.mimetype = ASSETS[name]
     response.headers["Content-Security-Policy"] = WORKER_POLICY.format(connected=_connected(origins))
     if name in SHARED:
@@ -318,17 +310,17 @@ def _all_origins() -> list[str]:
 
     The list may be LIFETIME old, because anyone may request it, and often. Publishing bounds its length.
     """
-    until, origins = current_app.extensions.get(ORIGINS, (0.0, []))
+    until, origins = flask.current_app.extensions.get(ORIGINS, (0.0, []))
     now = time.monotonic()
     if now >= until:
         with current_collector().database.read() as session:
             origins = sorted(set().union(*store.issuers(session).values()))
-        current_app.extensions[ORIGINS] = (now + LIFETIME, origins)
+        flask.current_app.extensions[ORIGINS] = (now + LIFETIME, origins)
     return list(origins)
 
 
 def _address_of(name: str, origins: Sequence[str] = ()) -> str:
-    return url_for("participant.asset", name=name, v=_version_of(name, origins))
+    return flask.url_for("participant.asset", name=name, v=_version_of(name, origins))
 
 
 def _version_of(name: str, origins: Sequence[str]) -> str:
@@ -343,7 +335,7 @@ def _version_of(name: str, origins: Sequence[str]) -> str:
 def address_of(endpoint: str, **values: str) -> str:
     """Return a URL for other people: https, which ends at the proxy, except on this machine."""
     scheme = "http" if urlsplit(request.host_url).hostname in LOOPBACK else "https"
-    return url_for(endpoint, **values, _external=True, _scheme=scheme)
+    return flask.url_for(endpoint, **values, _external=True, _scheme=scheme)
 
 
 def _secured(response: Response, language: str, origins: Sequence[str] = ()) -> Response:
