@@ -38,6 +38,7 @@ from collector.reports.limits import Deletions, UploadLimits
 from collector.reports.rules import RuleBook, Rules
 from collector.reports.writer import Change, Work, Writer
 from collector.settings import TOKEN_VARIABLE, Settings, server_settings
+from collector.status import StudyOverview, study_overviews
 from collector.studies import CurrentStudies
 from collector.tickets.codes import refuse_issuers
 from ldp_client.documents.errors import InputError
@@ -132,9 +133,9 @@ def open_collector(config: Settings | Mapping[str, object] | None, today: Callab
             return [next(made) if isinstance(work, Change) else problem for work in works]
         return intake.store(works)
 
-    def overviews() -> list[store.StudyOverview]:
+    def overviews() -> list[StudyOverview]:
         with database.read() as session:
-            return store.study_overviews(session)
+            return study_overviews(session)
 
     def room(capacity: float, patience: float, detail: str) -> Limiter:
         return Limiter(capacity, patience, lambda: ProblemError(OVERLOADED, detail))

@@ -16,7 +16,7 @@ from collector.reports.limits import Deletions, UploadLimits
 from collector.reports.rules import RuleBook
 from collector.reports.writer import Writer
 from collector.settings import Settings
-from collector.store import StudyOverview
+from collector.status import StudyOverview
 from collector.studies import CurrentStudies
 
 EXTENSION = "ldpkit"

@@ -24,11 +24,12 @@ from sqlalchemy.orm import Session
 
 from collector import store
 from collector.clock import doubt_of
-from collector.db import LOCK_NOT_AVAILABLE, Database, is_of_all, one_line
+from collector.db import LOCK_NOT_AVAILABLE, Database
+from collector.errors import code_of, is_of_all, one_line
 from collector.limiter import log_throttled
 from collector.models import Base, UpkeepRow
 from collector.problems import UNAVAILABLE, ProblemError
-from collector.retention import delete_overdue, kept_of
+from collector.retention import delete_overdue, kept_everywhere
 from collector.store import PARENT, insert_new, partition_names
 from collector.tickets import codes
 from ldp_client.documents.errors import InputError, LdpkitError
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from psycopg.errors import Diagnostic
 
     from collector.context import Collector
-    from collector.retention import Kept
 
 LOGGER = logging.getLogger("collector")
 A_DAY = timedelta(1)
@@ -239,7 +239,7 @@ def _rewrite_tables(connection: Connection, tables: Sequence[str]) -> None:
                     raise UnfinishedError(STILL_READ)
                 time.sleep(TRY_SECONDS)
     except OperationalError as error:
-        if getattr(error.orig, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+        if code_of(error) == LOCK_NOT_AVAILABLE:
             raise UnfinishedError(STILL_READ) from error
         raise
     finally:
@@ -323,9 +323,3 @@ def _warn(what: str, error: Exception) -> None:
     """Log that part of the day's work failed."""
     why = one_line(getattr(error, "orig", error))
     log_throttled(logging.WARNING, f"the day's {what} failed, and is tried again: {why}")
-
-
-def kept_everywhere(collector: Collector) -> list[Kept]:
-    """Return the retention of every version of every study that states one."""
-    find, today = collector.rules.find, collector.today()
-    return [kept for study in collector.studies.get() for kept in kept_of(find, study, today)]

@@ -1,48 +1,19 @@
-"""The engine, its durability, sessions that read or write, and problems for the database's errors."""
+"""The database: its engine, its durability, and sessions that read or write."""
 
-import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import singledispatch
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import (
-    ArgumentError,
-    DatabaseError,
-    DataError,
-    DBAPIError,
-    IntegrityError,
-    NotSupportedError,
-    OperationalError,
-    ProgrammingError,
-    SQLAlchemyError,
-)
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url, text
 from sqlalchemy.orm import Session, sessionmaker
 
-from collector.limiter import Limiter, log_throttled
-from collector.problems import (
-    DISK_FULL,
-    INTERNAL,
-    REPORT_INVALID,
-    STATEMENT_INVALID,
-    STUDY_INVALID,
-    UNAVAILABLE,
-    ProblemError,
-)
+from collector.errors import code_of, one_line
+from collector.limiter import Limiter
 from collector.wal import has_foreign_log, mark_of, set_log_aside
-from ldp_client.documents.errors import (
-    DocumentError,
-    InputError,
-    ReportError,
-    StatementError,
-    StudyError,
-    UsageError,
-)
+from ldp_client.documents.errors import InputError, UsageError
 
 T = TypeVar("T")
 WRITES = "ldpkit_writes"
@@ -57,39 +28,13 @@ STATEMENT_SECONDS = 30
 READERS = 4
 RESERVED = 2
 LOCK_NOT_AVAILABLE = "55P03"
-DISK_FULL_CODES = (sqlite3.SQLITE_FULL, "53100")
-# No such table, as during a restore: no server starts on a database without tables.
-POSTGRESQL_NO_TABLE = "42P01"
 # PostgreSQL ended this transaction because of a deadlock, or a serialization failure.
 POSTGRESQL_ENDED = ("40P01", "40001")
 MOST_TRIES = 3
-# PostgreSQL settings, and values that make the server record when reports arrive.
-TELLTALE = {
-    "log_statement": ("mod", "all"),
-    "log_min_duration_statement": ("0",),
-    "log_min_duration_sample": ("0",),
-    "track_commit_timestamp": ("on",),
-}
 SUPPORTED = ("sqlite", "postgresql")
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 # The numbers of no file.
 DAMAGED_FILE = (-1, -1, -1)
-
-
-class OtherReleaseError(Exception):
-    """The database belongs to another release now: this release would count new reports wrongly."""
-
-    detail = "the database is another release's; nothing was stored"
-
-
-class PartlyHeldError(Exception):
-    """Some of the reports to insert were held before; the transaction must be rolled back."""
-
-
-class WrongSumsError(Exception):
-    """The kept sums have the wrong length for their version: the database is damaged."""
-
-    detail = "the running summary is damaged; the server's log has what to do"
 
 
 class Database:
@@ -111,7 +56,7 @@ class Database:
         self._room = None
         if patience is not None:
             in_use = "every connection for reading is in use"
-            self._room = Limiter(READERS, patience, lambda: PoolTimeoutError(in_use))
+            self._room = Limiter(READERS, patience, lambda: exc.TimeoutError(in_use))
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
         self._looking = Lock()
@@ -183,7 +128,7 @@ class Database:
             set_log_aside(file)
         advice = "stop the server, and put it or a backup back (`ldpkit restore`)"
         cause = sqlite3.OperationalError(f"the file {file} was replaced or is damaged: {advice}")
-        raise OperationalError("BEGIN", None, cause)
+        raise exc.OperationalError("BEGIN", None, cause)
 
     def note(self, error: BaseException | None) -> None:
         """Stop if an SQLite error shows that the file is damaged: new data in it may be lost."""
@@ -194,7 +139,7 @@ class Database:
     def _noting(self) -> Iterator[None]:
         try:
             yield
-        except DatabaseError as error:
+        except exc.DatabaseError as error:
             self.note(error.orig)
             raise
 
@@ -213,7 +158,7 @@ class Database:
     def require_answer(self, seconds: float) -> None:
         """Raise the database's errors, or SQLAlchemy's TimeoutError while another thread waits for it."""
         if not self._looking.acquire(timeout=seconds):
-            raise PoolTimeoutError(f"no answer for {seconds:g} s")
+            raise exc.TimeoutError(f"no answer for {seconds:g} s")
         try:
             with self.read(reserved=True) as session:
                 # A table of ours, so that a wrong database is noticed too.
@@ -237,8 +182,8 @@ class Database:
             try:
                 with self.write() as session:
                     return action(session)
-            except DBAPIError as error:
-                if _code_of(error) not in POSTGRESQL_ENDED or tries == MOST_TRIES:
+            except exc.DBAPIError as error:
+                if code_of(error) not in POSTGRESQL_ENDED or tries == MOST_TRIES:
                     raise
         raise AssertionError("the last try returns or raises")
 
@@ -255,7 +200,7 @@ def sqlite_driver(connection: Connection) -> Iterator[sqlite3.Connection]:
     try:
         yield cast(sqlite3.Connection, connection.connection.driver_connection)
     except sqlite3.Error as error:
-        hidden = DBAPIError.instance(
+        hidden = exc.DBAPIError.instance(
             None, None, error, sqlite3.Error, hide_parameters=True, dialect=connection.dialect
         )
         raise hidden from error
@@ -276,30 +221,6 @@ def sqlite_url(file: Path) -> str:
     return f"sqlite:///{file}"
 
 
-def _code_of(error: Exception) -> str | int | None:
-    """Return PostgreSQL's or SQLite's code of an error, None for other errors."""
-    cause = error.orig if isinstance(error, DBAPIError) else None
-    return getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorcode", None)
-
-
-def postgresql_warnings(database: Database) -> list[str]:
-    """Return warnings that PostgreSQL records when reports arrive, or may lose acknowledged ones."""
-    with database.read() as session:
-        settings = {
-            name: value for name, value in session.execute(text("SELECT name, setting FROM pg_settings"))
-        }
-        has_replica = session.execute(text("SELECT 1 FROM pg_stat_replication")).first() is not None
-    lines = [
-        f"PostgreSQL has {name} = {settings[name]}: it records when each report came"
-        for name, bad in TELLTALE.items()
-        if settings.get(name) in bad
-    ]
-    if has_replica and not settings["synchronous_standby_names"]:
-        advice = "see synchronous_standby_names in docs/operate.md"
-        lines.append(f"a replica follows PostgreSQL, and may lack the last reports: {advice}")
-    return lines
-
-
 def _file_of(url: URL) -> Path | None:
     return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
 
@@ -307,7 +228,7 @@ def _file_of(url: URL) -> Path | None:
 def _parse_url(text: str) -> URL:
     try:
         url = make_url(text)
-    except (ArgumentError, ValueError):
+    except (exc.ArgumentError, ValueError):
         raise UsageError(
             "setting database: not a database URL, such as sqlite:///ldpkit.sqlite3", code="database.not_url"
         ) from None
@@ -341,7 +262,7 @@ def _create_engine(url: URL, lock_timeout: float, patience: float | None) -> Eng
         url = URL.create("sqlite", database=file.absolute().as_uri(), query={"mode": "rw", "uri": "true"})
     try:
         engine = create_engine(url, **options)
-    except (ImportError, SQLAlchemyError) as error:
+    except (ImportError, exc.SQLAlchemyError) as error:
         raise InputError(f"setting database: {one_line(error)}", code="database.setting_invalid") from error
     return engine
 
@@ -358,65 +279,3 @@ def _postgresql_arguments(url: URL, lock_timeout: float, serves: bool) -> dict[s
     # Otherwise texts from a server in SQL_ASCII stay bytes, before any check can report it.
     encoding = {"client_encoding": "UTF8"}
     return {"options": settings, "connect_timeout": max(2, round(lock_timeout)), **encoding, **silence}
-
-
-def one_line(error: BaseException | None) -> str:
-    """Return an error's message without line breaks."""
-    return " ".join(str(error).split())
-
-
-# Errors of a statement or its values. All others are errors of the database itself.
-OF_A_STATEMENT = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
-
-
-def is_of_all(error: Exception) -> bool:
-    """Return True if every other write would fail now too: the database is locked, full or away."""
-    of_database = isinstance(error, SQLAlchemyError) and not isinstance(error, OF_A_STATEMENT)
-    return of_database or _code_of(error) == POSTGRESQL_NO_TABLE or isinstance(error, OtherReleaseError)
-
-
-KIND_OF_DOCUMENT = {
-    StudyError: STUDY_INVALID,
-    ReportError: REPORT_INVALID,
-    StatementError: STATEMENT_INVALID,
-}
-
-
-@singledispatch
-def problem_of(error: Exception) -> ProblemError:
-    """Return the problem for an exception."""
-    # Log neither path nor body: a log line with a report would give it a time.
-    log_throttled(logging.ERROR, "a request failed", error)
-    return ProblemError(INTERNAL, "an error that is not the sender's; the server's log has it")
-
-
-@problem_of.register
-def _(error: ProblemError) -> ProblemError:
-    return error
-
-
-@problem_of.register(StudyError)
-@problem_of.register(ReportError)
-@problem_of.register(StatementError)
-def _(error: DocumentError) -> ProblemError:
-    return ProblemError(KIND_OF_DOCUMENT[type(error)], error.problem, error.field)
-
-
-@problem_of.register(PoolTimeoutError)
-@problem_of.register(DBAPIError)
-def _(error: SQLAlchemyError) -> ProblemError:
-    if not is_of_all(error):
-        return problem_of.dispatch(Exception)(error)
-    if _code_of(error) in DISK_FULL_CODES:
-        log_throttled(logging.ERROR, "the database's disk is full: nothing more is stored")
-        return ProblemError(DISK_FULL, "nothing was stored")
-    line = f"the database cannot be used: {one_line(getattr(error, 'orig', error))}"
-    log_throttled(logging.WARNING, line)
-    return ProblemError(UNAVAILABLE, "the database is locked or away; nothing was stored")
-
-
-@problem_of.register(OtherReleaseError)
-@problem_of.register(WrongSumsError)
-def _(error: OtherReleaseError | WrongSumsError) -> ProblemError:
-    log_throttled(logging.ERROR, str(error))
-    return ProblemError(UNAVAILABLE, error.detail)

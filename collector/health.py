@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy.orm import Session
 
 from collector import audit_log, keys
-from collector.status import state_of
-from collector.store import StudyOverview, count_withdrawn, database_bytes
+from collector.status import StudyOverview, database_bytes, state_of
+from collector.store import count_withdrawn
 from ldp_client.words.text import counted
 
 if TYPE_CHECKING:

@@ -18,27 +18,12 @@ from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from collector.db import problem_of
-from collector.problems import (
-    ANSWER_TOO_LARGE,
-    MEDIA_TYPE,
-    OBLIVIOUS_REQUEST,
-    OBLIVIOUS_ROUTE,
-    OHTTP_KEY,
-    OHTTP_MALFORMED,
-    ProblemError,
-)
+from collector import problems
+from collector.errors import problem_of
+from collector.problems import ProblemError
 from ldp_client.documents.errors import InputError
+from ldp_client.oblivious import encapsulation
 from ldp_client.oblivious.binary_http import ANSWER_BYTES, Answer, BinaryError, Request, answer_bytes
-from ldp_client.oblivious.encapsulation import (
-    HEADER_BYTES,
-    EncapsulationError,
-    Received,
-    configuration,
-    decapsulate,
-    header,
-    suite,
-)
 from schemas.disk import read_bytes, replacing, write_new
 
 if TYPE_CHECKING:
@@ -74,7 +59,7 @@ class GatewayKey:
     @property
     def configuration(self) -> bytes:
         """The public part, as an app ships it (RFC 9458, section 3.1)."""
-        return configuration(self.number, self.private.public_key().public_bytes_raw())
+        return encapsulation.configuration(self.number, self.private.public_key().public_bytes_raw())
 
 
 @dataclass(frozen=True)
@@ -173,25 +158,27 @@ class Gateway:
 
     def __init__(self, keys: GatewayKeys, target: WSGIApplication) -> None:
         # Without `pyhpke` no request could be opened later.
-        suite()
+        encapsulation.suite()
         self.keys = keys
         self._target = target
 
-    def open(self, message: bytes) -> Received:
+    def open(self, message: bytes) -> encapsulation.Received:
         """Decapsulate a request. Raises ProblemError if no key of this gateway opens it."""
         number = message[0] if message else -1
         key = self.keys.find(number)
-        if len(message) < HEADER_BYTES:
-            raise ProblemError(OHTTP_MALFORMED, "the body is no encapsulated request")
-        if key is None or message[:HEADER_BYTES] != header(number):
-            raise ProblemError(OHTTP_KEY, "the request is for no key and suite that this gateway has")
+        if len(message) < encapsulation.HEADER_BYTES:
+            raise ProblemError(problems.OHTTP_MALFORMED, "the body is no encapsulated request")
+        if key is None or message[: encapsulation.HEADER_BYTES] != encapsulation.header(number):
+            raise ProblemError(
+                problems.OHTTP_KEY, "the request is for no key and suite that this gateway has"
+            )
         try:
-            return decapsulate(key, message)
-        except EncapsulationError:
+            return encapsulation.decapsulate(key, message)
+        except encapsulation.EncapsulationError:
             detail = "it is encapsulated for another key, or was changed on its way"
-            raise ProblemError(OHTTP_MALFORMED, detail) from None
+            raise ProblemError(problems.OHTTP_MALFORMED, detail) from None
 
-    def answer(self, received: Received) -> bytes:
+    def answer(self, received: encapsulation.Received) -> bytes:
         """Return the collector's answer to a decapsulated request, encapsulated for its device."""
         size = ANSWER_BYTES
         try:
@@ -200,7 +187,9 @@ class Gateway:
             # A fresh context, which has nothing of the outer request.
             answer = Context().run(_ask, self._target, _environ_of(request), size)
         except BinaryError:
-            answer = _refusal(ProblemError(OBLIVIOUS_REQUEST, "what is inside is no request of known length"))
+            answer = _refusal(
+                ProblemError(problems.OBLIVIOUS_REQUEST, "what is inside is no request of known length")
+            )
         except Exception as error:
             # From outside, every failure must look like any other answer.
             answer = _refusal(problem_of(error))
@@ -209,7 +198,7 @@ class Gateway:
             return received.answer(answer.encode(size))
         except BinaryError:
             detail = f"the answer is above the {size} bytes of every answer to this method"
-            return received.answer(_refusal(ProblemError(ANSWER_TOO_LARGE, detail)).encode(size))
+            return received.answer(_refusal(ProblemError(problems.ANSWER_TOO_LARGE, detail)).encode(size))
 
 
 def _environ_of(request: Request) -> WSGIEnvironment:
@@ -219,14 +208,20 @@ def _environ_of(request: Request) -> WSGIEnvironment:
 
     route = ROUTES.get(request.method)
     if route is None or not route.fullmatch(request.path):
-        raise ProblemError(OBLIVIOUS_ROUTE, "a relayed request sends or deletes a report, or fetches a study")
+        raise ProblemError(
+            problems.OBLIVIOUS_ROUTE, "a relayed request sends or deletes a report, or fetches a study"
+        )
     fields: dict[str, str] = {}
     for name, value in request.fields:
         is_wrong_length = name == "content-length" and value != str(len(request.content))
         if name in REFUSED or name in fields or is_wrong_length:
-            raise ProblemError(OBLIVIOUS_REQUEST, f"the field {name[:32]!r} does not go with this message")
+            raise ProblemError(
+                problems.OBLIVIOUS_REQUEST, f"the field {name[:32]!r} does not go with this message"
+            )
         if name == "authorization" and not value.lower().startswith(TOKEN_SCHEME):
-            raise ProblemError(OBLIVIOUS_REQUEST, "an operator's key goes to the collector, not through here")
+            raise ProblemError(
+                problems.OBLIVIOUS_REQUEST, "an operator's key goes to the collector, not through here"
+            )
         fields[name] = value
     sent = [(name, value) for name, value in fields.items() if name in SENT]
     builder = EnvironBuilder(request.path, ORIGIN, method=request.method, headers=sent, data=request.content)
@@ -250,5 +245,8 @@ def _ask(target: WSGIApplication, environ: WSGIEnvironment, most: int) -> Answer
 
 def _refusal(problem: ProblemError) -> Answer:
     status, headers, body = problem.answer()
-    fields = [("content-type", MEDIA_TYPE), *((name.lower(), value) for name, value in headers.items())]
+    fields = [
+        ("content-type", problems.MEDIA_TYPE),
+        *((name.lower(), value) for name, value in headers.items()),
+    ]
     return Answer(status, fields, body.encode())

@@ -1,21 +1,28 @@
 """Delete reports permanently: on request, or when the days are over for which their study keeps them."""
 
+from __future__ import annotations
+
 from datetime import date, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
 from collector import audit_log, store, studies
 from collector.audit_log import Act
 from collector.clock import doubt_of
+from collector.reports import sums
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
 from collector.reports.sums import FindRules, take_back_reports
-from collector.store import PackedReport, StudyOverview
+from collector.store import PackedReport
 from collector.tickets import codes
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
+
+if TYPE_CHECKING:
+    from collector.context import Collector
+    from collector.status import StudyOverview
 
 # Small enough that uploads hardly wait.
 REPORTS_AT_ONCE = 2000
@@ -92,7 +99,7 @@ def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | 
             audit_log.record(session, by, "delete study", study_id)
         studies.close(session, study_id, deleted=True)
         # Its summary goes at once, so that a damaged one does not keep the reports.
-        store.forget_sums(session, row.number)
+        sums.forget(session, row.number)
         codes.forget(session, row.number)
 
     act(end)
@@ -159,6 +166,12 @@ def kept_of(find: FindRules, study: StudyOverview, today: date) -> list[Kept]:
         reports = sum(count.reports for count in counts)
         retained.append(Kept(study.id, study.number, version, days, until, before, reports, overdue))
     return retained
+
+
+def kept_everywhere(collector: Collector) -> list[Kept]:
+    """Return the retention of every version of every study that states one."""
+    find, today = collector.rules.find, collector.today()
+    return [kept for study in collector.studies.get() for kept in kept_of(find, study, today)]
 
 
 def delete_overdue(act: Act, find: FindRules, kept: Kept, today: date) -> int:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prometheus_client.core import GaugeMetricFamily
+from sqlalchemy import func, select, text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
-from collector.daily import kept_everywhere
+from collector.models import DocumentRow
 from collector.problems import ProblemError
-from collector.retention import Kept, kept_of
-from collector.store import StudyOverview, database_bytes
+from collector.retention import Kept, kept_everywhere, kept_of
+from collector.store import REPORTS, STUDIES
 from collector.tickets.codes import count_unused
 from ldp_client.words.text import counted
 
@@ -26,6 +28,65 @@ if TYPE_CHECKING:
 QUIET_DAYS = 3
 SOON_DAYS = 7
 REFUSED_SHARE = 0.05
+
+
+class Arrivals(NamedTuple):
+    """The number of reports of a study's version that arrived on a day, without withdrawn reports."""
+
+    version: int
+    day: date
+    reports: int
+
+
+class StudyOverview(NamedTuple):
+    """A study in an operator's list. number: its key in other tables. versions: all that were published."""
+
+    number: int
+    id: str
+    version: int
+    closed: bool
+    deleted: bool
+    needs_tickets: bool
+    opens: date | None
+    closes: date | None
+    versions: list[int]
+    arrivals: list[Arrivals]
+
+    @property
+    def reports(self) -> int:
+        """Return the number of reports of all versions."""
+        return sum(count.reports for count in self.arrivals)
+
+    @property
+    def reports_now(self) -> int:
+        """Return the number of reports of this version."""
+        return sum(count.reports for count in self.arrivals if count.version == self.version)
+
+
+def study_overviews(session: Session) -> list[StudyOverview]:
+    """Return every study, by id."""
+    # Versions are read last, so that they include each counted report's: one may be published meanwhile.
+    keys = (REPORTS.c.study, REPORTS.c.version, REPORTS.c.day)
+    counted = select(*keys, func.count()).where(REPORTS.c.payloads != b"").group_by(*keys)
+    arrivals: dict[int, list[Arrivals]] = defaultdict(list)
+    for study, *count in sorted(map(tuple, session.execute(counted))):
+        arrivals[study].append(Arrivals(*count))
+    columns = [STUDIES.c[name] for name in StudyOverview._fields if name in STUDIES.c]
+    rows = session.execute(select(*columns).order_by(STUDIES.c.id)).all()
+    versions: dict[int, list[int]] = defaultdict(list)
+    for study, version in sorted(map(tuple, session.execute(select(DocumentRow.study, DocumentRow.version)))):
+        versions[study].append(version)
+    return [StudyOverview._make([*row, versions[row.number], arrivals[row.number]]) for row in rows]
+
+
+def database_bytes(session: Session) -> int:
+    """Return the size of the database on its disk; for SQLite without its log."""
+    if session.get_bind().dialect.name == "postgresql":
+        return int(session.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
+    pages, size = (
+        session.execute(text(f"PRAGMA {name}")).scalar_one() for name in ("page_count", "page_size")
+    )
+    return int(pages) * int(size)
 
 
 def state_of(study: StudyOverview, today: date) -> str:

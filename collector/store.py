@@ -1,15 +1,11 @@
 """The database's statements, each a plain function of a session."""
 
-import os
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -18,7 +14,6 @@ from sqlalchemy import (
     Table,
     Update,
     bindparam,
-    case,
     column,
     delete,
     func,
@@ -30,7 +25,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from collector.db import OtherReleaseError, PartlyHeldError, WrongSumsError, sqlite_driver
+from collector.db import sqlite_driver
+from collector.errors import OtherReleaseError, PartlyHeldError
 from collector.models import (
     EXPIRED,
     REVISION,
@@ -39,7 +35,6 @@ from collector.models import (
     ReportRow,
     SignatureRow,
     StudyRow,
-    SumsRow,
     UpkeepRow,
 )
 from collector.problems import unknown_study
@@ -120,6 +115,7 @@ class StudyState(NamedTuple):
     """
 
     number: int
+    version: int
     closed: bool
     deleted: bool
     final: bool
@@ -389,158 +385,6 @@ def insert_new(session: Session, table: Table, key: Sequence[str]) -> Any:
     dialects: dict[str, Any] = {"sqlite": sqlite, "postgresql": postgresql}
     insert = dialects[session.get_bind().dialect.name].insert(table)
     return insert.on_conflict_do_nothing(index_elements=key)
-
-
-class Arrivals(NamedTuple):
-    """The number of reports of a study's version that arrived on a day, without withdrawn reports."""
-
-    version: int
-    day: date
-    reports: int
-
-
-class StudyOverview(NamedTuple):
-    """A study in an operator's list. number: its key in other tables. versions: all that were published."""
-
-    number: int
-    id: str
-    version: int
-    closed: bool
-    deleted: bool
-    needs_tickets: bool
-    opens: date | None
-    closes: date | None
-    versions: list[int]
-    arrivals: list[Arrivals]
-
-    @property
-    def reports(self) -> int:
-        """Return the number of reports of all versions."""
-        return sum(count.reports for count in self.arrivals)
-
-    @property
-    def reports_now(self) -> int:
-        """Return the number of reports of this version."""
-        return sum(count.reports for count in self.arrivals if count.version == self.version)
-
-
-def study_overviews(session: Session) -> list[StudyOverview]:
-    """Return every study, by id."""
-    # Versions are read last, so that they include each counted report's: one may be published meanwhile.
-    keys = (REPORTS.c.study, REPORTS.c.version, REPORTS.c.day)
-    counted = select(*keys, func.count()).where(REPORTS.c.payloads != b"").group_by(*keys)
-    arrivals: dict[int, list[Arrivals]] = defaultdict(list)
-    for study, *count in sorted(map(tuple, session.execute(counted))):
-        arrivals[study].append(Arrivals(*count))
-    columns = [STUDIES.c[name] for name in StudyOverview._fields if name in STUDIES.c]
-    rows = session.execute(select(*columns).order_by(STUDIES.c.id)).all()
-    versions: dict[int, list[int]] = defaultdict(list)
-    for study, version in sorted(map(tuple, session.execute(select(DocumentRow.study, DocumentRow.version)))):
-        versions[study].append(version)
-    return [StudyOverview._make([*row, versions[row.number], arrivals[row.number]]) for row in rows]
-
-
-def database_bytes(session: Session) -> int:
-    """Return the size of the database on its disk; for SQLite without its log."""
-    if session.get_bind().dialect.name == "postgresql":
-        return int(session.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
-    pages, size = (
-        session.execute(text(f"PRAGMA {name}")).scalar_one() for name in ("page_count", "page_size")
-    )
-    return int(pages) * int(size)
-
-
-# Whole numbers that add up. Several processes may write at once, so each has its own row (a slot) for each
-# version. A row may go below zero if one process takes back reports that another added.
-Sums = NDArray[np.int64]
-
-SUMS = cast(Table, SumsRow.__table__)
-SLOTS = 16
-ON_DISK = np.dtype("<i8")
-KEY = ("study", "version", "slot")
-_ROW = [SUMS.c[name] == bindparam(f"the_{name}") for name in KEY]
-READ_ROW = Prepared(select(SUMS.c.sums).where(*_ROW).with_for_update())
-WRITE_ROW = Prepared(update(SUMS).where(*_ROW).values(sums=bindparam("the_sums")))
-
-
-def add_sums(session: Session, study: int, version: int, change: Sums) -> None:
-    """Add to a version's sums, in this process's slot. Raises WrongSumsError."""
-    connection = session.connection()
-    slot = _slot(connection)
-    row = {"the_study": study, "the_version": version, "the_slot": slot}
-    held = READ_ROW.rows(session, **row)
-    if not held:
-        new = {
-            "study": study,
-            "version": version,
-            "slot": slot,
-            "sums": bytes(len(change) * ON_DISK.itemsize),
-        }
-        connection.execute(insert_new(session, SUMS, KEY).values(**new))
-        # Another process with the same slot may have made the row, and added to it, meanwhile.
-        held = READ_ROW.rows(session, **row)
-    sums = _read(held[0][0], len(change)) + change
-    WRITE_ROW.rows(session, **row, the_sums=sums.astype(ON_DISK).tobytes())
-
-
-def read_sums(session: Session, study: int, version: int, size: int) -> Sums:
-    """Return a version's current sums over all slots, or `size` zeros if it has none yet.
-
-    Raises WrongSumsError.
-    """
-    rows = select(SUMS.c.sums).where(SUMS.c.study == study, SUMS.c.version == version)
-    total = np.zeros(size, dtype=np.int64)
-    for (sums,) in session.connection().execute(rows):
-        total += _read(sums, size)
-    return total
-
-
-def _read(held: bytes, size: int) -> Sums:
-    """Return a row's sums. Without this check, NumPy would add a row of length 1 to all sums."""
-    if len(held) != size * ON_DISK.itemsize:
-        what = f"{len(held)} bytes instead of {size * ON_DISK.itemsize}"
-        raise WrongSumsError(f"a running summary is damaged ({what}): restore a backup (`ldpkit restore`)")
-    return np.frombuffer(held, dtype=ON_DISK)
-
-
-def forget_sums(session: Session, study: int) -> None:
-    """Delete the sums of a study, by its number."""
-    session.connection().execute(delete(SUMS).where(SUMS.c.study == study))
-
-
-def _slot(connection: Connection) -> int:
-    """Return this process's slot. SQLite has one writer at a time, so one row is enough."""
-    return 0 if connection.dialect.name == "sqlite" else os.getpid() % SLOTS
-
-
-def withdraw_report(session: Session, study: int, day: date, report_id: bytes) -> PackedReport | None:
-    """Delete all of a report but its id. Return its former row, withdrawn or not, or None if there is none.
-
-    day: the day of withdrawal, for a report that had expired.
-    """
-    here = (REPORTS.c.study == study, REPORTS.c.id == report_id)
-    found = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(*here).with_for_update()
-    row = session.connection().execute(found).first()
-    if row is None:
-        return None
-    then = case((REPORTS.c.day == EXPIRED, day), else_=REPORTS.c.day)
-    session.connection().execute(update(REPORTS).where(*here).values(payloads=b"", day=then))
-    return PackedReport(*row)
-
-
-def was_withdrawn(session: Session, study: int, report_id: bytes) -> bool | None:
-    """Return True for the id of a withdrawn report, False for another stored id, None for an unknown id."""
-    found = select(REPORTS.c.payloads, REPORTS.c.day).where(
-        REPORTS.c.study == study, REPORTS.c.id == report_id
-    )
-    row = session.connection().execute(found).first()
-    return None if row is None else row.payloads == b"" and row.day != EXPIRED
-
-
-def insert_withdrawn(session: Session, study: int, day: date, report_id: bytes) -> bool:
-    """Store the id of a report that has not arrived, so that it is never accepted. False if it has."""
-    version = session.scalars(select(StudyRow.version).where(StudyRow.number == study)).one()
-    return bool(insert_reports(session, study, day, [PackedReport(report_id, version, b"")]))
 
 
 def count_withdrawn(session: Session, study: int) -> int:

@@ -9,7 +9,7 @@ from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
 from collector.context import current_collector
-from collector.db import problem_of
+from collector.errors import problem_of
 from collector.problems import BODY_TOO_LARGE, MEDIA_TYPE, STATEMENT_INVALID, Kind, ProblemError
 from ldp_client.documents.errors import InputError
 

@@ -14,7 +14,7 @@ from collector.api.operator import operator
 from collector.api.reports import reports
 from collector.api.studies import studies
 from collector.context import current_collector
-from collector.db import problem_of
+from collector.errors import problem_of
 from collector.keys import Role
 from collector.models import CollectorRow
 from collector.problems import UNAVAILABLE, ProblemError

@@ -1,4 +1,4 @@
-"""Tables made and migrated by Alembic, and checks that a database has this release's tables."""
+"""Tables made and migrated by Alembic, and checks of a database before it is used."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -10,12 +10,20 @@ from alembic.util.exc import CommandError
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from collector.db import OWNER_ONLY, Database, OtherReleaseError, one_line
+from collector.db import OWNER_ONLY, Database
+from collector.errors import OtherReleaseError, one_line
 from collector.models import REVISION
 from collector.wal import bind_next_log, has_foreign_log, locked, sidecar
 from ldp_client.documents.errors import EXIT_NETWORK, InputError
 from schemas.disk import write_new
 
+# PostgreSQL settings, and values that make the server record when reports arrive.
+TELLTALE = {
+    "log_statement": ("mod", "all"),
+    "log_min_duration_statement": ("0",),
+    "log_min_duration_sample": ("0",),
+    "track_commit_timestamp": ("on",),
+}
 # Any number that no other program on the same PostgreSQL database takes.
 LOCK = 5_132_781_660_174
 WHERE_ELSE = (
@@ -160,3 +168,21 @@ def _upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", "collector:migrations")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+def postgresql_warnings(database: Database) -> list[str]:
+    """Return warnings that PostgreSQL records when reports arrive, or may lose acknowledged ones."""
+    with database.read() as session:
+        settings = {
+            name: value for name, value in session.execute(text("SELECT name, setting FROM pg_settings"))
+        }
+        has_replica = session.execute(text("SELECT 1 FROM pg_stat_replication")).first() is not None
+    lines = [
+        f"PostgreSQL has {name} = {settings[name]}: it records when each report came"
+        for name, bad in TELLTALE.items()
+        if settings.get(name) in bad
+    ]
+    if has_replica and not settings["synchronous_standby_names"]:
+        advice = "see synchronous_standby_names in docs/operate.md"
+        lines.append(f"a replica follows PostgreSQL, and may lack the last reports: {advice}")
+    return lines

@@ -17,8 +17,7 @@ from collector.context import Collector, current_collector
 from collector.keys import CHALLENGE, TOKEN_KEY, Key, Role
 from collector.pages.participant import address_of, draft_page
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
-from collector.status import state_of, status_of
-from collector.store import StudyOverview
+from collector.status import StudyOverview, state_of, status_of
 from ldp_client.device.arguments import LOOPBACK
 
 # The form has only a key.

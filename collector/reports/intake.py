@@ -11,17 +11,10 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from collector import store
-from collector.db import Database, is_of_all, problem_of
-from collector.problems import (
-    REPORT_CONFLICT,
-    REPORT_WITHDRAWN,
-    STUDY_CLOSED,
-    STUDY_NOT_OPEN,
-    VERSION_UNKNOWN,
-    ProblemError,
-    unknown_study,
-)
+from collector import problems, store
+from collector.db import Database
+from collector.errors import is_of_all, problem_of
+from collector.problems import ProblemError
 from collector.reports.rules import Rules, UnknownVersionError, require_same
 from collector.reports.sums import FindRules, add_reports
 from collector.reports.writer import Change, Upload, Work
@@ -70,7 +63,7 @@ def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
         with collector.database.read() as session:
             store.require_study(session, study_id)
         detail = f"the study has no version {report.version}"
-        raise ProblemError(VERSION_UNKNOWN, detail, "version") from None
+        raise ProblemError(problems.VERSION_UNKNOWN, detail, "version") from None
     with naming(rules.study.digest):
         return rules.pack(report)
 
@@ -240,7 +233,7 @@ class Intake:
         # 1. What the study takes today.
         study = store.study_state(session, study_id, keep=True)
         if study is None:
-            return [unknown_study(study_id)] * len(uploads)
+            return [problems.unknown_study(study_id)] * len(uploads)
         reports = [report for upload in uploads for report in upload.reports]
         rules = {version: self.find(study_id, version) for version in {report.version for report in reports}}
         try:
@@ -300,9 +293,11 @@ def _outcome(
         return refusal
     if PackedReport._make(held[report.id]).withdrawn:
         detail = "the report with this id was withdrawn, or its time is over"
-        return ProblemError(REPORT_WITHDRAWN, detail, "id")
+        return ProblemError(problems.REPORT_WITHDRAWN, detail, "id")
     if held[report.id] != report:
-        return ProblemError(REPORT_CONFLICT, "a report with this id and other contents is stored", "id")
+        return ProblemError(
+            problems.REPORT_CONFLICT, "a report with this id and other contents is stored", "id"
+        )
     if report.id in unclaimed:
         unclaimed.remove(report.id)
         return Receipt.STORED
@@ -322,11 +317,13 @@ def _refusals(
         detail = "the study was deleted by its operator" if study.deleted else "the study was closed"
         # The device can then report that waiting is useless.
         more = {"final": True} if study.final else {}
-        return dict.fromkeys(rules, ProblemError(STUDY_CLOSED, detail, more=more))
+        return dict.fromkeys(rules, ProblemError(problems.STUDY_CLOSED, detail, more=more))
     # Later reports would be kept for longer than their participants were told, or deleted at once.
     refusals = {
         version: ProblemError(
-            STUDY_CLOSED, f"its reports were kept until {one.until}, and no longer", more={"final": True}
+            problems.STUDY_CLOSED,
+            f"its reports were kept until {one.until}, and no longer",
+            more={"final": True},
         )
         for version, one in rules.items()
         if one.until is not None and day > one.until
@@ -343,7 +340,7 @@ def _refusals(
 def _shut(opens: date | None, closes: date | None, day: date, late: timedelta) -> ProblemError | None:
     """Return the reason why no new report is accepted on this day, or None."""
     if closes is not None and day - closes > late:
-        return ProblemError(STUDY_CLOSED, f"the study closed on {closes}")
+        return ProblemError(problems.STUDY_CLOSED, f"the study closed on {closes}")
     if opens is not None and opens - day > EARLY:
-        return ProblemError(STUDY_NOT_OPEN, f"the study opens on {opens}")
+        return ProblemError(problems.STUDY_NOT_OPEN, f"the study opens on {opens}")
     return None

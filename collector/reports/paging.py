@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector import store
-from collector.db import problem_of
+from collector.errors import problem_of
 from collector.problems import broken_off, deleted_study
 from collector.reports.rules import Rules, require_same
 from collector.store import PackedReport

@@ -15,13 +15,14 @@ from datetime import date, timedelta
 from threading import Lock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collector import store
 from collector.db import Database
 from collector.limiter import log_throttled
 from collector.problems import UNAVAILABLE, ProblemError
 from collector.reports.packing import CanonicalForm, Layout, OneQuestionLayout, PublicPlaces
-from collector.store import ON_DISK, PackedReport, StudyState, Sums
+from collector.store import PackedReport, StudyState
 from collector.tickets.redeem import BlindCheck
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import EXIT_REFUSED, LdpkitError, ReportError
@@ -30,8 +31,9 @@ from summaries import QuestionSummary, Summary, noise_tails
 from summaries.cells import cell_at, keeps_cells
 from summaries.reductions import REDUCTIONS
 
-# Sums are read and written with every commit.
-MOST_KEPT_BYTES = 1 << 16
+Sums = NDArray[np.int64]
+# Sums are read and written with every commit, in 64 KiB at most.
+MOST_KEPT = 1 << 13
 # Counting a report may not cost more than the rest of its processing: a hash costs 40 to 100 ns.
 MOST_KEPT_HASHES = 128
 
@@ -63,7 +65,7 @@ class ReportCounter:
     @property
     def is_kept(self) -> bool:
         """Return True if sums are updated as reports arrive: they are small, cheap and add up."""
-        small = self.size * ON_DISK.itemsize <= MOST_KEPT_BYTES and self.hashes <= MOST_KEPT_HASHES
+        small = self.size <= MOST_KEPT and self.hashes <= MOST_KEPT_HASHES
         return small and not self.needs_reports and self._study.protocol is None
 
     def count(self, payloads: Sequence[bytes]) -> Sums:

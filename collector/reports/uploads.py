@@ -12,19 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from collector.db import problem_of
-from collector.problems import (
-    BATCH_INVALID,
-    BATCH_WRONG,
-    BODY_TOO_LARGE,
-    MALFORMED_ENCODING,
-    MALFORMED_JSON,
-    MEDIA_TYPE,
-    MEDIA_TYPE_UNSUPPORTED,
-    STUDY_UNKNOWN,
-    TICKET_NEEDED,
-    ProblemError,
-)
+from collector import problems
+from collector.errors import problem_of
+from collector.problems import ProblemError
 from collector.reports import intake
 from collector.reports.packing import digest_of
 from collector.store import PackedReport
@@ -97,7 +87,7 @@ def accept(
         problem = problem_of(error)
         collector.count_refusal(problem, study_id)
         status, fields, text = problem.answer()
-        return Answer(status, [("Content-Type", MEDIA_TYPE), *fields.items()], text.encode())
+        return Answer(status, [("Content-Type", problems.MEDIA_TYPE), *fields.items()], text.encode())
     return Answer(status, JSON_HEADERS, ENCODER.encode(document).encode() + b"\n")
 
 
@@ -105,7 +95,7 @@ def require_json(content_type: str) -> None:
     """Raise ProblemError if the body has another media type; without a type, JSON is assumed."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in ("", JSON):
-        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body is {media_type[:64]!r}")
+        raise ProblemError(problems.MEDIA_TYPE_UNSUPPORTED, f"the body is {media_type[:64]!r}")
 
 
 @contextmanager
@@ -133,17 +123,17 @@ def inflate(body: bytes, encoding: str, limit: int) -> bytes:
     if encoding == IDENTITY:
         return body
     if encoding != "gzip":
-        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the content encoding is {encoding[:64]!r}")
+        raise ProblemError(problems.MEDIA_TYPE_UNSUPPORTED, f"the content encoding is {encoding[:64]!r}")
     limit = inflated_limit(len(body), encoding, limit)
     stream = zlib.decompressobj(GZIP_WINDOW)
     try:
         inflated = stream.decompress(body, limit + 1)
     except zlib.error:
-        raise ProblemError(MALFORMED_ENCODING, "the body is not gzip") from None
+        raise ProblemError(problems.MALFORMED_ENCODING, "the body is not gzip") from None
     if len(inflated) > limit:
-        raise ProblemError(BODY_TOO_LARGE, f"the inflated body is above {limit} bytes")
+        raise ProblemError(problems.BODY_TOO_LARGE, f"the inflated body is above {limit} bytes")
     if not stream.eof or stream.unused_data:
-        raise ProblemError(MALFORMED_ENCODING, "the body is not one whole gzip member")
+        raise ProblemError(problems.MALFORMED_ENCODING, "the body is not one whole gzip member")
     return inflated
 
 
@@ -152,7 +142,7 @@ def parse_body(body: bytes) -> Any:
     try:
         return parse_json(body, DocumentError, len(body))
     except DocumentError as error:
-        raise ProblemError(MALFORMED_JSON, error.problem, error.field) from None
+        raise ProblemError(problems.MALFORMED_JSON, error.problem, error.field) from None
 
 
 def _parse_reports(body: bytes) -> Any:
@@ -160,7 +150,9 @@ def _parse_reports(body: bytes) -> Any:
     most = MOST_IN_SMALL + len(body) // BYTES_OF_VALUE
     # Each value but the first follows a comma or an opening bracket.
     if sum(map(body.count, (b",", b"[", b"{"))) > most:
-        raise ProblemError(BODY_TOO_LARGE, f"has more than {most} values, as no reports of its length have")
+        raise ProblemError(
+            problems.BODY_TOO_LARGE, f"has more than {most} values, as no reports of its length have"
+        )
     return parse_body(body)
 
 
@@ -219,13 +211,13 @@ def _accept_batch(collector: Collector, study_id: str, body: bytes, encoding: st
 
 def _members_of(document: Any) -> list[Any]:
     if not isinstance(document, dict) or not isinstance(document.get("reports"), list):
-        raise ProblemError(BATCH_INVALID, "must be an object with a list of reports", "reports")
+        raise ProblemError(problems.BATCH_INVALID, "must be an object with a list of reports", "reports")
     unknown = sorted(set(document) - {"reports"})
     if unknown:
-        raise ProblemError(BATCH_INVALID, "unknown field", unknown[0][:64])
+        raise ProblemError(problems.BATCH_INVALID, "unknown field", unknown[0][:64])
     members: list[Any] = document["reports"]
     if len(members) > MOST_REPORTS:
-        raise ProblemError(BODY_TOO_LARGE, f"has more than {MOST_REPORTS} reports")
+        raise ProblemError(problems.BODY_TOO_LARGE, f"has more than {MOST_REPORTS} reports")
     return members
 
 
@@ -240,12 +232,12 @@ def _check_members(collector: Collector, study_id: str, members: Sequence[Any]) 
             checked.append(report)
         except (ReportError, ProblemError) as error:
             problem = problem_of(error)
-            if problem.kind in (STUDY_UNKNOWN, TICKET_NEEDED):
+            if problem.kind in (problems.STUDY_UNKNOWN, problems.TICKET_NEEDED):
                 raise
             if wrong == MOST_WRONG:
                 detail = f"more than {MOST_WRONG} reports cannot be taken; nothing was stored"
                 failed = _failures(map(_stated_id, members), checked)
-                raise ProblemError(BATCH_WRONG, detail, "reports", more={"failed": failed}) from None
+                raise ProblemError(problems.BATCH_WRONG, detail, "reports", more={"failed": failed}) from None
             checked.append(problem)
             wrong += 1
     return checked

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
-from collector.db import is_of_all
+from collector.errors import is_of_all
 from collector.limiter import log_throttled
 from collector.problems import DISK_FULL, OVERLOADED, UNAVAILABLE, ProblemError
 from collector.store import PackedReport

@@ -232,8 +232,7 @@ def wait_for_database(settings: Settings) -> None:
 
     Raises InputError after START_SECONDS.
     """
-    from collector.db import postgresql_warnings
-    from collector.migrations import UnreachedError, opened
+    from collector.migrations import UnreachedError, opened, postgresql_warnings
 
     deadline = time.monotonic() + START_SECONDS
     while True:

@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from collector import store
 from collector.db import Database
+from collector.reports import sums
 from collector.settings import Settings
-from collector.store import add_sums, partition_names, read_sums
+from collector.store import partition_names
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import serving
 from ldpkit.cli.serving import wait_for_database
@@ -30,7 +30,7 @@ from tests.kit.operators import run_on, said_at_start
 def test_collectors_store_the_same_batches_in_any_order(make_harness, database_url, study, monkeypatch):
     """Four writers, two to a slot of the sums, all making the first rows at once."""
     threads = {}
-    monkeypatch.setattr(store, "_slot", lambda _: threads.setdefault(threading.get_ident(), len(threads)) % 2)
+    monkeypatch.setattr(sums, "_slot", lambda _: threads.setdefault(threading.get_ident(), len(threads)) % 2)
     harnesses = [make_harness(database=database_url, lock_timeout=120) for _ in range(4)]
     harnesses[0].publish(study)
     reports = [build_report(study) for _ in range(300)]
@@ -152,10 +152,10 @@ def test_transaction_ended_by_a_deadlock_is_retried(make_harness, postgresql):
     def run(number):
         def add_both(session):
             tries[number] += 1
-            add_sums(session, 1, 1 + number, np.ones(size, np.int64))
+            sums.add(session, 1, 1 + number, np.ones(size, np.int64))
             if tries[number] == 1:
                 both_wait.wait()
-            add_sums(session, 1, 2 - number, np.ones(size, np.int64))
+            sums.add(session, 1, 2 - number, np.ones(size, np.int64))
 
         harnesses[number].collector.database.act(add_both)
 
@@ -164,7 +164,7 @@ def test_transaction_ended_by_a_deadlock_is_retried(make_harness, postgresql):
     # PostgreSQL may end either of them, and on a busy machine both.
     assert max(tries) > 1
     with harnesses[0].collector.database.read() as session:
-        assert all((read_sums(session, 1, version, size) == 2).all() for version in (1, 2))
+        assert all((sums.read(session, 1, version, size) == 2).all() for version in (1, 2))
 
 
 @pytest.mark.attack(15)

@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from collector.db import OtherReleaseError
+from collector.errors import OtherReleaseError
 from collector.oblivious import MOST_KEYS, GatewayKey, GatewayKeys
 from collector.problems import OHTTP_KEY
 from ldp_client.documents.errors import InputError
