@@ -14,7 +14,7 @@ from collector import problems
 from collector.api.health import OPERATIONS
 from collector.api.openapi import openapi_document
 from collector.settings import Settings
-from website import command_line, links, pages
+from website import links, pages
 
 QUIET = {"DISABLE_MKDOCS_2_WARNING": "true", "NO_MKDOCS_2_WARNING": "1"}
 # What a page loads or frames.
@@ -52,7 +52,7 @@ def test_reference_pages_cover_all_public_code(made):
 def test_reference_lists_every_command_and_option(made):
     parts = re.split(r"^## `([^`]+)`$", made["reference/command-line.md"], flags=re.MULTILINE)
     sections = dict(zip(parts[1::2], parts[2::2]))
-    found = dict(command_line.commands())
+    found = dict(pages.commands())
     assert sections.keys() == found.keys()
     assert {"ldpkit fit", "ldpkit serve", "ldpkit answer", "ldpkit keys"} <= found.keys()
     for name, command in found.items():

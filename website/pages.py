@@ -12,11 +12,14 @@ from pathlib import Path
 from posixpath import dirname
 from typing import Any
 
+import click
+
 ROOT = Path(__file__).parents[1]
 JAVASCRIPT = ROOT / "js"
 sys.path.insert(0, str(ROOT))
 
-from website.command_line import command_line_page  # noqa: E402
+from ldpkit.cli import cli  # noqa: E402
+from ldpkit.cli.commands import WIDTH  # noqa: E402
 from website.links import FILES, PAGES, linked_files, relinked  # noqa: E402
 
 PACKAGES = {
@@ -118,74 +121,62 @@ def http_page() -> str:
     from collector.api.openapi import openapi_document
     from collector.nodes.app import OPERATIONS as NODE_OPERATIONS
 
-    document = openapi_document(OPERATIONS)
+    document, nodes = openapi_document(OPERATIONS), openapi_document(NODE_OPERATIONS)["paths"]
+    own = {path: nodes[path] for path in sorted(nodes.keys() - document["paths"].keys())}
     lines = [
         "# HTTP",
         "",
         "A collector serves its OpenAPI document at `/openapi.json`; this is what it says. Problems are "
         "documents of RFC 9457, with a `type` of [these](errors.md#problems).",
         "",
+        *route_lines(document["paths"]),
+        *("## Of nodes", "", "A node of secure sums has besides:", ""),
+        *route_lines(own),
+        *("## Documents", ""),
     ]
-    for path, operations in document["paths"].items():
-        for method, operation in operations.items():
-            lines += operation_lines(f"{method.upper()} {path}", operation)
-    own = set(openapi_document(NODE_OPERATIONS)["paths"]) - set(document["paths"])
-    lines += ["## Of nodes", "", "A node of secure sums has besides:", ""]
-    nodes = openapi_document(NODE_OPERATIONS)["paths"]
-    for path in sorted(own):
-        for method, operation in nodes[path].items():
-            lines += operation_lines(f"{method.upper()} {path}", operation)
-    return "\n".join([*lines, *schemas_of(document)])
-
-
-def operation_lines(title: str, operation: dict[str, Any]) -> list[str]:
-    """One route: what it takes and answers."""
-    lines = [
-        f"### `{title}`",
-        "",
-        cell(operation.get("summary", "")),
-        "",
-        operation.get("description", ""),
-        "",
-    ]
-    rows = []
-    for one in operation.get("parameters", ()):
-        required = "yes" if one.get("required") else "no"
-        rows.append(f"| `{one['name']}` | {one['in']} | {required} | {cell(one.get('description', ''))} |")
-    if rows:
-        lines += ["| parameter | in | required | |", "|---|---|---|---|", *rows, ""]
-    body = operation.get("requestBody", {}).get("content", {})
-    if body:
-        lines += ["It takes " + ", or ".join(content_of(kind, one) for kind, one in body.items()) + ".", ""]
-    answers = [
-        f"| {code} | {cell(answer.get('description', ''))}{documents_of(answer)} |"
-        for code, answer in operation["responses"].items()
-        if code != "default"
-    ]
-    return [*lines, "| answer | |", "|---|---|", *answers, ""]
-
-
-def content_of(kind: str, content: dict[str, Any]) -> str:
-    """A media type, with the document that it carries."""
-    names = REFERENCE.findall(json.dumps(content.get("schema", {})))
-    links = " or ".join(f"[{name}](#{name.lower()})" for name in names)
-    return f"`{kind}`, {links}" if links else f"`{kind}`"
-
-
-def documents_of(answer: dict[str, Any]) -> str:
-    """The documents that an answer has, but problems, which every refusal is."""
-    contents = [one for kind, one in answer.get("content", {}).items() if "problem" not in kind]
-    names = dict.fromkeys(REFERENCE.findall(json.dumps(contents)))
-    return "".join(f", [{name}](#{name.lower()})" for name in names)
-
-
-def schemas_of(document: dict[str, Any]) -> list[str]:
-    """Every document that bodies and answers have, as JSON Schema."""
-    lines = ["## Documents", ""]
     for name, schema in document["components"]["schemas"].items():
         text = json.dumps(schema, indent=1, ensure_ascii=False)
         lines += [f"### {name}", "", f"```json\n{text}\n```", ""]
-    return lines
+    return "\n".join(lines)
+
+
+def route_lines(paths: dict[str, Any]) -> Iterator[str]:
+    """Yield what each route takes and answers."""
+    routes = [
+        (f"### `{method.upper()} {path}`", route)
+        for path, operations in paths.items()
+        for method, route in operations.items()
+    ]
+    for title, route in routes:
+        yield from (title, "", cell(route.get("summary", "")), "", route.get("description", ""), "")
+        if "parameters" in route:
+            yield from ("| parameter | in | required | |", "|---|---|---|---|")
+            for parameter in route["parameters"]:
+                required = "yes" if parameter.get("required") else "no"
+                about = cell(parameter.get("description", ""))
+                yield f"| `{parameter['name']}` | {parameter['in']} | {required} | {about} |"
+            yield ""
+        body = route.get("requestBody", {}).get("content", {})
+        if body:
+            kinds = [
+                f"`{kind}`{', ' if names else ''}{' or '.join(names)}"
+                for kind, names in ((kind, documents_in(content)) for kind, content in body.items())
+            ]
+            yield from (f"It takes {', or '.join(kinds)}.", "")
+        yield from ("| answer | |", "|---|---|")
+        for code, answer in route["responses"].items():
+            if code != "default":
+                # Every refusal is a problem.
+                contents = [one for kind, one in answer.get("content", {}).items() if "problem" not in kind]
+                texts = [cell(answer.get("description", "")), *documents_in(contents)]
+                yield f"| {code} | {', '.join(texts)} |"
+        yield ""
+
+
+def documents_in(content: Any) -> list[str]:
+    """Return links to the documents that a body or an answer carries."""
+    names = dict.fromkeys(REFERENCE.findall(json.dumps(content)))
+    return [f"[{name}](#{name.lower()})" for name in names]
 
 
 def cell(text: str) -> str:
@@ -233,7 +224,11 @@ def errors_page() -> str:
                 f"| `{name}` | {kind.exit_code} | {cell((kind.__doc__ or '').split(chr(10) * 2)[0])} |"
             )
     lines += ["", "## In JavaScript", "", "An `LdpkitError` has one of these as its `code`.", ""]
-    lines += ["| code | |", "|---|---|", *javascript_codes()]
+    lines += ["| code | |", "|---|---|"]
+    types = (JAVASCRIPT / "index.d.ts").read_text("utf-8")
+    stated = types.partition("export type ErrorCode =")[2].partition('";\n')[0] + '"'
+    for about, code in re.findall(r'/\*\* (.+) \*/\s+\| "(\w+)"', stated):
+        lines.append(f"| `{code}` | {cell(about)} |")
     lines += ["", "## Problems", "", "| type | status | | what to do |", "|---|---|---|---|"]
     for kind in vars(problems).values():
         if isinstance(kind, problems.Kind):
@@ -242,12 +237,30 @@ def errors_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def javascript_codes() -> Iterator[str]:
-    """A row for each code of an error, as the types say what it means."""
-    types = (JAVASCRIPT / "index.d.ts").read_text("utf-8")
-    stated = types.partition("export type ErrorCode =")[2].partition('";\n')[0] + '"'
-    for about, code in re.findall(r'/\*\* (.+) \*/\s+\| "(\w+)"', stated):
-        yield f"| `{code}` | {cell(about)} |"
+def command_line_page() -> str:
+    """Each command's help, whole."""
+    lines = [
+        "# All commands",
+        "",
+        "What `ldpkit COMMAND --help` prints. What commands have in common, exit codes among it, is on "
+        "[a page of its own](../commands.md).",
+    ]
+    for name, command in commands():
+        ctx = click.Context(command, info_name=name, terminal_width=WIDTH)
+        lines += ["", f"## `{name}`", "", "```text", command.get_help(ctx).rstrip(), "```"]
+    return "\n".join([*lines, ""])
+
+
+def commands(command: click.Command = cli, name: str = "ldpkit") -> Iterator[tuple[str, click.Command]]:
+    """Yield each command that does something by itself, after its whole name."""
+    if not isinstance(command, click.Group):
+        yield name, command
+        return
+    ctx = click.Context(command)
+    for word in sorted(command.list_commands(ctx)):
+        inner = command.get_command(ctx, word)
+        assert inner is not None
+        yield from commands(inner, f"{name} {word}")
 
 
 def write() -> None:
@@ -257,21 +270,16 @@ def write() -> None:
     for place, text in pages():
         with mkdocs_gen_files.open(place, "w") as file:
             file.write(text)
+    folders: dict[str, list[str]] = {}
     for path in sorted(linked_files()):
         with mkdocs_gen_files.open(f"{FILES}/{path}", "wb") as file:
             file.write((ROOT / path).read_bytes())
-    for folder, names in folders().items():
-        with mkdocs_gen_files.open(f"{FILES}/{folder}/index.md", "w") as file:
-            file.write("\n".join([f"# {folder}", "", *(f"- [{name}]({name})" for name in names), ""]))
-
-
-def folders() -> dict[str, list[str]]:
-    """The linked files by their folder."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(linked_files()):
         folder, _, name = path.rpartition("/")
-        found.setdefault(folder, []).append(name)
-    return {folder: names for folder, names in found.items() if folder}
+        folders.setdefault(folder, []).append(name)
+    for folder, names in folders.items():
+        if folder:
+            with mkdocs_gen_files.open(f"{FILES}/{folder}/index.md", "w") as file:
+                file.write("\n".join([f"# {folder}", "", *(f"- [{name}]({name})" for name in names), ""]))
 
 
 # How the plugin gen-files runs it.
