@@ -25,6 +25,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parent
 DEVICE = "ldp_client"
 JAVASCRIPT = "js"
+PYTHON_M = (sys.executable, "-m")
 PUBLINT = ROOT / "tests/portable/node_modules/.bin/publint"
 # Each file that states the version, and the pattern that finds it.
 VERSIONS = {
@@ -48,8 +49,7 @@ def main(out: Path = ROOT / "dist") -> int:
         print("\n".join(wrong), file=sys.stderr)
         return 1
     out.mkdir(exist_ok=True)
-    folders = [path.name for path in out.iterdir() if path.is_dir()]
-    if folders:
+    if folders := [path.name for path in out.iterdir() if path.is_dir()]:
         print(f"{out} has folders, which no release has: move away {', '.join(folders)}", file=sys.stderr)
         return 1
     for old in out.iterdir():
@@ -59,7 +59,7 @@ def main(out: Path = ROOT / "dist") -> int:
         build(stage, out, committed(stage))
     (out / CHANGES).write_text(changes(ROOT), encoding="utf-8")
     run_publint(made(out, "*.tgz"))
-    run("twine", "check", "--strict", *made(out, "*.whl"), *made(out, "*.tar.gz"))
+    run(*PYTHON_M, "twine", "check", "--strict", *made(out, "*.whl"), *made(out, "*.tar.gz"))
     for what, project in MATERIALS.items():
         write_materials(what, project, out)
     hashes = [
@@ -97,7 +97,11 @@ def committed(stage: Path) -> int:
             files.extractall(stage, filter="tar")
         when = ["git", "log", "-1", "--format=%ct"]
         seconds = int(subprocess.run(when, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
-        tell_uncommitted(ROOT)
+        status = ["git", "status", "--porcelain"]
+        changed = subprocess.run(status, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        if changed:
+            names = ", ".join(line[3:] for line in changed.splitlines()[:5])
+            print(f"not committed, and left out of the release: {names}", file=sys.stderr)
     else:
         shutil.copytree(
             ROOT, stage, symlinks=True, ignore=shutil.ignore_patterns(*BESIDE), dirs_exist_ok=True
@@ -111,15 +115,6 @@ def committed(stage: Path) -> int:
     return seconds
 
 
-def tell_uncommitted(root: Path) -> None:
-    """Print uncommitted changes, which the release leaves out."""
-    asked = ["git", "status", "--porcelain"]
-    changed = subprocess.run(asked, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines()
-    if changed:
-        names = ", ".join(line[3:] for line in changed[:5])
-        print(f"not committed, and left out of the release: {names}", file=sys.stderr)
-
-
 def build(stage: Path, out: Path, seconds: int) -> None:
     """Build wheels and sources of both projects, and the npm tarball, with the given time in all files."""
     os.environ["SOURCE_DATE_EPOCH"] = str(seconds)
@@ -130,19 +125,15 @@ def build(stage: Path, out: Path, seconds: int) -> None:
     build_wheels(stage, out)
     for source in made(out, "*.tar.gz"):
         fix_times(Path(source), seconds)
-    state_repository(stage / JAVASCRIPT / "package.json")
+    server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    if server and name:
+        # npm's provenance needs the repository in the package.
+        package = stage / JAVASCRIPT / "package.json"
+        stated = json.loads(package.read_text(encoding="utf-8"))
+        stated["repository"] = {"type": "git", "url": f"git+{server}/{name}.git", "directory": JAVASCRIPT}
+        package.write_text(json.dumps(stated, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     pack = ["npm", "pack", "--silent", "--pack-destination", str(out.resolve())]
     subprocess.run(pack, cwd=stage / JAVASCRIPT, check=True, stdout=subprocess.DEVNULL)
-
-
-def state_repository(package: Path) -> None:
-    """State the repository in the npm package, if it has an address: npm's provenance needs it."""
-    server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
-    if not server or not name:
-        return
-    stated = json.loads(package.read_text(encoding="utf-8"))
-    stated["repository"] = {"type": "git", "url": f"git+{server}/{name}.git", "directory": JAVASCRIPT}
-    package.write_text(json.dumps(stated, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def build_wheels(stage: Path, out: Path) -> None:
@@ -153,7 +144,7 @@ def build_wheels(stage: Path, out: Path) -> None:
 
 def run_build(kind: str, project: Path, out: Path) -> None:
     """Run `build` without network, with the tools of this environment, whose versions are constrained."""
-    run("build", "--no-isolation", kind, "--outdir", str(out), str(project))
+    run(*PYTHON_M, "build", "--no-isolation", kind, "--outdir", str(out), str(project))
 
 
 def fix_times(source: Path, seconds: int) -> None:
@@ -184,7 +175,7 @@ def write_materials(what: str, project: str, out: Path) -> None:
     wanted = Requirement(what)
     names = "\n".join(sorted(f"{name}=={distribution(name).version}" for name in brought(wanted)))
     target = out / f"{canonicalize_name(wanted.name)}.cdx.json"
-    command = [sys.executable, "-m", "cyclonedx_py", "requirements", "-", "--output-reproducible"]
+    command = [*PYTHON_M, "cyclonedx_py", "requirements", "-", "--output-reproducible"]
     command += ["--pyproject", str(ROOT / project / "pyproject.toml"), "-o", str(target)]
     subprocess.run(command, input=names, text=True, check=True, capture_output=True)
 
@@ -221,19 +212,14 @@ def run_publint(tarballs: list[str]) -> None:
     if not PUBLINT.is_file():
         sys.exit("publint is not installed: run npm ci in tests/portable, as make release does")
     for tarball in tarballs:
-        _run_quietly("publint", [str(PUBLINT), "--strict", tarball])
+        run(str(PUBLINT), "--strict", tarball)
 
 
-def run(module: str, *arguments: str) -> None:
-    """Run a tool of this environment, quietly unless it fails."""
-    _run_quietly(module, [sys.executable, "-m", module, *arguments])
-
-
-def _run_quietly(name: str, command: list[str]) -> None:
+def run(*command: str) -> None:
     """Run a command. If it fails, raise SystemExit with the end of its output."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{name} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
 
 
 if __name__ == "__main__":
