@@ -91,21 +91,16 @@ def compiled(folder: Path, sources: Path = CORE, flags: tuple[str, ...] = FLAGS)
 def table_of(question: Question) -> Table:
     """Return the question's `ldp_question`."""
     stated = question_table(question)
-    fields = [{"cuts": [], **field, "id": field["id"].encode()} for field in stated["fields"]]
-    stated["fields"] = (Field * len(fields))(
-        *[Field(**{**field, "cuts": _array(ctypes.c_double, field["cuts"])}) for field in fields]
-    )
+    fields = []
+    for field in stated["fields"]:
+        cuts = _array(ctypes.c_double, field.get("cuts", []))
+        fields.append(Field(**{**field, "id": field["id"].encode(), "cuts": cuts}))
+    stated["fields"] = (Field * len(fields))(*fields)
     stated["field_count"] = len(fields)
     stated["id"] = question.id.encode()
     stated["mechanism"] = 1 + MECHANISMS.index(stated["mechanism"][4:])
-    for name, kind in (
-        ("entries", Pair),
-        ("products", Pair),
-        ("ends", ctypes.c_uint32),
-        ("memory", ctypes.c_ubyte),
-    ):
-        if name in stated:
-            stated[name] = _array(kind, stated[name])
+    kinds = {"entries": Pair, "products": Pair, "ends": ctypes.c_uint32, "memory": ctypes.c_ubyte}
+    stated |= {name: _array(kind, stated[name]) for name, kind in kinds.items() if name in stated}
     return Table(**stated)
 
 
@@ -120,7 +115,10 @@ def value_of(answer: Any, choices: Any, refusal: bool) -> Value:
     if answer is None and refusal:
         return Value(REFUSAL, 0, 0)
     if not choices:
-        return _number(answer)
+        if answer in ("NaN", "Infinity", "-Infinity"):
+            return Value(NUMBER, 0, float(answer))
+        is_number = type(answer) in (int, float)
+        return Value(NUMBER, 0, max(min(answer, 1e308), -1e308)) if is_number else Value()
     if isinstance(answer, bool) and tuple(choices) == ("no", "yes"):
         return Value(CHOICE, int(answer), 0)
     if isinstance(choices, range):
@@ -128,17 +126,8 @@ def value_of(answer: Any, choices: Any, refusal: bool) -> Value:
             answer = int(answer)
         is_index = type(answer) is int and 0 <= answer < 1 << 32
         return Value(CHOICE, answer, 0) if is_index else Value()
-    return (
-        Value(CHOICE, choices.index(answer), 0) if isinstance(answer, str) and answer in choices else Value()
-    )
-
-
-def _number(answer: Any) -> Value:
-    if answer in ("NaN", "Infinity", "-Infinity"):
-        return Value(NUMBER, 0, float(answer))
-    if type(answer) not in (int, float):
-        return Value()
-    return Value(NUMBER, 0, max(min(answer, 1e308), -1e308))
+    is_choice = isinstance(answer, str) and answer in choices
+    return Value(CHOICE, choices.index(answer), 0) if is_choice else Value()
 
 
 class Port:
@@ -160,23 +149,16 @@ class Port:
 
     def _draw(self, case: dict[str, Any]) -> dict[str, Any]:
         question, table = self._table(case["question"])
-        answer = case["answer"]
-        if question.ask == "record" and not (
-            isinstance(answer, dict) and len(answer) <= len(question.fields)
-        ):
+        answer, is_record = case["answer"], question.ask == "record"
+        if is_record and not (isinstance(answer, dict) and len(answer) <= len(question.fields)):
             # An array of values has one for each field.
             return {"refused": question.id, "bytes": 0}
         values = self.values_of(question, answer)
         wrong = ctypes.c_uint16()
         if self.core.ldp_check(ctypes.byref(table), values, ctypes.byref(wrong)):
-            field = (
-                f"{question.id}.{question.fields[wrong.value].id}"
-                if question.ask == "record"
-                else question.id
-            )
-            return {"refused": field, "bytes": 0}
-        recorded = bytes.fromhex(case["random"])
-        taken = 0
+            field = f".{question.fields[wrong.value].id}" if is_record else ""
+            return {"refused": f"{question.id}{field}", "bytes": 0}
+        recorded, taken = bytes.fromhex(case["random"]), 0
 
         def fill(_context: int, out: Any, size: int) -> int:
             nonlocal taken
@@ -205,16 +187,9 @@ class Port:
     def _table(self, document: dict[str, Any]) -> tuple[Question, Table]:
         key = json.dumps(document)
         if key not in self.tables:
-            study = Study(
-                {
-                    "format": "ldpkit.study/1",
-                    "id": "conformance",
-                    "title": "Conformance",
-                    "version": 1,
-                    "questions": [document],
-                }
-            )
-            self.tables[key] = study.questions[0], table_of(study.questions[0])
+            head = {"format": "ldpkit.study/1", "id": "conformance", "title": "Conformance", "version": 1}
+            (question,) = Study({**head, "questions": [document]}).questions
+            self.tables[key] = question, table_of(question)
         return self.tables[key]
 
     @staticmethod

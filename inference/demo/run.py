@@ -74,9 +74,8 @@ def send_all(
 
     def send(number: int) -> None:
         device = Device(folder / str(number), budget, url, require_consent=False)
-        given = answers[number]
-        private = {name: answer for name, answer in given.items() if name not in fields}
-        public = {name: value for name, value in given.items() if name in fields}
+        private = dict(answers[number])
+        public = {name: private.pop(name) for name in fields & private.keys()}
         device.answer(study, private, public=public or None)
         flushed = device.flush()
         if flushed.sent != 1:
@@ -118,28 +117,20 @@ def running_collector(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     command = [*LDPKIT, "serve", "--port", "0", "--ready-file", str(ready)]
     with (folder / "collector.log").open("wb") as log:
         server = subprocess.Popen(command, cwd=place, env=environment, stdout=log, stderr=log)
+        deadline = time.monotonic() + START_SECONDS
         try:
-            yield _wait_for(ready, server, folder / "collector.log"), environment
+            while not ready.exists():
+                if server.poll() is not None or time.monotonic() > deadline:
+                    text = (folder / "collector.log").read_text(errors="replace").strip()[-500:]
+                    raise TransferError(
+                        f"the collector did not start: {text}", code="demo.collector_not_started"
+                    )
+                time.sleep(0.05)
+            yield ready.read_text().strip(), environment
         finally:
-            _stop(server)
-
-
-def _wait_for(ready: Path, server: subprocess.Popen[bytes], log: Path) -> str:
-    deadline = time.monotonic() + START_SECONDS
-    while not ready.exists():
-        if server.poll() is not None or time.monotonic() > deadline:
-            raise TransferError(
-                f"the collector did not start: {log.read_text(errors='replace').strip()[-500:]}",
-                code="demo.collector_not_started",
-            )
-        time.sleep(0.05)
-    return ready.read_text().strip()
-
-
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()
-    try:
-        server.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
+            server.terminate()
+            try:
+                server.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
