@@ -62,12 +62,8 @@ def inside_probability(band: Band, ranks: int) -> float:
     return float(reached.sum())
 
 
-def counts_at_most(ranks: NDArray[np.int64], draws: int) -> NDArray[np.int64]:
-    """Count the ranks that are at most r, for r = 0 … draws − 1."""
-    return np.asarray(np.cumsum(np.bincount(ranks, minlength=draws + 1))[:-1])
-
-
 def leaves(band: Band, ranks: NDArray[np.int64]) -> bool:
     """Return True if the distribution function of ranks (N,) leaves the band."""
-    counts = counts_at_most(ranks, len(band.at))
+    # The ranks that are at most r, for r = 0 … draws − 1.
+    counts = np.cumsum(np.bincount(ranks, minlength=len(band.at) + 1))[:-1]
     return bool(np.any((counts < band.low) | (counts > band.high)))

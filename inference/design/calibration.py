@@ -1,6 +1,6 @@
 """The calibration of a question: truths from its prior, simulated reports, fits, ranks, and a verdict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -8,15 +8,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.design.bands import Band, leaves, simultaneous_band
-from inference.design.simulated_posteriors import (
-    FEWEST_EFFECTIVE,
-    Parameters,
-    Progress,
-    fit_studies,
-    poor_chains,
-)
-from inference.design.simulation import clipped_share, for_devices, simulate
+from inference.design.bands import leaves, simultaneous_band
+from inference.design.simulated_posteriors import FEWEST_EFFECTIVE, Parameters, fit_studies, poor_chains
+from inference.design.simulation import clipping, for_devices, simulate
 from inference.limits import check_devices, check_seed, check_studies
 from inference.models import model_for
 from inference.models.base import Model, Truth
@@ -43,7 +37,7 @@ FEW_CLIPPED = 0.01
 
 @dataclass(frozen=True)
 class Calibration:
-    """ranks: {parameter: ranks of the truth among the draws, one for each study}. band: for each parameter.
+    """ranks: {parameter: ranks of the truth among the draws, one for each study}.
 
     outside: parameters whose ranks leave the band. poor: {parameter: the share of studies whose chain mixes
     poorly}. notes: for readers.
@@ -54,7 +48,6 @@ class Calibration:
     n: int
     seed: int
     ranks: dict[str, Ranks]
-    band: Band
     outside: tuple[str, ...]
     poor: Mapping[str, float]
     notes: tuple[str, ...]
@@ -86,6 +79,16 @@ class Calibration:
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in calibration.json."""
+        parameters = {
+            name: {
+                "outside": name in self.outside,
+                "covered_50": covered(ranks, 0.5),
+                "covered_90": covered(ranks, 0.9),
+                "poorly_mixed": self.poor[name],
+                "ranks": ranks.tolist(),
+            }
+            for name, ranks in self.ranks.items()
+        }
         return {
             "model": self.model,
             "n": self.n,
@@ -95,17 +98,21 @@ class Calibration:
             "ok": self.ok,
             "reasons": list(self.reasons),
             "notes": list(self.notes),
-            "parameters": {name: self._row(name, ranks) for name, ranks in self.ranks.items()},
+            "parameters": parameters,
         }
 
-    def _row(self, name: str, ranks: Ranks) -> dict[str, Any]:
-        return {
-            "outside": name in self.outside,
-            "covered_50": covered(ranks, 0.5),
-            "covered_90": covered(ranks, 0.9),
-            "poorly_mixed": self.poor[name],
-            "ranks": ranks.tolist(),
-        }
+    def lines(self) -> list[str]:
+        """Return the coverage of each parameter in words, the reasons and the notes."""
+        verdict = "calibrated" if self.ok else "NOT CALIBRATED"
+        studies = len(next(iter(self.ranks.values())))
+        head = f"{self.question} ({self.model}, {studies} studies of {self.n} devices): {verdict}"
+        lines = [f"{head} (a sound one is called wrong once in {1 / FALSE_ALARM:.0f} times)"]
+        for name, ranks in self.ranks.items():
+            lines.append(
+                f"  {name:28} 50 % intervals contain the truth in {covered(ranks, 0.5):.0%}, 90 % in "
+                f"{covered(ranks, 0.9):.0%} of the studies"
+            )
+        return [*lines, *(f"  {line}" for line in (*self.reasons, *self.notes))]
 
 
 def calibrate(
@@ -114,7 +121,7 @@ def calibrate(
     n: int = DEVICES,
     seed: int = 0,
     clip: bool = False,
-    progress: Progress = lambda _message: None,
+    progress: Callable[[str], None] = lambda _message: None,
 ) -> Calibration:
     """Calibrate one question's posterior by simulation: rank each truth among the draws of its fit.
 
@@ -129,7 +136,7 @@ def calibrate(
         progress: is called with sentences on the progress.
 
     Returns:
-        The ranks by parameter, the band for the ranks of a sound fit, and the parameters outside it.
+        The ranks by parameter, and the parameters whose ranks leave the band of a sound fit.
 
     Raises:
         InputError: an impossible seed or number of studies or devices, or a question that cannot be
@@ -152,12 +159,9 @@ def calibrate(
     band = simultaneous_band(studies, DRAWS, FALSE_ALARM / len(ranks))
     outside = tuple(name for name, own in ranks.items() if leaves(band, own))
     poor = {name: float(np.mean(own)) for name, own in poor_chains(draws).items()}
-    notes = (
-        *model(0).notes,
-        *_clipping(asked, truths, own_seed, clip),
-        *mixing_notes(poor, SOME_MIX_POORLY),
-    )
-    return Calibration(asked.id, asked.model.name, n, seed, ranks, band, outside, poor, notes)
+    mixing = mixing_notes(poor, SOME_MIX_POORLY)
+    notes = (*model(0).notes, *_clipping(asked, truths, own_seed, clip), *mixing)
+    return Calibration(asked.id, asked.model.name, n, seed, ranks, outside, poor, notes)
 
 
 def generator_of(seed: int, place: int) -> np.random.Generator:
@@ -242,7 +246,7 @@ def _clipping(question: Question, truths: list[Truth], seed: int, clip: bool) ->
     if question.norm is None:
         return ()
     random = np.random.default_rng([seed, 3])
-    share = float(np.mean([clipped_share(question, truth, random) for truth in truths]))
+    share = float(np.mean([clipping(question, truth, random)[0] for truth in truths]))
     if share <= FEW_CLIPPED:
         return ()
     # Perturbed records are simulated by the mechanism itself, which clips.

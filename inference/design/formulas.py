@@ -18,11 +18,7 @@ from inference.analyses.matrices import matrix_of, variables
 from inference.analyses.parameter_names import INTERCEPT, named
 from inference.analyses.public_columns import COUNT
 from inference.default_priors import LOGIT_SCALE, NUMBER_SCALE
-from inference.design.information import (
-    DEVICES,
-    HALF,
-    information,
-)
+from inference.design.information import DEVICES, HALF, information
 from inference.design.notes import rough_notes
 from inference.design.outcomes import Outcome, outcome_of_design, outcome_of_question
 from inference.design.people import people_in, uniform_people
@@ -116,12 +112,13 @@ def plan_formula(
     answers = [n if study is None else answers_of(study, n) for n in chosen]
     halves = HALF * np.sqrt([np.diag(np.linalg.inv(n * whole + precision)) for n in answers]).T
     rough = np.asarray((halves * units[:, None] > ROUGH).any(axis=0))
+    epsilon = str(asked.mechanism.epsilon) if isinstance(asked, Question) else ""
     slopes = [name for row in labels for name in row if not name.startswith(INTERCEPT)]
     return Plan(
         question=outcome.name,
         model=formula,
         devices=chosen,
-        half_widths={_epsilon(asked): dict(zip(values, halves, strict=True))},
+        half_widths={epsilon: dict(zip(values, halves, strict=True))},
         truth=dict(truth or {}),
         notes=(*rough_notes({"": rough}, chosen), *(f"assumed: {line}" for line in (*assumed, people.words))),
         effects={name: values[name] for name in slopes if values[name]},
@@ -152,10 +149,6 @@ def _parsed(
             code="plan.formula_not_plannable",
         )
     return parsed, private[parsed.outcome], right
-
-
-def _epsilon(asked: Question | ColumnDesign) -> str:
-    return str(asked.mechanism.epsilon) if isinstance(asked, Question) else ""
 
 
 def _truth(

@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, gammainc, ndtr, ndtri, pdtr
 
 from inference.default_priors import DEFAULTS, Stated, with_stated
-from inference.design.shares import (
-    MOST_TOGETHER,
-    even_shares,
-    share_posteriors,
-    share_variances,
-    widths_of_shares,
-)
+from inference.design import shares
 from inference.design.truth import completed
 from inference.results.intervals import USUAL
 from inference.units import number_units
@@ -88,17 +82,20 @@ class Prior:
         self._question = question
         self.each: dict[str, Stated] = {}
         for name, stated in with_stated(question, DEFAULTS[question.model.name](question)).items():
-            self.each |= (
-                _marginals(question, stated) if stated["distribution"] == "dirichlet" else {name: stated}
-            )
-
+            if stated["distribution"] != "dirichlet":
+                self.each[name] = stated
+                continue
+            labels = question.choices
+            each = np.broadcast_to(np.asarray(stated["concentration"], float), (len(labels),)).tolist()
+            for label, a in zip(labels, each, strict=True):
+                self.each[f"p[{label}]"] = {"distribution": "beta", "a": a, "b": float(np.sum(each)) - a}
         self.half_widths = {name: half_width_of(stated) for name, stated in self.each.items()}
         # Those of shares are computed on a grid.
         self.rough = np.inf if question.model.name in SHARES else ROUGH
 
     def truths(self, seed: int, given: Mapping[str, float]) -> list[dict[str, float]]:
         """Draw as many truths as a plan takes its medians over, with the given parameters."""
-        drawn = self.draws(FEW_TRUTHS if len(self.each) > MOST_TOGETHER else TRUTHS, seed)
+        drawn = self.draws(FEW_TRUTHS if len(self.each) > shares.MOST_TOGETHER else TRUTHS, seed)
         return [{**values, **completed(self._question, values, given)} for values in drawn]
 
     def values(self, truth: dict[str, float]) -> dict[str, float]:
@@ -112,9 +109,8 @@ class Prior:
         names = [f"p[{label}]" for label in self._question.choices or ()]
         if self._question.model.name == "multinomial":
             parts = np.stack([random.gamma(self.each[name]["a"], 1, count) for name in names])
-            drawn |= dict(
-                zip(names, np.maximum(parts, 1e-300) / np.maximum(parts, 1e-300).sum(axis=0), strict=True)
-            )
+            parts = np.maximum(parts, 1e-300)
+            drawn |= dict(zip(names, parts / parts.sum(axis=0), strict=True))
         return [{name: float(values[i]) for name, values in drawn.items()} for i in range(count)]
 
     def widths(
@@ -122,7 +118,7 @@ class Prior:
     ) -> dict[str, Vector]:
         """Return {parameter: (numbers of answers,)}: medians over truths. question: at its epsilon."""
         if question.model.name in SHARES:
-            widths_at = partial(widths_of_shares, question, answers=answers, priors=self.each)
+            widths_at = partial(shares.widths_of_shares, question, answers=answers, priors=self.each)
         else:
             channel = number_channel(question, _answers(question))
             widths_at = partial(_number, question, answers=answers, prior=self, channel=channel)
@@ -131,16 +127,6 @@ class Prior:
         known = {key: widths_at(truth) for key, truth in distinct.items()}
         each = [known[tuple(truth.items())] for truth in truths]
         return {name: np.median([halves[name] for halves in each], axis=0) for name in each[0]}
-
-
-def _marginals(question: Question, stated: Stated) -> dict[str, Stated]:
-    each = np.broadcast_to(np.asarray(stated["concentration"], float), (len(question.choices),))
-    names = [f"p[{label}]" for label in question.choices]
-    whole = float(each.sum())
-    return {
-        name: {"distribution": "beta", "a": float(a), "b": whole - float(a)}
-        for name, a in zip(names, each, strict=True)
-    }
 
 
 def sampled(stated: Stated, count: int, random: np.random.Generator) -> Vector:
@@ -165,7 +151,7 @@ def has_information(question: Question) -> bool:
     if question.model.name in SHARES:
         concentration = question.model.prior.get("p", {}).get("concentration")
         known = question.model.name == "bernoulli" or not isinstance(concentration, dict)
-        return known and share_variances(question, even_shares(question)) is not None
+        return known and shares.share_variances(question, shares.even_shares(question)) is not None
     return question.model.name in CDFS and question.mechanism.name in NOISE and not question.refusal
 
 
@@ -181,7 +167,7 @@ def share_power(
     # If all parameters are stated, the truths are equal.
     pairs = {tuple(tuple(truth.items()) for truth in pair): pair for pair in drawn}
     posteriors = [
-        [share_posteriors(question, parameter, truth, prior.each) for truth in pair]
+        [shares.share_posteriors(question, parameter, truth, prior.each) for truth in pair]
         for pair in pairs.values()
     ]
 
@@ -214,11 +200,7 @@ def information(law: Callable[[Vector], Vector], at: Vector, steps: Vector, chan
 
 
 def _number(
-    question: Question,
-    truth: Mapping[str, float],
-    answers: Sequence[int],
-    prior: Prior,
-    channel: Vector,
+    question: Question, truth: Mapping[str, float], answers: Sequence[int], prior: Prior, channel: Vector
 ) -> dict[str, Vector]:
     names = list(truth)
     sds = np.asarray([prior.half_widths[name] for name in names]) / HALF

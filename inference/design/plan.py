@@ -6,6 +6,7 @@ Widths are by information where that has a formula, and from simulated studies o
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import exp
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -13,20 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from inference.design.information import (
-    BY_INFORMATION,
-    DEVICES,
-    HALF,
-    SHARES,
-    Prior,
-    share_beyond_bounds,
-    share_power,
-)
+from inference.design import information
 from inference.design.notes import Widths, clipping_notes, drawn_note, prior_width_notes, rough_notes
 from inference.design.questions import answers_of, has_formula, questions_to_plan
 from inference.design.records import RecordPrior
+from inference.results.intervals import rounded_up
 from inference.results.verdict import listed
 from ldp_client.documents.errors import UsageError
+from ldp_client.words.text import visible
 from schemas import Question, Study
 
 Vector = NDArray[np.float64]
@@ -59,7 +54,7 @@ class Plan:
     truth: Mapping[str, float]
     notes: tuple[str, ...] = ()
     effects: Mapping[str, float] = field(default_factory=dict)
-    method: str = BY_INFORMATION
+    method: str = information.BY_INFORMATION
     odds: tuple[str, ...] = ()
     power_of: Mapping[str, Callable[[int], float]] = field(default_factory=dict)
 
@@ -72,7 +67,8 @@ class Plan:
         """Return how often the interval of an effect lies on its own side of 0, (devices,)."""
         if epsilon in self.power_of:
             return np.asarray([self.power_of[epsilon](n) for n in self.devices])
-        return np.asarray(ndtr(HALF * (abs(self.effects[name]) / self.half_widths[epsilon][name] - 1)))
+        ratio = abs(self.effects[name]) / self.half_widths[epsilon][name]
+        return np.asarray(ndtr(information.HALF * (ratio - 1)))
 
     def devices_for(self, epsilon: str, name: str, width: float) -> float:
         """Return about how many devices make a half width at most `width`."""
@@ -86,8 +82,41 @@ class Plan:
                 middle = np.sqrt(few * many)
                 few, many = (few, middle) if self.power_of[epsilon](int(middle)) >= power else (middle, many)
             return float(many)
-        width = abs(self.effects[name]) * HALF / (HALF + float(ndtri(power)))
+        width = abs(self.effects[name]) * information.HALF / (information.HALF + float(ndtri(power)))
         return self.devices_for(epsilon, name, width)
+
+    def lines(self, margin: float | None, power: float | None) -> list[str]:
+        """Return the table in words, how many devices give a margin or a power, and the notes.
+
+        A plan at one epsilon has a row for each parameter, other plans a row of the first for each epsilon.
+        """
+        alone = len(self.half_widths) == 1
+        shown = self.parameters if alone else self.parameters[:1]
+        rows = [(epsilon, name) for epsilon in self.half_widths for name in shown]
+        labels = [visible(name if alone else f"ε = {epsilon}") for epsilon, name in rows]
+        width = max(20 if self.odds else 8, *map(len, labels))
+        of = "" if alone else f" of {visible(shown[0])}"
+        subject = self.model if "~" in self.model else self.question
+        lines = [f"{subject}: expected ±{of} (half of the 90 % interval)"]
+        lines.append(f"  {'people':{width}}" + "".join(f"{n:>12,}" for n in self.devices))
+        needed = []
+        for label, (epsilon, name) in zip(labels, rows, strict=True):
+            halves = self.half_widths[epsilon][name]
+            lines.append(f"  {label:{width}}" + "".join(f"{half:>12.4g}" for half in halves))
+            if name in self.odds:
+                factors = "".join(f"{exp(half):>12.4g}" for half in halves)
+                lines.append(f"  {'  odds ratio × or ÷':{width}}{factors}")
+            if name in self.effects:
+                chances = "".join(f"{chance:>12.0%}" for chance in self.power(epsilon, name))
+                lines.append(f"  {'  power':{width}}{chances}")
+            if margin is not None:
+                needed.append((f"± {margin:g}, {label}", self.devices_for(epsilon, name, margin)))
+            if power is not None and name in self.effects:
+                needed.append((f"power {power:g}, {label}", self.devices_for_power(epsilon, name, power)))
+        for label, devices in needed:
+            how = "at most" if devices <= self.devices[0] else "about"
+            lines.append(f"  {label}: {how} {rounded_up(devices):,} people")
+        return [*lines, *(f"  {visible(note)}" for note in self.notes)]
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in plan.json."""
@@ -112,7 +141,7 @@ class Plan:
 def plan(
     study: Study,
     question_id: str,
-    devices: Sequence[int] = DEVICES,
+    devices: Sequence[int] = information.DEVICES,
     epsilons: Sequence[str] = (),
     truth: Mapping[str, float] | None = None,
     seed: int = 0,
@@ -167,7 +196,7 @@ class Expected(NamedTuple):
     prior_half_widths: Mapping[str, float]
     truths: Sequence[Mapping[str, float]]
     notes: tuple[str, ...]
-    method: str = BY_INFORMATION
+    method: str = information.BY_INFORMATION
 
 
 def _by_information(
@@ -179,14 +208,14 @@ def _by_information(
 ) -> Expected:
     """Return a question's widths by the information of its reports."""
     first = questions[0]
-    prior: Any = RecordPrior(first) if first.ask == "record" else Prior(first)
+    prior: Any = RecordPrior(first) if first.ask == "record" else information.Prior(first)
     points = prior.truths(seed, given)
     truths = [prior.values(point) for point in points]
     each = {str(asked.mechanism.epsilon): prior.widths(asked, points, answers) for asked in questions}
     notes: tuple[str, ...] = ()
     if given and first.ask == "number":
-        beyond = float(np.mean([share_beyond_bounds(first, truth) for truth in truths]))
-        notes = clipping_notes(first, beyond, given)
+        beyond = [information.share_beyond_bounds(first, truth) for truth in truths]
+        notes = clipping_notes(first, float(np.mean(beyond)), given)
     rough = {
         epsilon: np.max([half / prior.half_widths[name] for name, half in widths.items()], axis=0)
         > prior.rough
@@ -200,7 +229,7 @@ def plan_difference(
     question_id: str,
     parameter: str,
     values: tuple[float, float],
-    devices: Sequence[int] = DEVICES,
+    devices: Sequence[int] = information.DEVICES,
     epsilons: Sequence[str] = (),
     truth: Mapping[str, float] | None = None,
     seed: int = 0,
@@ -253,10 +282,10 @@ def plan_difference(
     notes = tuple(dict.fromkeys(f"of each group: {note}" for group in groups for note in group.notes))
     # 3. Find how often the difference is found. Near 0 the posteriors of shares are skewed.
     power_of: dict[str, Callable[[int], float]] = {}
-    if has_formula(first) and first.model.name in SHARES:
+    if has_formula(first) and first.model.name in information.SHARES:
         shares.sort(key=lambda stated: stated[parameter])
         for question in questions:
-            power = share_power(question, parameter, shares, seed)
+            power = information.share_power(question, parameter, shares, seed)
             power_of[str(question.mechanism.epsilon)] = partial(_power_of_halves, study, power)
     # 4. Name what is assumed.
     if len(rest) > 1:

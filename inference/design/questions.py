@@ -69,21 +69,19 @@ def questions_to_plan(
         answers_of(study, n)
     stated = float(study.question(question_id).mechanism.epsilon)
     around = [f"{factor * stated:.6g}" for factor in AROUND]
-    return [at_epsilon(study, question_id, epsilon) for epsilon in epsilons or around]
-
-
-def at_epsilon(study: Study, question_id: str, epsilon: str) -> Question:
-    """Return a question at another epsilon, and scale a memoized mechanism's spending. Raises StudyError."""
-    document = deepcopy(study.document)
-    (mechanism,) = [asked["mechanism"] for asked in document["questions"] if asked["id"] == question_id]
-    if "instantaneous_epsilon" in mechanism:
-        part = Decimal(mechanism["instantaneous_epsilon"]) / Decimal(mechanism["epsilon"])
-        again = (part * Decimal(epsilon)).quantize(Decimal("0.000001"), ROUND_DOWN)
-        mechanism["instantaneous_epsilon"] = f"{again:f}"
-    mechanism["epsilon"] = f"{Decimal(epsilon):f}"
-    question = Study(document).question(question_id)
-    mechanism_for(question)
-    return question
+    questions = []
+    for epsilon in epsilons or around:
+        document = deepcopy(study.document)
+        (mechanism,) = [asked["mechanism"] for asked in document["questions"] if asked["id"] == question_id]
+        if "instantaneous_epsilon" in mechanism:
+            # A memoized mechanism spends the same part of its epsilon each time.
+            part = Decimal(mechanism["instantaneous_epsilon"]) / Decimal(mechanism["epsilon"])
+            again = (part * Decimal(epsilon)).quantize(Decimal("0.000001"), ROUND_DOWN)
+            mechanism["instantaneous_epsilon"] = f"{again:f}"
+        mechanism["epsilon"] = f"{Decimal(epsilon):f}"
+        questions.append(Study(document).question(question_id))
+        mechanism_for(questions[-1])
+    return questions
 
 
 def answers_of(study: Study, devices: int) -> int:

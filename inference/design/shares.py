@@ -112,7 +112,12 @@ class _Expected:
         self.grid = low[:, None] + self.step[:, None] * (np.arange(GRID) + 0.5)
         support = q + (p - q) * self.grid
         self._logs = np.log(support), np.log1p(-support)
-        self._priors = np.stack([_log_prior(one, row) for one, row in zip(priors, self.grid, strict=True)])
+        self._priors = np.full_like(self.grid, -1e9)
+        for stated, share, logs in zip(priors, self.grid, self._priors, strict=True):
+            if stated["distribution"] == "beta":
+                logs[:] = (stated["a"] - 1) * np.log(share) + (stated["b"] - 1) * np.log1p(-share)
+            else:
+                logs[(share >= stated["low"]) & (share <= stated["high"])] = 0.0
         if adds_up:
             self._priors -= _tilt(self.log_density(self.told[:, None]), self.grid) * self.grid
 
@@ -145,12 +150,6 @@ def _tilt(log_density: Vector, grid: Vector) -> float:
         variance = (density * grid**2).sum() - (means**2).sum()
         tilt += (means.sum() - 1) / max(variance, 1e-12)
     return tilt
-
-
-def _log_prior(stated: Stated, share: Vector) -> Vector:
-    if stated["distribution"] == "beta":
-        return np.asarray((stated["a"] - 1) * np.log(share) + (stated["b"] - 1) * np.log1p(-share))
-    return np.where((share >= stated["low"]) & (share <= stated["high"]), 0.0, -1e9)
 
 
 def share_variances(question: Question, truth: Mapping[str, float]) -> dict[str, float] | None:

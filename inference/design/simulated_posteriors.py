@@ -18,7 +18,6 @@ from inference.sampling.whitening import reshaped, shape_of
 from summaries.progress import Step
 
 Parameters = dict[str, NDArray[np.float64]]
-Progress = Callable[[str], None]
 
 # Draws of one call of the program, and of each warm-up phase.
 LENGTH = 50
@@ -42,7 +41,7 @@ def fit_studies(
     draws: int,
     thin: int,
     said: str,
-    progress: Progress,
+    progress: Callable[[str], None],
     part: tuple[int, int] = (0, 1),
 ) -> Parameters:
     """Fit simulated studies of one question.

@@ -50,7 +50,7 @@ def simulate(
         count = min(CHUNK, n - start)
         answers = family_of(question).simulate(question, truth, count, random)
         if isinstance(mechanism, SampledProducts) and not clip:
-            values += random.multinomial(count, _unclipped(mechanism, truth))
+            values += random.multinomial(count, pattern_shares(mechanism, truth))
         elif isinstance(mechanism, GaussianStatistics) or question.protocol is not None:
             values += noisy_total(exact_total(question, mechanism, answers, clip), count, random)
         else:
@@ -61,7 +61,7 @@ def simulate(
     return QuestionSummary(n, values)
 
 
-def _unclipped(mechanism: SampledProducts, truth: Truth) -> Vector:
+def pattern_shares(mechanism: SampledProducts, truth: Truth) -> Vector:
     """Return probabilities of patterns, whose signs have the truth's own moments, as if nothing were clipped.
 
     The signs of one report are independent: their law is of no consequence to the models.
@@ -70,46 +70,33 @@ def _unclipped(mechanism: SampledProducts, truth: Truth) -> Vector:
         return cell_probabilities(mechanism, truth.sites)
     with jax.enable_x64(True):
         law = cast(SignPatterns, signs_of(mechanism, np.asarray(truth.sites["second"]), 1))
-        told = np.asarray(law.signs()[0], np.float64)
-    patterns = np.prod((1 + sign_table(mechanism.signs) * told[:, None]) / 2, axis=-1)
+        means = np.asarray(law.signs()[0], np.float64)
+    patterns = np.prod((1 + sign_table(mechanism.signs) * means[:, None]) / 2, axis=-1)
     shares = (np.asarray(mechanism.weights) / mechanism.total)[:, None] * patterns
     return np.asarray(shares / shares.sum()).ravel()
 
 
-def clipped_share(question: Question, truth: Truth, random: Generator, people: int = 1000) -> float:
-    """The share of numbers or records beyond their bounds or their norm, which devices would clip."""
+def clipping(question: Question, truth: Truth, random: Generator, people: int = 1000) -> tuple[float, bool]:
+    """Return the share of numbers or records beyond their bounds or norm, which devices would clip.
+
+    Also return False for a truth of records whose mean squares no clipped record can have.
+    """
     if question.ask not in ("number", "record"):
-        return 0.0
+        return 0.0, True
     answers = family_of(question).simulate(question, truth, people, random)
     if question.ask == "number":
         low, width = number_units(question)
         answers = np.asarray([answer for answer in answers if answer is not None], np.float64)
-        return float(np.mean(np.abs(np.asarray(answers) - low - width / 2) > width / 2))
-    beyond = (np.abs(_numbers(question, answers)) > 1).any(axis=1)
-    if question.norm is not None:
-        vectors = record_vectors(question, 1.0, answers)
-        beyond |= np.linalg.norm(vectors[:, 1:-1], axis=1) > float(question.norm)
-    return float(np.mean(beyond))
-
-
-def is_possible(question: Question, truth: Truth, random: Generator, people: int = 1000) -> bool:
-    """Return False for a truth of records whose mean squares no clipped record can have."""
-    if question.ask != "record":
-        return True
-    answers = family_of(question).simulate(question, truth, people, random)
-    if (np.mean(_numbers(question, answers) ** 2, axis=0) > 1).any():
-        return False
-    if question.norm is None:
-        return True
-    vectors = record_vectors(question, 1.0, answers)
-    return bool(np.mean(vectors[:, 1:-1] ** 2, axis=0).sum() <= float(question.norm) ** 2)
-
-
-def _numbers(question: Question, answers: Mapping[str, NDArray[Any]]) -> Vector:
-    """The numbers of records, with their bounds at −1 and 1, (n, numbers)."""
+        return float(np.mean(np.abs(answers - low - width / 2) > width / 2)), True
     fields = [field for field in question.fields if field.bounds is not None]
     columns = [_signed(answers[field.id], *field_units(field)) for field in fields]
-    return np.column_stack(columns) if columns else np.zeros((1, 0))
+    numbers = np.column_stack(columns) if columns else np.zeros((1, 0))
+    beyond, possible = (np.abs(numbers) > 1).any(axis=1), (np.mean(numbers**2, axis=0) <= 1).all()
+    if question.norm is not None:
+        features, norm = record_vectors(question, 1.0, answers)[:, 1:-1], float(question.norm)
+        beyond |= np.linalg.norm(features, axis=1) > norm
+        possible &= np.mean(features**2, axis=0).sum() <= norm**2
+    return float(np.mean(beyond)), bool(possible)
 
 
 def for_devices(question: Question, n: int) -> Question:

@@ -12,7 +12,7 @@ from inference.design.information import TAILS
 from inference.design.notes import clipping_notes
 from inference.design.plan import Expected
 from inference.design.simulated_posteriors import Parameters, fit_studies, poor_chains
-from inference.design.simulation import clipped_share, for_devices, is_possible, simulate
+from inference.design.simulation import clipping, for_devices, simulate
 from inference.design.truth import completed
 from inference.models import model_for
 from inference.models.base import Model, Truth
@@ -52,7 +52,7 @@ def by_simulation(
     # Numbers' models know of clipping: under a prior it needs no note.
     if given or first.ask == "record":
         random = np.random.default_rng([seed, 3])
-        shares = [clipped_share(first, truth, random) for truth in truths]
+        shares = [clipping(first, truth, random)[0] for truth in truths]
         notes = clipping_notes(first, float(np.mean(shares)), given)
     # 2. Simulate and fit studies, of each number of devices alone if the noise depends on it.
     groups = [tuple(answers)] if first.protocol is None else [(n,) for n in answers]
@@ -61,7 +61,11 @@ def by_simulation(
     poor = []
     for place, (question, sizes) in enumerate(sets):
         draws = _fitted(question, truths, sizes, seed, progress, (place, len(sets)))
-        found.setdefault(str(question.mechanism.epsilon), []).append(_median_half_widths(draws))
+        medians = {}
+        for name, values in draws.items():
+            low, high = np.quantile(values, TAILS, axis=1)
+            medians[name] = np.median((high - low).reshape(-1, REPEATS) / 2, axis=1)
+        found.setdefault(str(question.mechanism.epsilon), []).append(medians)
         poor.append(poor_chains(draws))
     # 3. Put them together.
     each = {
@@ -82,7 +86,7 @@ def possible_truths(question: Question, given: Mapping[str, float], seed: int) -
     random = np.random.default_rng([seed, 4])
     drawn = prior_truths(question, TRIED if question.ask == "record" else REPEATS, seed)
     stated = (replace(truth, parameters=completed(question, truth.parameters, given)) for truth in drawn)
-    possible = list(islice((truth for truth in stated if is_possible(question, truth, random)), REPEATS))
+    possible = list(islice((truth for truth in stated if clipping(question, truth, random)[1]), REPEATS))
     if not possible:
         raise InputError(
             f"{question.id}: no truth drawn from the prior keeps the records within their bounds: state "
@@ -118,10 +122,3 @@ def _fitted(
     epsilon = question.mechanism.epsilon
     line = f"{question.id}: fitted {{}} of {len(cells)} simulated studies at epsilon {epsilon}"
     return fit_studies(model, len(cells), seed, DRAWS, THIN, line, progress, part)
-
-
-def _median_half_widths(draws: Parameters) -> Parameters:
-    """Return {parameter: (numbers of answers,)}: medians over the truths."""
-    ends = {name: np.quantile(one, TAILS, axis=1) for name, one in draws.items()}
-    halves = {name: (high - low).reshape(-1, REPEATS) / 2 for name, (low, high) in ends.items()}
-    return {name: np.median(half, axis=1) for name, half in halves.items()}

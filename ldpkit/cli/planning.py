@@ -68,7 +68,6 @@ def plan(document: str, out: str, **given: Any) -> None:
     DOCUMENT.json is a study, or with --formula and --table the design of a survey with dice.
     """
     from inference.design.information import DEVICES
-    from inference.design.plan_words import plan_lines
     from inference.design.truth import stated_values
     from inference.results.saving import new_folder, write_document
 
@@ -100,7 +99,7 @@ def plan(document: str, out: str, **given: Any) -> None:
         digest = getattr(source, "digest", "")
         write_document(folder / PLAN, {"study_digest": digest, "seed": SEED, "questions": entries})
     design = source.in_words() if hasattr(source, "in_words") else []
-    show([*design, *(line for each in plans for line in plan_lines(each, margin, power))])
+    show([*design, *(line for each in plans for line in each.lines(margin, power))])
 
 
 def _kind(given: dict[str, Any]) -> str:
@@ -180,7 +179,6 @@ def calibrate(study: Study, out: str, question: str | None, studies: int, device
     """Simulate whether intervals contain the truth as often as they say."""
     from inference.compiling import use_compile_cache
     from inference.design.calibration import calibrate, check_simulation, empty_model
-    from inference.design.plan_words import calibration_lines
     from inference.design.questions import answers_of, plannable
     from inference.results.saving import new_folder, write_document
 
@@ -199,5 +197,5 @@ def calibrate(study: Study, out: str, question: str | None, studies: int, device
         entries = {each.question: each.to_document() for each in calibrations}
         head = {"study_digest": study.digest, "seed": SEED}
         write_document(folder / "calibration.json", {**head, "questions": entries})
-    show([line for each in calibrations for line in calibration_lines(each)])
+    show([line for each in calibrations for line in each.lines()])
     return 0 if all(each.ok for each in calibrations) else EXIT_NOT_TRUSTED
