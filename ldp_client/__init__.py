@@ -26,22 +26,18 @@ __all__ = [
 
 # Loaded on first use, so that a program loads only what it needs.
 _HOMES = {
-    "Device": "ldp_client.device.device",
-    "Direct": "ldp_client.device.transport",
-    "Mechanism": "ldp_client.mechanisms",
-    "Oblivious": "ldp_client.device.transport",
-    "Privacy": "ldp_client.mechanisms",
-    "Report": "ldp_client.documents.report",
-    "Study": "ldp_client.documents.study",
-    "Transport": "ldp_client.device.transport",
-    "describe": "ldp_client.explain",
-    "mechanism_for": "ldp_client.mechanisms",
-    "mechanisms_of": "ldp_client.mechanisms",
+    "ldp_client.device.device": ("Device",),
+    "ldp_client.device.transport": ("Direct", "Oblivious", "Transport"),
+    "ldp_client.documents.report": ("Report",),
+    "ldp_client.documents.study": ("Study",),
+    "ldp_client.explain": ("describe",),
+    "ldp_client.mechanisms": ("Mechanism", "Privacy", "mechanism_for", "mechanisms_of"),
 }
 
 
 def __getattr__(name: str) -> "object":
-    if name not in _HOMES:
-        raise AttributeError(name)
-    found: object = getattr(__import__(_HOMES[name], None, None, (name,)), name)
-    return found
+    for module, names in _HOMES.items():
+        if name in names:
+            found: object = getattr(__import__(module, None, None, (name,)), name)
+            return found
+    raise AttributeError(name)

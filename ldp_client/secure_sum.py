@@ -7,18 +7,17 @@ Python itself. A seed is used once, so the cipher's nonce is zero. A share is se
 (RFC 9180) with X25519, HKDF-SHA256 and ChaCha20-Poly1305 from `cryptography`.
 
 All nodes of a study together can read every answer exactly, and the study's author names them. So the
-device's owner must list the nodes whose operators would not all collude.
+device's owner must list the nodes whose operators would not all collude (`Policy`).
 """
 
 import struct
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from ldp_client.answering import quantise_answers
 from ldp_client.core.randomness import Source, read, urandom
-from ldp_client.documents.channel import MODULUS, NODE_ADDRESS, WORD_BYTES, Node
-from ldp_client.documents.errors import DocumentError, InputError, MissingExtraError, RefusedError
+from ldp_client.documents.channel import MODULUS, WORD_BYTES
+from ldp_client.documents.errors import MissingExtraError, RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.documents.study import Study
 
@@ -116,75 +115,16 @@ def shares_nonce(report_id: str, digests: bytes) -> bytes:
     return sha256(TOKEN_CONTEXT + bytes.fromhex(report_id) + digests).digest()
 
 
-FEWEST_HOSTS = 2
-
-
-class TrustedNodes:
-    """The nodes that the owner trusts.
-
-    addresses: each as in a study, https://host#KEYS, with the keys. Without any, no secure sum is answered.
-    Raises InputError for an address of another form.
-    """
-
-    def __init__(self, addresses: Sequence[str]) -> None:
-        nodes = [Node(_address(address)) for address in addresses]
-        self._keys = {node.url: (node.sealing_key, node.signing_key) for node in nodes}
-
-    def refuse_others(self, study: Study) -> None:
-        """Raise RefusedError unless all nodes of the study are trusted, and not one node in disguise."""
-        from urllib.parse import urlsplit
-
-        protocol = study.protocol
-        assert protocol is not None
-        for node in protocol.nodes:
-            self.refuse_unknown(node.url)
-            if self._keys[node.url] != (node.sealing_key, node.signing_key):
-                raise RefusedError(
-                    f"the node {node.url} of study {study.id} does not have the keys that this device trusts",
-                    code="device.node_keys",
-                )
-        hosts = {str(urlsplit(node.url).hostname).rstrip(".") for node in protocol.nodes}
-        if len(hosts) < FEWEST_HOSTS:
-            raise RefusedError(
-                f"all nodes of study {study.id} are on the host {hosts.pop()}: one party reads every answer",
-                code="device.nodes_one_host",
-            )
-        keys = {key for node in protocol.nodes for key in (node.sealing_key, node.signing_key)}
-        if len(keys) < 2 * len(protocol.nodes):
-            raise RefusedError(
-                f"nodes of study {study.id} share a key: they are one party, which reads every answer",
-                code="device.nodes_one_key",
-            )
-
-    def refuse_unknown(self, url: str) -> None:
-        """Raise RefusedError if no trusted node has this address: it could be any reachable service."""
-        if url not in self._keys:
-            raise RefusedError(
-                f"this device's owner does not trust the node {url}. All nodes together read every answer. "
-                "If you trust it not to work with the others, name it with its keys",
-                code="device.node_unknown",
-            )
-
-
-def _address(text: str) -> str:
-    try:
-        address: str = NODE_ADDRESS.read(text, "nodes", DocumentError)
-    except DocumentError as error:
-        raise InputError(f"nodes: a trusted node {error.problem}", code="device.node") from None
-    return address
-
-
 def sealed_shares(
-    study: Study, mechanisms: dict[str, Any], answers: dict[str, Any], trusted: TrustedNodes
+    study: Study, mechanisms: dict[str, Any], answers: dict[str, Any]
 ) -> tuple[Report, list[bytes]]:
     """Return a report without payloads, with a fresh id and its secret, and one sealed share for each node.
 
-    Everything is checked before any noise is drawn. Raises AnswerError. Raises RefusedError for
-    nodes that the device's owner does not trust, and for a study that takes shares without tokens.
+    The caller has checked that the device's owner trusts the nodes. Everything else is checked before any
+    noise is drawn. Raises AnswerError, and RefusedError for a study that takes shares without tokens.
     """
     protocol = study.protocol
     assert protocol is not None
-    trusted.refuse_others(study)
     if study.channel is None or study.channel.tickets is None:
         # Anyone could send many shares, and so choose whom a person's answer is summed with.
         raise RefusedError(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.documents.rational import Rational
+from ldp_client.documents.errors import DocumentError, InputError, UsageError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from ldp_client.core.public_keys import PublicKey
+    from ldp_client.documents.channel import Node
 
 # Names of the local machine.
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -90,6 +91,8 @@ def folder_of(given: str | os.PathLike[str]) -> str:
 
 def above_zero(name: str, stated: str | float) -> Fraction:
     """Return a stated decimal, or a number's shortest decimal. Raises UsageError unless it is above 0."""
+    from ldp_client.documents.rational import Rational
+
     try:
         number = Rational.parse(str(stated))
     except ValueError:
@@ -124,3 +127,15 @@ def load_public_key(text_or_path: str | os.PathLike[str]) -> PublicKey:
         raise InputError(
             f"cannot read the key {text_or_path}: {reason}", code="device.cannot_read_key"
         ) from None
+
+
+def trusted_nodes(given: Sequence[str]) -> dict[str, Node]:
+    """Return the nodes that the owner trusts, by URL. Raises InputError for an address of another form."""
+    from ldp_client.documents.channel import NODE_ADDRESS, Node
+
+    addresses = listed_texts("nodes", given)
+    try:
+        nodes = [Node(NODE_ADDRESS.read(address, "nodes", DocumentError)) for address in addresses]
+    except DocumentError as error:
+        raise InputError(f"nodes: a trusted node {error.problem}", code="device.node") from None
+    return {node.url: node for node in nodes}

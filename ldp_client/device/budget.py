@@ -9,8 +9,10 @@ once and kept in the ledger, `instantaneous(permanent, random) -> payload` for e
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
+from ldp_client.device.outbox import digest_of
+from ldp_client.device.policy import WIPED
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.documents.question import Question
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 
 # A device west of the study's author reaches the opening day later; an early device does no harm.
 EARLY_DAYS = 1
-# A permanent answer that was withdrawn.
-WIPED = b""
 ZERO = Fraction(0)
 
 
@@ -35,8 +35,8 @@ class Terms:
     """A study as a device sees it.
 
     mechanisms, costs: by question id. memoized: the questions whose permanent answer is kept, so each version
-    of the study may ask them again. noise: by memoized question, a digest of its mechanism and the number of
-    its choices.
+    of the study may ask them again. noise: by question, a digest of its mechanism and its number of choices,
+    which decide a permanent answer's law; empty if no question is memoized.
     """
 
     def __init__(self, study: Study) -> None:
@@ -45,9 +45,11 @@ class Terms:
         self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
         self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
         self.noise = {}
-        if self.memoized:
-            documents = {question["id"]: question for question in study.document["questions"]}
-            self.noise = {name: _noise_of(documents[name]) for name in self.memoized}
+        for question in study.document["questions"] if self.memoized else ():
+            choices = question.get("choices", ())
+            count = choices if isinstance(choices, dict) else len(choices)
+            law = canonical_json({"mechanism": question["mechanism"], "choices": count})
+            self.noise[question["id"]] = digest_of(law)
 
     def total(self, questions: list[str]) -> Privacy:
         """Return the cost of answering these questions: the sum, or the largest if only one is asked."""
@@ -72,16 +74,6 @@ class Terms:
                 f"study {study.id} closed on {study.closes}; this device's clock says {today}",
                 code="device.closed",
             )
-
-
-def _noise_of(question: dict[str, Any]) -> str:
-    """Return a digest of what decides a permanent answer's law."""
-    from hashlib import sha256
-
-    choices = question.get("choices", ())
-    count = choices if isinstance(choices, dict) else len(choices)
-    law = {"mechanism": question["mechanism"], "choices": count}
-    return sha256(canonical_json(law).encode("utf-8")).hexdigest()
 
 
 def _cost(question: Question, mechanism: Mechanism) -> Privacy:
@@ -128,22 +120,6 @@ def remember(
         if question in fresh and mechanism.answer is not None:
             row = (origin, terms.study.id, question, terms.noise[question], mechanism.answer)
             connection.execute("INSERT INTO permanent VALUES (?, ?, ?, ?, ?)", row)
-
-
-def wipe(connection: sqlite3.Connection, study_id: str) -> None:
-    """Erase the permanent answers, but not the fact that they were given."""
-    query = "UPDATE permanent SET answer = ? WHERE study = ? AND is_own(origin)"
-    connection.execute(query, (WIPED, study_id))
-
-
-class Spend(NamedTuple):
-    """One question that was asked: its study, the study's version, and the cost of the answer."""
-
-    study: str
-    question: str
-    version: int
-    epsilon: Fraction
-    delta: Fraction
 
 
 def refuse_second_answers(connection: sqlite3.Connection, terms: Terms) -> None:

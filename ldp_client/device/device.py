@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import urandom
-from ldp_client.device import budget, outbox, policy
+from ldp_client.device import outbox, policy
 from ldp_client.device.arguments import checked_url, folder_of, listed_texts, origin_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.outbox import Queued
 from ldp_client.device.policy import Policy
 from ldp_client.device.transport import Direct
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.study import Study
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from ldp_client.device.sending import Flushed
     from ldp_client.device.transport import Transport
     from ldp_client.documents.signed import SignedStudy
+    from ldp_client.documents.study import Study
 
 
 class Device:
@@ -101,7 +101,7 @@ class Device:
         self.ledger = Ledger(folder_of(folder), origin_of(self.collector))
         if self.collector:
             self.ledger.adopt(earlier)
-        self.policy.epsilon = Fraction(self.ledger.keep_budget(str(max_epsilon), raise_budget))
+        self.policy.epsilon = self.ledger.keep_budget(str(max_epsilon), raise_budget)
         # Digests of studies that a pinned key signed.
         self._signed: set[str] = set()
         # An audit replaces this with bytes that it knows.
@@ -208,6 +208,9 @@ class Device:
                 without noise that had noise before, or is not given as public; or 500 reports wait.
             LedgerError: the ledger cannot be used; nothing was answered.
         """
+        from ldp_client.answering import perturb_answers
+        from ldp_client.device import budget
+
         ticket = outbox.plain_ticket(ticket)
         policy.refuse_no_study(study)
         terms, origin = budget.Terms(study), self.ledger.origin
@@ -237,7 +240,7 @@ class Device:
                 from ldp_client.device.shares import body_of
                 from ldp_client.secure_sum import sealed_shares
 
-                report, shares = sealed_shares(study, mechanisms, values, self.policy.nodes)
+                report, shares = sealed_shares(study, mechanisms, values)
                 body, answered = body_of(shares), set(mechanisms)
             else:
                 report = perturb_answers(study, mechanisms, values, self._random)
@@ -311,15 +314,13 @@ class Device:
         """
         with self.ledger.writing() as connection:
             policy.refuse_unknown(connection, study_id)
-            policy.forget_consent(connection, study_id)
-            budget.wipe(connection, study_id)
+            policy.forget_study(connection, study_id)
             return outbox.withdraw_reports(connection, study_id)
 
     @property
     def epsilon_left(self) -> Fraction:
         """Return the remaining budget, exactly, in nats."""
-        spent = sum((spend.epsilon for spend in self.ledger.spent()), Fraction(0))
-        return self.policy.epsilon - spent
+        return self.policy.epsilon - sum(self.ledger.spent())
 
     def _needed_collector(self) -> str:
         if not self.collector:

@@ -10,14 +10,11 @@ SQLite's own lock: it works wherever the ledger does, and ends with the process 
 from __future__ import annotations
 
 import errno
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from ldp_client.device.budget import Spend
 from ldp_client.device.layout import (
     LAYOUT,
     LEDGER_NAME,
@@ -32,6 +29,7 @@ from ldp_client.documents.errors import LedgerError
 
 if TYPE_CHECKING:
     import sqlite3
+    from fractions import Fraction
 
 LOCK_SECONDS = 10.0
 # Each body has a separate digest, checked when it is sent, so sealing costs the same for any outbox.
@@ -100,11 +98,6 @@ def mark(lock: sqlite3.Connection) -> None:
     lock.execute("COMMIT")
 
 
-def is_lost(folder: str) -> bool:
-    """Return True if the folder lacks the lock file, which every ledger has."""
-    return not os.path.exists(os.path.join(folder, LOCK_NAME))
-
-
 def reseal(connection: sqlite3.Connection) -> None:
     """Write the seal of the current rows."""
     connection.execute("UPDATE seal SET digest = ?", (_seal_of(connection),))
@@ -120,23 +113,9 @@ def refuse_broken_seal(connection: sqlite3.Connection) -> None:
         )
 
 
-def refuse_damage(connection: sqlite3.Connection) -> None:
-    """Raise LedgerError for another layout, a broken structure or a broken seal."""
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found != LAYOUT:
-        raise LedgerError(
-            f"the ledger has layout {found}, but this ldpkit knows {LAYOUT}: use the ldpkit that wrote it. "
-            "A new folder would forget answers and budget",
-            code="device.ledger_layout",
-        )
-    if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
-        raise LedgerError(
-            "the ledger is damaged: SQLite's check of its structure failed", code="device.ledger_damaged"
-        )
-    refuse_broken_seal(connection)
-
-
 def _seal_of(connection: sqlite3.Connection) -> str:
+    import json
+
     rows = [connection.execute(query).fetchall() for query in _SEALED]
     # repr for bytes: damage can turn a text into a blob, which then matches no row's text.
     return digest_of(json.dumps(rows, default=repr))
@@ -146,7 +125,8 @@ class Ledger:
     """The ledger in a folder of the device; created if missing.
 
     origin: of the device's collector; it decides which rows `is_own(origin)` in SQL selects. Any trouble with
-    the file raises LedgerError: a device that cannot read its past refuses to answer.
+    the file, such as another layout or a broken seal, raises LedgerError: a device that cannot read its past
+    refuses to answer.
     """
 
     def __init__(self, folder: str, origin: str = "") -> None:
@@ -176,7 +156,19 @@ class Ledger:
         with self._open() as connection:
             # Read one state: another process may write between two statements.
             connection.execute("BEGIN")
-            refuse_damage(connection)
+            layout = connection.execute("PRAGMA user_version").fetchone()[0]
+            if layout != LAYOUT:
+                raise LedgerError(
+                    f"the ledger has layout {layout}, but this ldpkit knows {LAYOUT}: use the ldpkit that "
+                    "wrote it. A new folder would forget answers and budget",
+                    code="device.ledger_layout",
+                )
+            if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+                raise LedgerError(
+                    "the ledger is damaged: SQLite's check of its structure failed",
+                    code="device.ledger_damaged",
+                )
+            refuse_broken_seal(connection)
 
     def adopt(self, former: Sequence[str]) -> None:
         """Move the rows of former origins, and those without one, to the collector. Raises LedgerError.
@@ -194,12 +186,13 @@ class Ledger:
                     move = f"UPDATE OR IGNORE {table} SET origin = ? WHERE origin = ?"
                     connection.execute(move, (self.origin, old))
 
-    def spent(self) -> list[Spend]:
-        """Return all spends so far."""
-        query = "SELECT study, question, version, epsilon, delta FROM spent"
+    def spent(self) -> list[Fraction]:
+        """Return the epsilon that each question cost so far."""
+        from fractions import Fraction
+
         with self.reading() as connection:
-            rows = connection.execute(query).fetchall()
-        return [Spend(row[0], row[1], row[2], Fraction(row[3]), Fraction(row[4])) for row in rows]
+            rows = connection.execute("SELECT epsilon FROM spent").fetchall()
+        return [Fraction(epsilon) for (epsilon,) in rows]
 
     def queued(self) -> list[Queued]:
         """Return the reports that wait to be sent, due or not."""
@@ -212,22 +205,23 @@ class Ledger:
             row = connection.execute("SELECT epsilon FROM budget").fetchone()
         return None if row is None else str(row[0])
 
-    def keep_budget(self, stated: str, is_raised: bool = False) -> str:
+    def keep_budget(self, stated: str, is_raised: bool = False) -> Fraction:
         """Keep the smallest budget that was stated, or a larger budget if it is raised.
 
         Returns the kept budget. Raises LedgerError.
         """
-        number = Fraction(stated)
-        kept = self.budget()
+        from fractions import Fraction
+
+        number, kept = Fraction(stated), self.budget()
         if kept is not None and (number == Fraction(kept) or (number > Fraction(kept) and not is_raised)):
-            return kept
+            return Fraction(kept)
         with self.writing() as connection:
             # Another process may have stated a budget meanwhile.
             row = connection.execute("SELECT epsilon FROM budget").fetchone()
             if row is not None and number > Fraction(row[0]) and not is_raised:
-                return str(row[0])
+                return Fraction(row[0])
             connection.execute("INSERT OR REPLACE INTO budget VALUES (1, ?)", (stated,))
-            return stated
+            return number
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -250,7 +244,7 @@ class Ledger:
 
     def _restore_lock(self) -> None:
         """Create and mark a lost lock again while the ledger exists: losing both would go unnoticed."""
-        if is_lost(self.folder):
+        if not os.path.exists(os.path.join(self.folder, LOCK_NAME)):
             with locked(self.folder, LOCK_SECONDS):
                 pass
 

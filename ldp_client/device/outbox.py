@@ -17,15 +17,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ldp_client.device.transport import Direct
-from ldp_client.documents.canonical import canonical_json
-from ldp_client.documents.channel import CHANNEL, Channel
 from ldp_client.documents.errors import LedgerError, RefusedError, StudyError
-from ldp_client.documents.report import Report
-from ldp_client.documents.study import Study
 
 if TYPE_CHECKING:
     import sqlite3
     from datetime import date
+
+    from ldp_client.documents.channel import Channel
+    from ldp_client.documents.report import Report
+    from ldp_client.documents.study import Study
 
 HOUR = 3600
 MOST_PENDING = 500
@@ -65,6 +65,8 @@ class Queued(NamedTuple):
     @classmethod
     def of(cls, study: Study, report: Report, body: str, ticket: str, origin: str) -> Queued:
         """Return a fresh report, as it will leave."""
+        from ldp_client.documents.canonical import canonical_json
+
         nodes = " ".join([node.url for node in study.protocol.nodes]) if study.protocol is not None else ""
         due, stated, channel = 0, "", study.channel
         if channel is not None:
@@ -141,6 +143,8 @@ def in_next_window(hours: int) -> int:
 @lru_cache(maxsize=16)
 def _channel_of(text: str) -> Channel:
     import json  # needed only to send: answering parses nothing
+
+    from ldp_client.documents.channel import CHANNEL, Channel
 
     return Channel(CHANNEL.read(json.loads(text), "channel", StudyError))
 

@@ -13,19 +13,23 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ldp_client.device.arguments import above_zero, checked_url, is_here, listed_texts, origin_of, public_keys
+from ldp_client.device import arguments
+from ldp_client.device.arguments import above_zero, is_here, listed_texts, origin_of
 from ldp_client.device.layout import TABLES
 from ldp_client.documents.errors import AnswerError, InputError, RefusedError
-from ldp_client.documents.study import Study
-from ldp_client.secure_sum import TrustedNodes
 
 if TYPE_CHECKING:
     import sqlite3
     from datetime import date
 
     from ldp_client.core.public_keys import PublicKey
-    from ldp_client.documents.channel import Tickets
+    from ldp_client.documents.channel import Node, Tickets
     from ldp_client.documents.signed import SignedStudy
+    from ldp_client.documents.study import Study
+
+FEWEST_HOSTS = 2
+# A permanent answer that was withdrawn.
+WIPED = b""
 
 
 class Policy:
@@ -55,8 +59,8 @@ class Policy:
         self.delta = above_zero("max_delta", max_delta)
         hosts = None if allowed_hosts is None else listed_texts("allowed_hosts", allowed_hosts)
         self.allowed_hosts = None if hosts is None else [host.lower() for host in hosts]
-        self.keys = [] if signing_keys is None else public_keys(signing_keys)
-        self.nodes = TrustedNodes(listed_texts("nodes", nodes))
+        self.keys = [] if signing_keys is None else arguments.public_keys(signing_keys)
+        self.nodes = arguments.trusted_nodes(nodes)
         known = None if known_digests is None else listed_texts("known_digests", known_digests)
         self.known_digests = None if known is None else [digest.strip().lower() for digest in known]
 
@@ -73,7 +77,7 @@ class Policy:
         """Raise an error if the device may not use the study's nodes or issuer, as `refuse_hosts` does.
 
         Raises RefusedError also for an issuer on this device while the collector is elsewhere, or at the
-        collector's origin.
+        collector's origin, and for nodes with other keys than the owner trusts, or that may be one party.
         """
         tickets = study.channel.tickets if study.channel is not None else None
         nodes = [node.url for node in study.protocol.nodes] if study.protocol is not None else []
@@ -92,6 +96,32 @@ class Policy:
                 "gives tickets could join people and reports. Nothing was answered",
                 code="device.issuer_is_collector",
             )
+        if study.protocol is not None:
+            self._refuse_one_party(study.id, study.protocol.nodes)
+
+    def _refuse_one_party(self, study_id: str, nodes: Sequence[Node]) -> None:
+        """Raise RefusedError unless trusted nodes have their keys, and are not one node in disguise."""
+        from urllib.parse import urlsplit
+
+        for node in nodes:
+            trusted = self.nodes[node.url]
+            if (trusted.sealing_key, trusted.signing_key) != (node.sealing_key, node.signing_key):
+                raise RefusedError(
+                    f"the node {node.url} of study {study_id} does not have the keys that this device trusts",
+                    code="device.node_keys",
+                )
+        hosts = {str(urlsplit(node.url).hostname).rstrip(".") for node in nodes}
+        if len(hosts) < FEWEST_HOSTS:
+            raise RefusedError(
+                f"all nodes of study {study_id} are on the host {hosts.pop()}: one party reads every answer",
+                code="device.nodes_one_host",
+            )
+        keys = {key for node in nodes for key in (node.sealing_key, node.signing_key)}
+        if len(keys) < 2 * len(nodes):
+            raise RefusedError(
+                f"nodes of study {study_id} share a key: they are one party, which reads every answer",
+                code="device.nodes_one_key",
+            )
 
     def refuse_hosts(self, study_id: str, tickets: Tickets | None, nodes: list[str], relay: str) -> None:
         """Raise an error if the device may not make requests to a study's nodes or issuer.
@@ -106,7 +136,13 @@ class Policy:
                 code="device.beyond_the_relay",
             )
         for url in nodes:
-            self.nodes.refuse_unknown(url)
+            # It could be any service that the device reaches.
+            if url not in self.nodes:
+                raise RefusedError(
+                    f"this device's owner does not trust the node {url}. All nodes together read every "
+                    "answer. If you trust it not to work with the others, name it with its keys",
+                    code="device.node_unknown",
+                )
         for url in [*nodes, *([tickets.issuer] if tickets is not None else [])]:
             self.base_url(url)
 
@@ -118,7 +154,7 @@ class Policy:
         Raises InputError for anything but an https URL in ASCII (http is accepted for this machine only),
         RefusedError for a host that is not allowed.
         """
-        url, host, names = checked_url(text)
+        url, host, names = arguments.checked_url(text)
         if self.allowed_hosts is not None and names.isdisjoint(self.allowed_hosts):
             raise RefusedError(
                 f"the host {host} is not among the hosts that this device may contact", code="device.host"
@@ -149,6 +185,8 @@ def verify_study(signed: SignedStudy, keys: Sequence[PublicKey]) -> None:
 
 def refuse_no_study(study: Any) -> None:
     """Raise InputError for anything but a study: its text, or a signed study that was not accepted."""
+    from ldp_client.documents.study import Study
+
     if not isinstance(study, Study):
         raise InputError(
             f"study must be a Study from Study.from_json, accept or fetch, not {type(study).__name__}",
@@ -222,9 +260,11 @@ def note_consent(connection: sqlite3.Connection, study: Study, origin: str, toda
     connection.execute("INSERT OR REPLACE INTO consents VALUES (?, ?, ?, ?)", row)
 
 
-def forget_consent(connection: sqlite3.Connection, study_id: str) -> None:
-    """Delete the person's consent to answer this study."""
+def forget_study(connection: sqlite3.Connection, study_id: str) -> None:
+    """Delete the person's consent to a study, and its permanent answers, but not that they were given."""
     connection.execute("DELETE FROM consents WHERE study = ? AND is_own(origin)", (study_id,))
+    query = "UPDATE permanent SET answer = ? WHERE study = ? AND is_own(origin)"
+    connection.execute(query, (WIPED, study_id))
 
 
 def refuse_without_consent(connection: sqlite3.Connection, study: Study) -> None:

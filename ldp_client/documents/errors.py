@@ -24,8 +24,6 @@ LdpkitError
 from collections.abc import Callable
 from typing import Any, Self
 
-from ldp_client.words.text import say
-
 # Exit codes of the command `ldpkit`. 0: done, and any result that was judged can be trusted.
 EXIT_OTHER = 1
 # The command line is wrong, whatever the files contain; click uses the same code.
@@ -70,6 +68,8 @@ class LdpkitError(Exception):
             arguments: the class's arguments before its message, such as the field of a document.
             facts: the values that the sentence contains.
         """
+        from ldp_client.words.text import say
+
         make: Callable[..., Self] = cls
         return make(*arguments, say(which, **facts), code=which)
 
@@ -219,6 +219,8 @@ class MissingExtraError(LdpkitError):
     code = "extra.missing"
 
     def __init__(self, extra: str, module: str) -> None:
+        from ldp_client.words.text import say
+
         package = "ldp-client" if extra in DEVICE_EXTRAS else "ldpkit"
         wanted = f"'{package}[{extra}]'" if extra else package
         super().__init__(say("core.missing_extra", module=module, package=wanted))

@@ -20,7 +20,7 @@ from ldp_client import Device, mechanisms_of
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
 from ldp_client.device.sending import Flushed
-from ldp_client.secure_sum import SHARES, TrustedNodes, sealed_shares, share_path, shares_nonce
+from ldp_client.secure_sum import SHARES, sealed_shares, share_path, shares_nonce
 from ldpkit.cli.node import collect, nodes_of
 from schemas import Report, Study
 from summaries import Summary
@@ -98,8 +98,7 @@ class Share:
 def shares_of(study: Study, answers: dict[str, Any]) -> tuple[Report, list[Share]]:
     """What one device sends whose owner trusts all of the study's nodes; first its id and secret."""
     mechanisms = mechanisms_of(study)
-    trusted = TrustedNodes(study.document["protocol"]["nodes"])
-    report, bodies = sealed_shares(study, mechanisms, answers, trusted)
+    report, bodies = sealed_shares(study, mechanisms, answers)
     digests = b"".join(sha256(body).digest() for body in bodies)
     token = token_of(study, nonce=shares_nonce(report.id, digests))
     headers = {"Authorization": header_of(token), SHARES: digests.hex()}

@@ -232,11 +232,11 @@ def test_first_of_two_concurrent_budgets_is_stored(tmp_path, monkeypatch):
         """Another call states 1 just after this one saw that there is none."""
         found = looked(self)
         monkeypatch.setattr(Ledger, "budget", looked)
-        assert self.keep_budget("1") == "1"
+        assert self.keep_budget("1") == 1
         return found
 
     monkeypatch.setattr(Ledger, "budget", late)
-    assert kept.keep_budget("9") == "1"
+    assert kept.keep_budget("9") == 1
     assert kept.budget() == "1"
 
 
