@@ -21,11 +21,10 @@ from numpyro import handlers
 from scipy import stats
 
 from inference.analyses.analysing import model_of
-from inference.analyses.assembling import assemble
 from inference.analyses.crossing import crossing_of
 from inference.analyses.likelihood import joint
 from inference.analyses.predicted import Predicted
-from inference.analyses.program import Assembled
+from inference.analyses.program import Assembled, assemble
 from inference.analyses.table import Private, Table
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models.base import Model

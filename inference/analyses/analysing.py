@@ -9,9 +9,7 @@ import numpy as np
 from jax import Array
 from numpyro import handlers
 
-from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
-from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.parameter_names import INTERCEPT, by_name
 from inference.analyses.peaks import Peak, peak_of, unidentified, without_bound
 from inference.analyses.population import (
@@ -22,8 +20,8 @@ from inference.analyses.population import (
     people_of,
     quantities_over,
 )
-from inference.analyses.predicted import Predicted
-from inference.analyses.program import Assembled
+from inference.analyses.predicted import Predicted, quantities_of, sets_levels
+from inference.analyses.program import Assembled, assemble
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table
 from inference.compiling import use_compile_cache

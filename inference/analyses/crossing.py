@@ -15,10 +15,10 @@ import numpyro
 from jax import Array
 
 from inference.analyses.checking import impossible
+from inference.analyses.families import OpenShares
 from inference.analyses.formula import known_column
 from inference.analyses.joint_law import STATED, TINY, JointEffects, JointLaw
 from inference.analyses.likelihood import joint
-from inference.analyses.open_shares import OpenShares
 from inference.analyses.parameter_names import Parameter, by_name
 from inference.analyses.stated_priors import Given
 from inference.analyses.table import Private, Table, Values

@@ -1,4 +1,4 @@
-"""The law of a formula's outcome: its family, default priors and own parameters."""
+"""Parameters beside linear predictors: of an outcome's family, and shares that a design leaves open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jax import Array
 from inference.analyses.linear import Linear, Scales
 from inference.analyses.parameter_names import Parameter
 from inference.analyses.stated_priors import Given, RealPriors
-from inference.analyses.table import Values
+from inference.analyses.table import Private, Values
 from inference.default_priors import LOGIT_SCALE, NUMBER_SCALE
 from inference.laws import CHOICES, LAWS, NUMBERS, OutcomeLaw
 from inference.likelihoods.numbers.clipped import MOST_POINTS
@@ -175,3 +175,51 @@ class OwnParameters:
             slopes = self._linear.coefficients(draws)[..., self._linear.columns, 0]
             return np.asarray(draws["threshold"] + (slopes @ self._linear.middles)[..., None])
         return np.stack([draws[name] for name in self.outcome.own], axis=-1)
+
+
+class OpenShares:
+    """The unknown weights of all channels, which a priori are uniform unless a prior is stated.
+
+    weights: of each mixture. priors: {parameter: its prior}. laws: {site: its prior}, of a Dirichlet law in
+    sticks.
+    """
+
+    def __init__(self, columns: Sequence[Private], given: Given) -> None:
+        self.weights = tuple(
+            weights for one in columns if one.answers for weights in one.choices.weights.values()
+        )
+        self.priors: dict[str, Stated] = {}
+        self.laws: dict[str, Stated] = {}
+        for weights in self.weights:
+            if weights.labels:
+                usual = state("dirichlet", concentration=(1.0,) * weights.branches)
+                each = given.of([weights.name], usual, "weights")[0]["concentration"]
+            else:
+                prior = given.of([weights.name], state("beta", a=1.0, b=1.0), "share")[0]
+                each = (prior["a"], prior["b"])
+            for place, site in enumerate(weights.sites):
+                self.laws[site] = state("beta", a=each[place], b=sum(each[place + 1 :]))
+            for place, name in enumerate(weights.names):
+                others = sum((*each[:place], *each[place + 1 :]))
+                self.priors[name] = state("beta", a=each[place], b=others)
+
+    def draw(self) -> dict[str, Array]:
+        """Sample inside a NumPyro program."""
+        return {site: numpyro.sample(site, law(prior)) for site, prior in self.laws.items()}
+
+    def initial(self) -> dict[str, float]:
+        """Return the start: prior means, as other weights may fit with all answers turned around."""
+        return {site: prior["a"] / (prior["a"] + prior["b"]) for site, prior in self.laws.items()}
+
+    @cached_property
+    def entries(self) -> list[Parameter]:
+        """Return the shares, and the weights of labelled branches."""
+        return [
+            Parameter(one.name, {f"{one.name}_dim": label} if label else {}, self.priors[name])
+            for one in self.weights
+            for name, label in zip(one.names, one.labels or ("",), strict=True)
+        ]
+
+    def values(self, draws: Draws) -> Values:
+        """Return draws of the entries, (…, entries)."""
+        return np.stack([value for one in self.weights for value in one.at(draws)[: len(one.names)]], axis=-1)

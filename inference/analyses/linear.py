@@ -107,24 +107,19 @@ class Linear:
         return slopes, numpyro.sample(f"{self.site}_middle", law)
 
     def coefficients(self, draws: Draws) -> Values:
-        """Return β in own units, (…, columns of the matrix, outputs), of draws (…)."""
-        lead = self._lead_axes(draws)
-        slopes = np.zeros((*lead, 0, len(self.outputs)))
-        if len(self.columns):
-            slopes = draws[f"{self.site}_slopes"] / self.spreads[:, None]
-        found = np.zeros((*lead, len(self.matrix.terms), len(self.outputs)))
-        found[..., self.columns, :] = slopes
-        if self.intercept:
-            away = np.einsum("j,...jo->...o", self.middles, slopes)
-            found[..., self.matrix.terms.index(INTERCEPT), :] = draws[f"{self.site}_middle"] - away
-        return found
+        """Return β in own units, (…, columns of the matrix, outputs), of draws (…).
 
-    def _lead_axes(self, draws: Draws) -> tuple[int, ...]:
-        """Return the axes of draws before the axes of a site; if it has no sites, by cutpoints or groups."""
-        own = {f"{self.site}_slopes": 2, f"{self.site}_middle": 1, "threshold": 1}
-        own |= {name: 3 for name in draws if name.endswith("_z")}
-        name = next(name for name in own if name in draws)
-        return draws[name].shape[: -own[name]]
+        Without columns and intercept, as beside cutpoints or groups alone, they are 0 without further axes.
+        """
+        middles, outputs = draws.get(f"{self.site}_middle"), len(self.outputs)
+        lead = () if middles is None else middles.shape[:-1]
+        slopes = draws.get(f"{self.site}_slopes", np.zeros((*lead, 0, outputs))) / self.spreads[:, None]
+        found = np.zeros((*slopes.shape[:-2], len(self.matrix.terms), outputs))
+        found[..., self.columns, :] = slopes
+        if middles is not None:
+            away = np.einsum("j,...jo->...o", self.middles, slopes)
+            found[..., self.matrix.terms.index(INTERCEPT), :] = middles - away
+        return found
 
     @cached_property
     def entries(self) -> list[Parameter]:

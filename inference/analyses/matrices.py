@@ -3,7 +3,7 @@
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -113,14 +113,21 @@ def matrix_of(side: str, frame: pd.DataFrame, predictors: Sequence[Private], siz
     predictors: private columns, which run over their answers in every cell. sizes: reports in each cell, over
     which transforms such as scale() are found. Raises InputError if a term cannot be evaluated.
     """
-    names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
     answers = combinations(predictors)
-    expanded = _renamed(over_answers(frame, predictors, answers), names)
-    found = _evaluated(_read(side, names), expanded, repr(side))
+    expanded, names = _over_answers(frame, predictors, answers)
+    found = _evaluated(_read(side, names), expanded, names)
     if found.model_spec.transform_state:
-        found = _over_reports(side, names, expanded, sizes, len(answers))
-    values = np.asarray(found, np.float64)
-    _refuse_infinite(values, found.columns, names)
+        # Over all reports, instead of once for each cell.
+        repeats = np.repeat(sizes, len(answers))
+        if repeats.sum() > MOST_ROWS:
+            raise InputError(
+                f"{side!r} has a transform that is found over all reports, more than {MOST_ROWS:,} here: "
+                "add it to the table as a column",
+                code="formula.too_many_reports_to_transform",
+            )
+        whole = expanded.loc[np.repeat(np.asarray(expanded.index), repeats)].reset_index(drop=True)
+        spec = _evaluated(_read(side, names), whole, names).model_spec
+        found = _evaluated(spec, expanded, names)
     for part in found.model_spec.structure:
         # formulaic drops a factor with one level.
         if not part.columns:
@@ -131,7 +138,7 @@ def matrix_of(side: str, frame: pd.DataFrame, predictors: Sequence[Private], siz
                 code="formula.one_level_factor",
             )
     terms, levels = _labels(found.model_spec, names)
-    shaped = values.reshape(len(frame), len(answers), -1)
+    shaped = np.asarray(found, np.float64).reshape(len(frame), len(answers), -1)
     return Matrix(shaped, terms, levels, answers, found.model_spec)
 
 
@@ -141,22 +148,8 @@ def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = (
     Raises InputError for levels that the first frame lacks, and if a term is not finite: a share would be 0
     or 1 whatever its slope is.
     """
-    names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
-    expanded = _renamed(over_answers(frame, predictors, matrix.combinations), names)
-    found = _evaluated(matrix.spec, expanded, "the formula")
-    values = np.asarray(found, np.float64)
-    _refuse_infinite(values, found.columns, names)
-    return values.reshape(len(frame), len(matrix.combinations), -1)
-
-
-def _refuse_infinite(values: Values, columns: Iterable[object], names: Names) -> None:
-    odd = np.flatnonzero(~np.isfinite(values).all(axis=0))
-    if len(odd):
-        term = names.restored(str(list(columns)[odd[0]]))
-        raise InputError(
-            f"the term {term} is not a finite number in some rows: change the term or the rows",
-            code="formula.term_not_finite",
-        )
+    values = _evaluated(matrix.spec, *_over_answers(frame, predictors, matrix.combinations))
+    return np.asarray(values, np.float64).reshape(len(frame), len(matrix.combinations), -1)
 
 
 def combinations(predictors: Sequence[Private]) -> tuple[tuple[str, ...], ...]:
@@ -170,38 +163,21 @@ def weights_of(matrix: Matrix, sizes: Codes) -> Values:
     return np.repeat((sizes / sizes.sum() / count)[:, None], count, axis=1)
 
 
-def over_answers(
+def _over_answers(
     frame: pd.DataFrame, predictors: Sequence[Private], answers: Sequence[tuple[str, ...]]
-) -> pd.DataFrame:
-    """Repeat every row of the frame for each combination of answers."""
-    if not predictors:
-        return frame
-    found = frame.loc[np.repeat(np.asarray(frame.index), len(answers))].reset_index(drop=True)
-    places = np.unravel_index(np.arange(len(answers)), [len(one.answers) for one in predictors])
-    for own, one in zip(places, predictors, strict=True):
-        codes = np.tile(own, len(frame))
-        found[one.name] = pd.Categorical.from_codes(codes, categories=list(one.answers))
-    return found
-
-
-def _renamed(frame: pd.DataFrame, names: Names) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, Names]:
+    """Repeat every row for each combination of answers; return the frame under stand-ins, and their names."""
+    names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
+    if predictors:
+        count = len(frame)
+        frame = frame.loc[np.repeat(np.asarray(frame.index), len(answers))].reset_index(drop=True)
+        places = np.unravel_index(np.arange(len(answers)), [len(one.answers) for one in predictors])
+        for own, one in zip(places, predictors, strict=True):
+            categories = list(one.answers)
+            frame[one.name] = pd.Categorical.from_codes(np.tile(own, count), categories=categories)
     renamed = frame.rename(columns=dict(names.stand_ins))
     # A frame without columns has no rows for formulaic.
-    return renamed if len(renamed.columns) else renamed.assign(column0z=0.0)
-
-
-def _over_reports(side: str, names: Names, expanded: pd.DataFrame, sizes: Codes, each: int) -> Any:
-    """Return the matrix, with transforms found over all reports instead of once for each cell."""
-    repeats = np.repeat(sizes, each)
-    if repeats.sum() > MOST_ROWS:
-        raise InputError(
-            f"{side!r} has a transform that is found over all reports, more than {MOST_ROWS:,} here: "
-            "add it to the table as a column",
-            code="formula.too_many_reports_to_transform",
-        )
-    whole = expanded.loc[np.repeat(np.asarray(expanded.index), repeats)].reset_index(drop=True)
-    spec = _evaluated(_read(side, names), whole, repr(side)).model_spec
-    return _evaluated(spec, expanded, repr(side))
+    return (renamed if len(renamed.columns) else renamed.assign(column0z=0.0)), names
 
 
 def _labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -229,15 +205,25 @@ def _form_of(scoped: Any, names: Names) -> re.Pattern[str]:
     return re.compile(":".join(found), re.DOTALL)
 
 
-def _evaluated(formula: Any, frame: pd.DataFrame, side: str) -> Any:
+def _evaluated(formula: Any, frame: pd.DataFrame, names: Names) -> Any:
+    """Return formulaic's matrix. Raises InputError if a term cannot be evaluated, or is not finite."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)
-            return formula.get_model_matrix(frame, na_action="raise", context={}, output="pandas")
+            found = formula.get_model_matrix(frame, na_action="raise", context={}, output="pandas")
     except Exception as error:
         raise InputError(
-            f"a term of {side} cannot be evaluated: {_one_line(error)}", code="formula.term_not_evaluated"
+            f"a term of the formula cannot be evaluated: {names.restored(_one_line(error))}",
+            code="formula.term_not_evaluated",
         ) from None
+    odd = np.flatnonzero(~np.isfinite(np.asarray(found, np.float64)).all(axis=0))
+    if len(odd):
+        raise InputError(
+            f"the term {names.restored(str(found.columns[odd[0]]))} is not a finite number in some rows: "
+            "change the term or the rows",
+            code="formula.term_not_finite",
+        )
+    return found
 
 
 def _one_line(error: BaseException) -> str:

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from inference.analyses.effects import by_answer, compared, shown
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import again
-from inference.analyses.predicted import Predicted
+from inference.analyses.predicted import Predicted, by_answer, compared, shown
 from inference.analyses.program import Assembled
-from inference.analyses.public_columns import COUNT, as_taken, positive, refuse_blanks
+from inference.analyses.public_columns import COUNT, as_taken, is_number, positive, refuse_blanks
 from inference.analyses.table import WAVE, Table, Values, distinct_rows, level_text
 from inference.analyses.varying import levels_of
 from inference.models.base import Draws as Sites
@@ -162,7 +161,7 @@ def _matched(census: pd.Series, reported: pd.Series, name: str, grouped: bool) -
 
     Raises InputError that lists levels without a match.
     """
-    if _is_number(reported):
+    if is_number(reported):
         if not pd.api.types.is_numeric_dtype(census):
             raise InputError(
                 f"the census: {name} must hold numbers, as it does in the reports", code="census.not_numbers"
@@ -180,10 +179,6 @@ def _matched(census: pd.Series, reported: pd.Series, name: str, grouped: bool) -
             code="census.unknown_value",
         )
     return texts.map(lambda text: known.get(text, text)).astype(reported.dtype)
-
-
-def _is_number(column: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
 
 
 def notes_over(analysis: Assembled, people: People) -> tuple[str, ...]:
@@ -212,7 +207,7 @@ def left_out_of(analysis: Assembled, people: People, population: Population) -> 
     (census, counts), sizes, found = people, analysis.table.sizes, []
     grouped = {group.column for group in analysis.every_group}
     for name, column in analysis.table.frame.items():
-        if _is_number(column) and name not in grouped:
+        if is_number(column) and name not in grouped:
             low, high = float(column.min()), float(column.max())
             beyond = float(counts[~census[name].between(low, high).to_numpy()].sum())
             if beyond > counts.sum() / 2:

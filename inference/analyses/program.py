@@ -1,30 +1,38 @@
-"""An analysis as a NumPyro program, and its draws as parameters."""
+"""A formula over a table as a NumPyro program, and its draws as parameters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
+import pandas as pd
 from jax import Array
 from numpy.typing import DTypeLike
 
-from inference.analyses.families import Outcome, OwnParameters
-from inference.analyses.formula import Formula
-from inference.analyses.likelihood import Rows, joint, log_of_rows, log_private, log_public, placed, rows_of
-from inference.analyses.linear import Linear
-from inference.analyses.open_shares import OpenShares
-from inference.analyses.parameter_names import Parameter, Parameters
-from inference.analyses.stated_priors import is_flat
+from inference.analyses import families, likelihood
+from inference.analyses.formula import Formula, Varying, parse
+from inference.analyses.linear import Linear, Scales, linear_of
+from inference.analyses.matrices import combinations, matrix_of, variables, without
+from inference.analyses.parameter_names import Parameter, Parameters, refuse_clashes
+from inference.analyses.public_columns import is_number
+from inference.analyses.stated_priors import Given, is_flat
 from inference.analyses.table import Private, Table, Values
-from inference.analyses.varying import Group
+from inference.analyses.varying import Group, groups_of, levels_of
+from inference.default_priors import LOGIT_SCALE
+from inference.laws import CHOICES
 from inference.models.base import Draws
 from inference.priors.laws import Stated
 from inference.results.tree import Axis
+from ldp_client.documents.errors import InputError
 
+# The most numbers that a likelihood holds at a time: 2.4 GB.
+MOST_TERMS = 300_000_000
+MOST_LEVELS = 100
 # Patterns × choices. Below it, each law is computed once for its cell, and compiles faster.
 FROM_ROWS = 50_000
 
@@ -40,7 +48,7 @@ class Assembled:
     """
 
     formula: Formula
-    outcome: Outcome
+    outcome: families.Outcome
     response: Private | None
     predictors: tuple[Private, ...]
     table: Table
@@ -48,8 +56,8 @@ class Assembled:
     groups: tuple[Group, ...]
     shares: Linear | None
     shares_groups: tuple[Group, ...]
-    own: OwnParameters
-    opened: OpenShares
+    own: families.OwnParameters
+    opened: families.OpenShares
     values: Values | None = None
 
     @property
@@ -73,7 +81,7 @@ class Assembled:
         return (self.law, *self.groups, *self.linears[1:], *self.shares_groups)
 
     @property
-    def parts(self) -> tuple[Linear | Group | OwnParameters | OpenShares, ...]:
+    def parts(self) -> tuple[Linear | Group | families.OwnParameters | families.OpenShares, ...]:
         """Return all parts that have parameters."""
         return (self.law, self.own, *self.predictions[1:], self.opened)
 
@@ -92,7 +100,7 @@ class Assembled:
         if self.law.intercept:
             columns = np.concatenate([columns, np.ones((len(columns), 1))], axis=1)
         vectors = self.response.choices.vectors[0, self.response.codes]
-        return rows_of(columns[self.table.cell], vectors, counts, dtype)
+        return likelihood.rows_of(columns[self.table.cell], vectors, counts, dtype)
 
     def data_of_patterns(self) -> dict[str, Any]:
         """Return the data with which `each` computes the probability of each pattern."""
@@ -118,8 +126,8 @@ class Assembled:
         if "row_counts" in data:
             slopes, middle = self.law.drawn()
             both = slopes if middle is None else jnp.concatenate([slopes, middle[None]])
-            rows = Rows(data["row_columns"], data["row_vectors"], data["row_counts"])
-            numpyro.factor("reports", log_of_rows(both, rows))
+            rows = likelihood.Rows(data["row_columns"], data["row_vectors"], data["row_counts"])
+            numpyro.factor("reports", likelihood.log_of_rows(both, rows))
             return
         log_law, log_shares, shares = self.drawn(data)
         numpyro.factor("reports", jnp.sum(data["counts"] * self.each(data, log_law, log_shares, shares)))
@@ -139,7 +147,7 @@ class Assembled:
         shares = self.opened.draw()
         if self.outcome.answers:
             return self.outcome.law.at(eta, own), log_shares, shares
-        law_of_number = self.outcome.law.at(placed(eta, data["cell"])[..., 0], own)
+        law_of_number = self.outcome.law.at(likelihood.placed(eta, data["cell"])[..., 0], own)
         number = self.response.number if self.response is not None else None
         if number is not None:
             return number.log_density(law_of_number, data["numbers"][:, None]), log_shares, shares
@@ -156,15 +164,15 @@ class Assembled:
         }
         first = len(self.privates) - len(self.predictors)
         own = [vectors[place] for place in range(first, len(self.privates))]
-        predictors = joint([jnp.ones((len(self.table.cell), 1)), *own])
+        predictors = likelihood.joint([jnp.ones((len(self.table.cell), 1)), *own])
         if not self.outcome.answers:
-            return log_public(data["cell"], predictors, log_shares, log_law)
+            return likelihood.log_public(data["cell"], predictors, log_shares, log_law)
         if self.response is not None:
-            return log_private(data["cell"], predictors, log_shares, log_law, vectors[0])
+            return likelihood.log_private(data["cell"], predictors, log_shares, log_law, vectors[0])
         chosen = data["values"].astype(int)
-        of_patterns = placed(log_law, data["cell"])
+        of_patterns = likelihood.placed(log_law, data["cell"])
         picked = jnp.take_along_axis(of_patterns, chosen[:, None, None], axis=2)[:, :, 0]
-        return log_public(data["cell"], predictors, log_shares, picked)
+        return likelihood.log_public(data["cell"], predictors, log_shares, picked)
 
     @cached_property
     def entries(self) -> list[Parameter]:
@@ -195,3 +203,105 @@ class Assembled:
         if self.outcome.cutpoints and (found or is_flat(self.own.priors["threshold"])):
             found |= {one.name for one in self.own.entries}
         return found
+
+
+def assemble(table: Table, text: str, priors: Any = None, family: str | None = None) -> Assembled:
+    """Build the analysis of a formula over a table.
+
+    priors: "flat", or {parameter: distribution}. Raises InputError, with the reason, if it cannot be fitted.
+    """
+    formula, given = parse(text, table.names), Given(priors)
+    private, public = _right_side(formula, table)
+    is_private = formula.outcome in table.private
+    reported = [*([formula.outcome] if is_private else []), *private]
+    table = table.only(public, reported, None if is_private else formula.outcome)
+    response = table.private.get(formula.outcome)
+    predictors = tuple(table.private[name] for name in private)
+    outcome, values = _outcome_of(formula.outcome, table, family)
+    combined = prod(len(one.answers) for one in predictors)
+    if len(table.counts) * combined * max(len(outcome.answers), 1) > MOST_TERMS:
+        raise InputError(
+            f"{len(table.counts):,} patterns of reports and {combined:,} combinations of private answers do "
+            "not fit into memory: use fewer private predictors, or coarser public columns",
+            code="fit.too_large_for_memory",
+        )
+    matrix = matrix_of(formula.fixed, table.frame, predictors, table.sizes)
+    cutpoints, dimension = bool(outcome.cutpoints), f"{formula.outcome}_reduced_dim"
+    labels = (outcome.outputs, outcome.start, "", dimension)
+    law = linear_of("law", matrix, table.sizes, outcome.scales, given, *labels, cutpoints=cutpoints)
+    if not (law.intercept or len(law.columns) or cutpoints or formula.varying):
+        raise InputError("the right side of the formula is empty", code="formula.empty_right_side")
+    own = families.OwnParameters(outcome, given, law)
+    unit = outcome.scales.coefficient / LOGIT_SCALE
+    groups = groups_of(formula.varying, table, predictors, outcome.outputs, given, unit, dimension=dimension)
+    shares, shares_groups = _shares_of(formula, table, predictors, given)
+    opened = families.OpenShares([*([response] if response else []), *predictors], given)
+    given.refuse_others()
+    laws = (law, groups, shares, shares_groups, own, opened)
+    found = Assembled(formula, outcome, response, predictors, table, *laws, values)
+    refuse_clashes(found.entries)
+    return found
+
+
+def _right_side(formula: Formula, table: Table) -> tuple[list[str], list[str]]:
+    """Return the private predictors and the public columns on the right side."""
+    named = set(variables(formula.fixed, table.names))
+    for one in formula.varying:
+        named |= {*variables(one.expression, table.names), one.group}
+        if one.group in table.private:
+            raise InputError(
+                f"(… | {one.group}): {one.group} is private, and groups must be public",
+                code="formula.private_group",
+            )
+    if formula.outcome in named:
+        raise InputError(
+            f"{formula.outcome} is on both sides of the formula", code="formula.outcome_on_both_sides"
+        )
+    private = [name for name in table.private if name in named]
+    for name in private:
+        if table.private[name].number is not None:
+            raise InputError(
+                f"{name} is a private number, which cannot be a predictor. Ask the question as a "
+                "choice of bands.",
+                code="formula.private_number_predictor",
+            )
+    return private, [str(name) for name in table.public.columns if name in named]
+
+
+def _outcome_of(name: str, table: Table, family: str | None) -> tuple[families.Outcome, Values | None]:
+    """Return the outcome's law and, if the outcome is public, its values."""
+    response = table.private.get(name)
+    if response is not None and response.number is not None:
+        return families.private_number_outcome(name, response.number, family), None
+    if response is not None:
+        return families.choice_outcome(response.answers, response.ordered, family), None
+    column = table.public[name]
+    # 0 and 1 alone are no and yes.
+    is_coded = set(column.unique()) <= {0, 1} if family is None else family in CHOICES
+    if is_number(column) and not is_coded:
+        values = column.to_numpy(np.float64)
+        return families.number_outcome(name, values, table.counts.astype(np.float64), family), values
+    codes, levels = levels_of(column)
+    if not 2 <= len(levels) <= MOST_LEVELS:
+        raise InputError(
+            f"{name} has {len(levels)} different values: an outcome of choices has 2 to {MOST_LEVELS}",
+            code="formula.outcome_level_count_unfit",
+        )
+    ordered = isinstance(column.dtype, pd.CategoricalDtype) and bool(column.cat.ordered)
+    return families.choice_outcome(levels, ordered, family), codes.astype(np.float64)
+
+
+def _shares_of(
+    formula: Formula, table: Table, predictors: tuple[Private, ...], given: Given
+) -> tuple[Linear | None, tuple[Group, ...]]:
+    """Return the private predictors' law: a share for each combination of answers, by the public terms."""
+    if not predictors:
+        return None, ()
+    names = [one.name for one in predictors]
+    lead, outputs = ":".join(names) + "_", tuple(map(", ".join, combinations(predictors)))[1:]
+    side = without(formula.fixed, [*map(str, table.frame.columns), *names], names)
+    public, scales = matrix_of(side, table.frame, (), table.sizes), Scales(LOGIT_SCALE, LOGIT_SCALE)
+    labels = (outputs, np.zeros(len(outputs)), lead, f"{lead}dim")
+    shares = linear_of("shares", public, table.sizes, scales, given, *labels)
+    varying = [Varying(group, "1") for group in dict.fromkeys(one.group for one in formula.varying)]
+    return shares, groups_of(varying, table, (), outputs, given, 1.0, lead, f"{lead}dim", "shares_")

@@ -68,6 +68,11 @@ def _as_taken(column: pd.Series, where: str) -> pd.Series:
     return pd.Series(found, index=column.index, name=column.name)
 
 
+def is_number(column: pd.Series) -> bool:
+    """Return True for a column of numbers, which truth values are not."""
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
 def refuse_blanks(column: pd.Series, name: str) -> None:
     """Raise InputError that names the first blank row."""
     blank = np.flatnonzero(column.isna())

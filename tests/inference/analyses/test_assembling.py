@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from inference.analyses.analysing import notes_of
-from inference.analyses.assembling import assemble
+from inference.analyses.program import assemble
 from inference.analyses.study_formula import table_of_waves
 from inference.design.formulas import plan_formula
 from ldp_client.documents.errors import InputError

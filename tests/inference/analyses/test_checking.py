@@ -9,8 +9,8 @@ import pytest
 from scipy.special import expit, logit
 
 from inference.analyses.analysing import notes_of
-from inference.analyses.assembling import assemble
 from inference.analyses.checking import FEW, checked, impossible
+from inference.analyses.program import assemble
 from inference.analyses.subgroups import levels_or_bands
 from inference.analyses.table import table_of
 from inference.results.verdict import CARE, Verdict

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from inference.analyses.assembling import assemble
 from inference.analyses.design_file import read_design
 from inference.analyses.dice import BEHAVIOURS, NAMED
+from inference.analyses.program import assemble
 from inference.analyses.survey import survey_of
 from inference.laws import LAWS
 from ldpkit.cli import main

@@ -6,7 +6,7 @@ import pytest
 
 from inference.analyses import likelihood as cells
 from inference.analyses import program
-from inference.analyses.assembling import assemble
+from inference.analyses.program import assemble
 from tests.inference.analyses.simulated import ANSWERS, CHANNELS, any_draws, log_density, table
 from tests.inference.golden.enumeration import Rows, likelihood
 

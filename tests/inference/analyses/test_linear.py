@@ -7,7 +7,7 @@ import pytest
 from numpyro import handlers
 
 from inference.analyses.analysing import model_of, notes_of, overruled_by_priors
-from inference.analyses.assembling import assemble
+from inference.analyses.program import assemble
 from inference.sampling import sample_prior
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import forced, sites_of, table

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from inference.analyses.assembling import assemble
 from inference.analyses.matrices import again, matrix_of, variables
+from inference.analyses.program import assemble
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import table
 from tests.kit.errors import raises

@@ -13,9 +13,8 @@ from numpyro import handlers
 from scipy import special, stats
 
 from inference.analyses.analysing import analyse_table, model_of
-from inference.analyses.assembling import assemble
 from inference.analyses.design_file import read_design
-from inference.analyses.program import Assembled
+from inference.analyses.program import Assembled, assemble
 from inference.design.formulas import plan_formula
 from inference.sampling import sample_prior
 from ldp_client.documents.errors import InputError

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import logit
 
 from inference.analyses.analysing import model_of
-from inference.analyses.assembling import assemble
 from inference.analyses.peaks import peak_of
+from inference.analyses.program import assemble
 from inference.analyses.survey import load_survey
 from tests.inference.analyses.simulated import MATRIX, design, with_design
 

@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from inference.analyses.assembling import assemble
-from inference.analyses.effects import quantities_of
 from inference.analyses.population import (
     Population,
     left_out_of,
@@ -15,6 +13,8 @@ from inference.analyses.population import (
     people_of,
     quantities_over,
 )
+from inference.analyses.predicted import quantities_of
+from inference.analyses.program import assemble
 from inference.analyses.table import Table
 from inference.results.quantity import Quantity
 from ldp_client.documents.errors import InputError

@@ -11,7 +11,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy import integrate, stats
 from scipy.special import expit
 
-from inference.analyses.assembling import assemble
+from inference.analyses.program import assemble
 from inference.analyses.table import table_of
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import (

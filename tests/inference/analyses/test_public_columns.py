@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from inference.analyses.assembling import assemble
 from inference.analyses.design_file import read_design
 from inference.analyses.population import Population, people_of
+from inference.analyses.program import assemble
 from inference.analyses.public_columns import as_taken, notes_of
 from inference.analyses.survey import survey_of
 from ldp_client.documents.errors import InputError

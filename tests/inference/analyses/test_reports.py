@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from inference import analyse, summarize
-from inference.analyses.assembling import assemble
 from inference.analyses.design_file import read_design
 from inference.analyses.private_columns import private_of
+from inference.analyses.program import assemble
 from inference.analyses.study_formula import table_of_reports, table_of_waves
 from inference.analyses.survey import survey_of
 from ldp_client import mechanism_for, mechanisms_of

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from inference.analyses.assembling import assemble
 from inference.analyses.population import Population, people_of
+from inference.analyses.program import assemble
 from inference.analyses.survey import codes_of, load_survey
 from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from inference import analyse_waves
-from inference.analyses.assembling import assemble
+from inference.analyses.program import assemble
 from inference.analyses.study_formula import table_of_reports, table_of_waves
 from inference.analyses.survey import load_survey
 from inference.analyses.table import Private, table_of

@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from inference.analyses.analysing import model_of
-from inference.analyses.assembling import assemble
 from inference.analyses.design_file import read_design
+from inference.analyses.program import assemble
 from inference.design.formulas import plan_formula
 from inference.design.information import HALF
 from inference.design.simulated_posteriors import posterior_draws

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inference import fit
-from inference.analyses.assembling import choice_outcome
+from inference.analyses.families import choice_outcome
 from inference.analyses.private_columns import private_of
 from inference.models import model_for
 from inference.results.verdict import INFORMATIVENESS
