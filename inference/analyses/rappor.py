@@ -10,7 +10,7 @@ normal, with the covariance of reports that have these shares.
 import csv
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 from functools import partial
 from os import PathLike
 from typing import NamedTuple
@@ -132,18 +132,26 @@ def read_rappor(counts: File, candidates: File, params: File) -> Collection:
             code="rappor.params",
         )
     # 2. The counts.
-    table = np.array([_whole(counts, row, k + 1) for row in _rows(counts)], np.float64)
-    if len(table) != m or table.min() < 0 or (table[:, 1:] > table[:, :1]).any() or not table[:, 0].sum():
+    try:
+        table = np.array(_rows(counts), np.int64)
+        good = table.shape == (m, k + 1) and bool(((table >= 0) & (table <= table[:, :1])).all())
+    except (ValueError, OverflowError):
+        good = False
+    if not good or not table[:, 0].sum():
         raise InputError(
-            f"{counts}: needs {m} rows, each its reports, then {k} counts from 0 to their number",
+            f"{counts}: needs {m} rows, each its reports, then {k} whole counts from 0 to their number",
             code="rappor.counts",
         )
     # 3. The candidates.
     bits: dict[str, Values] = {}
     for label, *texts in _rows(candidates):
-        # Cells may be empty.
-        places = np.array(_whole(candidates, [text for text in texts if text.strip()]), np.int64) - 1
-        if len(texts) != h * m or not ((places >= 0) & (places < m * k)).all():
+        try:
+            # Cells may be empty.
+            places = np.array([text for text in texts if text.strip()], np.int64) - 1
+            good = len(texts) == h * m and bool(((places >= 0) & (places < m * k)).all())
+        except (ValueError, OverflowError):
+            good = False
+        if not good:
             raise InputError(
                 f"{candidates}: {label[:40]!r} needs {h * m} positions from 1 to {m * k}", code="rappor.map"
             )
@@ -159,8 +167,8 @@ def read_rappor(counts: File, candidates: File, params: File) -> Collection:
         bits[label or "Empty"] = one
     here = table[:, 0] > 0
     return Collection(
-        table[here, 0],
-        table[here, 1:],
+        table[here, 0].astype(np.float64),
+        table[here, 1:].astype(np.float64),
         tuple(bits),
         np.stack(list(bits.values()), axis=-1).reshape(m, k, -1)[here],
         often,
@@ -178,19 +186,6 @@ def _rows(file: File) -> list[list[str]]:
     if not rows:
         raise InputError(f"{file} is empty", code="rappor.empty")
     return rows
-
-
-def _whole(file: File, texts: Sequence[str], size: int | None = None) -> list[int]:
-    try:
-        numbers = [int(text) for text in texts]
-    except ValueError:
-        numbers = None
-    if numbers is None or len(numbers) != (size or len(numbers)):
-        raise InputError(
-            f"{file}: a row must have whole numbers" + (f", {size} of them" if size else ""),
-            code="rappor.numbers",
-        )
-    return numbers
 
 
 def covariance_of(collection: Collection, patterns: Values, pairs: Values, shares: Values) -> Values:
@@ -231,7 +226,16 @@ def _model_of(collection: Collection, others: bool, concentration: float) -> tup
     projected = basis.T @ values
     left, freedom = float(np.sum((values - basis @ projected) ** 2)), len(values) - root.shape[0]
     # 3. The prior of the candidates, as a study states it. The study's mechanism is not read.
-    study = _study_of(collection.labels, concentration)
+    stated = {"p": {"distribution": "dirichlet", "concentration": str(concentration)}}
+    asked = {
+        "id": VALUE,
+        "ask": "choice",
+        "choices": list(collection.labels),
+        "mechanism": {"name": "randomized_response", "epsilon": "1"},
+        "model": {"name": "multinomial", "prior": stated},
+    }
+    document = {"format": "ldpkit.study/1", "id": "rappor", "version": 1, "title": "RAPPOR"}
+    study = Study({**document, "questions": [asked]})
     question = study.questions[0]
     errors = np.linalg.inv(root.T @ root + 1e-9 * np.trace(root.T @ root) / size * np.eye(size))
     answers = (1 / size) * (1 - 1 / size) / float(np.mean(np.diag(errors)))
@@ -251,6 +255,12 @@ def _model_of(collection: Collection, others: bool, concentration: float) -> tup
         told = {name: (1 - rest) * values for name, values in found.items()}
         return {**told, f"p[{OTHERS}]": rest} if others else told
 
+    def misfit(_fit: object) -> Iterator[Finding]:
+        """Yield a finding if no shares of these candidates explain the counts."""
+        if freedom > 0 and squares_beyond(left, freedom) < FALSE_ALARM:
+            words = "check params and map, and for frequent values that the map lacks"
+            yield Finding(FIT, f"{MISFIT}: {words}")
+
     n = int(collection.reports.sum())
     model = Model(
         program,
@@ -258,7 +268,7 @@ def _model_of(collection: Collection, others: bool, concentration: float) -> tup
         {**prior.initial, **({"others": float(shares[-1])} if others else {})},
         parameters,
         (ONE_EACH, *prior_note(question, answers)),
-        (partial(pulled, question, answers), lambda _fit: _misfit(left, freedom)),
+        (partial(pulled, question, answers), misfit),
     )
     return model, study
 
@@ -272,20 +282,3 @@ def _whitened(collection: Collection, patterns: Values, covariance: Values) -> t
         designs.append(solve_triangular(root, math.sqrt(n) * gain * pattern, lower=True))
         values.append(solve_triangular(root, (counts - n * seldom) / math.sqrt(n), lower=True))
     return np.concatenate(designs), np.concatenate(values)
-
-
-def _misfit(left: float, freedom: int) -> Iterable[Finding]:
-    """Return a finding if the counts are too far from what any shares of these candidates explain."""
-    if freedom > 0 and squares_beyond(left, freedom) < FALSE_ALARM:
-        yield Finding(FIT, f"{MISFIT}: check params and map, and for frequent values that the map lacks")
-
-
-def _study_of(labels: Sequence[str], concentration: float) -> Study:
-    model = {
-        "name": "multinomial",
-        "prior": {"p": {"distribution": "dirichlet", "concentration": str(concentration)}},
-    }
-    mechanism = {"name": "randomized_response", "epsilon": "1"}
-    question = {"id": VALUE, "ask": "choice", "choices": list(labels), "mechanism": mechanism, "model": model}
-    document = {"format": "ldpkit.study/1", "id": "rappor", "version": 1, "title": "RAPPOR"}
-    return Study({**document, "questions": [question]})

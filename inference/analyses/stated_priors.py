@@ -45,16 +45,6 @@ def _invalid(name: str, problem: str, code: str = "") -> InputError:
     return InputError(f"the prior of {name} {problem}", code=code or "prior.invalid")
 
 
-def stated(name: str, given: Any, kind: str = "real", count: int = 0) -> Stated:
-    """Check a stated prior: "flat", or {"distribution": …}. count: of weights. Raises InputError."""
-    if given == FLAT and kind == "real":
-        return FLAT_PRIOR
-    found: Stated = floats(KINDS[kind].read(decimals(given), name, _invalid))
-    if count and len(found["concentration"]) != count:
-        raise _invalid(f"{name}.concentration", f"must have {count} numbers, one for each weight")
-    return found
-
-
 class Given:
     """Stated priors, by parameter; "flat" alone applies to all coefficients.
 
@@ -64,17 +54,27 @@ class Given:
     def __init__(self, priors: Mapping[str, Any] | str | None) -> None:
         if priors is not None and priors != FLAT and not isinstance(priors, Mapping):
             raise InputError('priors must be "flat" or {parameter: distribution}', code="prior.wrong_form")
-        self._all_flat = priors == FLAT
+        self._all = priors if priors == FLAT else None
         self._priors: Mapping[str, Any] = priors if isinstance(priors, Mapping) else {}
         self._asked: list[str] = []
 
     def of(self, names: Sequence[str], default: Stated, kind: str = "real") -> tuple[Stated, bool]:
-        """Return the prior of the parameter with these names, narrowest first, and whether it was stated."""
+        """Return the prior of the parameter with these names, narrowest first, and whether it was stated.
+
+        Raises InputError for a prior that the kind of parameter cannot have.
+        """
         self._asked += names
-        for name in names:
-            if name in self._priors:
-                return stated(name, self._priors[name], kind, len(default.get("concentration", ()))), True
-        return (FLAT_PRIOR, True) if self._all_flat and kind == "real" else (default, False)
+        name = next((name for name in names if name in self._priors), None)
+        given = self._all if name is None else self._priors[name]
+        if given == FLAT and kind == "real":
+            return FLAT_PRIOR, True
+        if name is None:
+            return default, False
+        found: Stated = floats(KINDS[kind].read(decimals(given), name, _invalid))
+        count = len(default.get("concentration", ()))
+        if count and len(found["concentration"]) != count:
+            raise _invalid(f"{name}.concentration", f"must have {count} numbers, one for each weight")
+        return found, True
 
     def refuse_others(self) -> None:
         """Raise InputError for a prior of a parameter that the analysis does not have."""

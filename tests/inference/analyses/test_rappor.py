@@ -98,10 +98,10 @@ def test_frequent_value_that_the_map_lacks_is_a_misfit(tmp_path):
         ("params.csv", "k,h", "h,k", "rappor.params"),
         ("params.csv", "0.25", "1", "rappor.params"),
         ("params.csv", "16,2,4", "16,2,5", "rappor.counts"),
-        ("params.csv", "16,2,4", "15,2,4", "rappor.numbers"),
+        ("params.csv", "16,2,4", "15,2,4", "rappor.counts"),
         ("map.csv", "v0,", "v0,1,", "rappor.map"),
         ("map.csv", "v0,", "v1,", "rappor.twins"),
-        ("counts.csv", ",", ",9999999,", "rappor.numbers"),
+        ("counts.csv", ",", ",9999999,", "rappor.counts"),
     ],
 )
 def test_wrong_file_is_refused(tmp_path, name, before, after, code):
