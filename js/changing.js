@@ -1,7 +1,9 @@
-/** What becomes of reports that were made: that a person agrees, has another ticket, or wants them deleted. */
+/** What a person does with reports that were made: see what was told, agree, give another ticket, or have them deleted. */
 
 import { fail } from "./errors.js";
+import { add, nearest } from "./rational.js";
 import { isText } from "./shapes.js";
+import { ZERO } from "./spending.js";
 
 /** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
 export function move(memory, _, id, changes) {
@@ -65,4 +67,27 @@ function ofStudy({ spent, reports }, origin, studyId) {
   const isIts = (row) => row.study === studyId && row.origin === origin;
   if (![...spent, ...reports].some(isIts)) fail("input", "was never answered", "study");
   return isIts;
+}
+
+/** {limit, epsilon, delta, studies} of a ledger, as index.d.ts has it. One id at two origins is two studies. */
+export function told({ spent, reports }, budget) {
+  const studies = {};
+  for (const row of [...spent, ...reports]) (studies[`${row.study} ${row.origin}`] ??= []).push(row);
+  return { limit: nearest(budget.epsilon), ...sumOf(spent), studies: Object.values(studies).map(toldTo) };
+}
+
+function toldTo(all) {
+  const [{ study, origin }] = all;
+  const rows = all.filter(({ question }) => question);
+  const { title = study, owner = "" } = rows.at(-1) ?? {};
+  const days = [...new Set(rows.flatMap((row) => row.days))].sort();
+  // A question that was not drawn cost nothing.
+  const questions = rows.filter(({ epsilon }) => epsilon).map(({ asked }) => asked);
+  const states = [...new Set(all.map(({ state }) => state).filter(Boolean))];
+  return { study, title, owner, origin, days, questions, ...sumOf(rows), states };
+}
+
+function sumOf(rows) {
+  const sum = (kind) => nearest(rows.map((row) => row[kind] ?? ZERO).reduce(add, ZERO));
+  return { epsilon: sum("epsilon"), delta: sum("delta") };
 }

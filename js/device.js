@@ -9,7 +9,6 @@ import { drawIdentity, drawPayloads, reportOf, versionOf } from "./report.js";
 import { costOf, leftOf, recall, refuseSpending } from "./spending.js";
 
 const loadChanging = () => import("./changing.js").catch(unloaded);
-const loadTold = () => import("./told.js").catch(unloaded);
 const loadSending = () => import("./sending.js").catch(unloaded);
 
 /**
@@ -95,7 +94,7 @@ export async function openDevice({
         report: memory.reports.findLast((report) => isIts(study, report)),
       })),
     epsilonLeft: () => read((memory) => nearest(leftOf(budget.epsilon, memory.spent, "epsilon"))),
-    told: () => loadTold().then(({ told }) => read((memory) => told(memory, budget))),
+    told: () => loadChanging().then(({ told }) => read((memory) => told(memory, budget))),
     consent: changing("consent"),
     giveTicket: changing("giveTicket"),
     withdraw: changing("withdraw"),

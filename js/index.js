@@ -5,11 +5,8 @@ import { unloaded } from "./errors.js";
 export { openDevice } from "./device.js";
 export { LdpkitError } from "./errors.js";
 export { mechanismFor } from "./mechanisms/index.js";
-export { parseStudy } from "./study.js";
+export { fetchStudy, parseStudy } from "./study.js";
 
-// Loaded when they are called.
-export const fetchStudy = (device, id) =>
-  import("./fetching.js").catch(unloaded).then((module) => module.fetchStudy(device, id));
-
+// Loaded when it is called.
 export const oblivious = (options) =>
   import("./oblivious.js").catch(unloaded).then((module) => module.oblivious(options));

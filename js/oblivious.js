@@ -5,7 +5,7 @@
  */
 
 import { safeBaseOf } from "./address.js";
-import { join, utf8 } from "./digest.js";
+import { join, utf8 } from "./encoding.js";
 import { fail, orElse } from "./errors.js";
 import { packBelow } from "./integers.js";
 import { ask } from "./upload.js";
@@ -67,12 +67,12 @@ function configurationOf(text) {
   return fail("input", "must be what `ldpkit ohttp` prints", "keys");
 }
 
-/** Return a request of known length (RFC 9292), padded to one of `sizes`. Throws if it is longer. */
-export function binary(control, headers, content, sizes = SIZES) {
+/** Return a request of known length (RFC 9292), padded to one of SIZES. Throws if it is longer. */
+export function binary(control, headers, content) {
   const fields = Object.entries(headers).flatMap(([name, value]) => [name.toLowerCase(), value]);
   const texts = (list) => join(...list.map((text) => sized(utf8(text))));
   const message = join([0], texts(control), sized(texts(fields)), sized(utf8(content)), [0]);
-  const padded = new Uint8Array(sizes.find((size) => message.length <= size));
+  const padded = new Uint8Array(SIZES.find((size) => message.length <= size));
   padded.set(message);
   return padded;
 }

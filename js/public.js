@@ -1,6 +1,6 @@
 /** Public fields: what a report says in clear beside its noisy answers. ldp_client/documents/public.py is its twin. */
 
-import { utf8 } from "./digest.js";
+import { utf8 } from "./encoding.js";
 import { fail } from "./errors.js";
 import { abs } from "./integers.js";
 import { parseDecimal } from "./rational.js";

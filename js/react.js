@@ -60,7 +60,9 @@ export function LdpStudy({ collector, study, maxEpsilon, ledger, words, onDone }
   };
   const send = async () => {
     await now.device.consent(now.report);
-    const next = await flush(now);
+    // Once: what could not leave now leaves when the form is shown again.
+    await now.device.flush({ attempts: 1 });
+    const next = await look(now);
     if (next.step === "sent") onDone?.();
     return next;
   };
@@ -99,12 +101,6 @@ async function answer(now, form) {
   // It may have been closed since the form was shown: then no noise is drawn.
   await fetchStudy(now.device, now.study.id);
   await now.device.answer(now.study, Object.fromEntries(now.study.questions.map(read)));
-  return look(now);
-}
-
-/** Once: what could not leave now leaves when the form is shown again. */
-async function flush(now) {
-  await now.device.flush({ attempts: 1 });
   return look(now);
 }
 

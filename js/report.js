@@ -1,8 +1,7 @@
 /** From one set of answers to one report. */
 
-import { hex, sha256, utf8 } from "./digest.js";
+import { canonicalJson, hash, hex, utf8 } from "./encoding.js";
 import { fail } from "./errors.js";
-import { canonicalJson } from "./json.js";
 import { systemRandom, take } from "./randomness.js";
 import { check, checkNames } from "./shapes.js";
 
@@ -10,8 +9,8 @@ import { check, checkNames } from "./shapes.js";
 export async function drawIdentity(random = systemRandom) {
   const bytes = 16;
   const secret = take(random, bytes);
-  const digest = await sha256(Uint8Array.of(...utf8("ldpkit.report-id/1\0"), ...secret));
-  return { id: digest.slice(0, 2 * bytes), secret: hex(secret) };
+  const digest = await hash("SHA-256", utf8("ldpkit.report-id/1\0"), secret);
+  return { id: hex(digest.subarray(0, bytes)), secret: hex(secret) };
 }
 
 /**

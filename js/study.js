@@ -1,8 +1,7 @@
 /** A study: what is asked, what a device may answer, and the noise that protects the answer. */
 
-import { sha256, utf8 } from "./digest.js";
+import { canonicalJson, hash, hex, parseJson, utf8 } from "./encoding.js";
 import { fail, unloaded } from "./errors.js";
-import { canonicalJson, parseJson } from "./json.js";
 import { checkTogether, kindOf, loadMechanisms } from "./mechanisms/index.js";
 import { check, identifier, ignored, isObject, isText, listOf, oneOf, record, text, whole } from "./shapes.js";
 
@@ -44,6 +43,18 @@ const STUDY = record(
 /** Parse and validate a study document, as text or bytes of UTF-8, as index.d.ts says. */
 export const parseStudy = (source) => parsed(source).catch(unloaded);
 
+/** Return the study that the collector publishes under an id, as index.d.ts says. */
+export async function fetchStudy({ collector, transport }, id) {
+  const { ask } = await import("./upload.js").catch(unloaded);
+  const response = await ask(transport, `${collector}/v1/studies/${encodeURIComponent(id)}`);
+  const { ok, status, headers } = response;
+  if (status === 410 || headers.get("LDPKit-Study") === "closed") fail("closed", "takes no reports");
+  if (!ok) fail("input", `was not found: HTTP status ${status}`, "study");
+  const study = await parseStudy(await response.text());
+  if (study.id !== id) fail("input", `is another: ${study.id}`, "study");
+  return study;
+}
+
 async function parsed(source) {
   if (!globalThis.crypto?.subtle) fail("input", "needs https");
   const document = parse(source);
@@ -53,7 +64,7 @@ async function parsed(source) {
   const [study] = await Promise.all(plain.map(readParts));
   for (const asked of study.questions) await checkTogether(asked);
   const canonical = canonicalJson(document);
-  return frozen({ ...study, document, canonical, digest: await sha256(utf8(canonical)) });
+  return frozen({ ...study, document, canonical, digest: hex(await hash("SHA-256", utf8(canonical))) });
 }
 
 /** Choices that are sorted to be shown would be others under the same digest. */

@@ -1,12 +1,25 @@
-/** Blind tokens (RFC 9578, type 2): an issuer gives one for a ticket, and cannot link the two. */
+/**
+ * Blind tokens (RFC 9578, type 2): an issuer gives one for a ticket, and cannot link the two.
+ *
+ * The signatures are RSABSSA-SHA384-PSS (RFC 9474) with e = 65537. Some big integers take longer than others: all here are
+ * the device's own, drawn anew for each signature.
+ */
 
-import { blind, bytesOf, encode, finalise, hash, integer, spread } from "./blind.js";
-import { join, utf8 } from "./digest.js";
+import { hash, hex, join, utf8 } from "./encoding.js";
 import { systemRandom, take } from "./randomness.js";
 import { exchange } from "./upload.js";
 
 const TYPE = [0, 2];
 const SIZE = 256;
+const HASH_BYTES = 48;
+
+export const integer = (bytes) => BigInt(`0x${hex(bytes)}`);
+
+/** Of hexadecimal digits. */
+export const bytesOf = (digits) => Uint8Array.from(digits.match(/../g), (one) => parseInt(one, 16));
+
+/** An integer in that many bytes, the largest first. */
+export const spread = (number, size) => bytesOf(number.toString(16).padStart(2 * size, "0"));
 
 /** What is drawn for a token of that key, and seen by nobody else. */
 export function draw(spki, random = systemRandom) {
@@ -19,8 +32,8 @@ export function draw(spki, random = systemRandom) {
 /** Return {body, finish}: the request, and from the answer the token, "" if the key did not sign it. */
 export async function requestOf(spki, challenge, { secret, nonce, salt }) {
   const modulus = modulusOf(spki);
-  const id = await sha256(spki);
-  const input = join(TYPE, nonce, await sha256(challenge), id);
+  const id = await hash("SHA-256", spki);
+  const input = join(TYPE, nonce, await hash("SHA-256", challenge), id);
   const encoded = await encode(input, salt, SIZE);
   return {
     body: join(TYPE, [id.at(-1)], spread(blind(encoded, secret, modulus), SIZE)),
@@ -61,7 +74,7 @@ export async function obtain(transport, report, move) {
     return { changes: { token, asked: { place }, ticket: "", state: "queued", reason: "" } };
   }
   // Said with token-key-other, and by its id: a study may name the issuer's keys in another order.
-  const ids = await Promise.all(keys.map(({ key }) => sha256(bytes64(key))));
+  const ids = await Promise.all(keys.map(({ key }) => hash("SHA-256", bytes64(key))));
   const place = ids.findIndex((id) => id.at(-1) === answer.said.key_id);
   if (!asked.isOther && keys[place]) {
     return obtain(transport, { ...report, asked: { place, isOther: true } }, move);
@@ -71,9 +84,50 @@ export async function obtain(transport, report, move) {
   return { changes: { state: left, reason: `issuer ${answer.reason}` }, again: answer.again };
 }
 
-const sha256 = (bytes) => hash("SHA-256", bytes);
-
 const bytes64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt());
 
 // Behind the modulus stands the exponent, in five bytes.
 const modulusOf = (spki) => integer(spki.slice(-261, -5));
+
+/** EMSA-PSS (RFC 8017, section 9.1.1) for a modulus of that many whole bytes: the integer to sign. */
+export async function encode(message, salt, size) {
+  const digest = await hash("SHA-384", new Uint8Array(8), await hash("SHA-384", message), salt);
+  const padded = [...new Uint8Array(size - HASH_BYTES - salt.length - 2), 1, ...salt];
+  const mask = [];
+  for (let count = 0; mask.length < padded.length; count++) {
+    mask.push(...(await hash("SHA-384", digest, [0, 0, 0, count])));
+  }
+  const masked = padded.map((byte, index) => byte ^ mask[index]);
+  // One bit less than the modulus.
+  masked[0] &= 127;
+  return integer([...masked, ...digest, 0xbc]);
+}
+
+/** The integer to be signed blindly; 0 if a factor is shared with the modulus (RFC 9474, 4.2). */
+export function blind(encoded, secret, modulus) {
+  const hasInverse = (encoded * secret * inverse(encoded * secret, modulus)) % modulus <= 1n;
+  return hasInverse ? (encoded * raised(secret, modulus)) % modulus : 0n;
+}
+
+/** The signature of what is encoded, from that of what was sent; false where it is none. */
+export function finalise(encoded, secret, modulus, signed) {
+  const signature = (signed * inverse(secret, modulus)) % modulus;
+  return signed < modulus && raised(signature, modulus) === encoded && signature;
+}
+
+/** To the power of 65537. */
+function raised(number, modulus) {
+  let power = number;
+  for (let count = 0; count < 16; count++) power = (power * power) % modulus;
+  return (power * number) % modulus;
+}
+
+/** Euclid's: of what shares no factor with the modulus. */
+export function inverse(number, modulus) {
+  let [left, rest, before, after] = [modulus, number, 0n, 1n];
+  while (rest) {
+    const times = left / rest;
+    [left, rest, before, after] = [rest, left - times * rest, after, before - times * after];
+  }
+  return (before + modulus) % modulus;
+}

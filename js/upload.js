@@ -8,38 +8,32 @@ const JSON_TYPE = "application/json";
 const TIMEOUT_MS = 20_000;
 
 /** Send a report, perhaps with more headers: {changes, again (worth another attempt)}. */
-export function put(transport, url, report) {
+export async function put(transport, url, report) {
   const { body, ticket, more } = report;
   const shown = ticket && { "LDPKit-Ticket": ticket };
   const headers = { "Content-Type": JSON_TYPE, ...shown, ...more };
-  const changesOf = ({ said, result, problem, date, reason }) => {
-    if (/^(stored|duplicate)$/.test(result)) return { state: "sent", ticket: "", reason: "" };
-    const isRefused = /^report-(invalid|conflict|withdrawn)$/.test(problem);
-    const isLate = problem === "study-closed" && isOver(report.closes, date);
-    if (said.digest === report.digest && (isRefused || isLate)) {
-      return { state: "refused", ticket: "", reason };
-    }
-    return { state: /^ticket-/.test(problem) && !more ? "ticketless" : "queued", reason };
-  };
-  return request(transport, url, changesOf, { method: "PUT", body, headers }, report);
+  const answer = await exchange(transport, url, { method: "PUT", body, headers }, report);
+  const { said, result, problem, date, reason, again } = answer;
+  if (/^(stored|duplicate)$/.test(result)) return { changes: { state: "sent", ticket: "", reason: "" } };
+  const isRefused = /^report-(invalid|conflict|withdrawn)$/.test(problem);
+  const isLate = problem === "study-closed" && isOver(report.closes, date);
+  if (said.digest === report.digest && (isRefused || isLate)) {
+    return { changes: { state: "refused", ticket: "", reason } };
+  }
+  const state = /^ticket-/.test(problem) && !more ? "ticketless" : "queued";
+  return { changes: { state, reason }, again };
 }
 
 /** Ask for a report's deletion: without a state once the collector takes it never more. */
-export function remove(transport, url, report) {
-  const changesOf = ({ result, reason }) => (result === "withdrawn" ? { state: null } : { reason });
+export async function remove(transport, url, report) {
   const headers = { "LDPKit-Withdrawal": report.secret };
-  return request(transport, url, changesOf, { method: "DELETE", headers }, report);
+  const { result, reason, again } = await exchange(transport, url, { method: "DELETE", headers }, report);
+  return result === "withdrawn" ? { changes: { state: null } } : { changes: { reason }, again };
 }
 
 /** A study may be closed by mistake, and clocks be wrong: a report waits for the last day, and 30 more, by both. */
 const isOver = (closes, date) =>
   Math.min(Date.now(), Date.parse(date) || Infinity) >= Date.parse(closes) + 31 * 864e5;
-
-/** Make a request: what an answer changes, and whether to ask again soon. */
-async function request(transport, url, changesOf, options, report) {
-  const answer = await exchange(transport, url, options, report);
-  return { ...answer, changes: await changesOf(answer) };
-}
 
 /** Return the whole answer, and what it says. */
 export async function exchange(transport, url, options, report) {

@@ -1,8 +1,8 @@
 /** A ledger of a React Native app, on expo-sqlite. */
 
 import { fail } from "../errors.js";
+import { inTurn } from "./memory.js";
 import { sqliteLedger } from "./sqlite.js";
-import { inTurn } from "./text.js";
 
 const turns = new Map();
 

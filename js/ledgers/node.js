@@ -9,9 +9,9 @@ import { sqliteLedger } from "./sqlite.js";
 
 const LOOK_MS = 50;
 const BUSY = 5;
-/** ENOENT and the like; SQLite's errors have words of their own. */
-const unusable = (error) => orElse("ledger", error?.errstr ?? error?.code)(error);
-const attempt = async (work) => Promise.resolve().then(work).catch(unusable);
+/** SQLite's errors have words of their own; others are ENOENT and the like. */
+const attempt = async (work) =>
+  Promise.resolve().then(work).catch((error) => orElse("ledger", error?.errstr ?? error?.code)(error));
 
 /** As node.d.ts says. */
 export async function nodeLedger(path) {
@@ -38,7 +38,7 @@ export async function nodeLedger(path) {
   async function alone(work) {
     const lock = await attempt(() => open(`${path}-sending`, "a"));
     try {
-      while (!isTaken(lock)) await after(LOOK_MS);
+      while (!(await attempt(() => isTaken(lock)))) await after(LOOK_MS);
       return await work();
     } finally {
       lock.close();
@@ -81,6 +81,7 @@ function isTaken(lock) {
     lock.exec("BEGIN EXCLUSIVE");
     return true;
   } catch (error) {
-    return error.errcode === BUSY ? false : unusable(error);
+    if (error.errcode !== BUSY) throw error;
+    return false;
   }
 }

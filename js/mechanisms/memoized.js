@@ -1,6 +1,6 @@
 /** A permanent noisy answer, and fresh noise for each report (RAPPOR, Erlingsson et al. 2014). */
 
-import { canonicalJson } from "../json.js";
+import { canonicalJson } from "../encoding.js";
 import { CHOICE_BITS, WORK_BITS, expEpsilonBelow } from "../noise_levels.js";
 import { truthOrOther } from "../randomness.js";
 import { isBelow } from "../rational.js";

@@ -1,9 +1,8 @@
 /** Reports of a study with a channel: a blind token in one window, the report in a later one, and withdrawal at each stage. */
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { blind, bytesOf, encode, finalise, integer, inverse, spread } from "../../js/blind.js";
-import { choose, drawDue } from "../../js/leaving.js";
-import { challengeOf, requestOf } from "../../js/tickets.js";
+import { choose, drawDue } from "../../js/sending.js";
+import { blind, bytesOf, challengeOf, encode, finalise, integer, inverse, requestOf, spread } from "../../js/tickets.js";
 import {
   COLLECTOR, Collector, DAY_MS, ISSUER, Issuer, YES_NO, channelOf, device, golden, isToken, keys, memoryLedger, outcome, read,
   study,
@@ -236,8 +235,8 @@ const ROWS = {
 const chosen = (ids, isNow, relay) => {
   const memory = { reports: ids.map((id) => structuredClone({ id, ...ROWS[id] })) };
   const leaves = choose(undefined, isNow, relay)(memory);
-  assert.ok(memory.reports.every(({ id, due }) => leaves.has(id) || due > now), "lost");
-  return [...leaves].join();
+  assert.ok(memory.reports.every(({ id, due }) => leaves.includes(id) || due > now), "lost");
+  return leaves.join();
 };
 const everyChoice = (...given) => [...new Set(Array.from({ length: 64 }, () => chosen(...given)))].sort();
 

@@ -64,7 +64,8 @@ for (const [kind, open] of Object.entries(KINDS)) {
       throw new Error("3 hours");
     };
     assert.equal(await outcome(ledger.write(fails)), "ledger");
-    assert.equal(await outcome(ledger.write((memory) => (memory.reports = [memory]))), "ledger");
+    const unkept = { get body() { throw new Error("3 hours"); } };
+    assert.equal(await outcome(ledger.write((memory) => (memory.reports = [unkept]))), "ledger");
     assert.equal(await again.read(({ reports }) => reports.length), 2);
     // One at a time sends, also after one that failed.
     let inside = 0;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { fetchStudy } from "../../js/index.js";
 import { viewOf } from "../../js/randomness.js";
-import { canonicalJson, parseJson } from "../../js/json.js";
+import { canonicalJson, parseJson } from "../../js/encoding.js";
 import {
   COLLECTOR, Collector, DAY_MS, NUMBER, YES_NO, device, memoryLedger, openDevice, outcome, read, study,
 } from "./support.mjs";

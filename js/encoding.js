@@ -1,4 +1,13 @@
-/** Strict JSON in, canonical JSON out (RFC 8785, of strings, integers and booleans). */
+/** Bytes of texts, their digests and digits; strict JSON in, canonical JSON out (RFC 8785, of strings, integers, booleans). */
+
+export const utf8 = (string) => new TextEncoder().encode(string);
+
+export const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
+
+/** The digest of parts, one after the other. */
+export const hash = async (kind, ...parts) => new Uint8Array(await crypto.subtle.digest(kind, join(...parts)));
+
+export const hex = (bytes) => [...bytes].map((byte) => (byte + 256).toString(16).slice(1)).join("");
 
 const TOKENS = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d[\d.eE+-]*/g;
 
