@@ -1,6 +1,5 @@
 /** A ledger in a file, for Node (22.13 or later), and any number of its processes. */
 
-import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import { isAbsolute } from "node:path";
 import { setTimeout as after } from "node:timers/promises";
@@ -9,9 +8,6 @@ import { sqliteLedger } from "./sqlite.js";
 
 const LOOK_MS = 50;
 const BUSY = 5;
-/** SQLite's errors have words of their own; others are ENOENT and the like. */
-const attempt = async (work) =>
-  Promise.resolve().then(work).catch((error) => orElse("ledger", error?.errstr ?? error?.code)(error));
 
 /** As node.d.ts says. */
 export async function nodeLedger(path) {
@@ -24,15 +20,6 @@ export async function nodeLedger(path) {
     fs.closeSync(opened);
     return new DatabaseSync(file);
   };
-  const ledger = await attempt(() => {
-    // From another folder a relative one would be another ledger, and SQLite has such names for what is on no disk.
-    if (!isAbsolute(path)) fail("ledger", "the path must be absolute");
-    if (!fs.existsSync(path)) make(path, (file) => open(file, "ax"));
-    // SQLite would take it for a new database, and the device would answer again.
-    const lost = "the file is empty: what was answered is lost. Delete it for a new device";
-    if (!fs.statSync(path).size) fail("ledger", lost);
-    return ledgerOn(open(path, "r+"));
-  });
 
   /** A file's lock of its own: the system lets go of it however a process ends. */
   async function alone(work) {
@@ -44,8 +31,32 @@ export async function nodeLedger(path) {
       lock.close();
     }
   }
-  return { ...ledger, alone };
+
+  /** Whole from the start, so that an empty file is one that lost what it held. */
+  function make() {
+    if (fs.existsSync(path)) return;
+    const fresh = `${path}-new`;
+    for (const left of [fresh, `${fresh}-journal`]) fs.rmSync(left, { force: true });
+    const database = open(fresh, "a");
+    ledgerOn(database);
+    database.close();
+    fs.renameSync(fresh, path);
+  }
+
+  return attempt(async () => {
+    // From another folder a relative one would be another ledger, and SQLite has such names for what is on no disk.
+    if (!isAbsolute(path)) fail("ledger", "the path must be absolute");
+    if (!fs.existsSync(path)) await alone(make);
+    // SQLite would take it for a new database, and the device would answer again.
+    const lost = "the file is empty: what was answered is lost. Delete it for a new device";
+    if (!fs.statSync(path).size) fail("ledger", lost);
+    return { ...ledgerOn(open(path, "r+")), alone };
+  });
 }
+
+/** SQLite's errors have words of their own; others are ENOENT and the like. */
+const attempt = async (work) =>
+  Promise.resolve().then(work).catch((error) => orElse("ledger", error?.errstr ?? error?.code)(error));
 
 const ledgerOn = (database) =>
   sqliteLedger({
@@ -53,28 +64,6 @@ const ledgerOn = (database) =>
     first: (sql) => database.prepare(sql).get(),
     run: (sql, value) => database.prepare(sql).run(value),
   });
-
-/** Whole from the start, so that an empty file is one that lost what it held; the first of several makers' counts. */
-function make(path, open) {
-  const fresh = `${path}-${randomUUID()}`;
-  const database = open(fresh);
-  try {
-    ledgerOn(database);
-    database.close();
-    place(fresh, path);
-  } finally {
-    fs.unlinkSync(fresh);
-  }
-}
-
-function place(fresh, path) {
-  try {
-    fs.linkSync(fresh, path);
-  } catch ({ code }) {
-    // Not every file system has links; what is there is never replaced.
-    if (code !== "EEXIST") fs.copyFileSync(fresh, path, fs.constants.COPYFILE_EXCL);
-  }
-}
 
 function isTaken(lock) {
   try {
