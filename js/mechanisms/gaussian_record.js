@@ -6,12 +6,12 @@ import { clipNorm, packSigned } from "../quantise.js";
 import { truthOrOther } from "../randomness.js";
 import { check, fraction } from "../shapes.js";
 import { normal } from "../strips.js";
-import { checkRecord, fieldsOf, record } from "./record.js";
+import { fieldsOf, record } from "./record.js";
 
 const parameters = { delta: fraction, response_share: fraction };
 
 /** Clipped features, and a number as response, with noise; a yes/no is true with T / 2**32, in one more byte. */
-export const mechanism = { kinds: [record], parameters, check: checkRecord, build };
+export const mechanism = { kinds: [record], parameters, build };
 
 function build(question) {
   const {

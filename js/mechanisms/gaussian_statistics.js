@@ -6,13 +6,13 @@ import { UNIT_BITS, clipNorm, packSigned } from "../quantise.js";
 import { floorScaled } from "../rational.js";
 import { check, fraction } from "../shapes.js";
 import { normal } from "../strips.js";
-import { checkRecord, fieldsOf, record } from "./record.js";
+import { fieldsOf, record } from "./record.js";
 
 const MULTIPLIER_BITS = 60n;
 const HALF = 1n << (MULTIPLIER_BITS - 1n);
 
 /** The upper triangle of vvᵀ, v = (constant, features…, response), plus round(2**20 × N(0, 1)). */
-export const mechanism = { kinds: [record], parameters: { delta: fraction }, check: checkRecord, build };
+export const mechanism = { kinds: [record], parameters: { delta: fraction }, build };
 
 function build(question) {
   const { norm, features, response, mechanism: stated } = question;

@@ -2,25 +2,33 @@
 
 import { fail } from "../errors.js";
 import { gridIndex } from "../quantise.js";
-import { bounds, check, checkNames, decimal, identifier, listOf, oneOf, text } from "../shapes.js";
+import { bounds, check, checkNames, decimal, identifier, isObject, listOf, oneOf, text } from "../shapes.js";
 import { record as object } from "../shapes.js";
 
 const label = { text: text(200) };
 const NUMBER_FIELD = object({ id: identifier, bounds }, { ...label, unit: text(40) });
 const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") }, label);
 
+/** Whether a field says what it asks, and is no number, which has bounds. */
+const asks = (value) => isObject(value) && "ask" in value;
+
+function feature(value, path) {
+  check(!asks(value) || !("bounds" in value), `${path}.bounds`);
+  return NUMBER_FIELD(value, path);
+}
+
 export const record = {
   ask: "record",
   fields: {
-    features: listOf(NUMBER_FIELD, 1, 128, "id"),
+    features: listOf(feature, 1, 128, "id"),
     norm: decimal(([n, d]) => 1000n * n > d && n <= 1000n * d),
-    response: (value, path) => (value?.ask ? YES_NO_FIELD : NUMBER_FIELD)(value, path),
+    response: (value, path) => (asks(value) ? YES_NO_FIELD : NUMBER_FIELD)(value, path),
+  },
+  complete(asked, path) {
+    check(asked.features.every(({ id }) => id !== asked.response.id), `${path}.response.id`);
+    return asked;
   },
 };
-
-export function checkRecord({ features, response: { id }, path }) {
-  check(features.every((feature) => feature.id !== id), `${path}.response.id`);
-}
 
 /** Return the features of an answer in −size..size and its response in −weight..weight. */
 export function fieldsOf({ id, features, response }, answer, size, weight) {

@@ -341,6 +341,8 @@ test("what a study asks of others than this device is refused before any noise",
   for (const [change, field] of [[{ protocol: { name: "secure_sum" } }, "protocol"], [{ respondent: "holder" }, "respondent"]]) {
     assert.equal(await outcome(read(study(YES_NO, change)), true), `study ${field}`);
   }
+  const feature = { id: "age", ask: "yes_no", bounds: ["0", "1"] };
+  assert.equal(await outcome(read(study({ ...RECORD, features: [feature] })), true), "study questions[0].features[0].bounds");
   assert.equal(await outcome(library.parseStudy(undefined)), "study");
   const { crypto } = globalThis;
   Object.defineProperty(globalThis, "crypto", { value: {}, configurable: true });
