@@ -19,14 +19,9 @@ function question(value, path) {
   return { ...(complete?.(asked, path) ?? asked), path };
 }
 
-// What few studies have is read by files of their own, in this order.
-const STATED = "opens closes owner contact ethics consent retention sections sample_one_question".split(" ");
-const PARTS = [
-  [STATED, () => import("./study_parts.js")],
-  [["public"], () => import("./public.js")],
-  [["channel"], () => import("./channel.js")],
-];
-const parts = Object.fromEntries(PARTS.flatMap(([names]) => names).map((name) => [name, later]));
+// What few studies have is read by a file of its own.
+const PARTS =
+  "opens closes owner contact ethics consent retention sections sample_one_question public channel".split(" ");
 
 const STUDY = record(
   {
@@ -37,7 +32,7 @@ const STUDY = record(
     questions: listOf(question, 1, 100, "id"),
   },
   // Data holders answer by command line.
-  { purpose: text(5000), respondent: oneOf("person"), ...parts },
+  { purpose: text(5000), respondent: oneOf("person"), ...Object.fromEntries(PARTS.map((name) => [name, later])) },
 );
 
 /** Parse and validate a study document, as text or bytes of UTF-8, as index.d.ts says. */
@@ -76,7 +71,7 @@ function frozen(value) {
 
 async function readParts(document) {
   const study = STUDY(document, "");
-  for (const [names, load] of PARTS) if (names.some((name) => name in study)) (await load()).read(study);
+  if (PARTS.some((name) => name in study)) (await import("./study_parts.js")).read(study);
   return study;
 }
 

@@ -26,7 +26,7 @@ from tests.portable.vectors import FILES, Stream, load
 MECHANISMS = [name for name in FILES if (JAVASCRIPT / "mechanisms" / f"{name}.js").exists()]
 # Most bytes, minified, of what a page loads to answer a study with one mechanism, and of the whole library.
 MOST_BYTES, MOST_BYTES_EVER = 15_000, 46_000
-LATER = "changing channel languages levels oblivious public sending study_parts tickets upload"
+LATER = "changing languages levels oblivious sending study_parts tickets upload"
 ON_DEMAND = [*MECHANISMS, *LATER.split()]
 BUNDLES = {
     "page.js": "collector/pages/assets/participant.js",
