@@ -55,15 +55,10 @@ class AnswerLaw:
 
     def in_words(self) -> str:
         """Explain how to read the picture, and give the shares of answers at the bounds."""
-        low, high = self.at_bounds.T
+        low, high = (f"{100 * q05:.0f} to {100 * q95:.0f} %" for q05, _, q95 in self.at_bounds.T)
         return (
             "The line is the median of the density, the band holds it with 90 % probability at each place. "
-            f"At the lower bound itself are {_share(low)} of the answers, at the upper bound {_share(high)}. "
+            f"At the lower bound itself are {low} of the answers, at the upper bound {high}. "
             "Answers heaped at round numbers are drawn as a hill: its quantiles lie between the heaps, and "
             "half of the answers at a place itself count as above it."
         )
-
-
-def _share(quantiles: Values) -> str:
-    low, _, high = 100 * quantiles
-    return f"{low:.0f} to {high:.0f} %"

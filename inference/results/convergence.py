@@ -95,18 +95,18 @@ def is_fixed(draws: NDArray[np.float64]) -> bool:
 class Mixing:
     """The mixing of chains, by parameter. Each statistic of a parameter that does not vary is NaN."""
 
-    r_hat: Mapping[str, float] = field(default_factory=dict)
-    ess_bulk: Mapping[str, float] = field(default_factory=dict)
-    ess_tail: Mapping[str, float] = field(default_factory=dict)
+    r_hat: dict[str, float] = field(default_factory=dict)
+    ess_bulk: dict[str, float] = field(default_factory=dict)
+    ess_tail: dict[str, float] = field(default_factory=dict)
 
     def with_parameters(self, parameters: Mapping[str, Draws]) -> Mixing:
         """Return the mixing with that of further parameters, draws (chains, draws) of each."""
-        more = {name: draws for name, draws in parameters.items() if name not in self.r_hat}
-        return Mixing(
-            {**self.r_hat, **{name: r_hat(draws) for name, draws in more.items()}},
-            {**self.ess_bulk, **{name: ess_bulk(draws) for name, draws in more.items()}},
-            {**self.ess_tail, **{name: ess_tail(draws) for name, draws in more.items()}},
-        )
+        mixed = Mixing(dict(self.r_hat), dict(self.ess_bulk), dict(self.ess_tail))
+        for name, draws in parameters.items():
+            if name not in mixed.r_hat:
+                mixed.r_hat[name] = r_hat(draws)
+                mixed.ess_bulk[name], mixed.ess_tail[name] = ess_bulk(draws), ess_tail(draws)
+        return mixed
 
     def findings(self, names: Iterable[str], remedy: str = KEEP_MORE) -> Iterator[Finding]:
         """Yield a finding for each of the three statistics that fails, on the failing parameters of these."""

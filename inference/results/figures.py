@@ -34,10 +34,7 @@ FONT = "DejaVu Sans"
 STYLE: dict[Any, Any] = {
     "font.family": FONT,
     "font.size": 8,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
     "axes.titlesize": 8,
-    "legend.fontsize": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.formatter.useoffset": False,

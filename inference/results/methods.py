@@ -109,7 +109,15 @@ def defence_of(study: Study | None, posteriors: Mapping[str, Posterior], made: P
     fitted = list(posteriors.values())
     # 1. State the privacy and the models.
     if study is None:
-        methods = [line for posterior in fitted for line in (_formula(posterior), *posterior.noise)]
+        methods = []
+        for posterior in fitted:
+            priors = "; ".join(prior_lines(dict(posterior.prior))).replace("flat()", "flat")
+            under = f", under the priors {priors}" if priors else ""
+            methods += [
+                f"“{visible(posterior.formula)}” was fitted to {posterior.size_in_words()} as "
+                f"{posterior.model}, with a likelihood that includes the noise{under}.",
+                *posterior.noise,
+            ]
         about = {"Digest of the input": fitted[0].study_digest}
     else:
         methods = [_privacy(study), *_shuffled_privacy(study, [posterior.n for posterior in fitted])]
@@ -205,17 +213,9 @@ def _question(study: Study, question: Question, posterior: Posterior) -> str:
     )
 
 
-def _formula(posterior: Posterior) -> str:
-    priors = "; ".join(prior_lines(dict(posterior.prior))).replace("flat()", "flat")
-    return (
-        f"“{visible(posterior.formula)}” was fitted to {posterior.size_in_words()} as {posterior.model}, "
-        f"with a likelihood that includes the noise{f', under the priors {priors}' if priors else ''}."
-    )
-
-
 def _sampled(method: str, posteriors: Sequence[Posterior], made: Provenance) -> str:
     label = SAMPLERS[method].label if method in SAMPLERS else f"the published method {method}"
-    source = f" ({short('nuts')})" if _is_nuts(method) else ""
+    source = f" ({short('nuts')})" if label == "NUTS" else ""
     shapes = {next(iter(posterior.draws.values())).shape for posterior in posteriors}
     sizes = listed(sorted(f"{counted(chains, 'chain')} of {kept:,} kept draws" for chains, kept in shapes))
     numpyro = f"NumPyro {made.versions['numpyro']} ({short('numpyro')}) and " if method in SAMPLERS else ""
@@ -223,10 +223,6 @@ def _sampled(method: str, posteriors: Sequence[Posterior], made: Provenance) -> 
         f"Posteriors of {listed([posterior.question for posterior in posteriors])} were drawn by "
         f"{label}{source} with {numpyro}ldpkit {made.versions['ldpkit']}: {sizes}, seed {posteriors[0].seed}."
     )
-
-
-def _is_nuts(method: str) -> bool:
-    return method in SAMPLERS and SAMPLERS[method].label == "NUTS"
 
 
 def _checks(posteriors: Sequence[Posterior]) -> str:

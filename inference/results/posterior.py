@@ -347,17 +347,10 @@ class Posterior:
             dimensions are `choice` for choices, `feature` for features, and `name_of` for other names with
             brackets. The attributes include study digest, question, model and seed.
         """
+        groups: dict[str, Mapping[str, NDArray[Any]]] = {}
         each = self.log_likelihood() if self.log_likelihood is not None else None
-        return self._tree({} if each is None else {"log_likelihood": {"report": each}})
-
-    def to_netcdf(self) -> bytes:
-        """Return the tree without log_likelihood as a NetCDF file's bytes, which xarray and ArviZ open."""
-        # Written in memory: HDF5 does not recover if the disk fills while it writes.
-        return bytes(self._tree({}).to_netcdf(engine="h5netcdf"))
-
-    def _tree(self, more: Mapping[str, Mapping[str, NDArray[Any]]]) -> DataTree:
-        """Return ArviZ's tree with further groups."""
-        groups = dict(more)
+        if each is not None:
+            groups["log_likelihood"] = {"report": each}
         if self.diverging is not None:
             groups["sample_stats"] = {"diverging": self.diverging}
         if self.predictive is not None:
@@ -366,15 +359,17 @@ class Posterior:
             groups["posterior_predictive"] = {"reports": self.predictive.posterior[None]}
             groups["observed_data"] = {"reports": self.predictive.observed}
         before = {name: draws[None] for name, draws in self.prior_draws.items()}
-        axes = self.axes or axes_of(self.draws)
-        return tree_of(self.draws, before, axes, groups, self._attributes())
-
-    def _attributes(self) -> dict[str, Any]:
-        return {
+        attributes: dict[str, Any] = {
             "study_digest": self.study_digest, "question": self.question, "model": self.model,
             "seed": self.seed, "verdict": str(self.verdict.overall),
             **({"formula": self.formula} if self.formula else {}),
         }  # fmt: skip
+        return tree_of(self.draws, before, self.axes or axes_of(self.draws), groups, attributes)
+
+    def to_netcdf(self) -> bytes:
+        """Return the tree without log_likelihood as a NetCDF file's bytes, which xarray and ArviZ open."""
+        # Written in memory: HDF5 does not recover if the disk fills while it writes.
+        return bytes(replace(self, log_likelihood=None).to_arviz().to_netcdf(engine="h5netcdf"))
 
     def to_document(self) -> dict[str, Any]:
         """Return this question's entry in posterior.json; `draws` is the number of draws per chain."""

@@ -27,13 +27,6 @@ LEANING = 0.36
 WIDER = "state a wider prior"
 
 
-def in_logs(name: str, before: NDArray[np.float64], stated: Mapping[str, Any]) -> bool:
-    """Return True if logs are compared: the sd of a log-normal prior, or of a mean's, rests on few draws."""
-    prior = stated.get(name)
-    is_log_normal = isinstance(prior, Mapping) and prior.get("distribution") == "log_normal"
-    return is_log_normal or (name == "mean" and prior is None and float(before.min()) > 0)
-
-
 def informativeness(
     parameters: Parameters, prior: Parameters, stated: Mapping[str, Any] | None = None
 ) -> Iterator[Finding]:
@@ -45,8 +38,10 @@ def informativeness(
     drowned: list[str] = []
     held: list[str] = []
     for name in [name for name in moving if name in prior]:
-        after, before = moving[name], prior[name]
-        if in_logs(name, before, stated or {}):
+        after, before, law = moving[name], prior[name], (stated or {}).get(name)
+        # The sd of a log-normal prior, or of a mean's prior, rests on few draws: logs are compared.
+        is_log_normal = isinstance(law, Mapping) and law.get("distribution") == "log_normal"
+        if is_log_normal or (name == "mean" and law is None and float(before.min()) > 0):
             after, before = np.log(after), np.log(before[np.isfinite(before)])
         if after.std() > DROWNED * before.std():
             near = abs(after.mean() - before.mean()) < NEAR * before.std()
@@ -102,39 +97,27 @@ def disagreements(parameters: Parameters, prior: Parameters, remedy: str = WIDER
 
 def leaning_notes(parameters: Parameters, stated: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield a doubt if a posterior is pressed against an end of its uniform prior, as stated."""
-    ends = _uniform_ends(stated)
-    leaning = [
-        name for name, draws in _moving(parameters).items() if name in ends and _leans(draws, *ends[name])
-    ]
+    # 1. The ends of uniform priors, also for vectors' entries: those of `coefficients` are coefficient[…].
+    laws: dict[str, Any] = dict(stated)
+    for key, law in stated.items():
+        if isinstance(law, Mapping) and "distribution" not in law:
+            parts = (key, key.removesuffix("s"))
+            laws |= {f"{part}[{name}]": entry for part in parts for name, entry in law.items()}
+    # 2. An end that is much nearer to the median than the posterior extends on the other side.
+    leaning = []
+    for name, draws in _moving(parameters).items():
+        law = laws.get(name)
+        if isinstance(law, Mapping) and law.get("distribution") == "uniform":
+            low, high = float(law["low"]), float(law["high"])
+            below, middle, above = np.quantile(draws, [0.05, 0.5, 0.95])
+            if min(high - middle - LEANING * (middle - below), middle - low - LEANING * (above - middle)) < 0:
+                leaning.append(name)
     if leaning:
         note = (
             f"the posterior of {listed(leaning)} is pressed against an end of its uniform prior: the reports "
             "speak for values that the prior rules out; look at the prior's units, and state a wider one"
         )
         yield Finding(FIT, note, CARE, frozenset(leaning))
-
-
-def _uniform_ends(stated: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """Return {parameter: the ends of its uniform prior}, also for vectors' entries."""
-    laws: dict[str, Any] = dict(stated)
-    for key, law in stated.items():
-        if isinstance(law, Mapping) and "distribution" not in law:
-            # Entries of `coefficients` are named coefficient[…].
-            parts = (key, key.removesuffix("s"))
-            laws |= {f"{part}[{name}]": entry for part in parts for name, entry in law.items()}
-    return {
-        name: (float(law["low"]), float(law["high"]))
-        for name, law in laws.items()
-        if isinstance(law, Mapping) and law.get("distribution") == "uniform"
-    }
-
-
-def _leans(draws: NDArray[np.float64], low: float, high: float) -> bool:
-    """Return True if an end is much nearer to the median than the posterior extends on the other side."""
-    below, middle, above = np.quantile(draws, [0.05, 0.5, 0.95])
-    return bool(
-        min(high - middle - LEANING * (middle - below), middle - low - LEANING * (above - middle)) < 0
-    )
 
 
 def _moving(parameters: Parameters) -> dict[str, NDArray[np.float64]]:

@@ -87,16 +87,12 @@ def words_of(**options: object) -> list[Word]:
 
 
 def input_of(path: str) -> Input:
-    """Return a file's name and digest. Raises InputError."""
-    return Input(os.path.basename(path), digest_of_file(path))
-
-
-def digest_of_file(path: str) -> str | None:
-    """Return the SHA-256 of a file; None for a pipe, which can be read only once. Raises InputError."""
+    """Return a file's name and digest; None for a pipe, which can be read only once. Raises InputError."""
+    name = os.path.basename(path)
     if path == STREAM or (os.path.exists(path) and not os.path.isfile(path)):
-        return None
+        return Input(name, None)
     try:
         with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            return Input(name, hashlib.file_digest(file, "sha256").hexdigest())
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None

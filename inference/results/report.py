@@ -9,14 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from inference.results.figures import (
-    density_figure,
-    interval_figure,
-    law_figure,
-    predictive_figure,
-    to_png,
-    to_svg,
-)
+from inference.results import figures
 from inference.results.identified import set_of
 from inference.results.intervals import REFUSED, USUAL, Interval, between, written
 from inference.results.methods import defence_of
@@ -42,7 +35,7 @@ TEMPLATES = Environment(
 )
 # Figures are our own SVG. A sentence begins with a capital letter.
 TEMPLATES.filters |= {
-    "svg": lambda figure: Markup(to_svg(figure)),
+    "svg": lambda figure: Markup(figures.to_svg(figure)),
     "begin": lambda text: text[:1].upper() + text[1:],
 }
 
@@ -70,17 +63,13 @@ def save_report(
     save_posteriors(posteriors, folder, made)
     shown = shown_of(posteriors, study, title, interval, made)
     for name, section in shown["sections"].items():
-        (folder / f"{name}.png").write_bytes(to_png(section["intervals"]))
+        (folder / f"{name}.png").write_bytes(figures.to_png(section["intervals"]))
     (folder / PAGE).write_text(TEMPLATES.get_template("report.html.j2").render(shown), encoding="utf-8")
     (folder / CSV).write_text(csv_of(posteriors, interval), encoding="utf-8")
 
 
 def shown_of(
-    posteriors: Mapping[str, Posterior],
-    study: Study | None,
-    title: str,
-    interval: Interval,
-    made: Provenance,
+    posteriors: Mapping[str, Posterior], study: Study | None, title: str, interval: Interval, made: Provenance
 ) -> dict[str, Any]:
     """Return the variables of the page's template."""
     largest = max(posteriors.values(), key=lambda posterior: posterior.n)
@@ -109,7 +98,6 @@ def section_of(posterior: Posterior, study: Study | None, interval: Interval) ->
         about = f"{named}{question.mechanism.name}, {posterior.model}, {posterior.size_in_words()}"
     false = posterior.identified
     levels = "" if interval == USUAL else " (90 %)"
-    is_one_bar = len(posterior.headlines) + len(posterior.quantities) == 1
     return {
         "posterior": posterior,
         "text": text,
@@ -120,12 +108,12 @@ def section_of(posterior: Posterior, study: Study | None, interval: Interval) ->
         "contrasts": _sentences([each for each in posterior.quantities if each.contrast], interval),
         "rows": rows_of(posterior, interval),
         "false_heading": f"{false.label}{levels}" if false is not None and false.sets else "",
-        "intervals": interval_figure(posterior, interval),
+        "intervals": figures.interval_figure(posterior, interval),
         # A single bar says no more than its line of the table.
-        "is_one_bar": is_one_bar,
-        "law": law_figure(posterior.law) if posterior.law else None,
-        "expected": predictive_figure(posterior.predictive) if posterior.predictive else None,
-        "densities": density_figure(posterior),
+        "is_one_bar": len(posterior.headlines) + len(posterior.quantities) == 1,
+        "law": figures.law_figure(posterior.law) if posterior.law else None,
+        "expected": figures.predictive_figure(posterior.predictive) if posterior.predictive else None,
+        "densities": figures.density_figure(posterior),
         "method": SAMPLERS[posterior.method].label if posterior.method in SAMPLERS else posterior.method,
         "noise": noise,
         "priors": [line.replace("flat()", "flat") for line in prior_lines(dict(posterior.prior))],
@@ -191,8 +179,7 @@ def csv_of(posteriors: Mapping[str, Posterior], interval: Interval = USUAL) -> s
     text = io.StringIO()
     columns = next(iter(next(iter(posteriors.values())).table(interval).values()))
     writer = csv.writer(text, lineterminator="\n")
-    head = ["question", "model", "n", "parameter", *columns, "if_false_low", "if_false_high"]
-    writer.writerow(head)
+    writer.writerow(["question", "model", "n", "parameter", *columns, "if_false_low", "if_false_high"])
     for name, posterior in posteriors.items():
         for parameter, row in posterior.table(interval).items():
             # Spreadsheets evaluate some names as formulas.

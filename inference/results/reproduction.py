@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from math import sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from inference.results.provenance import Provenance
 from inference.results.saving import RESULT
@@ -19,22 +18,8 @@ MOST_ERRORS = 5.0
 LEAST_EFFECTIVE = 100.0
 
 
-class Earlier(NamedTuple):
-    """An earlier posterior.json."""
-
-    path: str
-    document: Document
-
-
-class Comparison(NamedTuple):
-    """Whether a result is the same as an earlier one, and the verdict in words with the differences."""
-
-    same: bool
-    lines: tuple[str, ...]
-
-
-def earlier_result(path: str, made: Provenance) -> Earlier:
-    """Read an earlier posterior.json.
+def earlier_result(path: str | None, made: Provenance) -> Document | None:
+    """Read an earlier posterior.json; return None for no path.
 
     Args:
         path: the file.
@@ -43,6 +28,8 @@ def earlier_result(path: str, made: Provenance) -> Earlier:
     Raises:
         InputError: the file is no posterior.json, or was made from other files.
     """
+    if path is None:
+        return None
     document = _document_of(Path(path))
     stated = document.get("made", {}).get("inputs", [])
     before = sorted(str(file.get("sha256")) for file in stated)
@@ -52,37 +39,35 @@ def earlier_result(path: str, made: Provenance) -> Earlier:
             f"{path} was made from other files ({names}): give the files with these SHA-256",
             code="result.input_changed",
         )
-    return Earlier(path, document)
+    return document
 
 
-def compared(earlier: Earlier | None, folder: Path) -> Comparison:
+def compared(path: str | None, earlier: Document | None, folder: Path) -> tuple[bool, list[str]]:
     """Compare the result in a folder with an earlier one: every number, else means, sds and verdicts.
 
     Args:
-        earlier: the earlier result; without one, nothing differs.
+        path: of the earlier result.
+        earlier: that result; without one, nothing differs.
         folder: of the new result.
+
+    Returns:
+        Whether it is the same, and the differences in words.
     """
     if earlier is None:
-        return Comparison(True, ())
-    documents = earlier.document, _document_of(folder / RESULT)
-    (digest, before), (new_digest, now) = (
-        (document.get("study_digest"), document["questions"]) for document in documents
-    )
-    if digest == new_digest and before == now:
-        return Comparison(True, (f"the same as {earlier.path}, to the last bit",))
-    if digest != new_digest or set(before) != set(now):
+        return True, []
+    new = _document_of(folder / RESULT)
+    before, now = earlier["questions"], new["questions"]
+    if earlier.get("study_digest") != new.get("study_digest") or set(before) != set(now):
         differences = ["it is of other questions, or of another study"]
+    elif before == now:
+        return True, [f"the same as {path}, to the last bit"]
     else:
         differences = [line for name in now for line in _differences(visible(name), before[name], now[name])]
     if differences:
-        return Comparison(False, (f"NOT the same as {earlier.path}", *differences))
-    return Comparison(
-        True,
-        (
-            f"the same as {earlier.path} within Monte Carlo error; platform and versions decide on the last "
-            "bits",
-        ),
-    )
+        return False, [f"NOT the same as {path}", *differences]
+    return True, [
+        f"the same as {path} within Monte Carlo error; platform and versions decide on the last bits"
+    ]
 
 
 def _document_of(path: Path) -> Document:
@@ -108,8 +93,8 @@ def _differences(question: str, before: Document, now: Document) -> Iterator[str
     for name, row in now["parameters"].items():
         earlier = before["parameters"][name]
         size = max(min(float(each["ess_bulk"] or 0) for each in (earlier, row)), LEAST_EFFECTIVE)
-        error = float(row["sd"]) * np.sqrt(2 / size)
-        for key, allowed in (("mean", error), ("sd", error / np.sqrt(2))):
+        error = float(row["sd"]) * sqrt(2 / size)
+        for key, allowed in (("mean", error), ("sd", error / sqrt(2))):
             # `not <=` also catches NaN.
             if not abs(float(earlier[key]) - float(row[key])) <= MOST_ERRORS * allowed:
                 yield f"{question}: {visible(name)}: {key} was {earlier[key]:.6g}, and is {row[key]:.6g}"

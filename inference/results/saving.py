@@ -73,21 +73,21 @@ def write_document(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def save_posteriors(
-    posteriors: Mapping[str, Posterior],
-    folder: Path,
-    made: Provenance | None = None,
+    posteriors: Mapping[str, Posterior], folder: Path, made: Provenance | None = None
 ) -> None:
     """Write posterior.json for all questions of one study, and each question's draws, into a new folder.
 
     made: the fit's provenance.
     """
     first = next(iter(posteriors.values()))
-    document: dict[str, Any] = {"study_digest": first.study_digest, "seed": first.seed}
-    document["made"] = (made or made_now()).to_document()
-    document["questions"] = {name: posterior.to_document() for name, posterior in posteriors.items()}
+    document = {
+        "study_digest": first.study_digest,
+        "seed": first.seed,
+        "made": (made or made_now()).to_document(),
+        "questions": {name: posterior.to_document() for name, posterior in posteriors.items()},
+    }
     # JSON has no NaN; R-hat is NaN for a parameter without spread.
-    text = json.dumps(_without_nan(document), indent=1, ensure_ascii=False, allow_nan=False)
-    (folder / RESULT).write_text(text + "\n", encoding="utf-8")
+    write_document(folder / RESULT, _without_nan(document))
     for name, posterior in posteriors.items():
         (folder / f"{name}.nc").write_bytes(posterior.to_netcdf())
 

@@ -93,14 +93,14 @@ def fit(
         evidence = evidence_of(document, reports, reading_of(tell))
         options = words_of(**sampling, level=level, contamination=contamination or None, question=questions)
         made = made_by("fit", [[Path(path)] for path in (study, *reports)] + options)
-        earlier = earlier_result(check, made) if check else None
+        earlier = earlier_result(check, made)
         # 2. Fit.
         sampling |= {"questions": questions or None, "contamination": contamination}
         posteriors = fit_study(document, evidence, progress=tell, **sampling)
         # 3. Write the folder.
         save_report(posteriors, folder, document, interval=interval, made=made)
-        comparison = compared(earlier, folder)
-    return show_posteriors(posteriors, out, interval, comparison.lines, comparison.same, strict)
+        same, lines = compared(check, earlier, folder)
+    return show_posteriors(posteriors, out, interval, lines, same, strict)
 
 
 def show_posteriors(

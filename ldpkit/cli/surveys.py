@@ -87,7 +87,7 @@ def survey(
         table, title, design = read_source(given, [*crossed, *population.columns()])
         priors = None if design is None else design.priors
         made = made_by("survey", words_of_call(given, sampling, level))
-        earlier = earlier_result(check, made) if check else None
+        earlier = earlier_result(check, made)
         # 3. Fit, and write the folder.
         if formula is None:
             posterior = cross_table(table, crossed, by, priors=priors, progress=tell, **sampling)
@@ -97,9 +97,9 @@ def survey(
             posterior = analyse_table(table, formula, progress=tell, **options, **sampling)
         posteriors = {posterior.question: posterior}
         save_report(posteriors, folder, title=title, interval=interval, made=made)
-        comparison = compared(earlier, folder)
-    lines = [*(design.in_words() if design else ()), *comparison.lines]
-    return show_posteriors(posteriors, out, interval, lines, comparison.same, strict)
+        same, lines = compared(check, earlier, folder)
+    lines = [*(design.in_words() if design else ()), *lines]
+    return show_posteriors(posteriors, out, interval, lines, same, strict)
 
 
 def _refuse_combinations(given: dict[str, Any]) -> None:
