@@ -22,22 +22,9 @@ from schemas import Report, Study
 from schemas.disk import STREAM, refuse_workbook, standard_input
 from summaries.cells import MOST_CELLS, Cell, keeps_cells
 from summaries.findings import Findings, left_out_notes
-from summaries.reducing import (
-    Seen,
-    check_report,
-    check_study,
-    reduce_reports,
-    study_of,
-)
+from summaries.reducing import Seen, check_report, check_study, reduce_reports, study_of
 from summaries.summary import CELLS, QuestionSummary, Summary
-from summaries.tables import (
-    ArrowTable,
-    Placed,
-    in_documents,
-    in_table,
-    is_table,
-    report_of_row,
-)
+from summaries.tables import ArrowTable, Placed, in_documents, in_table, is_table, report_of_row
 
 # The inputs in which `evidence_of` finds reports: files, tables, documents, lines.
 Reports = (
@@ -290,25 +277,27 @@ class ReadReports:
 def _all_reports(paths: Iterable[str]) -> Iterator[Placed]:
     """Yield each report's place and a function that parses it."""
     for path in paths:
+        name = Path(path).name
         try:
             if _is_parquet(path):
-                yield from _parquet_rows(path)
-            else:
-                yield from _ndjson_lines(path)
+                # Arrow loads where a file needs it.
+                from summaries.engines.dataset import ReportFile
+
+                rows = (row for batch in ReportFile(0, path).batches() for row in batch.to_pylist())
+                for number, row in enumerate(rows, 1):
+                    yield f"{name}, row {number}", partial(report_of_row, row)
+                continue
+            with open(path, "rb") as file:
+                begin = file.read(4)
+                for magic, what in NO_TEXT.items():
+                    if begin.startswith(magic):
+                        raise InputError(f"{path} is {what}", code="reports.not_ndjson")
+                file.seek(len(BOM_UTF8) if begin.startswith(BOM_UTF8) else 0)
+                yield from in_documents(_lines(file), f"{name}, line")
         except OSError as error:
             raise InputError(
                 f"cannot read {path}: {error.strerror or error}", code="files.not_readable"
             ) from None
-
-
-def _ndjson_lines(path: str) -> Iterator[Placed]:
-    with open(path, "rb") as file:
-        begin = file.read(4)
-        for magic, what in NO_TEXT.items():
-            if begin.startswith(magic):
-                raise InputError(f"{path} is {what}", code="reports.not_ndjson")
-        file.seek(len(BOM_UTF8) if begin.startswith(BOM_UTF8) else 0)
-        yield from in_documents(_lines(file), f"{Path(path).name}, line")
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
@@ -318,12 +307,3 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
         while len(rest) == MAX_BYTES + 2 and not rest.endswith(b"\n"):
             rest = file.readline(MAX_BYTES + 2)
         yield line
-
-
-def _parquet_rows(path: str) -> Iterator[Placed]:
-    # Arrow loads where a file needs it.
-    from summaries.engines.dataset import ReportFile
-
-    rows = (row for batch in ReportFile(0, path).batches() for row in batch.to_pylist())
-    for number, row in enumerate(rows, 1):
-        yield f"{Path(path).name}, row {number}", partial(report_of_row, row)

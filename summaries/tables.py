@@ -102,23 +102,19 @@ def in_documents(documents: Iterable[object], what: str = "entry") -> Iterator[P
                 continue
             end = _end_in(found)
         else:
-            end = dict(found) if isinstance(found, Mapping) and found.get("format") == END_FORMAT else None
+            end = found if isinstance(found, Mapping) and found.get("format") == END_FORMAT else None
         if end is None:
             count += 1
             yield where, partial(_report_of, found, where)
-        else:
-            _check_end(end, count, where)
-            count = 0
-
-
-def _check_end(end: Mapping[str, Any], count: int, where: str) -> None:
-    """Raise InputError unless the end of an export states the number of reports before it."""
-    if end.get("reports") != count:
-        raise InputError(
-            f"{where}: {counted(count, 'report')} before the end of an export that says "
-            f"{printable(end.get('reports'))}: export it again",
-            code="reports.wrong_end_of_export",
-        )
+            continue
+        # The end of an export states the number of reports before it.
+        if end.get("reports") != count:
+            raise InputError(
+                f"{where}: {counted(count, 'report')} before the end of an export that says "
+                f"{printable(end.get('reports'))}: export it again",
+                code="reports.wrong_end_of_export",
+            )
+        count = 0
 
 
 def report_of_row(row: Mapping[str, Any]) -> Report:
@@ -155,7 +151,7 @@ def _report_of(found: object, where: str) -> Report:
     return report_of_row(found)
 
 
-def _end_in(line: str | bytes) -> dict[str, Any] | None:
+def _end_in(line: str | bytes) -> Mapping[str, Any] | None:
     """Return the document of a line that ends an export."""
     text = line if isinstance(line, str) else line.decode(errors="replace")
     if END_FORMAT not in text[:80]:

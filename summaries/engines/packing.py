@@ -21,15 +21,7 @@ from schemas import Study
 from summaries.engines.possible import Mask, possible
 from summaries.findings import Findings
 from summaries.reducing import check_report
-from summaries.rows import (
-    CONTENT,
-    PLACE_BYTES,
-    PUBLIC_BYTES,
-    ROW_BITS,
-    RowLayout,
-    Rows,
-    put_bytes,
-)
+from summaries.rows import CONTENT, PLACE_BYTES, PUBLIC_BYTES, ROW_BITS, RowLayout, Rows, put_bytes
 from summaries.tables import refuse_repeated, report_of_row
 
 COLUMNS = ("report_id", "study", "version", "digest", "public", "payloads")

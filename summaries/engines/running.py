@@ -49,7 +49,6 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 # The most freed memory that is kept, and the largest allocation without its own mmap (glibc's maximum).
 KEPT, LARGEST = 1 << 26, 1 << 25
 
-Task = Callable[[], Findings]
 # Called with how many rows were read so far, and the total.
 Told = Callable[[int, int], None]
 
@@ -192,22 +191,14 @@ def _found_in(study: Study, dataset: Dataset, workers: int) -> Iterator[Findings
         parts[file.bucket].append(file)
     largest = max(sum(file.reports for file in part) for part in parts.values()) * width
     if None not in parts and largest <= 2 * PART:
-        reduce = partial(_reduce_files, document, files)
-        yield from _done(_tasks(reduce, list(parts.values()), workers), workers)
+        yield from _done(partial(_reduce_files, document, files), list(parts.values()), workers)
         return
     # 2. Otherwise in two steps, through temporary files.
     bits = min(MOST_BITS, (dataset.rows * width // PART).bit_length())
     with TemporaryDirectory(prefix="ldpkit-") as folder:
-        split = partial(_split_files, document, files, bits, folder)
-        yield from _done(_tasks(split, files, workers), workers)
-        reduce = partial(_reduce_split, document, files, folder)
-        yield from _done(_tasks(reduce, sorted(os.listdir(folder)), workers), workers)
-
-
-def _tasks(do: Callable[[Any], Findings], items: Sequence[Any], workers: int) -> list[Task]:
-    """Divide items into groups, at most TASKS for each worker, and what to do with each."""
-    count = min(workers * TASKS, len(items))
-    return [partial(do, items[first::count]) for first in range(count)]
+        yield from _done(partial(_split_files, document, files, bits, folder), files, workers)
+        split = sorted(os.listdir(folder))
+        yield from _done(partial(_reduce_split, document, files, folder), split, workers)
 
 
 def _reduce_files(
@@ -251,15 +242,19 @@ def _reduce_split(document: str, files: Sequence[ReportFile], folder: str, parts
     return worker.finish()
 
 
-def _done(tasks: Sequence[Task], workers: int) -> Iterator[Findings]:
-    """Do tasks in this process, or in several. Raises InputError if a process was killed."""
+def _done(
+    task: Callable[[Sequence[Any]], Findings], items: Sequence[Any], workers: int
+) -> Iterator[Findings]:
+    """Do groups of items, TASKS for each worker. Raises InputError if a process was killed."""
+    count = min(workers * TASKS, len(items))
+    groups = [items[first::count] for first in range(count)]
     if workers == 1:
-        yield from (task() for task in tasks)
+        yield from map(task, groups)
         return
     # Spawned, not forked: a fork of a process with threads may wait forever. One thread each.
-    with ProcessPoolExecutor(min(workers, len(tasks)), get_context("spawn"), pa.set_cpu_count, (1,)) as pool:
+    with ProcessPoolExecutor(min(workers, count), get_context("spawn"), pa.set_cpu_count, (1,)) as pool:
         try:
-            for future in as_completed([pool.submit(task) for task in tasks]):
+            for future in as_completed([pool.submit(task, group) for group in groups]):
                 yield future.result()
         except BrokenProcessPool:
             raise InputError(

@@ -7,14 +7,14 @@ is a report of the mechanism that it memoizes, with other probabilities.
 """
 
 from collections.abc import Callable
-from typing import Any, cast
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.olh import PRIME, SEED_BYTES, Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from summaries.reductions.base import Counted, Payloads, Reduction, Values, big_endian, counting, counts_all
@@ -25,12 +25,7 @@ MOST_PATTERN_CHOICES = 12
 HASHES_AT_ONCE = 1 << 18
 
 
-def _choices(mechanism: Mechanism) -> int:
-    return cast(ChoiceMechanism, mechanism).choices
-
-
-def _columns(mechanism: Mechanism) -> int:
-    return cast(Hadamard, mechanism).columns
+choices_of = attrgetter("choices")
 
 
 def keeps_patterns(choices: int) -> bool:
@@ -43,13 +38,12 @@ def pattern_bits(choices: int) -> NDArray[np.float64]:
     return ((np.arange(1 << choices)[:, None] >> np.arange(choices)) & 1).astype(np.float64)
 
 
-def _set_size(mechanism: Mechanism) -> int:
-    choices = _choices(mechanism)
-    return 1 << choices if keeps_patterns(choices) else choices
+def _set_size(mechanism: ChoiceMechanism) -> int:
+    return 1 << mechanism.choices if keeps_patterns(mechanism.choices) else mechanism.choices
 
 
-def _unary_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
-    choices = _choices(mechanism)
+def _unary_counts(mechanism: ChoiceMechanism, payloads: Payloads) -> Values:
+    choices = mechanism.choices
     if not keeps_patterns(choices):
         return column_sums(payloads, choices)
     pattern = np.zeros(len(payloads), dtype=np.int64)
@@ -58,25 +52,23 @@ def _unary_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
     return np.bincount(pattern, minlength=1 << choices).astype(np.int64)
 
 
-def _sets_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
-    if keeps_patterns(_choices(mechanism)):
+def _sets_possible(mechanism: ChoiceMechanism, n: int, values: Values) -> bool:
+    if keeps_patterns(mechanism.choices):
         return counts_all(mechanism, n, values)
     return bool((values >= 0).all() and (values <= n).all())
 
 
-def _subset_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
+def _subset_possible(mechanism: SubsetSelection, n: int, values: Values) -> bool:
     """Return True if the counts are possible: every report supports `size` choices."""
-    size, choices = cast(SubsetSelection, mechanism).size, _choices(mechanism)
-    if keeps_patterns(choices):
-        return (
-            counts_all(mechanism, n, values) and not values[pattern_bits(choices).sum(axis=1) != size].any()
-        )
-    return _sets_possible(mechanism, n, values) and int(values.sum()) == n * size
+    possible = _sets_possible(mechanism, n, values)
+    if keeps_patterns(mechanism.choices):
+        others = pattern_bits(mechanism.choices).sum(axis=1) != mechanism.size
+        return possible and not values[others].any()
+    return possible and int(values.sum()) == n * mechanism.size
 
 
-def hash_supports(mechanism: Mechanism, payloads: Payloads) -> NDArray[np.bool_]:
+def hash_supports(olh: Olh, payloads: Payloads) -> NDArray[np.bool_]:
     """Return which choices hash to each report's value, shape (n, k)."""
-    olh = cast(Olh, mechanism)
     seeds = np.ascontiguousarray(payloads[:, :SEED_BYTES]).view(">u4").astype(np.int64)
     choices = np.arange(olh.choices)
     hashed = seeds[:, :1] * choices + seeds[:, 1:2]
@@ -88,8 +80,8 @@ def hash_supports(mechanism: Mechanism, payloads: Payloads) -> NDArray[np.bool_]
     return np.asarray(hashed == big_endian(payloads[:, SEED_BYTES:])[:, None])
 
 
-def _hash_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
-    choices = _choices(mechanism)
+def _hash_counts(mechanism: Olh, payloads: Payloads) -> Values:
+    choices = mechanism.choices
     total = np.zeros(_set_size(mechanism), dtype=np.int64)
     step = max(1, HASHES_AT_ONCE // choices)
     for start in range(0, len(payloads), step):
@@ -105,20 +97,19 @@ def _as_sent(_mechanism: Mechanism, payloads: Payloads) -> Payloads:
     return payloads
 
 
-def support_sets(mechanism: Mechanism, payloads: Payloads) -> Payloads:
+def support_sets(choice: ChoiceMechanism, payloads: Payloads) -> Payloads:
     """Return the packed sets that payloads support, from the mechanism's `supported`, each read once."""
-    choice = cast(ChoiceMechanism, mechanism)
     distinct, where = np.unique(payloads, axis=0, return_inverse=True)
     sets = [[choice.supported(bytes(one), index) for index in range(choice.choices)] for one in distinct]
     bits = np.asarray(sets, dtype=np.uint8).reshape(len(distinct), choice.choices)
     return np.packbits(bits, axis=1, bitorder="little")[where.ravel()]
 
 
-def _keeps_sets(mechanism: Mechanism) -> bool:
-    return not keeps_patterns(_choices(mechanism))
+def _keeps_sets(mechanism: ChoiceMechanism) -> bool:
+    return not keeps_patterns(mechanism.choices)
 
 
-def _support_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
+def _support_counts(mechanism: ChoiceMechanism, payloads: Payloads) -> Values:
     if _keeps_sets(mechanism):
         return np.zeros(0, dtype=np.int64)
     return _unary_counts(mechanism, support_sets(mechanism, payloads))
@@ -128,8 +119,8 @@ def _always(what: Counted) -> Callable[[Mechanism], Counted]:
     return lambda _mechanism: what
 
 
-INDEX_COUNTS = counting(_choices, counts=_always("choices"), sets=support_sets)
-COLUMN_COUNTS = counting(_columns, counts=_always("columns"), sets=support_sets)
+INDEX_COUNTS = counting(choices_of, counts=_always("choices"), sets=support_sets)
+COLUMN_COUNTS = counting(attrgetter("columns"), counts=_always("columns"), sets=support_sets)
 UNARY_COUNTS = Reduction(_set_size, _unary_counts, _sets_possible, counts=_always("bits"), sets=_as_sent)
 SUBSET_COUNTS = Reduction(
     _set_size, _unary_counts, _subset_possible, counts=_always("subsets"), sets=_as_sent
@@ -140,7 +131,7 @@ HASH_COUNTS = Reduction(
     _sets_possible,
     counts=_always("bits"),
     sets=lambda one, payloads: np.packbits(hash_supports(one, payloads), axis=1, bitorder="little"),
-    hashes=_choices,
+    hashes=choices_of,
 )
 # For any mechanism for choices, exactly, from its `supported` alone.
 SUPPORTS = Reduction(
@@ -150,7 +141,7 @@ SUPPORTS = Reduction(
     _keeps_sets,
     counts=_always("sets"),
     sets=support_sets,
-    hashes=_choices,
+    hashes=choices_of,
 )
 
 
@@ -162,8 +153,7 @@ def _of_memoized(part: str) -> Callable[..., Any]:
     return lambda mechanism, *rest: getattr(_MEMOIZED[mechanism.of], part)(mechanism, *rest)
 
 
-_PARTS = ("size", "reduce", "possible", "counts", "sets")
-MEMOIZED = Reduction(**{part: _of_memoized(part) for part in _PARTS})
+MEMOIZED = Reduction(*map(_of_memoized, ("size", "reduce", "possible", "keeps_reports", "counts", "sets")))
 
 
 # A byte holds the sum of so many bits.

@@ -1,13 +1,10 @@
 """Reports of one number: a histogram over the grid, so fine that it loses almost nothing."""
 
-from typing import cast
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp_client.core.noise_levels import NOISE_BITS
-from ldp_client.mechanisms.base import Mechanism
-from ldp_client.mechanisms.number import Gaussian, Laplace, RefusableNumber
+from ldp_client.mechanisms.number import NumberMechanism, RefusableNumber
 from summaries.reductions.base import Payloads, Reduction, Values, counts_all, signed
 
 # Cells of 1/64 of a Laplace scale lose about 1e-5 of the information, as do cells of 1/32 of an sd: as much
@@ -38,14 +35,14 @@ def histogram_edges(levels: int, reach: int) -> NDArray[np.float64]:
     return np.asarray(first_points, dtype=np.float64) - 0.5 - reach
 
 
-def _size(mechanism: Mechanism) -> int:
-    return histogram_cells(cast("Laplace | Gaussian", mechanism).levels, REACH[mechanism.name]) + 2
+def _size(mechanism: NumberMechanism) -> int:
+    return histogram_cells(mechanism.levels, REACH[mechanism.name]) + 2
 
 
-def _histogram(mechanism: Mechanism, payloads: Payloads) -> Values:
+def _histogram(mechanism: NumberMechanism, payloads: Payloads) -> Values:
     """Count reports below the cells, in each cell, and above."""
     reach = REACH[mechanism.name]
-    points = cast("Laplace | Gaussian", mechanism).levels + 2 * reach + 1
+    points = mechanism.levels + 2 * reach + 1
     cells = _size(mechanism) - 2
     values = signed(payloads)[:, 0].astype(np.int64) + reach
     cell = np.clip(values, -1, points) * cells // points
@@ -55,21 +52,13 @@ def _histogram(mechanism: Mechanism, payloads: Payloads) -> Values:
 HISTOGRAM = Reduction(_size, _histogram, counts_all)
 
 
-def _numbers(mechanism: Mechanism) -> Mechanism:
-    return cast(RefusableNumber, mechanism).number
-
-
-def _two_sizes(mechanism: Mechanism) -> int:
-    return 2 * _size(_numbers(mechanism))
-
-
-def _two_histograms(mechanism: Mechanism, payloads: Payloads) -> Values:
+def _two_histograms(mechanism: RefusableNumber, payloads: Payloads) -> Values:
     """Return the histogram of the reports that tell a number, then of the reports that tell a refusal."""
     refused = payloads[:, -1] == 1
     numbers = np.ascontiguousarray(payloads[:, :-1])
-    found = [_histogram(_numbers(mechanism), numbers[told]) for told in (~refused, refused)]
+    found = [_histogram(mechanism.number, numbers[told]) for told in (~refused, refused)]
     return np.concatenate(found)
 
 
 # For numbers that may be refused.
-TWO_HISTOGRAMS = Reduction(_two_sizes, _two_histograms, counts_all)
+TWO_HISTOGRAMS = Reduction(lambda mechanism: 2 * _size(mechanism.number), _two_histograms, counts_all)

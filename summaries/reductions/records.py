@@ -8,17 +8,13 @@ are kept. For a secure sum the values are the total; single reports are never se
 statistic of its table: a posterior needs them one by one.
 """
 
-from typing import cast
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp_client.core.strips import NOISE_REACH
 from ldp_client.documents.errors import ReportError
-from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
-from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.summed_gaussian import SummedMechanism
 from summaries.reductions.base import Payloads, Reduction, Values, counting, signed
 
@@ -29,24 +25,14 @@ LOW = (1 << PART_BITS) - 1
 Floats = NDArray[np.float64]
 
 
-def _size(mechanism: Mechanism) -> int:
-    if _keeps_reports(mechanism):
-        return 0
-    entries = _entries(mechanism)
-    return entries + 3 * (entries * (entries + 1) // 2)
+def _size(mechanism: GaussianRecord) -> int:
+    entries = len(mechanism.features) + 1
+    return 0 if mechanism.binary else entries + 3 * (entries * (entries + 1) // 2)
 
 
-def _entries(mechanism: Mechanism) -> int:
-    return len(cast(GaussianRecord, mechanism).features) + 1
-
-
-def _keeps_reports(mechanism: Mechanism) -> bool:
-    return cast(GaussianRecord, mechanism).binary
-
-
-def _sums(mechanism: Mechanism, payloads: Payloads) -> Values:
+def _sums(mechanism: GaussianRecord, payloads: Payloads) -> Values:
     """Sum z, then the upper triangles of Σ high·highᵀ, Σ (high·lowᵀ + low·highᵀ) and Σ low·lowᵀ."""
-    if _keeps_reports(mechanism):
+    if mechanism.binary:
         return np.zeros(0, dtype=np.int64)
     z = signed(payloads).astype(np.int64)
     # Floats hold these products' sums exactly for 2**27 reports at once.
@@ -57,23 +43,22 @@ def _sums(mechanism: Mechanism, payloads: Payloads) -> Values:
     return np.concatenate([z.sum(axis=0), *[part.astype(np.int64) for part in parts]])
 
 
-def _possible(mechanism: Mechanism, n: int, values: Values) -> bool:
-    if _keeps_reports(mechanism):
+def _possible(record: GaussianRecord, n: int, values: Values) -> bool:
+    if record.binary:
         return True
-    record = cast(GaussianRecord, mechanism)
-    reach = np.full(_entries(mechanism), record.radius + NOISE_REACH)
-    reach[-1] = record.response_grid + NOISE_REACH
     sums, parts = _split(record, values)
+    reach = np.full(len(sums), record.radius + NOISE_REACH)
+    reach[-1] = record.response_grid + NOISE_REACH
     bound = n << 2 * PART_BITS + 1
     return bool((abs(sums) <= n * reach).all() and (abs(parts) <= bound).all())
 
 
 def _split(mechanism: GaussianRecord, values: Values) -> tuple[Values, Values]:
-    entries = _entries(mechanism)
+    entries = len(mechanism.features) + 1
     return values[:entries], values[entries:].reshape(3, -1)
 
 
-RECORDS = Reduction(_size, _sums, _possible, _keeps_reports)
+RECORDS = Reduction(_size, _sums, _possible, lambda mechanism: mechanism.binary)
 
 
 def record_moments(mechanism: GaussianRecord, values: Values) -> tuple[Floats, Floats]:
@@ -99,40 +84,31 @@ def record_rows(mechanism: GaussianRecord, reports: Payloads) -> tuple[Floats, N
     return np.asarray(features, dtype=np.float64), reports[:, -1].astype(np.int8)
 
 
-def _bounded(mechanism: Mechanism, n: int, values: Values) -> bool:
-    return int(abs(values).max()) <= n * cast("GaussianStatistics | SummedMechanism", mechanism).largest
+def _bounded(mechanism: GaussianStatistics | SummedMechanism, n: int, values: Values) -> bool:
+    return int(abs(values).max()) <= n * mechanism.largest
 
 
 SUMS = Reduction(
-    lambda mechanism: len(cast(GaussianStatistics, mechanism).coordinates),
+    lambda mechanism: len(mechanism.coordinates),
     lambda _mechanism, payloads: signed(payloads).sum(axis=0, dtype=np.int64),
     _bounded,
 )
 
 
-def _sign_count(mechanism: Mechanism) -> int:
-    products = cast(SampledProducts, mechanism)
-    return products.patterns * len(products.blocks)
-
-
 # How often each pattern of signs came, for the blocks of products side by side.
-PRODUCTS = counting(_sign_count)
+PRODUCTS = counting(lambda mechanism: mechanism.patterns * len(mechanism.blocks))
 
 
-def _total_size(mechanism: Mechanism) -> int:
-    return cast(SummedMechanism, mechanism).size
-
-
-def _refuse(mechanism: Mechanism, payloads: Payloads) -> Values:
+def _refuse(mechanism: SummedMechanism, payloads: Payloads) -> Values:
     """Sum no reports; a single report is an error."""
     if len(payloads):
         raise ReportError(
             f"payloads.{mechanism.field}", "travels as secret shares only", code="report.secret_shares_only"
         )
-    return np.zeros(_total_size(mechanism), dtype=np.int64)
+    return np.zeros(mechanism.size, dtype=np.int64)
 
 
-TOTALS = Reduction(_total_size, _refuse, _bounded)
+TOTALS = Reduction(lambda mechanism: mechanism.size, _refuse, _bounded)
 
 
 # No values: a posterior needs the reports.

@@ -129,14 +129,14 @@ def test_a_manifest_that_lacks_a_file_or_is_damaged_is_rejected(tmp_path):
         summarize_dataset(STUDY, tmp_path)
 
 
-def killed():
+def killed(_items):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.slow
 def test_a_killed_process_is_an_error():
     with raises(InputError, "engine.processes_killed"):
-        list(running._done([killed] * 2, 2))
+        list(running._done(killed, [1, 2], 2))
 
 
 def test_summarize_command_reads_a_dataset(folder, tmp_path):
