@@ -101,14 +101,28 @@ def answer(change: Change, ticket: str, body: bytes) -> bytes:
 
 def _claim(session: Session, hashed: bytes, body: bytes) -> bytes:
     """Bind a ticket to its only request; return the private key to answer with."""
-    refuse_copy(session)
+    try:
+        issue.require_original(session)
+    except InputError as error:
+        log_throttled(logging.ERROR, str(error))
+        raise ProblemError(
+            UNAVAILABLE, "the database was restored from a backup; no token was given"
+        ) from None
     here = TicketRow.study.in_(select(TicketKeyRow.study))
     row = session.scalar(select(TicketRow).where(here, TicketRow.hash == hashed).with_for_update())
     if row is None:
         log_throttled(logging.WARNING, "a ticket came that this issuer did not make")
         raise ProblemError(TICKET_INVALID, "no such ticket was made here")
     of_study = select(TicketKeyRow).where(TicketKeyRow.study == row.study).order_by(TicketKeyRow.place)
-    key = _key_of(row, list(session.scalars(of_study)), body[2])
+    keys = list(session.scalars(of_study))
+    place = [other.public for other in keys].index(str(row.public))
+    key, short_ids = keys[place], [short_id_of(other.spki) for other in keys]
+    if body[2] not in short_ids:
+        raise ProblemError(KEY_UNKNOWN, "no key of the ticket's study has this id")
+    if body[2] != short_ids[place]:
+        # The id is also sent, because a study may name the keys in another order, or only some of them.
+        more = {"key": place, "key_id": short_ids[place]}
+        raise ProblemError(KEY_OTHER, f"the ticket is for key {place} of its study", more=more)
     if not 0 < int.from_bytes(body[3:], "big") < load_key(key.private).public_numbers.n:
         raise ProblemError(REQUEST_INVALID, "the blinded message is no number below the modulus", "")
     digest = hashlib.sha256(body).digest()
@@ -118,30 +132,6 @@ def _claim(session: Session, hashed: bytes, body: bytes) -> bytes:
     elif row.request != digest:
         raise ProblemError(TICKET_SPENT, "another request with this ticket was answered, or may have been")
     return key.private
-
-
-def refuse_copy(session: Session) -> None:
-    """Raise ProblemError if a backup was restored while the issuer runs, until `accept_copy`."""
-    try:
-        issue.require_original(session)
-    except InputError as error:
-        log_throttled(logging.ERROR, str(error))
-        raise ProblemError(
-            UNAVAILABLE, "the database was restored from a backup; no token was given"
-        ) from None
-
-
-def _key_of(row: TicketRow, keys: list[TicketKeyRow], short_id: int) -> TicketKeyRow:
-    place = [other.public for other in keys].index(str(row.public))
-    key = keys[place]
-    if short_id_of(key.spki) == short_id:
-        return key
-    if short_id in [short_id_of(other.spki) for other in keys]:
-        detail = f"the ticket is for key {place} of its study"
-        # The id is also sent, because a study may name the keys in another order, or only some of them.
-        more = {"key": place, "key_id": short_id_of(key.spki)}
-        raise ProblemError(KEY_OTHER, detail, more=more)
-    raise ProblemError(KEY_UNKNOWN, "no key of the ticket's study has this id")
 
 
 # Repeated requests cost one signature.
@@ -229,7 +219,7 @@ def _status(study_id: str) -> dict[str, Any]:
     with current_collector().database.read() as session:
         counts, people = issue.counts(session, study_id), issue.names_of(session, study_id)
     keys = [{**count._asdict(), "key": to_base64(count.key)} for count in counts]
-    return {"id": study_id, "keys": keys, "people": [person._asdict() for person in people]}
+    return {"id": study_id, "keys": keys, "people": [{"name": each[0], "token": each[1]} for each in people]}
 
 
 serve_document(routes, lambda: OPERATIONS)

@@ -50,13 +50,6 @@ class Count(NamedTuple):
     ended: int
 
 
-class Named(NamedTuple):
-    """A person whom the operator named. token: whether the person got one; None if unknown."""
-
-    name: str
-    token: bool | None
-
-
 def require_original(session: Session) -> None:
     """Raise InputError if the database was restored from a backup and `accept_copy` has not run yet."""
     if session.scalars(select(CollectorRow.is_copy)).one():
@@ -251,16 +244,18 @@ def counts(session: Session, study_id: str) -> list[Count]:
     return result
 
 
-def names_of(session: Session, study_id: str) -> list[Named]:
-    """Return the people of a study whom the operator named, by name; of one person, a token comes last."""
+def names_of(session: Session, study_id: str) -> list[tuple[str, bool | None]]:
+    """Return the people of a study whom the operator named, and whether each got a token; None if unknown.
+
+    They are in the order of their names; of one person, a token comes last.
+    """
     study = store.study_state(session, study_id)
     number = None if study is None else study.number
     rows = select(TicketRow.name, TicketRow.request).where(TicketRow.study == number, TicketRow.name != "")
     named = [
-        Named(name, None if request == ENDED else request is not None)
-        for name, request in session.execute(rows)
+        (name, None if request == ENDED else request is not None) for name, request in session.execute(rows)
     ]
-    return sorted(named, key=lambda person: (person.name, bool(person.token)))
+    return sorted(named, key=lambda person: (person[0], bool(person[1])))
 
 
 def shown(public: Mapping[str, str]) -> str:

@@ -85,26 +85,17 @@ class Transcript:
         size = sum(mechanism.payload_size for mechanism in mechanisms_of(study).values())
         ids = self.drawing.chosen(study)
         words = np.zeros(size // 8, dtype="<u8")
-        for index, part in enumerate(self.sums):
-            _check_node(study, index, ids, part, size)
+        for index, (part, node) in enumerate(zip(self.sums, study.protocol.nodes)):
+            statement, place = part.statement, f"node {index}"
+            statement.check(node.signing_key)
+            if statement.subject != ("sum", study.id, study.digest, index, len(ids), set_digest(ids)):
+                problem = "speaks of another study or node, or not of the drawn set"
+                raise StatementError(place, problem, code="statement.other_set")
+            if len(part.total) != size or sha256(part.total).hexdigest() != statement.total:
+                problem = "its sum differs from its signed sum"
+                raise StatementError(place, problem, code="statement.wrong_sum")
             words += np.frombuffer(part.total, dtype="<u8")
         return _summary(study, len(ids), words.astype("<i8"))
-
-
-def _check_node(study: Study, index: int, ids: Sequence[bytes], part: NodeSum, size: int) -> None:
-    assert study.protocol is not None
-    statement = part.statement
-    statement.check(study.protocol.nodes[index].signing_key)
-    if statement.subject != ("sum", study.id, study.digest, index, len(ids), set_digest(ids)):
-        raise StatementError(
-            f"node {index}",
-            "speaks of another study or node, or not of the drawn set",
-            code="statement.other_set",
-        )
-    if len(part.total) != size or sha256(part.total).hexdigest() != statement.total:
-        raise StatementError(
-            f"node {index}", "its sum differs from its signed sum", code="statement.wrong_sum"
-        )
 
 
 def _summary(study: Study, devices: int, words: NDArray[np.int64]) -> Summary:

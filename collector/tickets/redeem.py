@@ -43,13 +43,6 @@ PADDING = padding.PSS(padding.MGF1(hashes.SHA384()), SALT_BYTES)
 ASKING = {"WWW-Authenticate": "LDPKit-Ticket"}
 
 
-class Good(NamedTuple):
-    """A token that the study's issuer signed. nonce: its hash. key: the key that signed it."""
-
-    nonce: bytes
-    key: TokenKey
-
-
 class BlindCheck:
     """The check of the tokens that one version of a study accepts."""
 
@@ -64,8 +57,11 @@ class BlindCheck:
         """Return the problem of a report without a token."""
         return ProblemError(TICKET_NEEDED, detail, headers=self.asking)
 
-    def check(self, authorization: str | None, nonce: bytes | None = None) -> Good:
-        """Check a header's token. nonce: the only nonce that it may have. Raises ProblemError."""
+    def check(self, authorization: str | None, nonce: bytes | None) -> tuple[bytes, TokenKey]:
+        """Check a header's token; return its nonce's hash, and the key that signed it. Raises ProblemError.
+
+        nonce: the only nonce that it may have.
+        """
         if not authorization:
             raise self.needed("the report came without a token of the study's issuer")
         token = token_in(authorization) if len(authorization) <= LONGEST_HEADER else None
@@ -85,7 +81,7 @@ class BlindCheck:
             public.verify(signature, signed, PADDING, hashes.SHA384())
         except InvalidSignature:
             raise self._invalid("the token's signature is wrong") from None
-        return Good(hashlib.sha256(token[NONCE]).digest(), key)
+        return hashlib.sha256(token[NONCE]).digest(), key
 
     def _invalid(self, detail: str) -> ProblemError:
         return ProblemError(TICKET_INVALID, detail, headers=self.asking)
@@ -116,8 +112,8 @@ def checked(
     """
     if rules.blind is None:
         return report, None if ticket is None else hash_key(ticket)
-    good = rules.blind.check(authorization, nonce)
-    return _filled(rules, report, good.key.public, rules.blind.asking), good.nonce
+    hashed, key = rules.blind.check(authorization, nonce)
+    return _filled(rules, report, key.public, rules.blind.asking), hashed
 
 
 class Redeemed(NamedTuple):
