@@ -23,7 +23,6 @@ from ldpkit.cli.commands import SETTINGS
 from ldpkit.cli.output import warn
 from ldpkit.lacking import lacking
 
-DISTRIBUTION = "ldpkit"
 MINUS = "\N{MINUS SIGN}"
 # Errors of a full or broken disk, including a user's full quota.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -36,93 +35,49 @@ HELP = """Ask many people a question, and learn what the answers say without any
 Exit codes: 0 done, 2 usage, 3 refused, 4 not to be trusted, 5 network, 129 terminal closed, 130 interrupted,
 143 terminated, 1 anything else.
 """
-# Each command's module below ldpkit.cli, and its name there; by the part of `ldpkit --help`.
+# Each command's module below ldpkit.cli, and its name there, by the part of `ldpkit --help`. A command's name
+# ends without the _ that some functions need.
 SECTIONS = {
-    "Make": {
-        "new": "making:new",
-        "check": "making:check",
-        "plan": "planning:plan",
-        "try": "trying:try_",
-        "sign": "making:sign",
-        "keygen": "making:keygen",
-        "compile": "making:compile_",
-    },
-    "Collect": {
-        "init": "serving:init",
-        "token": "server_files:token",
-        "serve": "serving:serve",
-        "migrate": "server_files:migrate",
-        "publish": "studies:publish",
-        "status": "studies:status",
-        "close": "studies:close",
-        "open": "studies:reopen",
-        "delete": "studies:delete",
-        "invite": "tickets:invite",
-        "keys": "studies:keys",
-        "export": "exporting:export",
-        "backup": "server_files:backup",
-        "restore": "server_files:restore",
-    },
-    "Answer": {
-        "answer": "answering:answer",
-        "withdraw": "answering:withdraw",
-        "budget": "answering:budget",
-    },
-    "Analyse": {
-        "codebook": "perturbing:codebook",
-        "perturb": "perturbing:perturb",
-        "summarize": "perturbing:summarize",
-        "fit": "fitting:fit",
-        "survey": "surveys:survey",
-        "calibrate": "planning:calibrate",
-        "audit": "perturbing:audit",
-    },
-    "More": {
-        "node": "node:node",
-        "tickets": "tickets:tickets",
-        "ohttp": "server_files:ohttp",
-        "derive": "making:derive",
-        "dossier": "making:dossier",
-        "demo": "trying:demo",
-    },
+    "Make": "making.new making.check planning.plan trying.try_ making.sign making.keygen making.compile_",
+    "Collect": "serving.init server_files.token serving.serve server_files.migrate studies.publish "
+    "studies.status studies.close studies.open_ studies.delete tickets.invite studies.keys exporting.export "
+    "server_files.backup server_files.restore",
+    "Answer": "answering.answer answering.withdraw answering.budget",
+    "Analyse": "perturbing.codebook perturbing.perturb perturbing.summarize fitting.fit surveys.survey "
+    "planning.calibrate perturbing.audit",
+    "More": "node.node tickets.tickets server_files.ohttp making.derive making.dossier trying.demo",
 }
+HOMES = {home.partition(".")[2].rstrip("_"): home for homes in SECTIONS.values() for home in homes.split()}
 
 
 class CommandLine(click.Group):
     """The command `ldpkit`, which loads the module of a command when the command is called."""
 
-    def __init__(self, sections: dict[str, dict[str, str]]) -> None:
-        super().__init__("ldpkit", help=HELP, context_settings=SETTINGS)
-        self._sections = sections
-        self._homes = {name: home for section in sections.values() for name, home in section.items()}
-
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names of all commands, in the order of the help."""
-        return list(self._homes)
+        return list(HOMES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return a command, None for an unknown name."""
-        if cmd_name not in self._homes:
+        if cmd_name not in HOMES:
             # Near names are searched among these.
-            self.commands = dict.fromkeys(self._homes, self)
+            self.commands = dict.fromkeys(HOMES, self)
             return None
-        module, _, name = self._homes[cmd_name].partition(":")
+        module, _, name = HOMES[cmd_name].partition(".")
         command: click.Command = getattr(import_module(f"ldpkit.cli.{module}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by section."""
-        for section, homes in self._sections.items():
+        for section, homes in SECTIONS.items():
             with formatter.section(section):
-                commands = {name: self.get_command(ctx, name) for name in homes}
-                formatter.write_dl(
-                    [(name, one.get_short_help_str(SHORT_HELP)) for name, one in commands.items() if one]
-                )
+                names = [name for name, home in HOMES.items() if home in homes.split()]
+                commands = [(name, self.get_command(ctx, name)) for name in names]
+                formatter.write_dl([(name, it.get_short_help_str(SHORT_HELP)) for name, it in commands if it])
 
 
-cli = click.version_option(package_name=DISTRIBUTION, message="ldpkit %(version)s", help="print the version")(
-    CommandLine(SECTIONS)
-)
+cli = CommandLine("ldpkit", help=HELP, context_settings=SETTINGS)
+cli = click.version_option(package_name="ldpkit", message="ldpkit %(version)s", help="print the version")(cli)
 
 
 def plain_characters(error: UnicodeError) -> tuple[str, int]:

@@ -201,7 +201,7 @@ def _hours_of_batches(study: Any) -> int:
 @command("open", "open habits")
 @id_argument
 @collector_option
-def reopen(study: str, collector: Client) -> None:
+def open_(study: str, collector: Client) -> None:
     """Reopen a study that was closed."""
     _change(collector, study, "open", "takes reports if its days are not over")
 
