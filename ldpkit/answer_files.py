@@ -9,7 +9,7 @@ bounded memory. Errors name the row and the field, never the value.
 import csv
 import os
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -34,21 +34,7 @@ NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
 
 def read_answers(
     study: Study,
-    path: str,
-    refusals: bool = False,
-    codebook: "Codebook | None" = None,
-    note: Callable[[str], None] = lambda _: None,
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the answers of a file, in a format of `summaries.people.files`. See `answers_in`."""
-    from summaries.people.files import read_frame
-
-    yield from answers_in(study, read_frame(path), os.path.basename(path), refusals, codebook, note)
-
-
-def answers_in(
-    study: Study,
-    frame: "pd.DataFrame",
-    name: str,
+    table: "str | pd.DataFrame",
     refusals: bool = False,
     codebook: "Codebook | None" = None,
     note: Callable[[str], None] = lambda _: None,
@@ -57,8 +43,7 @@ def answers_in(
 
     Args:
         study: the study; other columns of the table are ignored, with a note.
-        frame: the table.
-        name: the table's name, for errors.
+        table: the table, or the path of its file, in a format of `summaries.people.files`.
         refusals: treat a blank cell as a refusal if the question offers it. None is a refusal.
         codebook: what columns mean.
         note: receives one line with the columns that are ignored.
@@ -67,7 +52,12 @@ def answers_in(
         InputError: an answer is wrong, or looks odd; the error names the row, never the value.
     """
     from summaries.people.codebook import stated
+    from summaries.people.files import read_frame
 
+    if isinstance(table, str):
+        frame, name = read_frame(table), os.path.basename(table)
+    else:
+        frame, name = table, "the table"
     # 1. Refuse what the columns may not mean.
     expected, columns = all_columns(study), [str(column) for column in frame.columns]
     for column in expected:
@@ -82,7 +72,11 @@ def answers_in(
         name: (float(each.bounds[0]), float(each.bounds[1])) for name, each in answered.items() if each.bounds
     }
     cells = stated(frame, name, codebook, [*bounds, *(codebook or {})], bounds)
-    labels = {column: _labels_of(each.choices) for column, each in answered.items()}
+    # An accent may be written in two ways.
+    labels = {
+        column: {unicodedata.normalize("NFC", str(label)): str(label) for label in each.choices}
+        for column, each in answered.items()
+    }
     # 2. Turn each row into answers.
     is_blank = cells[expected].isna().to_numpy()
     for place, row in enumerate(zip(*[frame[column] for column in expected])):
@@ -108,11 +102,6 @@ def _answered(study: Study) -> dict[str, Any]:
         parts = [question] if question.response is None else question.fields
         fields |= dict(zip(columns_of(question), parts))
     return fields | {field.id: field for field in study.public}
-
-
-def _labels_of(choices: Sequence[Any]) -> dict[str, str]:
-    """Return {label in normal form C: label}: an accent may be written in two ways."""
-    return {unicodedata.normalize("NFC", str(label)): str(label) for label in choices}
 
 
 def _text(cell: Any, labels: dict[str, str]) -> str:

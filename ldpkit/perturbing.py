@@ -12,7 +12,7 @@ from ldp_client.documents.report import Report
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.base import refuse_forgetful
-from ldpkit.answer_files import answers_in, line_error, read_answers, table_answers
+from ldpkit.answer_files import line_error, read_answers, table_answers
 from schemas.disk import STREAM, replacing
 
 if TYPE_CHECKING:
@@ -71,7 +71,12 @@ def perturb_file(
     clipped, count = ClippedCount(), 0
     if study.respondent == "holder":
         tables = table_answers(study, answers_path)
-        reports = iter([_report_of_table(study, mechanisms, answers_path, tables)])
+        try:
+            reports = iter([perturb_answers(study, mechanisms, dict(tables))])
+        except AnswerError as error:
+            name = os.path.basename(answers_path)
+            problem = f"{name}: {error.field}: {error.problem}"
+            raise InputError(problem, code="answer.table_invalid") from None
     else:
         rows = read_answers(study, answers_path, refusals, codebook, note)
         reports = _reports_of_people(study, mechanisms, answers_path, rows, clipped)
@@ -113,7 +118,7 @@ def perturb(
     """
     mechanisms = _mechanisms_for(study)
     frame = answers.to_pandas() if hasattr(answers, "to_pandas") else answers
-    rows = answers_in(study, frame, "the table", refusals, codebook)
+    rows = read_answers(study, frame, refusals, codebook)
     return list(_reports_of_people(study, mechanisms, "the table", rows, ClippedCount()))
 
 
@@ -147,14 +152,6 @@ def _reports_of_people(
             raise line_error(path, number, error) from None
         clipped.add(study, answers)
         yield report_of(study, mechanisms, quantised, urandom, public)
-
-
-def _report_of_table(study: Study, mechanisms: Mechanisms, path: str, tables: Mapping[str, Any]) -> Report:
-    try:
-        return perturb_answers(study, mechanisms, dict(tables))
-    except AnswerError as error:
-        name = os.path.basename(path)
-        raise InputError(f"{name}: {error.field}: {error.problem}", code="answer.table_invalid") from None
 
 
 def clipped_rows(study: Study, tables: Mapping[str, Any]) -> str:
