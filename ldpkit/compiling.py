@@ -71,11 +71,14 @@ def compile_study(study: Study, collector: str, language: str) -> dict[str, str]
     base, _, _ = checked_url(collector)
     name = "study_" + re.sub(r"\W", "_", study.id)
     files = {f"{name}.h": _header(study, base, name)}
+    camel = "".join(part.capitalize() for part in name.split("_"))
+    # The study's words in the app's language; its tables are in the header.
     if language == "kotlin":
-        files[f"{_camel(name)}.kt"] = _app_words(study, base, name, KOTLIN)
-        files[f"{name}_jni.c"] = JNI.format(name=name, object=_camel(name))
+        files[f"{camel}.kt"] = KOTLIN.format(name=camel, **_words(study, base, "listOf({})", _kotlin_text))
+        files[f"{name}_jni.c"] = JNI.format(name=name, object=camel)
     if language == "swift":
-        files[f"{_camel(name)}.swift"] = _app_words(study, base, name, SWIFT)
+        words = _words(study, base, "[{}]", _swift_text)
+        files[f"{camel}.swift"] = SWIFT.format(name=camel, table=name, **words)
     return files
 
 
@@ -120,7 +123,8 @@ def _header(study: Study, base: str, name: str) -> str:
         lines.append(f"#define {macro}_{key.upper()} {in_c(value)}")
     # The words to show: the study's description, and each question's text and labels.
     words = {"about": describe(study), "texts": _texts(study)}
-    words |= {f"labels_{_c(question.id)}": _labels(question) for question in study.questions}
+    for question in study.questions:
+        words["labels_" + re.sub(r"\W", "_", question.id)] = _labels(question)
     for key, texts in words.items():
         if texts:
             lines.append(f"static const char *const {name}_{key}[] = {in_c((*texts, 0))};")
@@ -215,40 +219,31 @@ def in_c(value: Any) -> str:
     return f"UINT64_C({value})" if value >> 31 else str(value)
 
 
-def _app_words(study: Study, base: str, name: str, language: Language) -> str:
-    """Return the study's words in an app's language; its tables are in the header."""
-    text, listed = language.text, language.listed
-    lists = {
-        "about": _joined(text, describe(study)),
-        "questions": _joined(text, [question.id for question in study.questions]),
-        "texts": _joined(text, _texts(study)),
-        "labels": ", ".join(listed.format(_joined(text, _labels(question))) for question in study.questions),
+def _words(study: Study, base: str, listed: str, text: Callable[[str], str]) -> dict[str, str]:
+    """Return the study's words in a language.
+
+    Args:
+        study: the study.
+        base: the collector's address.
+        listed: a list in the language, with {} for its members.
+        text: writes a text in the language.
+    """
+
+    def joined(values: Iterable[str]) -> str:
+        return listed.format(", ".join(map(text, values)))
+
+    return {
+        "title": _comment(study.title),
+        **{key: text(value) for key, value in _constants(study, base).items()},
+        "about": joined(describe(study)),
+        "questions": joined(question.id for question in study.questions),
+        "texts": joined(_texts(study)),
+        "labels": listed.format(", ".join(joined(_labels(question)) for question in study.questions)),
     }
-    lines = [f"// {_comment(study.title)}. Written by `ldpkit compile`: do not change."]
-    lines += [language.opening.format(_camel(name))]
-    lines += [
-        f"    {language.constant.format(key, text(value))}" for key, value in _constants(study, base).items()
-    ]
-    for key, values in lists.items():
-        kind = language.of_lists if key == "labels" else language.of_list
-        lines.append(f"    {language.value.format(key, kind, listed.format(values))}")
-    return "\n".join([*lines, f"    {language.table.format(name)}", "}", ""])
-
-
-def _joined(text: Callable[[str], str], values: Iterable[str]) -> str:
-    return ", ".join(map(text, values))
 
 
 def _labels(question: Question) -> list[str]:
     return [] if question.numbered else [str(label) for label in question.choices]
-
-
-def _c(identifier: str) -> str:
-    return re.sub(r"\W", "_", identifier)
-
-
-def _camel(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("_"))
 
 
 def _comment(text: str) -> str:
@@ -272,39 +267,34 @@ def _swift_text(text: str) -> str:
     return '"' + "".join(char if char in plain else f"\\u{{{ord(char):x}}}" for char in text) + '"'
 
 
-class Language(NamedTuple):
-    """How a language writes an object of constants, its lists and its texts."""
+KOTLIN = """\
+// {title}. Written by `ldpkit compile`: do not change.
+package ldpkit
 
-    opening: str
-    constant: str
-    value: str
-    of_list: str
-    of_lists: str
-    listed: str
-    text: Callable[[str], str]
-    table: str
-
-
-KOTLIN = Language(
-    opening="package ldpkit\n\nobject {} : Study {{",
-    constant="const val {} = {}",
-    value="val {}: {} = {}",
-    of_list="List<String>",
-    of_lists="List<List<String>>",
-    listed="listOf({})",
-    text=_kotlin_text,
-    table="external override fun table(): Long",
-)
-SWIFT = Language(
-    opening="enum {} {{",
-    constant="static let {} = {}",
-    value="static let {}: {} = {}",
-    of_list="[String]",
-    of_lists="[[String]]",
-    listed="[{}]",
-    text=_swift_text,
-    table="static var table: ldp_study {{ {} }}",
-)
+object {name} : Study {{
+    const val url = {url}
+    const val opens = {opens}
+    const val closes = {closes}
+    val about: List<String> = {about}
+    val questions: List<String> = {questions}
+    val texts: List<String> = {texts}
+    val labels: List<List<String>> = {labels}
+    external override fun table(): Long
+}}
+"""
+SWIFT = """\
+// {title}. Written by `ldpkit compile`: do not change.
+enum {name} {{
+    static let url = {url}
+    static let opens = {opens}
+    static let closes = {closes}
+    static let about: [String] = {about}
+    static let questions: [String] = {questions}
+    static let texts: [String] = {texts}
+    static let labels: [[String]] = {labels}
+    static var table: ldp_study {{ {table} }}
+}}
+"""
 # By this file Kotlin finds the tables.
 JNI = """\
 /* Written by `ldpkit compile`: do not change. */

@@ -5,7 +5,6 @@ to fill in. All words are in the template dossier.md.j2.
 """
 
 import re
-from collections.abc import Iterator
 from importlib.metadata import version
 from math import exp
 
@@ -48,7 +47,7 @@ MARKDOWN = Environment(
 
 def dossier_of(study: Study) -> str:
     """Return the dossier in Markdown. Texts of the study show literally."""
-    epsilon, delta = float(study.epsilon), float(study.delta)
+    epsilon, delta, mechanisms = float(study.epsilon), float(study.delta), mechanisms_of(study)
 
     def shown_words(language: str) -> list[str]:
         shown = study.shown_in(language)
@@ -58,10 +57,16 @@ def dossier_of(study: Study) -> str:
     def odds_of_privacy(privacy: Privacy) -> str:
         return odds_of(study, float(privacy.epsilon), float(privacy.delta))
 
+    # ε, δ and their consequences for each question, and for all of several.
+    together = "all that a device answers" if study.sample_one_question else "all questions together"
+    bounds = {name: (each.privacy.epsilon, each.privacy.delta) for name, each in mechanisms.items()}
+    if len(study.questions) > 1:
+        bounds[together] = study.epsilon, study.delta
+    rows = [_row(name, float(epsilon), float(delta)) for name, (epsilon, delta) in bounds.items()]
     text = MARKDOWN.get_template("dossier.md.j2").render(
         study=study,
         version=version("ldpkit"),
-        mechanisms=mechanisms_of(study),
+        mechanisms=mechanisms,
         channel=channel_lines(study),
         once=_once(study),
         answers=answers_in_words,
@@ -69,14 +74,14 @@ def dossier_of(study: Study) -> str:
         noise=in_words,
         public=public_lines(study),
         before=BEFORE,
-        privacy=list(_privacy(study)),
+        privacy=rows,
         odds=odds_of(study, epsilon, delta),
         odds_of=odds_of_privacy,
         warnings=[*warnings_of(study), *notes_of(study)],
         cells=cells_in_words(study, None) if study.public else "",
         delta=rounded_up(delta, 2) if delta else "",
         kept=kept_in_words(study),
-        together=_together(study),
+        together=together,
         shown_words=shown_words,
         asks=who_asks(study),
     )
@@ -95,19 +100,6 @@ def _once(study: Study) -> str:
         f"Each device answers {', '.join(again)} (memoized) once in each version, and repeats its first "
         f"noisy answer with fresh noise{'; the other questions once in all versions' if others else ''}."
     )
-
-
-def _together(study: Study) -> str:
-    """Return the name that tables give to all answers of a device."""
-    return "all that a device answers" if study.sample_one_question else "all questions together"
-
-
-def _privacy(study: Study) -> Iterator[tuple[str, ...]]:
-    """Yield a row of ε, δ and their consequences for each question, and for all of several."""
-    for name, mechanism in mechanisms_of(study).items():
-        yield _row(name, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta))
-    if len(study.questions) > 1:
-        yield _row(_together(study), float(study.epsilon), float(study.delta))
 
 
 def _row(name: str, epsilon: float, delta: float) -> tuple[str, ...]:

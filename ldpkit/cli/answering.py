@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,16 +21,18 @@ from ldp_client.documents.errors import (
     TransferError,
     UsageError,
 )
+from ldp_client.documents.study import Study
 from ldp_client.words.text import counted, rounded_up, say, visible
+from ldpkit.answer_files import all_columns, answers_from_text, table_answers
 from ldpkit.cli.commands import command, require_yes
 from ldpkit.cli.output import show, warn
+from ldpkit.perturbing import clipped_rows
+from schemas.warnings import notes_of, warnings_of
 
 if TYPE_CHECKING:
     from ldp_client import Device
     from ldp_client.device.ledger import Ledger
-    from ldp_client.documents.study import Study
 
-F = TypeVar("F", bound=Callable[..., Any])
 # What `publish` prints for people, and the address of the document for devices.
 LINK = re.compile(r"(https?://.+)/(?:s|v1/studies)/([a-z0-9._-]+)/?(?:\?[^#]*)?(?:#\w+=(.+))?", re.ASCII)
 
@@ -52,24 +55,24 @@ class Link(click.ParamType[tuple[str, str, str]]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str, str]:
         """Read a link."""
-        if isinstance(value, tuple):
-            return value
         parts = LINK.fullmatch(value)
         if parts is None:
             self.fail("give the study's link as `ldpkit publish` prints it: https://host/s/ID", param, ctx)
         return parts[1], parts[2], parts[3] or ""
 
 
-def folder_option(function: F) -> F:
-    """Add --folder, as `folder: str`."""
-    text = f"the device's ledger (default {default_folder()})"
-    return click.option("--folder", metavar="DIR", default=default_folder, help=text)(function)
-
-
-def node_option(function: F) -> F:
-    """Add --node, as `node: tuple[str, ...]`."""
-    text = "trust this node of a secure sum, https://host#KEYS; repeat for each node, if you trust it"
-    return click.option("--node", multiple=True, metavar="ADDRESS", help=text)(function)
+folder_option = click.option(
+    "--folder",
+    metavar="DIR",
+    default=default_folder,
+    help=f"the device's ledger (default {default_folder()})",
+)
+node_option = click.option(
+    "--node",
+    multiple=True,
+    metavar="ADDRESS",
+    help="trust this node of a secure sum, https://host#KEYS; repeat for each node, if you trust it",
+)
 
 
 @command("answer", "answer https://collector.example/s/habits --set hours=8 --max-epsilon 4")
@@ -105,20 +108,20 @@ def answer(
     folder: str,
 ) -> int:
     """Answer a study once, as one device. LINK is what `publish` or a ticket has for people."""
-    from fractions import Fraction
-
     from ldp_client import Device
 
     # 1. Open the device.
     collector, study_id, ticket = link
-    stated = max_epsilon or ("" if raise_budget else _kept_budget(folder))
+    ledger = _ledger_in(folder)
+    stated = max_epsilon or (ledger and not raise_budget and ledger.budget())
     if not stated:
         raise UsageError(
             "state this device's lifetime budget, over all studies that it ever answers: --max-epsilon E",
             code="answer.no_budget",
         )
-    digests = digest or None
-    device = Device(folder, stated, collector, nodes=node, raise_budget=raise_budget, known_digests=digests)
+    device = Device(
+        folder, stated, collector, nodes=node, raise_budget=raise_budget, known_digests=digest or None
+    )
     if Fraction(stated) > device.policy.epsilon:
         raise RefusedError(
             f"this device's lifetime budget is {float(device.policy.epsilon):g}, and {stated} is more: pass "
@@ -159,12 +162,6 @@ def answer(
     return _send(device)
 
 
-def _kept_budget(folder: str) -> str | None:
-    """Return the lifetime budget that a folder's device has, None without a device."""
-    ledger = _ledger_in(folder)
-    return None if ledger is None else ledger.budget()
-
-
 def _ledger_in(folder: str) -> Ledger | None:
     """Return the ledger of the device in a folder, None if no device is there."""
     from ldp_client.device.arguments import folder_of
@@ -179,8 +176,6 @@ def _values(
     study: Study, settings: Sequence[str], public: Sequence[str], refused: Sequence[str], table: str | None
 ) -> dict[str, Any]:
     """Return a person's answers in the options, or a data holder's table. Raises InputError."""
-    from ldpkit.answer_files import answers_from_text, table_answers
-
     # 1. A data holder has a table, a person has not.
     if (study.respondent == "holder") != (table is not None):
         needed = "people: give --set" if table else "data holders: give --table"
@@ -211,8 +206,6 @@ def split_settings(study: Study, settings: Sequence[str], public: Sequence[str] 
     The same command, run again, must not send without noise what a newer version no longer protects.
     Therefore public fields have their own option.
     """
-    from ldpkit.answer_files import all_columns
-
     known, fields = all_columns(study), [field.id for field in study.public]
     names = {"--set": [name for name in known if name not in fields], "--public": fields}
     texts: dict[str, str] = {}
@@ -243,8 +236,6 @@ def _check(study: Study, answers: dict[str, Any]) -> None:
 
     quantise_answers(study, Terms(study).mechanisms, answers)
     if study.respondent == "holder":
-        from ldpkit.perturbing import clipped_rows
-
         if line := clipped_rows(study, answers):
             warn(line)
         return
@@ -262,7 +253,6 @@ def _check(study: Study, answers: dict[str, Any]) -> None:
 def _ask_for_consent(study: Study, collector: str, ticket: str) -> None:
     """Describe what would be sent, and ask. Raises as `require_yes`."""
     from ldp_client.explain import describe
-    from schemas.warnings import notes_of, warnings_of
 
     warnings = [*warnings_of(study), *notes_of(study)]
     if ticket and study.channel is None:
@@ -303,10 +293,11 @@ def withdraw(link: tuple[str, str, str], now: bool, node: tuple[str, ...], folde
         "right?",
         code="device.unknown_report",
     )
-    budget = _kept_budget(folder)
-    if budget is None:
+    ledger = _ledger_in(folder)
+    kept = ledger and ledger.budget()
+    if not kept:
         raise unknown
-    device = Device(folder, budget, collector, nodes=node)
+    device = Device(folder, kept, collector, nodes=node)
     try:
         count = device.withdraw(study_id)
     except InputError:
@@ -319,8 +310,6 @@ def withdraw(link: tuple[str, str, str], now: bool, node: tuple[str, ...], folde
 @folder_option
 def budget(folder: str) -> None:
     """Show what this device answered, for whom, the epsilon spent, and the reports that wait."""
-    from fractions import Fraction
-
     from ldp_client.device.disclosures import disclosures_of
 
     ledger = _ledger_in(folder)

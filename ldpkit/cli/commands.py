@@ -110,7 +110,7 @@ class StudyFile(click.ParamType[Study]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Study:  # noqa: ARG002
         """Read a study. Raises InputError."""
-        return load_study(value) if isinstance(value, str) else value
+        return load_study(value)
 
 
 class Collector(click.ParamType["Client"]):
@@ -122,7 +122,7 @@ class Collector(click.ParamType["Client"]):
         """Make a client. Raises UsageError for a wrong address, and without a key."""
         from ldpkit.cli.client import client_of
 
-        return client_of(value, ctx.command_path if ctx else "") if isinstance(value, str) else value
+        return client_of(value, ctx.command_path if ctx else "")
 
 
 class NewPath(click.ParamType[str]):

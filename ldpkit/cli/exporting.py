@@ -1,30 +1,47 @@
 """The command `ldpkit export`: it fetches a study's reports, or their summary, into a new file or place."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from email.message import Message
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from ldp_client.documents.errors import DocumentError, StudyError, TransferError
+from ldp_client.documents.report import MAX_BYTES
 from ldp_client.words.text import counted
 from ldpkit.cli.client import Attempts, Client, PassingError, study_path
 from ldpkit.cli.commands import collector_option, command, id_argument, out_option
 from ldpkit.cli.output import progress, show, warn
+from ldpkit.cli.report_files import MOST_AROUND, TABLES, DatedReport, write_reports, write_table
+from schemas import Report, Study
 from schemas.disk import write_new
+from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER, end_line, is_end_line
+from summaries.progress import Step
 
-if TYPE_CHECKING:
-    from schemas import Report, Study
-
-    Read = TypeVar("Read", bound=Report)
-
+Read = TypeVar("Read", bound=Report)
 REPORTS_BETWEEN_LINES = 1000
 SUMMARY_SECONDS = 300.0
 # A summary of a million choices has some ten MiB.
 MOST_SUMMARY_BYTES = 256 << 20
+
+
+class Start:
+    """The collector's statements at the beginning of an export.
+
+    Attributes:
+        withdrawn: how many reports were withdrawn up to now.
+        deletions: the count of deletions, to be sent when the export is resumed.
+    """
+
+    deletions = ""
+    withdrawn = 0
+
+    def note(self, headers: Message) -> None:
+        """Read them from an answer's headers."""
+        self.deletions = headers.get(DELETIONS_HEADER, "")
+        withdrawn = headers.get(WITHDRAWN_HEADER, "0")
+        self.withdrawn = max(self.withdrawn, int(withdrawn) if withdrawn.isdecimal() else 0)
 
 
 @command("export", "export habits --out reports.ndjson")
@@ -51,7 +68,26 @@ def export(study: str, out: str, collector: Client) -> None:
         return
     # 2. Or reports.
     start = Start()
-    count, where = _write(collector, study, out, is_place, start)
+
+    def find(version: int, digest: str) -> Study:
+        return fetch_study(collector, study, version, digest)
+
+    where = out
+    if out.lower().endswith(TABLES) and not is_place:
+        from summaries.decoding import Decoding
+
+        decoding = Decoding(find)
+        dated = fetch(collector, study, start, "dated", DatedReport.from_line)
+        count = write_table(_counted(dated), out, decoding)
+        for question in decoding.undecoded:
+            warn(f"{question} has no decoded columns: only `ldpkit fit` reads its reports")
+    elif is_place:
+        from ldpkit.cli.dataset import write_dataset
+
+        parts = write_dataset(_counted(fetch_reports(collector, study, start)), study, out, find)
+        count, where = sum(part.reports for part in parts), f"{counted(len(parts), 'file')} in {out}"
+    else:
+        count = write_reports(_counted(fetch_reports(collector, study, start)), out)
     lines = [f"{counted(count, 'report')} in {where}"]
     if start.withdrawn:
         were = "report was" if start.withdrawn == 1 else "reports were"
@@ -61,58 +97,13 @@ def export(study: str, out: str, collector: Client) -> None:
     show(lines)
 
 
-def _write(client: Client, study: str, out: str, is_place: bool, start: Start) -> tuple[int, str]:
-    """Write reports to a file or a place; return how many, and where they are."""
-    from ldpkit.cli.dataset import write_dataset
-    from ldpkit.cli.report_files import TABLES, DatedReport, write_reports, write_table
-    from summaries.decoding import Decoding
-
-    def find(version: int, digest: str) -> Study:
-        return fetch_study(client, study, version, digest)
-
-    if out.lower().endswith(TABLES) and not is_place:
-        decoding = Decoding(find)
-        dated = _fetch(client, study, "dated", DatedReport.from_line, start)
-        count = write_table(_counted(dated), out, decoding)
-        for question in decoding.undecoded:
-            warn(f"{question} has no decoded columns: only `ldpkit fit` reads its reports")
-        return count, out
-    reports = _counted(fetch_reports(client, study, start))
-    if is_place:
-        parts = write_dataset(reports, study, out, find)
-        return sum(part.reports for part in parts), f"{counted(len(parts), 'file')} in {out}"
-    return write_reports(reports, out), out
-
-
 def _counted(reports: Iterable[Read]) -> Iterator[Read]:
     """Yield the reports and print progress; how many are left is unknown."""
-    from summaries.progress import Step
-
     tell = progress()
     for count, report in enumerate(reports, 1):
         yield report
         if count % REPORTS_BETWEEN_LINES == 0:
             tell(Step(f"{counted(count, 'report')} fetched", 0, 1))
-
-
-class Start:
-    """The collector's statements at the beginning of an export.
-
-    Attributes:
-        withdrawn: how many reports were withdrawn up to now.
-        deletions: the count of deletions, to be sent when the export is resumed.
-    """
-
-    deletions = ""
-    withdrawn = 0
-
-    def note(self, headers: Message) -> None:
-        """Read them from an answer's headers."""
-        from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER
-
-        self.deletions = headers.get(DELETIONS_HEADER, "")
-        withdrawn = headers.get(WITHDRAWN_HEADER, "0")
-        self.withdrawn = max(self.withdrawn, int(withdrawn) if withdrawn.isdecimal() else 0)
 
 
 def fetch_reports(client: Client, study_id: str, start: Start | None = None) -> Iterator[Report]:
@@ -126,17 +117,13 @@ def fetch_reports(client: Client, study_id: str, start: Start | None = None) -> 
     Raises:
         TransferError: the collector refuses, or cannot be reached in 5 attempts that bring nothing new.
     """
-    from schemas import Report
-
-    return _fetch(client, study_id, "ndjson", Report.from_json, start or Start())
+    return fetch(client, study_id, start or Start(), "ndjson", Report.from_json)
 
 
-def _fetch(
-    client: Client, study_id: str, form: str, parse: Callable[[bytes], Read], start: Start
+def fetch(
+    client: Client, study_id: str, start: Start, form: str, parse: Callable[[bytes], Read]
 ) -> Iterator[Read]:
-    from ldp_client.documents.report import MAX_BYTES
-    from ldpkit.cli.report_files import MOST_AROUND
-
+    """Yield every report in a form of exports. Raises as `fetch_reports`."""
     after, attempts = "", Attempts()
     while True:
         query = {"format": form}
@@ -162,8 +149,6 @@ def _fetch(
 
 def whole_export(lines: Iterable[bytes], parse: Callable[[bytes], Read]) -> Iterator[Read]:
     """Yield the reports before the end line. Raises PassingError if the end line is missing or disagrees."""
-    from schemas.export_end import end_line, is_end_line
-
     count = 0
     for line in lines:
         if not line.endswith(b"\n"):
@@ -191,13 +176,13 @@ def fetch_summary(client: Client, study_id: str) -> dict[str, Any]:
     Raises TransferError if the collector refuses or cannot be reached, and for an answer that is no summary.
     """
     path = f"{study_path(study_id)}/summary"
-    return client.ask("GET", path, _summary, most=MOST_SUMMARY_BYTES, seconds=SUMMARY_SECONDS)
 
+    def read(body: Any) -> dict[str, Any]:
+        if not body["format"].startswith("ldpkit.summary/"):
+            raise ValueError
+        return dict(body)
 
-def _summary(body: Any) -> dict[str, Any]:
-    if not body["format"].startswith("ldpkit.summary/"):
-        raise ValueError
-    return dict(body)
+    return client.ask("GET", path, read, most=MOST_SUMMARY_BYTES, seconds=SUMMARY_SECONDS)
 
 
 def fetch_study(client: Client, study_id: str, version: int, digest: str) -> Study:
@@ -205,8 +190,6 @@ def fetch_study(client: Client, study_id: str, version: int, digest: str) -> Stu
 
     Raises TransferError if the collector refuses or cannot be reached, or if it is another document.
     """
-    from schemas import Study
-
     path = f"{study_path(study_id)}?version={version}"
     try:
         study = Study.from_json(client.send("GET", path).body)

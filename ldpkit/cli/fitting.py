@@ -11,6 +11,8 @@ import click
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED
 from ldpkit.cli.commands import command, out_option
 from ldpkit.cli.output import progress, show
+from schemas.study import load_study
+from summaries.progress import reading_of
 
 if TYPE_CHECKING:
     from inference.results.intervals import Interval
@@ -75,8 +77,6 @@ def fit(
 
     REPORTS_OR_SUMMARY is NDJSON or Parquet, one file or several, or what summarize wrote.
     """
-    from schemas.study import load_study
-
     document = load_study(study)
     from inference.fitting import fit as fit_study
     from inference.results.intervals import interval_of
@@ -84,7 +84,6 @@ def fit(
     from inference.results.report import save_report
     from inference.results.reproduction import compared, earlier_result
     from inference.results.saving import new_folder
-    from summaries.progress import reading_of
     from summaries.reading import evidence_of
 
     # 1. Read what decides whether the fit can be made.

@@ -103,14 +103,24 @@ def new_links(path: str, pictures: str | None, link: str, head: Sequence[str]) -
         if pictures:
             with _naming(pictures):
                 os.mkdir(pictures, 0o700)
-            stack.callback(_remove_empty_folder, pictures)
+
+            @stack.callback
+            def remove_empty_folder() -> None:
+                with suppress(OSError):
+                    os.rmdir(str(pictures))
+
         if path == STREAM:
             file = standard_output()
         else:
             with _naming(path):
                 file = open(path, "x", newline="", encoding="utf-8", opener=_open)  # noqa: SIM115
-            stack.callback(_remove_empty_file, path)
-            stack.callback(file.close)
+
+            @stack.callback
+            def close_file() -> None:
+                file.close()
+                if not os.path.getsize(path):
+                    os.unlink(path)
+
         rows = csv.writer(file, lineterminator="\n") if path.endswith(".csv") or NAME in head else None
         count = 0
 
@@ -134,16 +144,6 @@ def new_links(path: str, pictures: str | None, link: str, head: Sequence[str]) -
             count += len(tickets)
 
         yield write
-
-
-def _remove_empty_folder(path: str) -> None:
-    with suppress(OSError):
-        os.rmdir(path)
-
-
-def _remove_empty_file(path: str) -> None:
-    if not os.path.getsize(path):
-        os.unlink(path)
 
 
 @contextmanager

@@ -1,10 +1,7 @@
 """Commands that read and write files of reports: perturb, summarize and audit."""
 
-from __future__ import annotations
-
 import json
 import os
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,10 +9,10 @@ from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError
 from ldp_client.words.text import counted
 from ldpkit.cli.commands import codebook_option, command, out_option, study_argument
 from ldpkit.cli.output import progress, show, warn
+from ldpkit.perturbing import perturb_file
+from schemas import Study
 from schemas.disk import chosen_questions, count_lines, refuse_table, write_new
-
-if TYPE_CHECKING:
-    from schemas import Study
+from summaries.progress import Step, columns_of, reading_of
 
 # Noisy reports of each answer that an audit compares.
 SAMPLES = 40_000
@@ -32,20 +29,18 @@ def perturb(study: Study, answers: str, out: str, missing_as_refusal: bool, code
 
     ANSWERS has a row for each person: CSV, JSON, Parquet, Stata or SPSS. A holder's table is CSV.
     """
-    from ldpkit.perturbing import perturb_file
     from summaries.people.codebook import read_codebook
-    from summaries.progress import Step
 
     refuse_table(out)
     if study.public:
         warn(f"SENT AS IT IS, without noise: {', '.join(field.id for field in study.public)}")
     tell, people = progress(), count_lines(answers)
 
-    def told(count: int) -> None:
+    def show_count(count: int) -> None:
         tell(Step(f"  {count} answers perturbed", count, max(count, people)))
 
     meanings = None if codebook is None else read_codebook(codebook)
-    count = perturb_file(study, answers, out, told, warn, missing_as_refusal, meanings)
+    count = perturb_file(study, answers, out, show_count, warn, missing_as_refusal, meanings)
     show([f"{counted(count, 'report')} in {out}"])
     warn("Each run draws new noise and spends epsilon again: keep these reports, run once.")
 
@@ -73,7 +68,6 @@ def summarize(study: Study, reports: tuple[str, ...], out: str) -> None:
     REPORTS are files (NDJSON or Parquet), or the folder or address of a dataset of very many reports.
     """
     import summaries
-    from summaries.progress import columns_of, reading_of
 
     # 1. Read columns by processes, or reports one by one if there are no columns; and write.
     refuse_table(out)
@@ -100,7 +94,6 @@ def summarize(study: Study, reports: tuple[str, ...], out: str) -> None:
 def audit(study: Study, question: str | None, out: str | None) -> int:
     """Try to refute a study's stated privacy. Exit with 0 if every question passed, else with 4."""
     from ldpkit.auditing import auditing
-    from summaries.progress import Step
 
     if study.protocol is not None:
         raise InputError(

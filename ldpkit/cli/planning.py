@@ -12,10 +12,10 @@ from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
 from ldpkit.cli.commands import command, out_option, study_argument
 from ldpkit.cli.output import progress, show, warn
 from ldpkit.cli.surveys import load_source
+from schemas import Study
 
 if TYPE_CHECKING:
     from inference.design.plan import Plan
-    from schemas import Study
 
 PLAN = "plan.json"
 # Simulations begin with this, so a plan is the same in each run.
@@ -39,7 +39,7 @@ class Numbers(click.ParamType[list[int]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
         """Read whole numbers."""
         try:
-            return value if isinstance(value, list) else [int(part) for part in value.split(",")]
+            return [int(part) for part in value.split(",")]
         except ValueError:
             self.fail(f"must be whole numbers, as in 1000,10000, is {value}", param, ctx)
 
@@ -135,36 +135,31 @@ def _plan_questions(
     return [plan(study, name, devices, epsilons, truth, SEED, progress()) for name in asked]
 
 
-def parse_difference(text: str) -> tuple[str, str | None, tuple[float, float]]:
-    """Question, the label in brackets or None, and two values. Raises UsageError."""
-    name, _, values = text.rpartition("=")
-    question, bracket, label = name.strip().partition("[")
-    try:
-        first, second = (float(value) for value in values.split(","))
-        if not question or not (isfinite(first) and isfinite(second)):
-            raise ValueError
-    except ValueError:
-        raise UsageError(
-            f"--difference must be NAME=A,B, such as ever=0.2,0.3, not {text!r}",
-            code="plan.difference_wrong_form",
-        ) from None
-    return question, label.removesuffix("]") if bracket else None, (first, second)
-
-
 def _plan_difference(
     study: Study, devices: list[int], epsilons: list[str], truth: dict[str, float], text: str
 ) -> Plan:
     """Plan a difference of two groups: of a share, of a label if there are several, or of a number's mean."""
     from inference.design.plan import plan_difference
 
-    name, label, values = parse_difference(text)
+    named, _, stated = text.rpartition("=")
+    name, bracket, label = named.strip().partition("[")
+    try:
+        first, second = (float(value) for value in stated.split(","))
+        if not name or not (isfinite(first) and isfinite(second)):
+            raise ValueError
+    except ValueError:
+        raise UsageError(
+            f"--difference must be NAME=A,B, such as ever=0.2,0.3, not {text!r}",
+            code="plan.difference_wrong_form",
+        ) from None
     asks = {question.id: question.ask for question in study.questions}
-    if asks.get(name) == "choice" and label is None:
+    if asks.get(name) == "choice" and not bracket:
         raise UsageError(
             f"{name} has several choices: add one, as in {name}[{study.question(name).choices[0]}]=0.1,0.2",
             code="plan.choice_needed",
         )
-    parameter = {"choice": f"p[{label}]", "yes_no": "p"}.get(asks.get(name, ""), "mean")
+    parameter = {"choice": f"p[{label.removesuffix(']')}]", "yes_no": "p"}.get(asks.get(name, ""), "mean")
+    values = (first, second)
     return plan_difference(study, name, parameter, values, devices, epsilons, truth, SEED, progress())
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import ReportError
@@ -17,7 +17,9 @@ from ldp_client.documents.report import MAX_BYTES
 from schemas import Report
 from schemas.disk import no_formula, replacing
 from schemas.export_end import end_line
-from summaries.decoding import Decoding
+
+if TYPE_CHECKING:
+    from summaries.decoding import Decoding
 
 ROWS_PER_GROUP = 10_000
 # The endings of tables' names.
@@ -115,14 +117,9 @@ def _write_csv(names: Names, rows: Iterator[tuple[Report, Cells]], file: IO[str]
     for report, cells in rows:
         values = [report.public.get(field, "") for field in public]
         payloads = [b64encode(report.payloads.get(question, b"")).decode() for question in questions]
-        texts = [_cell(cells.get(name)) for name in shown]
+        texts = [cells.get(name) for name in shown]
+        texts = [no_formula(text) if isinstance(text, str) else text for text in texts]
         writer.writerow([report.id, report.study, report.version, report.digest, *values, *payloads, *texts])
-
-
-def _cell(value: str | float | None) -> str | float:
-    if value is None:
-        return ""
-    return no_formula(value) if isinstance(value, str) else value
 
 
 def _write_parquet(names: Names, rows: Iterator[tuple[Report, Cells]], file: IO[str]) -> None:
@@ -131,13 +128,10 @@ def _write_parquet(names: Names, rows: Iterator[tuple[Report, Cells]], file: IO[
     from ldpkit.cli.dataset import rows_batch, schema_of
 
     schema = schema_of(*names)
+    # In columns that do not have only numbers, numbers are texts.
+    texts = [name for name, is_number in names.shown.items() if not is_number]
     with ParquetWriter(file.buffer, schema, write_page_checksum=True) as writer:  # type: ignore[attr-defined]
         while group := list(islice(rows, ROWS_PER_GROUP)):
-            writer.write_batch(
-                rows_batch(schema, [(report, _in_kind(cells, names.shown)) for report, cells in group])
-            )
-
-
-def _in_kind(cells: Cells, shown: Mapping[str, bool]) -> Cells:
-    """Turn numbers into texts in columns that do not have only numbers."""
-    return {name: value if value is None or shown[name] else str(value) for name, value in cells.items()}
+            for _, cells in group:
+                cells.update({name: str(cells[name]) for name in texts if cells.get(name) is not None})
+            writer.write_batch(rows_batch(schema, group))

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 import click
 
+from collector.settings import Settings
+from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError, UsageError
 from ldp_client.words.text import counted, visible
 from ldpkit.cli.client import Client, RefusalError, check_address, study_path
@@ -136,29 +138,25 @@ def _batches(
     people: Sequence[Person], by_name: bool, more: dict[str, bool]
 ) -> Iterator[tuple[list[Person], dict[str, Any]]]:
     """Yield people and the request for their tickets: by name, or by number for each stratum."""
+    if by_name:
+        for start in range(0, len(people), NAMES_AT_ONCE):
+            invited = list(people[start : start + NAMES_AT_ONCE])
+            named = [{"name": person.name, "public": public_document(person.public)} for person in invited]
+            yield invited, {"people": named, **more}
+        return
     strata: dict[tuple[tuple[str, str], ...], list[Person]] = {}
     for person in people:
-        strata.setdefault(() if by_name else tuple(person.public.items()), []).append(person)
-    size = NAMES_AT_ONCE if by_name else AT_ONCE
+        strata.setdefault(tuple(person.public.items()), []).append(person)
     for stratum in strata.values():
-        for start in range(0, len(stratum), size):
-            invited = stratum[start : start + size]
-            if by_name:
-                named = [
-                    {"name": person.name, "public": public_document(person.public)} for person in invited
-                ]
-                yield invited, {"people": named, **more}
-            else:
-                # Only the first request ends earlier tickets, or it would end those of the one before.
-                ending = {} if start else more
-                public = public_document(invited[0].public)
-                yield invited, {"count": len(invited), "public": public, **ending}
+        public = public_document(stratum[0].public)
+        for start in range(0, len(stratum), AT_ONCE):
+            invited = stratum[start : start + AT_ONCE]
+            # Only the first request ends earlier tickets, or it would end those of the one before.
+            yield invited, {"count": len(invited), "public": public, **({} if start else more)}
 
 
 def _base_of_links(address: str, study_id: str) -> str:
     """Return the base URL of links, checked before tickets are made. Raises UsageError."""
-    from ldp_client.device.arguments import LOOPBACK
-
     check_address(address, has_key=False)
     # `ldpkit publish` prints the study's own address, which operators copy.
     page, parts = address.rstrip("/"), urlsplit(address)
@@ -231,7 +229,6 @@ def resume(unused: str) -> None:
     """Let a database that was restored from a backup give tokens again."""
     from collector.issuer.issue import accept_copy
     from collector.migrations import opened
-    from collector.settings import Settings
 
     settings = Settings.load()
     with opened(settings.database, settings.lock_timeout) as database, database.write() as session:
