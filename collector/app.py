@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Flask
 
-from collector import store
+from collector import limiter, store
 from collector.api import handling
 from collector.api.cors import ForeignPages
 from collector.api.exports import exports
@@ -18,13 +18,12 @@ from collector.api.health import health
 from collector.api.operator import operator
 from collector.api.reports import UploadShortcut, reports
 from collector.api.studies import studies
-from collector.audit_log import DailyLines
 from collector.clock import utc_today
 from collector.context import EXTENSION, Collector
 from collector.daily import Upkeep
 from collector.db import Database
 from collector.keys import KeyChecks, find_key, hash_key
-from collector.limiter import CostBoundCache, Limiter
+from collector.limiter import CostBoundCache, Deletions, Limiter, UploadLimits
 from collector.metrics import Metrics
 from collector.migrations import check
 from collector.models import RemovedKeyRow
@@ -32,9 +31,7 @@ from collector.oblivious import Gateway, GatewayKeys
 from collector.pages.operator import page
 from collector.pages.participant import LOGO, participant, read_logo
 from collector.problems import OVERLOADED, ProblemError
-from collector.reports import limits
 from collector.reports.intake import Intake
-from collector.reports.limits import Deletions, UploadLimits
 from collector.reports.rules import RuleBook, Rules
 from collector.reports.writer import Change, Work, Writer
 from collector.settings import TOKEN_VARIABLE, Settings, server_settings
@@ -152,13 +149,12 @@ def open_collector(config: Settings | Mapping[str, object] | None, today: Callab
         current=CurrentStudies(database),
         writer=writer,
         limits=UploadLimits(settings.upload_rate),
-        deletions=Deletions(limits.DELETION_RATE),
+        deletions=Deletions(limiter.DELETION_RATE),
         studies=CostBoundCache(overviews),
         parsing=room(BODIES_IN_PARSING * settings.body_limit, PARSING_PATIENCE, "too much is being read"),
         exports=room(MOST_EXPORTS, 0.0, f"{MOST_EXPORTS} exports are being read"),
         upkeep=room(1, 0.0, "the upkeep is under way"),
         keys=KeyChecks(database, token_hash, metrics, today, writer.act),
-        daily=DailyLines(writer.act, today),
     )
 
 

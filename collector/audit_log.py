@@ -51,6 +51,14 @@ def record_once(session: Session, key: str, action: str, study: str, what: str, 
         record(session, key, action, study, what + count)
 
 
+def record_daily(act: Act, key: str, action: str, study: str, detail: str = "") -> None:
+    """Write a line about a frequent action once a day. If that fails, the action is not undone."""
+    try:
+        act(lambda session: record_once(session, key, action, study, detail))
+    except (SQLAlchemyError, ProblemError):
+        log_throttled(logging.ERROR, "a line of the audit log cannot be written")
+
+
 def _now() -> str:
     return datetime.now(UTC).date().isoformat()
 
@@ -83,24 +91,3 @@ def last_exports(session: Session) -> dict[str | None, tuple[str, int]]:
         withdrawn = int(detail.partition(" ")[0])
         exports[study] = max(exports.get(study, ("", 0)), (day, withdrawn))
     return exports
-
-
-class DailyLines:
-    """Lines of the audit log about frequent actions, which one process writes once a day."""
-
-    def __init__(self, act: Act, today: Callable[[], date]) -> None:
-        self._act = act
-        self._today = today
-        self._written: dict[tuple[str, str, str, str], date] = {}
-
-    def write(self, key: str, action: str, study_id: str, detail: str = "") -> None:
-        """Record that this was done today with this key. If recording fails, the action is not undone."""
-        what, today = (key, action, study_id, detail), self._today()
-        if self._written.get(what) == today:
-            return
-        try:
-            self._act(lambda session: record(session, *what))
-        except (SQLAlchemyError, ProblemError):
-            log_throttled(logging.ERROR, "a line of the audit log cannot be written")
-        else:
-            self._written[what] = today

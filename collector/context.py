@@ -6,13 +6,11 @@ from datetime import date
 
 from flask import current_app
 
-from collector.audit_log import DailyLines
 from collector.db import Database
 from collector.keys import KeyChecks
-from collector.limiter import CostBoundCache, Limiter
+from collector.limiter import CostBoundCache, Deletions, Limiter, UploadLimits
 from collector.metrics import Metrics
 from collector.problems import ProblemError
-from collector.reports.limits import Deletions, UploadLimits
 from collector.reports.rules import RuleBook
 from collector.reports.writer import Writer
 from collector.settings import Settings
@@ -31,7 +29,6 @@ class Collector:
         parsing: room for the bytes of bodies that are being inflated, parsed and checked.
         exports: room for streams, each of which occupies a thread as long as its reader takes.
         upkeep: room for one upkeep that an operator has asked for.
-        daily: lines of the audit log without a time.
     """
 
     settings: Settings
@@ -48,7 +45,6 @@ class Collector:
     exports: Limiter
     upkeep: Limiter
     keys: KeyChecks
-    daily: DailyLines
 
     def has_changed(self, study_id: str) -> None:
         """Read a study again after this process has changed it."""

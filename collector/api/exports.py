@@ -41,7 +41,7 @@ def export_reports(study_id: str, format: str | None, after: bytes | None, delet
     def stream() -> Generator[bytes, None, None]:
         # Python also ends a generator that no reader ends or closes.
         with collector.exports.hold():
-            yield from export.stream()
+            yield from export.parts
 
     parts = stream()
     # Read the first page now, while an error can still become a status.
@@ -49,7 +49,8 @@ def export_reports(study_id: str, format: str | None, after: bytes | None, delet
     response.headers[DELETIONS_HEADER] = str(export.deletions)
     response.headers[WITHDRAWN_HEADER] = str(withdrawn)
     response.call_on_close(parts.close)
-    collector.daily.write(acting_key().name, audit_log.EXPORT, study_id, f"{withdrawn} withdrawn before")
+    key, before = acting_key().name, f"{withdrawn} withdrawn before"
+    audit_log.record_daily(collector.writer.act, key, audit_log.EXPORT, study_id, before)
     return response
 
 
@@ -65,7 +66,7 @@ def read_summary(study_id: str, version: int | None) -> Response:
     """Return all that a posterior needs of one version's reports, by default the current one's."""
     collector = current_collector()
     text = summary_text(collector, study_id, version)
-    collector.daily.write(acting_key().name, "read summary", study_id)
+    audit_log.record_daily(collector.writer.act, acting_key().name, "read summary", study_id)
     response = make_response(text)
     response.content_type = "application/json"
     response.add_etag()

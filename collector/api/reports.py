@@ -16,6 +16,7 @@ from collector.api.bodies import sent_bytes
 from collector.api.handling import Headers, refuse_upload
 from collector.api.openapi import JSON, Api, reference
 from collector.api.parameters import ENCODING, TICKET_HEADER, WITHDRAWAL_HEADER
+from collector.audit_log import record_daily
 from collector.context import Collector, current_collector
 from collector.keys import Key
 from collector.reports.uploads import HEADERS, accept
@@ -149,5 +150,5 @@ def withdraw_by(
     collector = current_collector()
     withdraw(collector, study_id, report_id, key is None, refuse)
     if key is not None:
-        collector.daily.write(key.name, "delete reports", study_id)
+        record_daily(collector.writer.act, key.name, "delete reports", study_id)
     return jsonify(id=report_id.hex(), result="withdrawn")

@@ -8,9 +8,8 @@ meanwhile because their time is over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from collector import store
 from collector.errors import problem_of
@@ -28,51 +27,20 @@ FORMATS = ("ndjson", "dated")
 PAGE_REPORTS = 10_000
 PAGE_BYTES = 4 << 20
 
-# A row of a dated export ends with the day.
-Page = list[store.StoredRow]
-
 
 class CutOffError(Exception):
     """An export that cannot be read to its end; the log has the reason."""
 
 
-@dataclass(frozen=True)
-class Export:
-    """One export. rules: of every version that its reports may answer. pages: never empty.
+class Export(NamedTuple):
+    """One export. parts: its text, a page at a time, never empty; its last line counts the reports.
 
     number: the study's key. deletions: the study's count of deletions; the export ends if it rises.
     """
 
     number: int
-    rules: Mapping[int, Rules]
-    pages: Iterator[Page]
     deletions: int
-
-    def stream(self) -> Iterator[bytes]:
-        """Yield one report a line. The last line counts them: an export without it was cut off.
-
-        A failure after the first page raises CutOffError.
-        """
-        parts = self._lines()
-        yield next(parts)
-        try:
-            yield from parts
-        except Exception as error:
-            problem = problem_of(error)
-            # Servers log an exception that leaves a stream. Its text and causes may quote reports.
-            raise CutOffError(f"an export was cut off: {problem.kind.name}") from None
-
-    def _lines(self) -> Iterator[bytes]:
-        count = 0
-        for page in self.pages:
-            count += len(page)
-            # Yield a page at a time: servers and readers do some work for each part.
-            yield b"".join([self._line(*row) + b"\n" for row in page])
-        yield end_line(count).encode()
-
-    def _line(self, report_id: bytes, version: int, payloads: bytes, day: object = None) -> bytes:
-        line = self.rules[version].form.write(PackedReport(report_id, version, payloads))
-        return line if day is None else b'{"day":"%s","report":%s}' % (str(day).encode(), line)
+    parts: Iterator[bytes]
 
 
 def open_export(
@@ -86,36 +54,56 @@ def open_export(
     """Open an export of the reports with ids above `after`. dated: with their days.
 
     deletions: the count of the export that this one continues, or None. Raises ProblemError for a study that
-    is not published. Reading its pages raises it too if the study is deleted, or reports were deleted since:
-    a partial export would pass for a complete one.
+    is not published. So does reading the first part if the study is deleted, or reports were deleted since: a
+    partial export would pass for a complete one. Reading another part raises CutOffError for any failure.
     """
+    # 1. What the export is of.
     database = collector.database
     with database.read() as session:
         study = store.require_study(session, study_id)
         digests = store.document_digests(session, study.number)
     if deletions not in (None, study.deletions):
         raise broken_off(study_id)
-    number, deletions = study.number, study.deletions
     rules = {version: collector.rules.find(study_id, version) for version in sorted(digests)}
     require_same(digests, rules.values())
     limit = page_limit(rules.values())
 
-    def pages(last: bytes) -> Iterator[Page]:
-        while True:
-            with database.read() as session:
-                page = store.report_page(session, number, max(rules), last, limit, dated)
-                # Read after the page: PostgreSQL shows each statement all earlier commits.
-                state = store.require_study(session, study_id)
-            if state.deleted:
-                raise deleted_study(study_id)
-            if state.deletions != deletions:
-                raise broken_off(study_id)
-            if not page:
-                return
-            yield page
-            last = page[-1][0]
+    # 2. Its pages, and their text.
+    def read_page(last: bytes) -> list[store.StoredRow]:
+        with database.read() as session:
+            page = store.report_page(session, study.number, max(rules), last, limit, dated)
+            # Read after the page: PostgreSQL shows each statement all earlier commits.
+            state = store.require_study(session, study_id)
+        if state.deleted:
+            raise deleted_study(study_id)
+        if state.deletions != study.deletions:
+            raise broken_off(study_id)
+        return page
 
-    return Export(number, rules, pages(after), deletions)
+    def line(report_id: bytes, version: int, payloads: bytes, day: object = None) -> bytes:
+        text = rules[version].form.write(PackedReport(report_id, version, payloads))
+        return text if day is None else b'{"day":"%s","report":%s}' % (str(day).encode(), text)
+
+    def parts() -> Iterator[bytes]:
+        last, count = after, 0
+        while page := read_page(last):
+            last, count = page[-1][0], count + len(page)
+            # A page at a time: servers and readers do some work for each part.
+            yield b"".join([line(*row) + b"\n" for row in page])
+        yield end_line(count).encode()
+
+    return Export(study.number, study.deletions, _cut_off(parts()))
+
+
+def _cut_off(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the parts. A failure after the first one raises CutOffError."""
+    yield next(parts)
+    try:
+        yield from parts
+    except Exception as error:
+        problem = problem_of(error)
+        # Servers log an exception that leaves a stream. Its text and causes may quote reports.
+        raise CutOffError(f"an export was cut off: {problem.kind.name}") from None
 
 
 def page_limit(rules: Iterable[Rules]) -> int:

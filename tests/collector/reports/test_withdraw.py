@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from collector import limiter
 from collector.limiter import TokenBucket
-from collector.reports import limits
 from ldp_client.documents.report import report_id_of
 from tests.kit.answers import problem
 from tests.kit.collectors import build_report
@@ -27,8 +27,8 @@ def test_only_its_own_secret_deletes_a_report(filled):
 def test_invented_ids_keep_no_withdrawal_out(make_harness, study, monkeypatch, caplog):
     """A stranger asks for the deletion of invented reports, until nobody else's report can be withdrawn."""
     # Nothing is gained back while the requests are made.
-    monkeypatch.setattr(limits, "TokenBucket", lambda rate: TokenBucket(rate, lambda: 0.0))
-    monkeypatch.setattr(limits, "DELETION_RATE", 4.0)
+    monkeypatch.setattr(limiter, "TokenBucket", lambda rate: TokenBucket(rate, lambda: 0.0))
+    monkeypatch.setattr(limiter, "DELETION_RATE", 4.0)
     harness = make_harness()
     harness.publish(study)
     *mine, last = (build_report(study) for _ in range(41))
