@@ -50,9 +50,7 @@ MOST_EXPORTS = 8
 
 
 def create_app(
-    config: Settings | Mapping[str, object] | None = None,
-    *,
-    today: Callable[[], date] = utc_today,
+    config: Settings | Mapping[str, object] | None = None, *, today: Callable[[], date] = utc_today
 ) -> Flask:
     """Build a collector as a WSGI application, on a database that `ldpkit init` made.
 

@@ -255,7 +255,21 @@ def _create_engine(url: URL, lock_timeout: float, patience: float | None) -> Eng
         options["pool_timeout"] = patience
     if url.get_backend_name() == "postgresql":
         options["pool_pre_ping"] = True
-        options["connect_args"] = _postgresql_arguments(url, lock_timeout, patience is not None)
+        milliseconds = max(1, round(lock_timeout * 1000))
+        # Append to the operator's options, which these arguments replace.
+        settings = f"{url.query.get('options', '')} -c synchronous_commit=on -c lock_timeout={milliseconds}"
+        if patience is not None:
+            settings += f" -c statement_timeout={STATEMENT_SECONDS}s"
+            settings += f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
+        options["connect_args"] = {
+            "options": settings,
+            "connect_timeout": max(2, round(lock_timeout)),
+            # Otherwise texts from a server in SQL_ASCII stay bytes, before any check can report it.
+            "client_encoding": "UTF8",
+            # A machine that went away must not block the writer forever.
+            "tcp_user_timeout": SILENCE_SECONDS * 1000,
+            "keepalives_idle": SILENCE_SECONDS,
+        }
     file = _file_of(url)
     if file is not None:
         # A file that was moved away must not come back empty.
@@ -265,17 +279,3 @@ def _create_engine(url: URL, lock_timeout: float, patience: float | None) -> Eng
     except (ImportError, exc.SQLAlchemyError) as error:
         raise InputError(f"setting database: {one_line(error)}", code="database.setting_invalid") from error
     return engine
-
-
-def _postgresql_arguments(url: URL, lock_timeout: float, serves: bool) -> dict[str, Any]:
-    milliseconds = max(1, round(lock_timeout * 1000))
-    # Append to the operator's options, which these arguments replace.
-    settings = f"{url.query.get('options', '')} -c synchronous_commit=on -c lock_timeout={milliseconds}"
-    if serves:
-        settings += f" -c statement_timeout={STATEMENT_SECONDS}s"
-        settings += f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
-    # A machine that went away must not block the writer forever.
-    silence = {"tcp_user_timeout": SILENCE_SECONDS * 1000, "keepalives_idle": SILENCE_SECONDS}
-    # Otherwise texts from a server in SQL_ASCII stay bytes, before any check can report it.
-    encoding = {"client_encoding": "UTF8"}
-    return {"options": settings, "connect_timeout": max(2, round(lock_timeout)), **encoding, **silence}

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 # Small enough that uploads hardly wait.
 REPORTS_AT_ONCE = 2000
-ACTION = "retention"
 
 
 def delete_chosen(
@@ -179,21 +178,20 @@ def delete_overdue(act: Act, find: FindRules, kept: Kept, today: date) -> int:
 
     Raises InputError if today's date is in doubt, so that a wrong clock deletes nothing.
     """
-    if not act(lambda session: _begin_overdue(session, kept, today)):
-        return 0
-    return delete_chosen(act, find, kept.study, kept.chosen, None, kept.is_past)
 
+    def begin(session: Session) -> bool:
+        """Write the line of the audit log; return True if there are reports or ids to delete."""
+        if doubt := doubt_of(session, today):
+            raise InputError(f"{doubt}: nothing was deleted", code="admin.retention_clock_in_doubt")
+        store.locked_study(session, kept.study)
+        number = store.count_reports(session, kept.chosen)
+        if not number:
+            # Once a version's last day is over, the ids of its expired reports go too.
+            return kept.is_past
+        what = f"version {kept.version}, kept for {counted(kept.days, 'day')}: "
+        # Several of a server's processes may delete a part each.
+        by, how_many = audit_log.BY_SERVER, counted(number, "report")
+        audit_log.record_once(session, by, "retention", kept.study, what, how_many)
+        return True
 
-def _begin_overdue(session: Session, kept: Kept, today: date) -> bool:
-    """Write the line of the audit log; return True if there are reports or ids to delete."""
-    if doubt := doubt_of(session, today):
-        raise InputError(f"{doubt}: nothing was deleted", code="admin.retention_clock_in_doubt")
-    store.locked_study(session, kept.study)
-    number = store.count_reports(session, kept.chosen)
-    if not number:
-        # Once a version's last day is over, the ids of its expired reports go too.
-        return kept.is_past
-    what = f"version {kept.version}, kept for {counted(kept.days, 'day')}: "
-    # Several of a server's processes may delete a part each.
-    audit_log.record_once(session, audit_log.BY_SERVER, ACTION, kept.study, what, counted(number, "report"))
-    return True
+    return delete_chosen(act, find, kept.study, kept.chosen, None, kept.is_past) if act(begin) else 0

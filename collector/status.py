@@ -1,7 +1,8 @@
-"""An operator's view of studies: state, reports by day, refusals, warnings, and measures for Prometheus."""
+"""An operator's view: studies, their warnings, what else needs action, and measures for Prometheus."""
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
@@ -12,10 +13,11 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from collector import audit_log, keys
 from collector.models import DocumentRow
 from collector.problems import ProblemError
 from collector.retention import Kept, kept_everywhere, kept_of
-from collector.store import REPORTS, STUDIES
+from collector.store import REPORTS, STUDIES, count_withdrawn
 from collector.tickets.codes import count_unused
 from ldp_client.words.text import counted
 
@@ -28,6 +30,12 @@ if TYPE_CHECKING:
 QUIET_DAYS = 3
 SOON_DAYS = 7
 REFUSED_SHARE = 0.05
+# The oldest backup that is recent.
+BACKUP_DAYS = 7
+# How long before its last day a key should be replaced.
+KEY_DAYS = 14
+FREE_SHARE = 0.05
+GIGABYTE = 10**9
 
 
 class Arrivals(NamedTuple):
@@ -241,3 +249,68 @@ def database_up(answers: bool) -> Metric:
 
 def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"ldpkit_{name}", text, labels=labels)
+
+
+class Check(NamedTuple):
+    """One line. ok: whether nothing needs action. detail: what is found, and what to do."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def checks_of(collector: Collector) -> list[Check]:
+    """Return what the collector knows of its health, at least one line for each subject."""
+    today, studies, file = collector.today(), collector.studies.get(), collector.database.file
+    with collector.database.read() as session:
+        last, made, size = audit_log.last_backup(session), keys.list_keys(session), database_bytes(session)
+        exported = audit_log.last_exports(session)
+        withdrawn = {
+            study.id: count_withdrawn(session, study.number) for study in studies if not study.deleted
+        }
+    # 1. A recent backup.
+    age, stale = "", ["none was made by `ldpkit backup`"]
+    if last is not None:
+        days = (today - last).days
+        age = f"the last one is {counted(days, 'day')} old"
+        stale = [f"{age}: let a timer run `ldpkit backup`"] if days > BACKUP_DAYS else []
+    # 2. Keys that expire.
+    soon = today + timedelta(KEY_DAYS)
+    ending = [
+        f"{key.name} expires on {key.expires}: make a new one, and revoke it"
+        for key in made
+        if key.expires is not None and key.expires < soon
+    ]
+    # 3. Room: the daily upkeep writes the database a second time.
+    taken = f"the database takes {size / GIGABYTE:.1f} GB"
+    room, is_full = f"{taken}; look at PostgreSQL's disk yourself", False
+    if file is not None:
+        disk = shutil.disk_usage(file.parent)
+        room = f"{disk.free / GIGABYTE:.1f} GB free, {taken}"
+        is_full = disk.free <= max(size, FREE_SHARE * disk.total)
+    full = [f"{room}: make room, the daily upkeep needs as much again"] if is_full else []
+    # 4. Studies that are open although late reports are not taken either.
+    grace = timedelta(collector.settings.grace_days)
+    ended = [
+        f"{study.id} ended on {study.closes}: run `ldpkit close {study.id}`, then export it"
+        for study in studies
+        if study.closes is not None and state_of(study, today) == "ended" and study.closes + grace < today
+    ]
+    # 5. Exports with withdrawn reports. Their ids are forgotten in time: a smaller count may hide new ones.
+    old = [
+        f"reports of {study_id} were withdrawn since its last export on {exported[study_id][0]}: export "
+        "again, and delete older copies"
+        for study_id, count in withdrawn.items()
+        if count != exported[study_id][1]
+    ]
+    return [
+        Check(name, not problems, detail)
+        for name, problems, fine in (
+            ("backup", stale, age),
+            ("keys", ending, f"none expires before {soon}"),
+            ("disk", full, room),
+            ("studies", ended, "none is open after its last day"),
+            ("exports", old, "none has reports that were withdrawn since"),
+        )
+        for detail in problems or [fine]
+    ]

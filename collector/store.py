@@ -250,32 +250,20 @@ def insert_reports(session: Session, study: int, day: date, reports: Sequence[Pa
     """
     if not reports:
         return set()
-    connection = session.connection()
-    insert = {"sqlite": _insert_into_sqlite, "postgresql": _insert_into_postgresql}[connection.dialect.name]
-    return insert(connection, study, day, sorted(reports, key=itemgetter(0)))
-
-
-def _insert_into_sqlite(
-    connection: Connection, study: int, day: date, reports: Sequence[PackedReport]
-) -> set[bytes]:
+    connection, reports = session.connection(), sorted(reports, key=itemgetter(0))
+    if connection.dialect.name == "postgresql":
+        ids, versions, payloads = (list(column) for column in zip(*reports, strict=True))
+        columns = {"study": study, "day": day, "ids": ids, "versions": versions, "payloads": payloads}
+        return set(connection.exec_driver_sql(INSERT_INTO_POSTGRESQL, columns).scalars())
     written, stored = day.isoformat(), 0
     rows = [(study, report_id, version, written, payloads) for report_id, version, payloads in reports]
-    for start in range(0, len(rows), ROWS_PER_STATEMENT):
-        some = rows[start : start + ROWS_PER_STATEMENT]
+    for some in chunks(rows, ROWS_PER_STATEMENT):
         statement = INSERT_INTO_SQLITE + ", ".join([ROW] * len(some))
         with sqlite_driver(connection) as driver:
             stored += driver.execute(statement, tuple(chain.from_iterable(some))).rowcount
     if stored not in (0, len(rows)):
         raise PartlyHeldError
     return {report.id for report in reports} if stored else set()
-
-
-def _insert_into_postgresql(
-    connection: Connection, study: int, day: date, reports: Sequence[PackedReport]
-) -> set[bytes]:
-    ids, versions, payloads = (list(column) for column in zip(*reports, strict=True))
-    columns = {"study": study, "day": day, "ids": ids, "versions": versions, "payloads": payloads}
-    return set(connection.exec_driver_sql(INSERT_INTO_POSTGRESQL, columns).scalars())
 
 
 class Chosen(NamedTuple):
@@ -344,12 +332,7 @@ def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[byt
 
 
 def report_page(
-    session: Session,
-    study: int,
-    newest: int,
-    after: bytes,
-    limit: int,
-    dated: bool = False,
+    session: Session, study: int, newest: int, after: bytes, limit: int, dated: bool = False
 ) -> list[StoredRow]:
     """Return the next reports of a study in the order of their ids, without withdrawn reports.
 

@@ -25,7 +25,19 @@ def authorize(needed: Role, of_some: bool = False) -> Key:
     Raises:
         ProblemError: the key is missing or wrong, or lacks the role or the study in the address.
     """
-    g.key = require_role(_key_of_request(), needed, of_some)
+    keys, headers = current_collector().keys, request.headers
+    if "Authorization" not in headers and OWN_PAGE in headers and COOKIE in request.cookies:
+        # No other site can send the cookie: it is bound to this one (SameSite), a browser says that the
+        # request comes from this site, and no foreign page may add the header OWN_PAGE.
+        if headers.get("Sec-Fetch-Site") != "same-origin":
+            raise ProblemError(problems.FORBIDDEN, "the operator's page did not send this")
+        key = keys.find_session(request.cookies[COOKIE])
+    else:
+        scheme, _, word = headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not word.strip():
+            raise ProblemError(problems.UNAUTHORIZED, "the request has no bearer token", headers=CHALLENGE)
+        key = keys.find(word.strip())
+    g.key = require_role(key, needed, of_some)
     return acting_key()
 
 
@@ -78,20 +90,3 @@ def withdrawing_key(report_id: str) -> Key | None:
     if not matches:
         raise ProblemError(problems.WITHDRAWAL_REFUSED, "the id was not made of this secret")
     return None
-
-
-def _key_of_request() -> Key:
-    """Return the rights of a program's key, or of the browser that signed in on the operator's page.
-
-    Raises ProblemError. No other site can send the cookie: it is bound to this one (SameSite), a browser says
-    that the request comes from this site, and no foreign page may add the header OWN_PAGE.
-    """
-    keys = current_collector().keys
-    if "Authorization" not in request.headers and OWN_PAGE in request.headers and COOKIE in request.cookies:
-        if request.headers.get("Sec-Fetch-Site") != "same-origin":
-            raise ProblemError(problems.FORBIDDEN, "the operator's page did not send this")
-        return keys.find_session(request.cookies[COOKIE])
-    scheme, _, key = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not key.strip():
-        raise ProblemError(problems.UNAUTHORIZED, "the request has no bearer token", headers=CHALLENGE)
-    return keys.find(key.strip())

@@ -48,20 +48,16 @@ class ForeignPages:
             return self.plain(environ, _adding([VARY], start_response))
         allowed = [VARY, ("Access-Control-Allow-Origin", str(origin))]
         if asks:
-            start_response("204 NO CONTENT", [*allowed, *_answer(methods, str(method))])
+            sent = (*SENT, TOKEN) if method == WITH_TOKEN else SENT
+            preflight = [
+                ("Access-Control-Allow-Methods", ", ".join(methods)),
+                ("Access-Control-Allow-Headers", ", ".join(sent)),
+                ("Access-Control-Max-Age", str(REMEMBERED_SECONDS)),
+            ]
+            start_response("204 NO CONTENT", [*allowed, *preflight])
             return []
         readable = ("Access-Control-Expose-Headers", ", ".join(READ))
         return self.plain(environ, _adding([*allowed, readable], start_response))
-
-
-def _answer(methods: tuple[str, ...], method: str) -> list[tuple[str, str]]:
-    """Return the headers of a preflight response."""
-    sent = (*SENT, TOKEN) if method == WITH_TOKEN else SENT
-    return [
-        ("Access-Control-Allow-Methods", ", ".join(methods)),
-        ("Access-Control-Allow-Headers", ", ".join(sent)),
-        ("Access-Control-Max-Age", str(REMEMBERED_SECONDS)),
-    ]
 
 
 def _adding(more: list[tuple[str, str]], start_response: StartResponse) -> StartResponse:

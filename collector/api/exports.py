@@ -55,12 +55,7 @@ def export_reports(study_id: str, format: str | None, after: bytes | None, delet
 
 
 @exports.operation(
-    "get",
-    "/v1/studies/{study_id}/summary",
-    "Summary",
-    statuses=(200, 304),
-    role=Role.READ,
-    query=(VERSION,),
+    "get", "/v1/studies/{study_id}/summary", "Summary", statuses=(200, 304), role=Role.READ, query=(VERSION,)
 )
 def read_summary(study_id: str, version: int | None) -> Response:
     """Return all that a posterior needs of one version's reports, by default the current one's."""

@@ -27,12 +27,7 @@ UPLOAD = re.compile(r"/v1/studies/[^/]+/reports(/[^/]+)?/?")
 FETCH = re.compile(r"(/v1/studies/[^/]+(/signed)?|/s/[^/]+)/?\?")
 
 
-@gateway.operation(
-    "post",
-    "/ohttp",
-    media_type=ANSWER_TYPE,
-    body={REQUEST_TYPE: TEXT},
-)
+@gateway.operation("post", "/ohttp", media_type=ANSWER_TYPE, body={REQUEST_TYPE: TEXT})
 def ask_obliviously() -> Response:
     """Answer a device's encapsulated request: PUT or DELETE of a report, or GET of a study, signed or not.
 

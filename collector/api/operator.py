@@ -21,10 +21,9 @@ from collector.clock import doubt_of
 from collector.context import Collector, current_collector
 from collector.daily import UnfinishedError, Upkeep
 from collector.db import Database
-from collector.health import checks_of
 from collector.keys import TOKEN_KEY, Key, Role
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
-from collector.status import listed, status_of
+from collector.status import checks_of, listed, status_of
 from collector.tickets import codes
 from ldp_client.documents.fields import Day, Identifier, Integer, OneOf, Text
 from ldp_client.documents.shapes import ListOf, Record
@@ -196,14 +195,7 @@ def list_keys() -> Response:
         return jsonify(keys=[key.document() for key in keys.list_keys(session)])
 
 
-@operator.operation(
-    "post",
-    "/v1/keys",
-    "NewKey",
-    statuses=(201,),
-    role=Role.OPERATE,
-    takes=NEW_KEY,
-)
+@operator.operation("post", "/v1/keys", "NewKey", statuses=(201,), role=Role.OPERATE, takes=NEW_KEY)
 def make_key(body: dict[str, Any]) -> Response:
     """Make a key, shown only once; with the operator's token."""
     by, collector = acting_key(), current_collector()

@@ -66,11 +66,7 @@ class Parameter:
 
 STUDY_ID = Parameter("study_id", Identifier(), "path", problem=unknown_study)
 REPORT_ID = Parameter(
-    "report_id",
-    Hex(2 * ID_BYTES),
-    "path",
-    bytes.fromhex,
-    "A hash of a secret that only the device has.",
+    "report_id", Hex(2 * ID_BYTES), "path", bytes.fromhex, "A hash of a secret that only the device has."
 )
 KEY_NAME = Parameter("name", Identifier(), "path")
 IN_PATH = {parameter.name: parameter for parameter in (STUDY_ID, REPORT_ID, KEY_NAME)}

@@ -118,13 +118,7 @@ def read_signed() -> SignedStudy:
 
 
 @studies.operation(
-    "post",
-    "/v1/check",
-    "Checked",
-    headers=(ENCODING,),
-    body=PUBLISHABLE,
-    role=Role.PUBLISH,
-    of_some=True,
+    "post", "/v1/check", "Checked", headers=(ENCODING,), body=PUBLISHABLE, role=Role.PUBLISH, of_some=True
 )
 def check_study() -> Response:
     """Check a draft as publishing does, and describe it in words; nothing is stored."""
@@ -134,13 +128,7 @@ def check_study() -> Response:
     return jsonify(id=study.id, digest=study.digest, lines=lines, warnings=warnings)
 
 
-@studies.operation(
-    "get",
-    "/v1/studies/{study_id}",
-    "Study",
-    statuses=(200, 304),
-    query=(VERSION,),
-)
+@studies.operation("get", "/v1/studies/{study_id}", "Study", statuses=(200, 304), query=(VERSION,))
 def fetch_study(study_id: str, version: int | None) -> Response:
     """Return a version's canonical bytes, by default the current version's; the ETag is their digest."""
     collector = current_collector()
@@ -180,11 +168,7 @@ def _served(document: bytes | str, current: Published) -> Response:
 
 
 @studies.operation(
-    "get",
-    "/v1/studies/{study_id}/signed",
-    "SignedStudy",
-    statuses=(200, 304),
-    query=(VERSION,),
+    "get", "/v1/studies/{study_id}/signed", "SignedStudy", statuses=(200, 304), query=(VERSION,)
 )
 def fetch_signed_study(study_id: str, version: int | None) -> Response:
     """Return a version with its signatures, for devices that accept only signed studies."""
@@ -203,12 +187,7 @@ def close_study(study_id: str) -> Response:
     return change_state(study_id, True, lambda session: close(session, study_id))
 
 
-@studies.operation(
-    "post",
-    "/v1/studies/{study_id}/open",
-    "Opened",
-    role=Role.PUBLISH,
-)
+@studies.operation("post", "/v1/studies/{study_id}/open", "Opened", role=Role.PUBLISH)
 def open_study(study_id: str) -> Response:
     """Reopen a study that was closed."""
     return change_state(study_id, False, lambda session: reopen(session, study_id))

@@ -1,7 +1,7 @@
 """The operator's pages, for a browser that has an operator's key."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, timedelta
 from typing import Any
@@ -151,6 +151,11 @@ def _contents(key: Key) -> dict[str, Any]:
     totals = collector.metrics.totals()
     reached = [study for study in collector.studies.get() if key.reaches(study.id)]
     studies = [study for study in reached if _has_words(collector, study, words)]
+    shown = []
+    for study in studies[:MOST_STUDIES]:
+        status = status_of(collector, study, totals.rejected_by_study)
+        document = collector.rules.find(study.id, study.version).study
+        shown.append({**status, "document": document, "days": _days(status["by_day"])})
     return {
         # Counts of all studies together, which a key for some studies must not see.
         "counts": totals if key.studies is None else None,
@@ -162,7 +167,7 @@ def _contents(key: Key) -> dict[str, Any]:
         "who": key.name.strip("()"),
         "may": {role.value: key.role.allows(role) for role in Role},
         "is_token": key == TOKEN_KEY,
-        "studies": [_study(collector, study, totals.rejected_by_study) for study in studies[:MOST_STUDIES]],
+        "studies": shown,
     }
 
 
@@ -186,12 +191,3 @@ def _days(by_day: list[dict[str, Any]]) -> dict[str, Any] | None:
     heights = [round(20 * number / max(shown), 2) for number in shown]
     step = 100 / max(len(shown), 7)
     return {"heights": heights, "step": step, "first": first, "last": last, "most": max(shown)}
-
-
-def _study(
-    collector: Collector, overview: StudyOverview, refusals: Mapping[str, Mapping[str, int]]
-) -> dict[str, Any]:
-    """Return the template's values for a study: its status and its document."""
-    status = status_of(collector, overview, refusals)
-    study = collector.rules.find(overview.id, overview.version).study
-    return {**status, "document": study, "days": _days(status["by_day"])}

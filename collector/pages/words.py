@@ -42,7 +42,11 @@ class Language(Words):
         self.language = tag
         self._locale = Locale.parse(tag)
         self.categories = plural_categories(self._locale)
-        self._messages = _read_messages(tag)
+        # By their English sentence; none for English.
+        self._messages: dict[str, Message] = {}
+        if tag != LANGUAGES[0]:
+            with catalogue_path(tag).open("rb") as file:
+                self._messages = {_english(message): message for message in read_po(file, tag) if message.id}
         self._formatter = _LocalFormatter(self)
 
     def gettext(self, english: str) -> str:
@@ -135,15 +139,6 @@ def plural_categories(locale: Locale) -> list[str]:
 def catalogue_path(tag: str) -> Path:
     """Return the path of a language's catalogue."""
     return FOLDER / tag / "LC_MESSAGES" / "participant.po"
-
-
-def _read_messages(tag: str) -> dict[str, Message]:
-    """Return the messages of a catalogue by their English sentence; {} for English."""
-    if tag == LANGUAGES[0]:
-        return {}
-    with catalogue_path(tag).open("rb") as file:
-        catalogue = read_po(file, tag)
-    return {_english(message): message for message in catalogue if message.id}
 
 
 def _english(message: Message) -> str:

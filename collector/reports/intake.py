@@ -84,10 +84,7 @@ def naming(digest: str) -> Iterator[None]:
 
 
 def submit(
-    collector: Collector,
-    study_id: str,
-    reports: Sequence[PackedReport],
-    ticket: bytes | None = None,
+    collector: Collector, study_id: str, reports: Sequence[PackedReport], ticket: bytes | None = None
 ) -> Outcomes:
     """Store checked reports, durable on return. Return one outcome each, in their order.
 

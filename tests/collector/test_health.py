@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from collector import audit_log, health
+from collector import audit_log, status
 from collector.keys import Role, add_key
 from tests.kit.collectors import build_report, build_study
 from tests.kit.operators import main_on
@@ -53,7 +53,7 @@ def test_each_subject_that_needs_action_is_named(habits, checked, monkeypatch):
     usage = shutil.disk_usage(habits.path.parent)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: usage._replace(free=1000))
     habits.publish(build_study(id="other", closes=habits.day.isoformat()))
-    habits.day += timedelta(health.BACKUP_DAYS)
+    habits.day += timedelta(status.BACKUP_DAYS)
     # Late reports of an ended study are taken for seven days.
     assert names() == ["keys", "disk"]
     habits.day += timedelta(1)

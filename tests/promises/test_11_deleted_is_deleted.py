@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from collector.daily import kept_everywhere
-from collector.retention import delete_overdue
+from collector.retention import delete_overdue, kept_everywhere
 from schemas import Report, Study
 from tests.kit import collector_fixtures as fixtures
 from tests.kit.collectors import TODAY, Harness, build_report, build_study
