@@ -266,7 +266,9 @@ def checks_of(collector: Collector) -> list[Check]:
         last, made, size = audit_log.last_backup(session), keys.list_keys(session), database_bytes(session)
         exported = audit_log.last_exports(session)
         withdrawn = {
-            study.id: count_withdrawn(session, study.number) for study in studies if not study.deleted
+            study.id: count_withdrawn(session, study.number)
+            for study in studies
+            if study.id in exported and not study.deleted
         }
     # 1. A recent backup.
     age, stale = "", ["none was made by `ldpkit backup`"]
