@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import exp
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -22,7 +22,7 @@ from inference.results.intervals import rounded_up
 from inference.results.verdict import listed
 from ldp_client.documents.errors import UsageError
 from ldp_client.words.text import visible
-from schemas import Question, Study
+from schemas import Study
 
 Vector = NDArray[np.float64]
 
@@ -169,59 +169,35 @@ def plan(
     first, given, own_seed = questions[0], dict(truth or {}), crc32(f"{seed} {question_id}".encode())
     chosen = tuple(sorted(set(devices)))
     answers = [answers_of(study, n) for n in chosen]
+    widths: Widths
+    notes: list[str] = []
     if has_formula(first):
-        found = _by_information(questions, chosen, answers, given, own_seed)
+        method = information.BY_INFORMATION
+        prior: Any = RecordPrior(first) if first.ask == "record" else information.Prior(first)
+        points, before = prior.truths(own_seed, given), prior.half_widths
+        truths = [prior.values(point) for point in points]
+        widths = {
+            str(question.mechanism.epsilon): prior.widths(question, points, answers) for question in questions
+        }
+        if given and first.ask == "number":
+            beyond = [information.share_beyond_bounds(first, truth) for truth in truths]
+            notes += clipping_notes(first, float(np.mean(beyond)), given)
+        rough = {
+            epsilon: np.max([half / before[name] for name, half in halves.items()], axis=0) > prior.rough
+            for epsilon, halves in widths.items()
+        }
+        notes += rough_notes(rough, chosen)
     else:
         from inference.compiling import use_compile_cache
-        from inference.design.widths import by_simulation
+        from inference.design.widths import SIMULATED, by_simulation, prior_half_widths
 
         use_compile_cache()
-        found = by_simulation(questions, chosen, answers, given, own_seed, progress)
-    notes = (
-        *found.notes,
-        *prior_width_notes(found.half_widths, chosen, found.prior_half_widths),
-        *drawn_note(first, found.truths),
-    )
-    return Plan(first.id, first.model.name, chosen, found.half_widths, given, notes, method=found.method)
-
-
-class Expected(NamedTuple):
-    """The expected widths of a question, at several epsilons.
-
-    half_widths: as of a `Plan`. prior_half_widths: {parameter: half of its prior's 90 % interval}. truths:
-    {parameter: value} of each truth over which widths are medians.
-    """
-
-    half_widths: Widths
-    prior_half_widths: Mapping[str, float]
-    truths: Sequence[Mapping[str, float]]
-    notes: tuple[str, ...]
-    method: str = information.BY_INFORMATION
-
-
-def _by_information(
-    questions: Sequence[Question],
-    devices: tuple[int, ...],
-    answers: Sequence[int],
-    given: Mapping[str, float],
-    seed: int,
-) -> Expected:
-    """Return a question's widths by the information of its reports."""
-    first = questions[0]
-    prior: Any = RecordPrior(first) if first.ask == "record" else information.Prior(first)
-    points = prior.truths(seed, given)
-    truths = [prior.values(point) for point in points]
-    each = {str(asked.mechanism.epsilon): prior.widths(asked, points, answers) for asked in questions}
-    notes: tuple[str, ...] = ()
-    if given and first.ask == "number":
-        beyond = [information.share_beyond_bounds(first, truth) for truth in truths]
-        notes = clipping_notes(first, float(np.mean(beyond)), given)
-    rough = {
-        epsilon: np.max([half / prior.half_widths[name] for name, half in widths.items()], axis=0)
-        > prior.rough
-        for epsilon, widths in each.items()
-    }
-    return Expected(each, prior.half_widths, truths, (*notes, *rough_notes(rough, devices)))
+        method = SIMULATED
+        widths, truths, found = by_simulation(questions, chosen, answers, given, own_seed, progress)
+        before = prior_half_widths(first, own_seed)
+        notes += found
+    notes += [*prior_width_notes(widths, chosen, before), *drawn_note(first, truths)]
+    return Plan(first.id, first.model.name, chosen, widths, given, tuple(notes), method=method)
 
 
 def plan_difference(

@@ -6,7 +6,6 @@ line, so that information on moments gives that on the line by the chain rule.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import cast
 
 import numpy as np
@@ -14,10 +13,9 @@ from numpy.typing import NDArray
 
 from inference.default_priors import has_yes_no_response, regression_priors, state, with_stated
 from inference.design.information import HALF, STEP, TRUTHS, half_width_of, sampled
-from inference.design.truth import completed
+from inference.design.truth import completed, first_possible
 from inference.units import RecordUnits, has_levels
 from ldp_client import mechanism_for
-from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.sampled_products import SampledProducts
@@ -57,11 +55,8 @@ class RecordPrior:
 
     def __init__(self, question: Question) -> None:
         self.question, self.units = question, RecordUnits(question)
-        priors, units, unit = (
-            with_stated(question, regression_priors(question)),
-            self.units,
-            self.units.response.unit,
-        )
+        priors, units = with_stated(question, regression_priors(question)), self.units
+        unit = units.response.unit
         self._numbers = np.asarray([field.bounds is not None for field in question.features])
         slopes, d = unit / units.unit, len(units.names)
         self.names = ["intercept", *(f"coefficient[{name}]" for name in units.names), "sd"]
@@ -113,14 +108,7 @@ class RecordPrior:
             own[:, place] = given.get(name, own[:, place])
         own[:, 0] -= self.units.response.zero
         drawn[:, :line] = np.linalg.solve(self.turn[:, :line], own.T).T
-        possible = list(islice(filter(self._is_possible, drawn), TRUTHS))
-        if not possible:
-            raise InputError(
-                f"{self.question.id}: no truth drawn from the prior keeps the records within their bounds: "
-                "state narrower priors, or other values by --truth",
-                code="plan.records_beyond_bounds",
-            )
-        return possible
+        return first_possible(self.question, filter(self._is_possible, drawn), TRUTHS)
 
     def values(self, point: Vector) -> dict[str, float]:
         """Return {name: value} of the line in own units."""

@@ -132,19 +132,27 @@ def exact_total(question: Question, mechanism: Mechanism, answers: Any, clip: bo
     clip: whether records are clipped to their bounds and norm, as devices do.
     """
     if isinstance(mechanism, GaussianStatistics):
-        return _products(question, mechanism, answers, clip)
+        if clip:
+            vectors = np.asarray(quantise_many(mechanism, answers), np.float64) / UNIT
+        else:
+            vectors = record_vectors(question, mechanism.scaled_weight, answers)
+        total = vectors.T @ vectors
+        exact = [total[i, j] * (1.0 if i == j else np.sqrt(2.0)) for i, j in mechanism.coordinates]
+        return np.asarray(exact) * mechanism.grid
     summed = cast(SummedMechanism, mechanism)
     if question.ask == "number":
         low, width = number_units(question)
         places = _signed(answers, low + width / 2, width / 2)
-        counts_cells = isinstance(summed, SummedHistogram)
-        return summed.grid * (_cells(places, summed.size) if counts_cells else _moments(places))
+        if isinstance(summed, SummedHistogram):
+            index = np.clip(np.floor((places + 1) / 2 * summed.size), 0, summed.size - 1).astype(np.int64)
+            return summed.grid * np.bincount(index, minlength=summed.size).astype(np.float64)
+        return summed.grid * _moments(places)
     if question.ask == "record":
         columns = [_signed(answers[field.id], *field_units(field)) for field in question.fields]
         return summed.grid * np.concatenate([_moments(column) for column in columns])
     labels, counts = np.unique(answers, return_counts=True)
-    vectors = [summed.quantise(label) for label in labels.tolist()]
-    return np.asarray(counts @ np.asarray(vectors, np.float64))
+    quantised = [summed.quantise(label) for label in labels.tolist()]
+    return np.asarray(counts @ np.asarray(quantised, np.float64))
 
 
 def _signed(values: Any, zero: float, unit: float) -> Vector:
@@ -155,23 +163,6 @@ def _moments(places: Vector) -> Vector:
     """Sums of u and 3/2 u², clipped to [−1, 1]."""
     clipped = np.clip(places, -1, 1)
     return np.asarray([clipped.sum(), SQUARE_TOP / SQUARE_BOTTOM * (clipped**2).sum()])
-
-
-def _cells(places: Vector, cells: int) -> Vector:
-    index = np.clip(np.floor((places + 1) / 2 * cells), 0, cells - 1).astype(np.int64)
-    return np.bincount(index, minlength=cells).astype(np.float64)
-
-
-def _products(
-    question: Question, mechanism: GaussianStatistics, answers: Mapping[str, NDArray[Any]], clip: bool
-) -> Vector:
-    if clip:
-        vectors = np.asarray(quantise_many(mechanism, answers), np.float64) / UNIT
-    else:
-        vectors = record_vectors(question, mechanism.scaled_weight, answers)
-    total = vectors.T @ vectors
-    exact = [total[i, j] * (1.0 if i == j else np.sqrt(2.0)) for i, j in mechanism.coordinates]
-    return np.asarray(exact) * mechanism.grid
 
 
 def record_vectors(question: Question, weight: float, answers: Mapping[str, NDArray[Any]]) -> Vector:

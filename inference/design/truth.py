@@ -1,8 +1,10 @@
 """A planner's guess of the truth, merged into a draw from the prior. Loads no JAX."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from math import isfinite
+from typing import TypeVar
 
 from inference.results.intervals import REFUSED
 from inference.results.verdict import listed
@@ -11,6 +13,7 @@ from schemas import Question
 from schemas.models import MODELS, NO_LAW
 from schemas.priors import EACH_POSITIVE, POSITIVE, SHARE, SIMPLEX
 
+Truth = TypeVar("Truth")
 # Labels in brackets may have commas between them, as in p[a, b].
 _OUTSIDE_BRACKETS = re.compile(r",(?![^\[]*\])")
 
@@ -73,6 +76,18 @@ def _check_value(question: Question, name: str, value: float) -> None:
         raise InputError(
             "the truth of refused must be below 1: all would refuse", code="plan.truth_all_refuse"
         )
+
+
+def first_possible(question: Question, truths: Iterable[Truth], count: int) -> list[Truth]:
+    """Return the first of the truths that a record's bounds allow. Raises InputError if there are none."""
+    possible = list(islice(truths, count))
+    if not possible:
+        raise InputError(
+            f"{question.id}: no truth drawn from the prior keeps the records within their bounds: state "
+            "narrower priors, or other values by --truth",
+            code="plan.records_beyond_bounds",
+        )
+    return possible
 
 
 def stated_values(options: Sequence[str]) -> dict[str, float]:

@@ -2,22 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inference.design.calibration import empty_model, generator_of, mixing_notes, prior_truths
 from inference.design.information import TAILS
-from inference.design.notes import clipping_notes
-from inference.design.plan import Expected
+from inference.design.notes import Widths, clipping_notes
 from inference.design.simulated_posteriors import Parameters, fit_studies, poor_chains
 from inference.design.simulation import clipping, for_devices, simulate
-from inference.design.truth import completed
+from inference.design.truth import completed, first_possible
 from inference.models import model_for
 from inference.models.base import Model, Truth
 from ldp_client import mechanism_for
-from ldp_client.documents.errors import InputError
 from schemas import Question
 
 Vector = NDArray[np.float64]
@@ -41,8 +38,15 @@ def by_simulation(
     given: Mapping[str, float],
     seed: int,
     progress: Callable[[str], None],
-) -> Expected:
-    """Return a question's widths at several epsilons, of simulated studies. Raises the errors of `plan`."""
+) -> tuple[Widths, list[Mapping[str, float]], tuple[str, ...]]:
+    """Simulate and fit studies of a question at several epsilons.
+
+    Returns:
+        Half widths as of a `Plan`, the truths over which they are medians, and notes.
+
+    Raises:
+        InputError: as `plan` raises it.
+    """
     # 1. Check before anything is simulated.
     first = questions[0]
     for question in questions:
@@ -74,8 +78,7 @@ def by_simulation(
     }
     worst = {name: max(float(np.mean(one[name])) for one in poor) for name in poor[0]}
     notes += mixing_notes(worst, SOME_MIX_POORLY)
-    parameters = [truth.parameters for truth in truths]
-    return Expected(each, prior_half_widths(first, seed), parameters, notes, SIMULATED)
+    return each, [truth.parameters for truth in truths], notes
 
 
 def possible_truths(question: Question, given: Mapping[str, float], seed: int) -> list[Truth]:
@@ -86,13 +89,7 @@ def possible_truths(question: Question, given: Mapping[str, float], seed: int) -
     random = np.random.default_rng([seed, 4])
     drawn = prior_truths(question, TRIED if question.ask == "record" else REPEATS, seed)
     stated = (replace(truth, parameters=completed(question, truth.parameters, given)) for truth in drawn)
-    possible = list(islice((truth for truth in stated if clipping(question, truth, random)[1]), REPEATS))
-    if not possible:
-        raise InputError(
-            f"{question.id}: no truth drawn from the prior keeps the records within their bounds: state "
-            "narrower priors, or other values by --truth",
-            code="plan.records_beyond_bounds",
-        )
+    possible = first_possible(question, (t for t in stated if clipping(question, t, random)[1]), REPEATS)
     return [possible[place % len(possible)] for place in range(REPEATS)]
 
 
