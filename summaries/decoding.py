@@ -76,7 +76,9 @@ class Decoding:
 def decoder_of(mechanism: Mechanism) -> Decoder | None:
     """Return a decoder for a question's payloads, or None if only a model can interpret them."""
     if isinstance(mechanism, RefusableNumber):
-        return _of_refusable(mechanism)
+        number, refused = _of_number(mechanism.number), _unbiased(mechanism)
+        names = {f"noisy.{mechanism.field}": True, f"refused.{mechanism.field}": True}
+        return Decoder(names, lambda payload: [number.cells(payload[:-1])[0], refused[payload[-1]]])
     if isinstance(mechanism, NumberMechanism):
         return _of_number(mechanism)
     if isinstance(mechanism, ChoiceMechanism) and mechanism.choices <= MOST_CHOICES:
@@ -93,16 +95,6 @@ def _of_number(mechanism: NumberMechanism) -> Decoder:
         return [noisy, noisy]
 
     return Decoder({f"noisy.{mechanism.field}": True, f"unbiased.{mechanism.field}": True}, cells)
-
-
-def _of_refusable(mechanism: RefusableNumber) -> Decoder:
-    number = _of_number(mechanism.number)
-    unbiased = _unbiased(mechanism)
-
-    def cells(payload: bytes) -> list[Cell]:
-        return [number.cells(payload[:-1])[0], unbiased[payload[-1]]]
-
-    return Decoder({f"noisy.{mechanism.field}": True, f"refused.{mechanism.field}": True}, cells)
 
 
 def _of_choice(mechanism: ChoiceMechanism) -> Decoder:

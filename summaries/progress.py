@@ -30,16 +30,11 @@ class Step(str):
         return Step, (str(self), self.share, 1)
 
 
-def reading_of(progress: Callable[[str], None]) -> Callable[[int], None]:
-    """Tell how many reports of files were read."""
-    return lambda count: progress(f"{count:,} reports read")
+def reading_of(progress: Callable[[str], None]) -> Callable[..., None]:
+    """Return a function that tells how many reports were read, of how many if that is known."""
 
-
-def columns_of(progress: Callable[[str], None]) -> Callable[[int, int], None]:
-    """Tell how many reports were read, of how many."""
-
-    def tell(count: int, total: int) -> None:
-        if total:
-            progress(Step(f"{count:,} reports read", count, total))
+    def tell(count: int, total: int = 0) -> None:
+        text = f"{count:,} reports read"
+        progress(Step(text, count, total) if total else text)
 
     return tell

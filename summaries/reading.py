@@ -45,11 +45,9 @@ NO_TEXT = {
 }
 
 
-def _to_nobody(_count: int) -> None:
-    """Ignore progress."""
-
-
-def summarize(study: Study | str | PathLike[str], reports: Reports, *, told: Told = _to_nobody) -> Summary:
+def summarize(
+    study: Study | str | PathLike[str], reports: Reports, *, told: Told = lambda _count: None
+) -> Summary:
     """Reduce reports to a summary, in one pass and bounded memory; their ids are kept in a temporary file.
 
     Args:
@@ -117,7 +115,7 @@ def cell_summaries(study: Study, evidence: Reports) -> Mapping[Cell, Mapping[str
     return summary.cells
 
 
-def evidence_of(study: Study, given: object, told: Told = _to_nobody) -> Summary | ReadReports:
+def evidence_of(study: Study, given: object, told: Told = lambda _count: None) -> Summary | ReadReports:
     """Find the reports, or the summary, in a user's input; files are read lazily, and once.
 
     given: a Summary; a path, or paths, of files; a pandas, Polars or Arrow table of an export; a series of
@@ -237,7 +235,9 @@ class ReadReports:
     many were read.
     """
 
-    def __init__(self, study: Study, read: Callable[[], Iterable[Placed]], told: Told = _to_nobody) -> None:
+    def __init__(
+        self, study: Study, read: Callable[[], Iterable[Placed]], told: Told = lambda _count: None
+    ) -> None:
         self.left_out: Counter[tuple[int, str]] = Counter()
         self.read_elsewhere: frozenset[str] = frozenset()
         self.digest = study.digest

@@ -64,11 +64,9 @@ def linked_files() -> set[str]:
         for link in LINK.finditer(source.read_text("utf-8")):
             path = posixpath.normpath(posixpath.join(folder, link[1]))
             if (target_of(path) or "").startswith(f"{FILES}/"):
-                found |= {one.relative_to(ROOT).as_posix() for one in files_of(ROOT / path)}
+                # A file, or a folder's own files, as far as they are text.
+                inside = [ROOT / path] if (ROOT / path).is_file() else [*(ROOT / path).iterdir()]
+                for file in inside:
+                    if file.is_file() and file.suffix != ".pyc" and not file.name.startswith("."):
+                        found.add(file.relative_to(ROOT).as_posix())
     return found
-
-
-def files_of(path: Path) -> list[Path]:
-    """A file, or a folder's own files, as far as they are text."""
-    inside = [path] if path.is_file() else [one for one in path.iterdir() if one.is_file()]
-    return sorted(one for one in inside if one.suffix != ".pyc" and not one.name.startswith("."))

@@ -12,7 +12,7 @@ from ldpkit.cli.output import progress, show, warn
 from ldpkit.perturbing import perturb_file
 from schemas import Study
 from schemas.disk import chosen_questions, count_lines, refuse_table, write_new
-from summaries.progress import Step, columns_of, reading_of
+from summaries.progress import Step, reading_of
 
 # Noisy reports of each answer that an audit compares.
 SAMPLES = 40_000
@@ -73,7 +73,7 @@ def summarize(study: Study, reports: tuple[str, ...], out: str) -> None:
     refuse_table(out)
     tell = progress()
     if all(path.lower().endswith(".parquet") or "://" in path or os.path.isdir(path) for path in reports):
-        summary = summaries.summarize_dataset(study, list(reports), told=columns_of(tell))
+        summary = summaries.summarize_dataset(study, list(reports), told=reading_of(tell))
     else:
         summary = summaries.summarize(study, list(reports), told=reading_of(tell))
     write_new(out, summary.to_json() + "\n")

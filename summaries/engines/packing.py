@@ -4,8 +4,6 @@ Reports that fail this check are read again one by one, as every other reader re
 same words.
 """
 
-from binascii import Error as NotHexadecimal
-from binascii import a2b_hex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -31,7 +29,6 @@ DIGITS = np.full(256, 255, dtype=np.uint8)
 DIGITS[[*b"0123456789abcdef"]] = np.arange(16)
 # The highest bit of each of eight bytes: set if the byte is no hexadecimal digit.
 NO_DIGITS = np.uint64(0x8080808080808080)
-SMALL = np.uint64(0x2020202020202020)
 TEXTS = ("string", "large_string", "string_view")
 BYTES = ("binary", "large_binary", "binary_view", "fixed_size_binary")
 
@@ -65,14 +62,20 @@ class Packer:
             return self._read_apart(batch, np.arange(count), first, where)
         # 1. Rows that claim to answer the study's document.
         wanted = (self._study.id, self._study.version, self._study.digest)
-        study, version, digest = (_equal(batch.column(name), value) for name, value in zip(HEAD, wanted))
+        masks = []
+        for name, value in zip(HEAD, wanted):
+            codes, values = _coded(batch.column(name))
+            # Python's True is 1, and no version.
+            equal = [each == value and not isinstance(each, bool) for each in values]
+            masks.append(np.array(equal, dtype=np.bool_)[codes])
         # 2. Their ids, public values and payloads.
         rows = self.layout.empty(count)
         put_bytes(rows, 0, np.arange(first, first + count, dtype="<u8"))
         digits, good = fixed_bytes(batch.column("report_id"), 2 * ID_BYTES, TEXTS)
-        ids, are_digits = _bytes_of(digits)
-        put_bytes(rows, PLACE_BYTES, ids)
-        good &= are_digits & study & version & digest & self._put_public(batch, rows)
+        halves = DIGITS[digits]
+        put_bytes(rows, PLACE_BYTES, halves[:, ::2] << 4 | halves[:, 1::2])
+        good &= (halves.view(np.uint64) & NO_DIGITS == 0).all(axis=1)
+        good &= np.logical_and.reduce(masks) & self._put_public(batch, rows)
         good &= self._put_payloads(batch, rows, good)
         # 3. The others are read one by one.
         if good.all():
@@ -154,21 +157,6 @@ def refuse_columns(given: Iterable[str]) -> None:
         )
 
 
-def _bytes_of(digits: Rows) -> tuple[Rows, Mask]:
-    """Decode hexadecimal digits, (n, half as many); also return which rows have only lower-case digits."""
-    # This bit is set in digits and lower-case letters, but not in capitals.
-    is_small = np.bitwise_and.reduce(digits.view(np.uint64), axis=None) & SMALL == SMALL
-    try:
-        if is_small:
-            found = np.frombuffer(a2b_hex(digits.data), np.uint8)
-            return found.reshape(len(digits), -1), np.ones(len(digits), np.bool_)
-    except NotHexadecimal:
-        pass
-    values = DIGITS[digits]
-    halves: Rows = np.asarray(values[:, ::2] << 4 | values[:, 1::2], dtype=np.uint8)
-    return halves, np.asarray((values.view(np.uint64) & NO_DIGITS == 0).all(axis=1))
-
-
 def fixed_bytes(column: pa.Array, size: int, kinds: Sequence[str]) -> tuple[Rows, Mask]:
     """Read a column of texts or bytes of one length.
 
@@ -227,10 +215,3 @@ def _coded(column: pa.Array) -> tuple[NDArray[np.int64], list[Any]]:
     values = [*coded.dictionary.to_pylist(), None]
     codes = pc.fill_null(coded.indices, len(values) - 1) if coded.null_count else coded.indices
     return codes.to_numpy(zero_copy_only=False).astype(np.int64), values
-
-
-def _equal(column: pa.Array, value: object) -> Mask:
-    """Return which rows have this value."""
-    codes, values = _coded(column)
-    # Python's True is 1, and no version.
-    return np.array([one == value and not isinstance(one, bool) for one in values], dtype=np.bool_)[codes]

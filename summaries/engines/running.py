@@ -49,20 +49,13 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 # The most freed memory that is kept, and the largest allocation without its own mmap (glibc's maximum).
 KEPT, LARGEST = 1 << 26, 1 << 25
 
-# Called with how many rows were read so far, and the total.
-Told = Callable[[int, int], None]
-
-
-def _to_nobody(_count: int, _total: int) -> None:
-    """Ignore progress."""
-
 
 def summarize_dataset(
     study: Study | str | PathLike[str],
     addresses: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     workers: int | None = None,
-    told: Told = _to_nobody,
+    told: Callable[[int, int], None] = lambda _count, _total: None,
 ) -> Summary:
     """Reduce the reports in a dataset, or in Parquet files, to the summary that `summarize` makes of them.
 
