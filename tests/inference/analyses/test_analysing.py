@@ -1,17 +1,23 @@
-"""Analyses from table to posterior: draws, their progress, files, and fits that are refused or partial."""
+"""Analyses from table to posterior: published peaks, draws, files, and fits that are refused or partial."""
 
 import json
+import os
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
-from inference.analyses.analysing import analyse_table
+from inference.analyses.analysing import analyse_table, model_of
+from inference.analyses.peaks import peak_of
+from inference.analyses.program import assemble
+from inference.analyses.survey import load_survey
 from inference.results.saving import save_posteriors
 from inference.results.verdict import CARE
 from ldp_client.documents.errors import InputError
 from summaries.progress import Step
-from tests.inference.analyses.simulated import forced
+from tests.inference.analyses.simulated import MATRIX, design, forced, with_design
 from tests.kit.errors import raises
 
 pytestmark = pytest.mark.slow
@@ -56,3 +62,67 @@ def test_separation_is_partial_and_rejected_under_flat_priors():
     found = analyse_table(table, "armed ~ region", draws=300)
     assert found.verdict.overall.word == CARE
     assert "region[west] on one side at most" in found.verdict.reasons[0]
+
+
+def has_peak(table, formula, wanted, sds, log_likelihood):
+    analysis = assemble(table, formula, "flat")
+    found = peak_of(analysis, model_of(analysis))
+    assert list(found.values.values()) == pytest.approx(wanted, abs=1e-4)
+    if sds:
+        assert list(found.sds.values()) == pytest.approx(sds, abs=1e-3)
+    if log_likelihood:
+        assert found.log_likelihood == pytest.approx(log_likelihood, abs=1e-4)
+
+
+# {arm: its design, and how many of 1,000 people, or of 400 under a design of GLMMRR, say yes at each x}.
+ARMS = {
+    "liars": ({"design": "stochastic_lie_detector", "p": "0.8"}, (352, 415, 506)),
+    "other liars": ({"design": "stochastic_lie_detector", "p": "0.1"}, (832, 847, 804)),
+    "cheaters": ({"design": "cheater_detection", "p": "0.75"}, (640,)),
+    "other cheaters": ({"design": "cheater_detection", "p": "0.25"}, (390,)),
+    "warner": ({"design": "warner", "p": "0.8"}, (133, 182, 222)),
+    "forced": ({"design": "forced", "yes": "0.125", "no": "0.125"}, (122, 190, 223)),
+    "unrelated": ({"design": "unrelated", "p": "0.7", "prevalence": "0.3"}, (92, 143, 200)),
+    "crosswise": ({"design": "crosswise", "p": "0.18"}, (242, 208, 192)),
+}
+# Of cheaters' arms, P(yes) = π + β p, and γ = 1 − π − β cheat (Clark and Desharnais 1998).
+NO = (0.64 - 0.39) / (0.75 - 0.25)
+YES = 0.39 - 0.25 * NO
+SLD_SDS = [0.11518, 0.08478, 0.01315]
+
+
+@pytest.mark.parametrize(
+    ("arms", "wanted", "sds", "log_likelihood"),
+    [
+        # RRlog(y ~ x, model = "SLD", p = c(.8, .1)) of RRreg 0.7.6.
+        (["liars", "other liars"], [-0.90186, 0.57246, 0.73242], SLD_SDS, -3398.56079),
+        (["cheaters", "other cheaters"], [logit(YES / (YES + NO)), 1 - YES - NO], None, None),
+        # RRglm(y ~ x, link = "RRlink.logit") of GLMMRR 0.6.0, of four designs in one table.
+        (["warner", "forced", "unrelated", "crosswise"], [-1.05319, 0.69604], None, -3186.58540),
+    ],
+)
+def test_peak_matches_published_estimates(arms, wanted, sds, log_likelihood):
+    people = 1000 if len(arms) == 2 else 400
+    counts = {}
+    for arm in arms:
+        for x, yes in enumerate(ARMS[arm][1]):
+            counts |= {(arm, "yes", x): yes, (arm, "no", x): people - yes}
+    parts = [{"rows": {"arm": arm}, **ARMS[arm][0]} for arm in arms]
+    formula = "q ~ 1" if "cheaters" in arms else "q ~ x"
+    has_peak(with_design({"matrices": parts}, counts), formula, wanted, sds, log_likelihood)
+
+
+FOLDER = Path(os.environ.get("LDPKIT_DATA", Path(__file__).parents[4] / "shared" / "golden"))
+NIGERIA = FOLDER / "rr" / "nigeria.csv"
+COLUMNS = "cov.asset.index + cov.married + I(cov.age/10) + I((cov.age/10)**2) + cov.education + cov.female"
+
+
+@pytest.mark.skipif(not NIGERIA.exists(), reason="the survey's data are not here")
+def test_nigeria_survey_matches_published_estimates(tmp_path):
+    """The mode, the log-likelihood and the sds from the observed information, as published."""
+    (tmp_path / "d.json").write_text(design(**{"rr.q1": {"matrix": MATRIX, "reports": ["0", "1"]}}))
+    formula = f"rr.q1 ~ {COLUMNS}"
+    table, _ = load_survey({"": str(NIGERIA)}, str(tmp_path / "d.json"), formula, drop=True)
+    wanted = [-0.34017, 0.07896, -0.26743, -0.35283, 0.04099, -0.00691, -0.55439]
+    sds = [0.49292, 0.04042, 0.24137, 0.26368, 0.02713, 0.04466, 0.16268]
+    has_peak(table, formula, wanted, sds, -1540.11785)

@@ -53,37 +53,18 @@ def test_kuk_cards_are_binomial():
     assert kuk.parts[0].channel.chances[0, 0][1, 3] == pytest.approx(0.8**3)
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "matrix"),
-    [
-        ({"denial": "0.1"}, [[50, 10], [14, 46]]),
-        ({"random": "0.5"}, [[40, 20], [20, 40]]),
-        ({"no_saying": "0.5"}, [[55, 5], [35, 25]]),
-    ],
-)
-def test_behaviour_changes_the_matrix(behaviour, matrix):
-    assert column(**FORCED, **behaviour).parts[0].channel.chances[0, 0] * 60 == pytest.approx(
-        np.asarray(matrix)
-    )
-
-
 BAD = [
     ({**FORCED, "matrix": [[0.5, 0.5], [0.1, 0.9]]}, "matrix[0][0]: must be a probability"),
     ({**FORCED, "matrix": [["0.5", "0.4"], ["0.1", "0.9"]]}, "matrix[0]: adds up to 0.9"),
     ({**FORCED, "matrix": [["0.5", "0.5"], ["0.5", "0.5"]]}, "every answer gives the same reports"),
     ({**FORCED, "matrix": [["1", "0"], ["1"]]}, "matrix[1]: must be as long"),
     ({**FORCED, "answers": ["a", "b", "c"]}, "answers: must have 2 entries"),
-    ({**FORCED, "reports": ["1", "1"]}, "reports[1]: 1 occurs twice"),
     ({**FORCED, "reports": ["1", " "]}, "reports[1]: must be a text"),
-    ({**FORCED, "row": {}}, "row: unknown field"),
-    ({**FORCED, "ordered": "true"}, "ordered: must be true or false"),
     ({**NAMED, "design": "warners"}, "design: 'warners' is unknown"),
     ({**NAMED, "yes": "1e-999999999"}, "yes: must be a probability"),
     ({**NAMED, "yes": "0.9"}, "yes and no add up to more than 1"),
-    ({"design": "warner"}, "p: is missing"),
     ({"design": "kuk", "yes": "0.8", "no": "0.3", "cards": "2.5"}, "cards: must be a whole number"),
     ({"matrices": [{"matrix": MATRIX}]}, "matrices[0].rows: is missing"),
-    ({"matrices": {}}, "matrices: must be a list"),
     ({**NAMED, "denial": {"unknown": "no way"}}, "denial.unknown: must be letters"),
     ({**NAMED, "denial": {"unknown": "a"}, "random": {"unknown": "a"}}, "two unknown shares are called a"),
     (
@@ -108,9 +89,7 @@ def test_invalid_column_of_design_is_rejected(stated, said):
     ("text", "said"),
     [
         ("{", "not well-formed JSON"),
-        ("[]", "must be an object"),
         (design(q=FORCED).replace("/1", "/2"), "format: must be"),
-        (design(q=FORCED).replace('"format"', '"columns": {}, "format"'), "'columns' occurs twice"),
         (json.dumps({"format": "ldpkit.design/1", "columns": {}}), "columns: must be an object"),
     ],
 )

@@ -29,11 +29,9 @@ def files(tmp_path, monkeypatch):
         ([], "give --formula"),
         (["--formula", "a ~ 1"], "give a study and its reports"),
         ([*FIT, "--wave", "w=d.json,s.csv", "--formula", "a ~ 1"], "or --wave for each"),
-        ([*FIT, "--formula", "a ~ 1", "--missing", "maybe"], "'error', 'drop'"),
         ([*FIT, "--crosstab", "a,b", "--formula", "a ~ 1"], "give --formula"),
         ([*FIT, "--crosstab", "a,b", "--prior", "flat"], "--prior is for a --formula"),
         ([*FIT, "--crosstab", "a"], "two or more"),
-        ([*FIT, "--crosstab", ","], "two or more"),
         (["s.json", "r.ndjson", "--by", "place"], "give --formula"),
     ],
 )

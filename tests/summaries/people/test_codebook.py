@@ -58,6 +58,10 @@ def test_odd_cells_are_refused_until_the_codebook_decides(cells, code):
         (["1.0", "2", None, "003.0"], Column(levels=("1", "2", "003.0")), ["1", "2", None, "003.0"]),
         (pd.Series([1.0, 2.0, np.nan]), Column(levels=("1", "2")), ["1", "2", None]),
         (pd.Series([1.0, 2.0, np.nan]), Column(type="text"), ["1", "2", None]),
+        # As numbers, ids of 16 digits may be one, and clinics 07 and 7 would be.
+        (["9" * 15, "1e300", "+8"], Column(), [999999999999999, 1e300, 8]),
+        (["9" * 16, "1"], Column(), ["9" * 16, "1"]),
+        (["1.5", "07", "7"], Column(), ["1.5", "07", "7"]),
         # A word of a missing value may be a level.
         (["NA", "ZA", ""], Column(), [None, "ZA", None]),
         (["NA", "ZA"], Column(levels=("NA", "ZA")), ["NA", "ZA"]),
