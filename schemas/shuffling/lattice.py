@@ -97,18 +97,14 @@ class _Sum:
         """Return the law of the sum of both, on this law's lattice, which is at least as coarse."""
         while other.step < self.step:
             other = other.folded()
-        masses = [mass + (1 << WORK_BITS) - 1 >> WORK_BITS for mass in _product(self.masses, other.masses)]
+        # The coefficients of a product of polynomials, by one product of integers that pack them.
+        bits = max(self.masses).bit_length() + max(other.masses).bit_length()
+        size = (bits + len(self.masses).bit_length()) // 8 + 1
+        count = len(self.masses) + len(other.masses) - 1
+        digits = (_packed(self.masses, size) * _packed(other.masses, size)).to_bytes(size * count, "little")
+        products = [int.from_bytes(digits[at : at + size], "little") for at in range(0, size * count, size)]
+        masses = [product + (1 << WORK_BITS) - 1 >> WORK_BITS for product in products]
         return _Sum(self.first + other.first, masses, self.step, self.lost + other.lost).cut()
-
-
-def _product(one: list[int], other: list[int]) -> list[int]:
-    """Return the coefficients of a product of polynomials, by one product of integers that pack them."""
-    size = (max(one).bit_length() + max(other).bit_length() + len(one).bit_length()) // 8 + 1
-    left = _packed(one, size)
-    right = left if other is one else _packed(other, size)
-    count = len(one) + len(other) - 1
-    digits = (left * right).to_bytes(size * count, "little")
-    return [int.from_bytes(digits[at : at + size], "little") for at in range(0, size * count, size)]
 
 
 def _packed(masses: list[int], size: int) -> int:

@@ -6,13 +6,13 @@ A mechanism's law is computed from its integers, exactly or rounded towards less
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, floor, prod
-from typing import Any
 
 from ldp_client.core.integers import exp_bounds
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas.shuffling.lattice import MASS_BITS, VALUE_BITS, Atom
 
 EXP_BITS = 128
@@ -168,29 +168,17 @@ def law_of(mechanism: Mechanism) -> Law:
             code="set.memoized",
         )
     if isinstance(mechanism, ChoiceMechanism):
-        return _of_choice(mechanism)
-    if mechanism.name == "sampled_products":
-        return _of_patterns(mechanism)
+        growth = Fraction(*mechanism.odds)
+        # In a Hadamard response, fewer payloads support both choices if these are in different blocks.
+        difference = mechanism.p - min(mechanism.q, getattr(mechanism, "q_elsewhere", mechanism.q))
+        return choice_law(growth, difference, mechanism.p - difference * growth / (growth - 1))
+    if isinstance(mechanism, SampledProducts):
+        # Randomized sign patterns: two records may differ in every sign of every block.
+        return choice_law(Fraction(*mechanism.odds), mechanism.p - mechanism.q, Fraction(0))
     growth = exp_above(mechanism.privacy.epsilon)
     if mechanism.name == "laplace":
-        half = mechanism.privacy.epsilon / 2
-        return bounded_law(growth, 1 - 1 / exp_above(half))
+        return bounded_law(growth, 1 - 1 / exp_above(mechanism.privacy.epsilon / 2))
     return any_law(growth)
-
-
-def _of_choice(mechanism: ChoiceMechanism) -> Law:
-    growth = Fraction(*mechanism.odds)
-    # In a Hadamard response, fewer payloads support both choices if these are in different blocks.
-    others = [mechanism.q, getattr(mechanism, "q_elsewhere", mechanism.q)]
-    difference = mechanism.p - min(others)
-    both = mechanism.p - difference * growth / (growth - 1)
-    return choice_law(growth, difference, both)
-
-
-def _of_patterns(mechanism: Any) -> Law:
-    """Return the law of randomized sign patterns: two records may differ in every sign of every block."""
-    p = mechanism.p
-    return choice_law(Fraction(*mechanism.odds), p - (1 - p) / (mechanism.patterns - 1), Fraction(0))
 
 
 def exp_above(epsilon: Fraction) -> Fraction:

@@ -2,21 +2,69 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, nextafter
+from math import inf, log, nextafter
 
+from ldp_client.core.integers import exp_bounds
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.text import rounded_up as in_digits
-from schemas.shuffling.amplifying import check_people, epsilon_of
-from schemas.shuffling.laws import any_law, exp_above, law_of_report
+from schemas.shuffling.lattice import expected_excess
+from schemas.shuffling.laws import EXP_BITS, Law, any_law, exp_above, law_of_report
 
 DEFAULT_DELTA = "1e-6"
 # The largest ε of a device for the general bound.
 MOST_EPSILON = 64
 # Digits for people; programs get all digits.
 SHOWN_DIGITS = 4
+MOST_PEOPLE = 10**12
+# The sum stops at this many people: a bound for fewer people also holds for more.
+_ADDED_UP = 10**8
+# ε is a multiple of 2**-20.
+GRID_BITS = 20
+_LEAST_DELTA = Fraction(1, 10**15)
+# If a report that every person may send is in the set with at most this probability, the bound of a report
+# alone is within that fraction of the best bound.
+_HARDLY_EVER = 2.0**-20
+
+
+def epsilon_of(law: Law, people: int, delta: Fraction) -> Fraction:
+    """Return the ε for a δ of one report in a visible set of n reports: never below the true value.
+
+    Args:
+        law: the law of a report.
+        people: n, the number of reports in the set.
+        delta: a probability, at least 1e-15.
+
+    Returns:
+        A multiple of 2**-20: an ε so that the set is (ε, δ)-private in one person's answers.
+
+    Raises:
+        InputError: people or delta is out of range.
+    """
+    if not 1 <= people <= MOST_PEOPLE:
+        raise InputError(f"people must be from 1 to {MOST_PEOPLE:,}", code="set.people")
+    if not _LEAST_DELTA <= delta < 1:
+        raise InputError("delta must be at least 1e-15 and below 1", code="set.delta")
+    # The bound on δ may grow by rounding, but `high` is a place that was tried, or the top, whose δ is 0.
+    top = log(law.growth.numerator) - log(law.growth.denominator)
+    low, high = -1, int(top * (1 << GRID_BITS)) + 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        scaled = middle << (EXP_BITS - GRID_BITS)
+        low, high = (low, middle) if _delta_at(law, people, scaled) <= delta else (middle, high)
+    return Fraction(high, 1 << GRID_BITS)
+
+
+def _delta_at(law: Law, people: int, scaled: int) -> Fraction:
+    ratio = Fraction(exp_bounds(scaled, EXP_BITS)[0], 1 << EXP_BITS)
+    if ratio >= law.growth:
+        return Fraction(0)
+    alone = law.alone(ratio)
+    if people * law.covered <= _HARDLY_EVER:
+        return alone
+    return min(alone, expected_excess(law.atoms(ratio), min(people, _ADDED_UP)))
 
 
 @dataclass(frozen=True)
@@ -59,10 +107,9 @@ def shuffled_privacy(study: Study, people: int, *, delta: str | float = DEFAULT_
         InputError: an argument is out of range; the study has a secure sum, is for data holders, or has a
             question whose noise has a δ.
     """
-    check_people(people)
-    exact_delta = exact(delta, "delta")
-    among = max(1, people // study.cells)
-    alone = device_epsilon(study)
+    exact_delta, alone = exact(delta, "delta"), device_epsilon(study)
+    # A cell that expects fewer people than one has one. No people at all are refused.
+    among = max(people // study.cells, min(people, 1))
     epsilon = min(rounded_up(epsilon_of(law_of_report(study), among, exact_delta)), alone)
     return ShuffledPrivacy(epsilon, float(exact_delta), alone, people, study.cells, among)
 

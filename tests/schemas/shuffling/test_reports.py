@@ -1,15 +1,12 @@
 """Published figures, limits, and the bound of a study's reports; what `check` says of it."""
 
 import random
-from fractions import Fraction
 from math import log, nextafter
 
 import pytest
 
 from ldp_client.documents.errors import InputError
 from schemas import Study
-from schemas.shuffling.amplifying import delta_of
-from schemas.shuffling.laws import any_law
 from schemas.shuffling.reports import shuffled_epsilon, shuffled_privacy
 from tests import studies
 from tests.kit.commands import check
@@ -72,8 +69,6 @@ def test_arguments_out_of_range_are_refused(arguments, said):
         shuffled_epsilon(*arguments)
     with raises(InputError, "set.people"):
         shuffled_privacy(study(), 0)
-    with raises(InputError, "set.towards"):
-        delta_of(any_law(Fraction(3)), 10, Fraction(-1))
 
 
 def study(*questions, **fields):
