@@ -89,8 +89,8 @@ def refuse_workbook(path: str | os.PathLike[str]) -> None:
         )
 
 
-def refuse_unwritten(path: str | os.PathLike[str]) -> None:
-    """Raise InputError if a file's name has a format that ldpkit does not write."""
+def refuse_existing(path: str | os.PathLike[str]) -> None:
+    """Raise InputError if a result's name is taken, except by an empty folder, or is of an unknown format."""
     refuse_workbook(path)
     if os.fspath(path).lower().endswith(UNWRITTEN):
         raise InputError(
@@ -98,11 +98,6 @@ def refuse_unwritten(path: str | os.PathLike[str]) -> None:
             ".json or .csv, and compress or convert that file",
             code="files.unwritten",
         )
-
-
-def refuse_existing(path: str | os.PathLike[str]) -> None:
-    """Raise InputError if a result's name is taken, except by an empty folder, or is of an unknown format."""
-    refuse_unwritten(path)
     if path != STREAM and os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
         raise _taken(path)
 
@@ -153,7 +148,10 @@ def replacing(path: str | os.PathLike[str], is_new: bool = False, mode: int = 0o
         raise InputError(f"cannot write {path}: it is a folder", code="files.cannot_write")
     temporary = None
     try:
-        handle, temporary = _new_file(path, mode)
+        folder = os.path.dirname(os.path.abspath(path))
+        name = os.path.join(folder, f".ldpkit-{os.urandom(8).hex()}")
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        temporary = name
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             yield file
             file.flush()
@@ -207,13 +205,6 @@ def _to_standard_output() -> Iterator[TextIO]:
         file.seek(0)
         copyfileobj(file, output := standard_output())
         output.flush()
-
-
-def _new_file(path: str | os.PathLike[str], mode: int) -> tuple[int, str]:
-    """Open a new file in the path's folder, with a random name. The umask restricts the mode."""
-    folder = os.path.dirname(os.path.abspath(path))
-    name = os.path.join(folder, f".ldpkit-{os.urandom(8).hex()}")
-    return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), name
 
 
 def write_new(path: str | os.PathLike[str], text: str, mode: int = 0o666) -> None:

@@ -57,18 +57,15 @@ class _Concentration:
         return (self.each if isinstance(value, list) else POSITIVE_DECIMAL).read(value, path, error)
 
     def json_schema(self) -> dict[str, Any]:
-        shapes = [POSITIVE_DECIMAL.json_schema(), self.each.json_schema()]
-        shapes.extend(POSITIVE.json_schema()["oneOf"])
-        return {"oneOf": shapes}
+        one, each = POSITIVE_DECIMAL.json_schema(), self.each.json_schema()
+        return {"oneOf": [one, each, *POSITIVE.json_schema()["oneOf"]]}
 
 
 CONCENTRATION = _Concentration()
 
 
 def _family(name: str, **parameters: Any) -> Record:
-    fields: dict[str, Any] = {"distribution": Constant(name)}
-    fields.update(parameters)
-    return Record(fields)
+    return Record({"distribution": Constant(name), **parameters})
 
 
 FAMILIES: dict[str, Any] = {
@@ -87,9 +84,7 @@ FAMILIES: dict[str, Any] = {
 
 def taking(kind: str, *names: str, **special: Any) -> Tagged:
     """Return the shape of a prior that has one of these families, or one of the special ones."""
-    shapes = dict(FAMILIES)
-    shapes.update(special)
-    return Tagged("distribution", shapes, list(names) + list(special), f"a parameter that is {kind}")
+    return Tagged("distribution", {**FAMILIES, **special}, [*names, *special], f"a parameter that is {kind}")
 
 
 _ZERO, _ONE = Rational(0), Rational(1)

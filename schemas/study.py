@@ -87,10 +87,20 @@ class Study(device_study.Study):
     questions: tuple[Question, ...]
 
     def _take(self, parsed: dict[str, Any]) -> None:
+        """Check and keep models and priors too. Raise StudyError if they conflict with other fields."""
         for question in parsed["questions"]:
             question["model"] = question["model"] or {"name": NO_LAW}
         super()._take(parsed)
-        check_authored(parsed)
+        records = [question["id"] for question in parsed["questions"] if "response" in question]
+        for index, question in enumerate(parsed["questions"]):
+            path = f"questions[{index}]"
+            if "response" in question:
+                _check_record_model(question, f"{path}.model")
+            check_prior(question, path)
+            # Columns of answers name a record's fields that way.
+            of = [record for record in records if question["id"].startswith(record + ".")]
+            problem = f"looks like the name of a field of {', '.join(of)}: choose another id"
+            refuse_study(of, f"{path}.id", problem, "study.id_like_record_field")
 
     def question(self, question_id: str) -> Question:
         """Find a question by its id.
@@ -161,20 +171,6 @@ def _decimals_in(name: str, schema: Any) -> Iterator[str]:
     for field, part in schema.get("properties", {}).items():
         yield from _decimals_in(field, part)
     yield from _decimals_in("", schema.get("additionalProperties"))
-
-
-def check_authored(parsed: dict[str, Any]) -> None:
-    """Raise StudyError if a parsed study's models, priors or ids conflict with its other fields."""
-    records = [question["id"] for question in parsed["questions"] if "response" in question]
-    for index, question in enumerate(parsed["questions"]):
-        path = f"questions[{index}]"
-        if "response" in question:
-            _check_record_model(question, f"{path}.model")
-        check_prior(question, path)
-        # Columns of answers name a record's fields that way.
-        of = [record for record in records if question["id"].startswith(record + ".")]
-        problem = f"looks like the name of a field of {', '.join(of)}: choose another id"
-        refuse_study(of, f"{path}.id", problem, "study.id_like_record_field")
 
 
 def _check_record_model(question: dict[str, Any], path: str) -> None:
