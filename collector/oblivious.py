@@ -188,7 +188,7 @@ class Gateway:
         except Exception as error:
             # From outside, every failure must look like any other answer.
             answer = _refusal(problem_of(error))
-        answer.fields.append(("date", formatdate(usegmt=True)))
+        answer = answer._replace(fields=[*answer.fields, ("date", formatdate(usegmt=True))])
         try:
             return received.answer(answer.encode(size))
         except BinaryError:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import urllib.request
 
     from ldp_client.device.http import Answer
-    from ldp_client.oblivious.binary_http import Request
 
 # The API's paths start with this, after the path of a collector's base URL.
 API = "/v1/studies/"
@@ -120,8 +119,19 @@ class Oblivious(Transport):
         from ldp_client.oblivious import binary_http, encapsulation
 
         # 1. Encapsulate the request for the gateway. The relay sees one of a few sizes.
+        _, is_api, rest = request.full_url.partition(API)
+        if not is_api:
+            raise RefusedError(
+                f"{request.full_url} is not at the collector, which alone the relay reaches",
+                code="device.relay_elsewhere",
+            )
+        fields = [(name.lower(), value) for name, value in request.header_items()]
+        kept = [field for field in fields if field[0] not in LEFT_OUT]
+        content = request.data or b""
+        assert isinstance(content, bytes)
+        inner = binary_http.Request(request.get_method(), AUTHORITY, API + rest, kept, content)
         try:
-            padded = binary_http.padded(_binary(request))
+            padded = binary_http.padded(inner)
             asked = encapsulation.encapsulate(self._key_id, self._public_key, padded)
         except (binary_http.BinaryError, UnicodeEncodeError):
             raise RefusedError(
@@ -143,17 +153,17 @@ class Oblivious(Transport):
             _refuse(self.relay, outer)
         # 3. Open the collector's answer.
         try:
-            inner = binary_http.Answer.decode(asked.open(outer.body))
+            answer = binary_http.Answer.decode(asked.open(outer.body))
         except (encapsulation.EncapsulationError, binary_http.BinaryError):
             raise RefusedError(
                 f"{self.relay} returned an answer that is not the collector's, or not to this request: the "
                 "report is kept",
                 code="device.relay_garbled",
             ) from None
-        inner_headers = Message()
-        for name, value in inner.fields:
-            inner_headers[name] = value
-        return Answer(inner.status, inner_headers, inner.content)
+        headers_of_answer = Message()
+        for name, value in answer.fields:
+            headers_of_answer[name] = value
+        return Answer(answer.status, headers_of_answer, answer.content)
 
 
 def _refuse(relay: str, outer: Answer) -> NoReturn:
@@ -168,21 +178,3 @@ def _refuse(relay: str, outer: Answer) -> NoReturn:
     if outer.status >= 500 or outer.status in TEMPORARY:
         raise TransferError(text, code="device.relay_failed")
     raise RefusedError(text, code="device.relay_refused")
-
-
-def _binary(request: urllib.request.Request) -> Request:
-    """Return a request as the gateway's collector gets it."""
-    from ldp_client.oblivious.binary_http import Request
-
-    fields = [(name.lower(), value) for name, value in request.header_items()]
-    _, found, rest = request.full_url.partition(API)
-    if not found:
-        raise RefusedError(
-            f"{request.full_url} is not at the collector, which alone the relay reaches",
-            code="device.relay_elsewhere",
-        )
-    path = API + rest
-    content = request.data or b""
-    assert isinstance(content, bytes)
-    kept = [field for field in fields if field[0] not in LEFT_OUT]
-    return Request(request.get_method(), AUTHORITY, path, kept, content)

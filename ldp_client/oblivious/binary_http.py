@@ -6,6 +6,7 @@ result.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 Fields = Sequence[tuple[str, str]]
 # Framing indicators (section 3.3) of the two forms that are read here; the other forms have no known length.
@@ -25,18 +26,15 @@ class BinaryError(ValueError):
     """The input is not a message that this module makes or reads. The error quotes none of its content."""
 
 
-class Request:
+class Request(NamedTuple):
     """A request. fields: pairs of lower-case names and values. content: its body."""
 
-    def __init__(
-        self, method: str, authority: str, path: str, fields: Fields = (), content: bytes = b""
-    ) -> None:
-        self.method = method
-        self.scheme = "https"
-        self.authority = authority
-        self.path = path
-        self.fields = list(fields)
-        self.content = content
+    method: str
+    authority: str
+    path: str
+    fields: Fields = ()
+    content: bytes = b""
+    scheme: str = "https"
 
     def encode(self, size: int = 0) -> bytes:
         """Return its bytes, padded with zeros to `size`. Raises BinaryError if they are longer."""
@@ -51,18 +49,15 @@ class Request:
         if reader.number() != KNOWN_REQUEST:
             raise BinaryError("not a known-length request")
         method, scheme, authority, path = [reader.text() for _ in range(4)]
-        found = cls(method, authority, path, *_read_rest(reader))
-        found.scheme = scheme
-        return found
+        return cls(method, authority, path, *_read_rest(reader), scheme)
 
 
-class Answer:
+class Answer(NamedTuple):
     """An answer. status: 200 to 599. fields, content: as in a request."""
 
-    def __init__(self, status: int, fields: Fields = (), content: bytes = b"") -> None:
-        self.status = status
-        self.fields = list(fields)
-        self.content = content
+    status: int
+    fields: Fields = ()
+    content: bytes = b""
 
     def encode(self, size: int = 0) -> bytes:
         """Return its bytes, padded with zeros to `size`. Raises BinaryError if they are longer."""
