@@ -21,19 +21,16 @@ OTHERS = 0o077
 
 _making = _thread.allocate_lock()
 
-# origin: the origin of the study's collector, as in policy.py. nodes: of a secure sum, with spaces between
-# them. secret: hexadecimal. version, document, closes: the answered study's version, digest and last day.
-# channel: how the study wants its reports to leave, as its document is not at hand then; "" for at once.
-_REPORTS = """
-CREATE TABLE reports (
-  id TEXT PRIMARY KEY, secret TEXT NOT NULL, nodes TEXT NOT NULL, origin TEXT NOT NULL,
-  study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
-  channel TEXT NOT NULL, state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL,
-  body TEXT NOT NULL, ticket TEXT NOT NULL) WITHOUT ROWID;
-"""
-
-# noise: a digest of the permanent answer's law. answered: the latest version that was answered.
-_ANSWERS = """
+# origin: the origin of the study's collector, as in policy.py. reports: nodes of a secure sum, with spaces
+# between them; secret: hexadecimal; version, document, closes: the answered study's version, digest and last
+# day; channel: how the study wants its reports to leave, as its document is not at hand then; "" for at once.
+# permanent: noise is a digest of the permanent answer's law. answered: the latest version that was answered.
+# tokens: of the reports; see tickets.py. budget: the lifetime budget that the device's owner stated, as a
+# decimal: one row, once it was stated.
+# seal: a SHA-256 over every row that decides what a device may do. SQLite notices damage only to its own
+# structure; the seal notices a changed, lost or restored row. It is not secret: it detects damage, not
+# forgery, nor the replacement of the whole file by an older one.
+_SCHEMA = """
 CREATE TABLE spent (
   origin TEXT NOT NULL, study TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL,
   epsilon TEXT NOT NULL, delta TEXT NOT NULL, PRIMARY KEY (origin, study, question)) WITHOUT ROWID;
@@ -46,24 +43,15 @@ CREATE TABLE answered (
 CREATE TABLE consents (
   origin TEXT NOT NULL, study TEXT NOT NULL, digest TEXT NOT NULL, day TEXT NOT NULL,
   PRIMARY KEY (origin, study)) WITHOUT ROWID;
-"""
-
-# The reports' tokens. See tickets.py.
-_TOKENS = """
+CREATE TABLE reports (
+  id TEXT PRIMARY KEY, secret TEXT NOT NULL, nodes TEXT NOT NULL, origin TEXT NOT NULL,
+  study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
+  channel TEXT NOT NULL, state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL,
+  body TEXT NOT NULL, ticket TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE tokens (
   report TEXT PRIMARY KEY, key INTEGER NOT NULL, turned INTEGER NOT NULL, nonce TEXT NOT NULL,
   salt TEXT NOT NULL, factor TEXT NOT NULL, token TEXT NOT NULL) WITHOUT ROWID;
-"""
-
-# The lifetime budget that the device's owner stated, as a decimal: one row, once it was stated.
-_BUDGET = """
 CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), epsilon TEXT NOT NULL);
-"""
-
-# A SHA-256 over every row that decides what a device may do. SQLite notices damage only to its own structure;
-# the seal notices a changed, lost or restored row. It is not secret: it detects damage, not forgery, nor the
-# replacement of the whole file by an older one.
-_SEAL = """
 CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), digest TEXT NOT NULL);
 INSERT INTO seal VALUES (1, '');
 """
@@ -71,7 +59,7 @@ INSERT INTO seal VALUES (1, '');
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Create the tables of an empty ledger."""
-    for statement in (_ANSWERS + _REPORTS + _TOKENS + _BUDGET + _SEAL).split(";\n"):
+    for statement in _SCHEMA.split(";\n"):
         if statement.strip():
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {LAYOUT}")

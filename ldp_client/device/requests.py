@@ -7,7 +7,7 @@ portal or another server, whatever its status, leaves a report as it was.
 from __future__ import annotations
 
 import urllib.request
-from datetime import date, timedelta
+from datetime import date
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -208,15 +208,11 @@ def why_not_over(closes: str, answered: str) -> str:
     """
     if not closes:
         return "the report is kept until the study takes it or the person withdraws"
-    if min(outbox.today(), _day_of(answered)) - date.fromisoformat(closes) > timedelta(GRACE_DAYS):
-        return ""
-    last = min(date.fromisoformat(closes).toordinal() + GRACE_DAYS, date.max.toordinal())
-    return f"the report is kept until {date.fromordinal(last).isoformat()}, in case the study is opened again"
-
-
-def _day_of(answered: str) -> date:
-    """Return the day in a Date header, date.max if it has none."""
     try:
-        return parsedate_to_datetime(answered).date()
+        day = parsedate_to_datetime(answered).date()
     except (TypeError, ValueError, IndexError, OverflowError):
-        return date.max
+        day = date.max
+    last = min(date.fromisoformat(closes).toordinal() + GRACE_DAYS, date.max.toordinal())
+    if min(outbox.today(), day).toordinal() > last:
+        return ""
+    return f"the report is kept until {date.fromordinal(last).isoformat()}, in case the study is opened again"

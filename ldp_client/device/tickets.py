@@ -11,7 +11,7 @@ Only the signature of a key that the study names makes a token. Any other answer
 from __future__ import annotations
 
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ldp_client.core.randomness import urandom
 from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, draw, short_id_of
@@ -22,7 +22,6 @@ from ldp_client.documents.channel import Channel, Tickets
 from ldp_client.documents.errors import TransferError
 
 if TYPE_CHECKING:
-    from ldp_client.device.http import Answer
     from ldp_client.device.ledger import Ledger
     from ldp_client.device.outbox import Queued
     from ldp_client.device.transport import Transport
@@ -68,6 +67,7 @@ def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Cha
             "kept", "the study accepts one report a person: give the ticket that the issuer of tickets knows"
         )
     # 1. Ask.
+    ids = [short_id_of(key.spki) for key in tickets.keys]
     other: int | None = None
     while True:
         request = prepared(ledger, report, tickets, other)
@@ -81,13 +81,19 @@ def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Cha
             answer = transport.exchange(urllib.request.Request(url, asking.body, headers, method="POST"))
         except TransferError as error:
             return Outcome("waiting", f"cannot reach the issuer of tickets: {error}")
-        # It is followed once per report: an issuer that keeps naming keys could tell people apart.
-        other = None if is_named else _other_key(answer, tickets, key)
-        if other is None:
+        # The study's key that the issuer names by its id instead of the requested key. It is followed once
+        # per report: an issuer that keeps naming keys could tell people apart.
+        named = answer.document.get("key_id")
+        is_other = answer.status == 409 and answer.problem == "token-key-other" and named != ids[key]
+        if is_named or not is_other or named not in ids:
             break
-    # 2. Take only the signature of a key that the study names.
+        other = ids.index(named)
+    # 2. Take only the signature of a key that the study names. No refusal is final: the person may get
+    # another ticket, or withdraw the report.
     if answer.status != 200 or answer.media_type != RESPONSE_TYPE:
-        return _refusal(answer, tickets)
+        is_omitted = answer.problem == "token-key-other" and named not in ids
+        advice = OMITTED if is_omitted else REFUSALS.get(answer.problem or "")
+        return Outcome("kept", advice) if advice else unsettled(answer)
     token = asking.token(answer.body, urandom)
     if token is None:
         return Outcome(
@@ -102,29 +108,6 @@ def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Cha
         connection.execute(query, (outbox.in_next_window(channel.hours), report.report_id))
         outbox.forget_tokens(connection)
     return Outcome("sent")
-
-
-def _other_key(answer: Answer, tickets: Tickets, key: int) -> int | None:
-    """Return the study's key that the issuer names by its id instead of the requested key, None for none."""
-    named, ids = answer.document.get("key_id"), _ids_of(tickets)
-    is_other = answer.status == 409 and answer.problem == "token-key-other" and named in ids
-    return ids.index(named) if is_other and ids.index(named) != key else None
-
-
-def _ids_of(tickets: Tickets) -> list[Any]:
-    return [short_id_of(key.spki) for key in tickets.keys]
-
-
-def _refusal(answer: Answer, tickets: Tickets) -> Outcome:
-    """Return the outcome of the issuer's refusal.
-
-    No refusal is final: the person may get another ticket, or withdraw the report.
-    """
-    advice = REFUSALS.get(answer.problem or "")
-    if answer.problem == "token-key-other" and answer.document.get("key_id") not in _ids_of(tickets):
-        # The key of a stratum that the study omits.
-        advice = OMITTED
-    return Outcome("kept", advice) if advice else unsettled(answer)
 
 
 # What a person should do about an issuer's refusal.
