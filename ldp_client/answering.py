@@ -57,7 +57,6 @@ def perturb_answers(
     a study with a protocol, InputError for a memoized question whose mechanism is not `Remembering` a
     person's permanent answer.
     """
-    refuse_route(study)
     refuse_forgetful(mechanisms)
     quantised = quantise_answers(study, mechanisms, answers)
     return report_of(study, mechanisms, quantised, random, public_values(study, answers))

@@ -33,21 +33,17 @@ class PublicKey(NamedTuple):
     @classmethod
     def from_pem(cls, text: str) -> Self:
         """Read one PEM block. Raises InputError for anything but the known kind."""
-        der = _der_of(text)
+        lines = [line.strip() for line in text.strip().split("\n")]
+        try:
+            # DocumentError also for another kind of block.
+            block = "".join(lines[1:-1]) if (lines[0], lines[-1]) == (BEGIN, END) else None
+            der = Base64().read(block, "", DocumentError)
+        except DocumentError:
+            raise InputError.say("core.key_block", begin=BEGIN, end=END) from None
         value = der[len(_RSA_HEAD) : -len(_RSA_TAIL)]
         if der == _RSA_HEAD + value + _RSA_TAIL and len(value) == RSA_BYTES and value[0] & 128:
             return cls(hashlib.sha256(der).hexdigest(), value)
         raise InputError.say("core.key_kind")
-
-
-def _der_of(text: str) -> bytes:
-    lines = [line.strip() for line in text.strip().split("\n")]
-    try:
-        if (lines[0], lines[-1]) == (BEGIN, END):
-            return Base64().read("".join(lines[1:-1]), "", DocumentError)
-    except DocumentError:
-        pass
-    raise InputError.say("core.key_block", begin=BEGIN, end=END)
 
 
 def is_signed_by_rsa(message: bytes, signature: bytes, modulus: bytes) -> bool:

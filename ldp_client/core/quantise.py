@@ -20,10 +20,17 @@ UNIT = 1 << UNIT_BITS
 
 def as_float(value: Any, field: str) -> float:
     """Return the number as a float: infinite for an integer beyond all floats. Raises as `grid_index`."""
-    kind = type(value)
     # Nearly all values are float or int. Check other types more closely.
-    if kind is not float and kind is not int:
-        _refuse_no_number(value, field)
+    if type(value) not in (float, int):
+        if value is None:
+            raise AnswerError.say("core.missing", field)
+        kind = getattr(getattr(value, "dtype", None), "kind", "")
+        if kind in ("m", "M"):
+            # NumPy converts some times to their unit: four hours would be 14,400,000,000,000.
+            raise AnswerError.say("core.times", field)
+        # NumPy's booleans and complex numbers have a __float__ too.
+        if isinstance(value, bool) or not hasattr(value, "__float__") or kind in ("b", "c"):
+            raise AnswerError.say("core.number", field)
     try:
         number = float(value)
     except OverflowError:
@@ -34,18 +41,6 @@ def as_float(value: Any, field: str) -> float:
     if number - number != 0:
         raise AnswerError.say("core.infinite" if number == number else "core.missing", field)
     return number
-
-
-def _refuse_no_number(value: Any, field: str) -> None:
-    if value is None:
-        raise AnswerError.say("core.missing", field)
-    kind = getattr(getattr(value, "dtype", None), "kind", "")
-    if kind in ("m", "M"):
-        # NumPy converts some times to their unit: four hours would be 14,400,000,000,000.
-        raise AnswerError.say("core.times", field)
-    # NumPy's booleans and complex numbers have a __float__ too.
-    if isinstance(value, bool) or not hasattr(value, "__float__") or kind in ("b", "c"):
-        raise AnswerError.say("core.number", field)
 
 
 def grid_index(value: Any, bounds: Bounds, levels: int, field: str) -> int:

@@ -10,6 +10,7 @@ round(2**20 · X). The only approximation is the stated truncation of the normal
 
 import struct
 from collections.abc import Callable
+from functools import cache
 
 from ldp_client.core.integers import exp_bounds
 from ldp_client.core.noise_levels import NOISE_BITS
@@ -39,47 +40,29 @@ class Strips:
     def __init__(self, curve: Callable[[int, int, int], int], tail: bool) -> None:
         self.curve = curve
         self.tail = tail
-        weights = self._weigh()
-        self._alias(weights)
-
-    def _low(self, point: int, point_bits: int, bits: int) -> int:
-        """Bound 2**bits × exp(−curve) from below."""
-        return exp_bounds(-self.curve(point, point_bits, bits) - 1, bits)[0]
-
-    def above(self, point: int, point_bits: int, bits: int) -> int:
-        """Bound 2**bits × exp(−curve) from above."""
-        return exp_bounds(-self.curve(point, point_bits, bits), bits)[1]
-
-    def _weigh(self) -> list[int]:
-        """Return integer weights that sum to 2**TOTAL_BITS. Store the heights certainly under the curve."""
+        # 1. Integer weights that sum to 2**TOTAL_BITS, and the heights certainly under the curve.
         upper = [self.above(edge, STRIP_BITS, CURVE_BITS) for edge in range(STRIPS)]
         lower = [self._low(edge, STRIP_BITS, CURVE_BITS) for edge in range(1, STRIPS + 1)]
-        if self.tail:
+        if tail:
             upper[-1] <<= STRIP_BITS
         # M is scale / total per unit of 2**CURVE_BITS × f.
         self.total = sum(upper)
         self.scale = (1 << TOTAL_BITS) - STRIPS
         self.sure = [self.scale * height // self.total for height in lower]
-        if self.tail:
+        if tail:
             self.sure[-1] = 0
-        weights = [self.scale * height // self.total + 1 for height in upper]
-        weights[0] += (1 << TOTAL_BITS) - sum(weights)
-        return weights
-
-    def _alias(self, weights: list[int]) -> None:
-        """Build Walker's exact alias table: every column holds 2**COLUMN_BITS of one or two strips.
-
-        In column c a word below threshold[c] means strip c, else strip other[c]. Adding start[c] or
-        other_start[c] gives its height. Each height of a strip occurs once over all columns.
-        """
+        left = [self.scale * height // self.total + 1 for height in upper]
+        left[0] += (1 << TOTAL_BITS) - sum(left)
+        # 2. Walker's exact alias table: every column holds 2**COLUMN_BITS of one or two strips. In column c
+        # a word below threshold[c] means strip c, else strip other[c]. Adding start[c] or other_start[c]
+        # gives its height. Each height of a strip occurs once over all columns.
         capacity = 1 << COLUMN_BITS
-        left = list(weights)
         self.threshold = [capacity] * STRIPS
         self.other = list(range(STRIPS))
         self.start = [0] * STRIPS
         self.other_start = [0] * STRIPS
-        small = [strip for strip in range(STRIPS) if weights[strip] < capacity]
-        large = [strip for strip in range(STRIPS) if weights[strip] >= capacity]
+        small = [strip for strip in range(STRIPS) if left[strip] < capacity]
+        large = [strip for strip in range(STRIPS) if left[strip] >= capacity]
         while small:
             column = small.pop()
             giver = large[-1]
@@ -90,6 +73,14 @@ class Strips:
             self.other_start[column] = left[giver] - left[column]
             if left[giver] < capacity:
                 small.append(large.pop())
+
+    def _low(self, point: int, point_bits: int, bits: int) -> int:
+        """Bound 2**bits × exp(−curve) from below."""
+        return exp_bounds(-self.curve(point, point_bits, bits) - 1, bits)[0]
+
+    def above(self, point: int, point_bits: int, bits: int) -> int:
+        """Bound 2**bits × exp(−curve) from above."""
+        return exp_bounds(-self.curve(point, point_bits, bits), bits)[1]
 
     def draw(self, count: int, random: Source) -> list[int]:
         """Draw `count` independent signed integers round(2**NOISE_BITS × X)."""
@@ -147,14 +138,10 @@ def _identity(point: int, point_bits: int, bits: int) -> int:
     return (point << bits) >> point_bits
 
 
-_tables: dict[str, Strips] = {}
-
-
+@cache
 def table_of(law: str) -> Strips:
     """Return the table of the standard "normal" or "laplace", built at first use."""
-    if law not in _tables:
-        _tables[law] = Strips(_identity, tail=True) if law == "laplace" else Strips(_half_square, tail=False)
-    return _tables[law]
+    return Strips(_identity, tail=True) if law == "laplace" else Strips(_half_square, tail=False)
 
 
 def normal(count: int, random: Source) -> list[int]:

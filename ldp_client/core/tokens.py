@@ -89,17 +89,6 @@ def to_base64url(content: bytes) -> str:
     return urlsafe_b64encode(content).decode()
 
 
-def from_base64url(text: str) -> bytes | None:
-    """Decode base64url with or without padding. Return None for any other text."""
-    bare = text.rstrip("=")
-    try:
-        content = urlsafe_b64decode(bare + "=" * (-len(bare) % 4))
-    except ValueError:
-        return None
-    # The decoder skips what is not of its alphabet.
-    return content if len(text) - len(bare) <= 2 and to_base64url(content).rstrip("=") == bare else None
-
-
 def header_of(token: bytes) -> str:
     """Return the value of `Authorization` (RFC 9577, section 2.2.2)."""
     return SCHEME + _parameter(" token", token)
@@ -123,5 +112,11 @@ def token_in(header: str) -> bytes | None:
     value = value.strip()
     if len(value) > 1 and value[0] == value[-1] == '"':
         value = value[1:-1]
-    token = from_base64url(value)
-    return token if token is not None and len(token) == TOKEN_BYTES else None
+    # base64url with or without padding. The decoder skips what is not of its alphabet.
+    bare = value.rstrip("=")
+    try:
+        token = urlsafe_b64decode(bare + "=" * (-len(bare) % 4))
+    except ValueError:
+        return None
+    is_exact = len(value) - len(bare) <= 2 and to_base64url(token).rstrip("=") == bare
+    return token if is_exact and len(token) == TOKEN_BYTES else None

@@ -33,8 +33,7 @@ class Entry:
     ) -> None:
         self.name = name
         self.asks = asks
-        parameters["name"] = Constant(name)
-        self.shape = Record(parameters, optional)
+        self.shape = Record({**parameters, "name": Constant(name)}, optional)
 
 
 class Fitting:
@@ -45,8 +44,8 @@ class Fitting:
         self.ask = ask
 
     def _shape(self) -> Tagged:
-        shapes = {name: self.catalogue[name].shape for name in self.catalogue}
-        fits = [name for name in self.catalogue if self.ask in self.catalogue[name].asks]
+        shapes = {name: entry.shape for name, entry in self.catalogue.items()}
+        fits = [name for name, entry in self.catalogue.items() if self.ask in entry.asks]
         return Tagged("name", shapes, fits, f"a question that asks {self.ask!r}")
 
     def read(self, value: Any, path: str, error: Error) -> Any:
@@ -59,8 +58,7 @@ class Fitting:
 def _table(name: str, options: dict[str, Any] | None = None, **parameters: Any) -> Entry:
     """Return the entry of a table mechanism: the options of all table mechanisms, and its own options."""
     optional = {"count_share": SHARE_OF_BUDGET, "average": Integer(2, 10**6), "intercept": Boolean()}
-    optional.update(options or {})
-    return Entry(name, ("table",), optional, epsilon=EPSILON, **parameters)
+    return Entry(name, ("table",), {**optional, **(options or {})}, epsilon=EPSILON, **parameters)
 
 
 _ENTRIES = (

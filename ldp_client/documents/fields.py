@@ -75,9 +75,7 @@ class Text:
         return value
 
     def json_schema(self) -> dict[str, Any]:
-        schema: dict[str, Any] = {"type": "string", "pattern": "^[^\\u0000]*$"}
-        schema.update(minLength=1, maxLength=self.longest)
-        return schema
+        return {"type": "string", "pattern": "^[^\\u0000]*$", "minLength": 1, "maxLength": self.longest}
 
 
 def _check_characters(value: str, path: str, error: Error) -> None:

@@ -33,7 +33,7 @@ class _Number(Record):
         found = Record.read(self, value, path, error)
         low, high = found["bounds"]
         for name, number in (("bounds[0]", low), ("bounds[1]", high), ("step", found["step"])):
-            if not _is_short(number):
+            if (number * 10**MOST_PLACES).denominator != 1 or abs(number) > LARGEST:
                 problem = f"must have at most {MOST_PLACES} decimals, and be within ±{LARGEST}"
                 raise error(f"{path}.{name}", problem)
         steps = (high - low) / found["step"]
@@ -84,8 +84,8 @@ class PublicField:
             low, high = self.bounds
             self.size = int((high - low) / self.step) + 1
             # An upper bound: each part of a number at its longest, even if no single value has all of them.
-            places = max(len(_parts(str(number))[1]) for number in (low, self.step))
-            whole = max(len(_parts(str(number))[0]) for number in (low, high))
+            places = max(len(str(number).partition(".")[2]) for number in (low, self.step))
+            whole = max(len(str(number).lstrip("-").partition(".")[0]) for number in (low, high))
             self.longest = 2 + (low < 0) + whole + (1 + places if places else 0)
 
     @staticmethod
@@ -184,13 +184,3 @@ def wrong_value(
         if field.id not in values and not (invited and field.from_ticket):
             return field.id, "is missing"
     return None
-
-
-def _is_short(number: Fraction) -> bool:
-    return (number * 10**MOST_PLACES).denominator == 1 and abs(number) <= LARGEST
-
-
-def _parts(decimal: str) -> tuple[str, str]:
-    """Return the digits before and after the point."""
-    whole, _, fraction = decimal.lstrip("-").partition(".")
-    return whole, fraction

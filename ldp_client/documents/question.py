@@ -62,12 +62,9 @@ _CHOICES = Either(lambda _: _COUNT, ListOf(Spoken(200), 2, 10000), _COUNT)
 
 
 def _shape(ask: str, required: dict[str, Any], optional: dict[str, Any]) -> Record:
-    fields: dict[str, Any] = {"id": Identifier(), "ask": Constant(ask)}
-    fields.update(required)
-    fields["mechanism"] = Fitting(MECHANISMS, ask)
+    head: dict[str, Any] = {"id": Identifier(), "ask": Constant(ask)}
     others: dict[str, Any] = {"text": Spoken(1000), "model": Ignored()}
-    others.update(optional)
-    return Record(fields, others)
+    return Record({**head, **required, "mechanism": Fitting(MECHANISMS, ask)}, {**others, **optional})
 
 
 # The fields of a question, by what it asks. `model` is for analysts: schemas.study reads it.

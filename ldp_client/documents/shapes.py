@@ -26,18 +26,14 @@ class ListOf:
         if not self.fewest <= len(value) <= self.most:
             raise error(path, f"must have {self.fewest} to {self.most} entries, has {len(value)}")
         items = [self.item.read(entry, f"{path}[{index}]", error) for index, entry in enumerate(value)]
-        if not self.repeats:
-            self._refuse_duplicates(items, path, error)
-        return tuple(items)
-
-    def _refuse_duplicates(self, items: list[Any], path: str, error: Error) -> None:
         seen = set()
-        for index, item in enumerate(items):
+        for index, item in enumerate(() if self.repeats else items):
             key = item[self.unique_by] if self.unique_by else item
             if key in seen:
                 suffix = f".{self.unique_by}" if self.unique_by else ""
                 raise error(f"{path}[{index}]{suffix}", f"{printable(key)} occurs twice")
             seen.add(key)
+        return tuple(items)
 
     def json_schema(self) -> dict[str, Any]:
         schema = {
@@ -85,30 +81,26 @@ class Record:
         self.optional = optional or {}
 
     def read(self, value: Any, path: str, error: Error) -> dict[str, Any]:
-        prefix = path + "." if path else ""
+        prefix, fields = path + "." if path else "", {**self.required, **self.optional}
         if not isinstance(value, dict):
             raise error(path, "must be an object")
         for key in value:
-            if not isinstance(key, str) or (key not in self.required and key not in self.optional):
+            if key not in fields:
                 known = ", ".join(sorted(self.required) + sorted(self.optional))
                 raise error(prefix + printable(key), f"unknown field; known are {known}")
         for key in self.required:
             if key not in value:
                 raise error(prefix + key, "is missing")
-        found: dict[str, Any] = {}
-        for fields in (self.required, self.optional):
-            for key in fields:
-                found[key] = fields[key].read(value[key], prefix + key, error) if key in value else None
-        return found
+        return {
+            key: shape.read(value[key], prefix + key, error) if key in value else None
+            for key, shape in fields.items()
+        }
 
     def json_schema(self) -> dict[str, Any]:
-        properties = {}
-        for fields in (self.required, self.optional):
-            for key in fields:
-                properties[key] = fields[key].json_schema()
+        fields = {**self.required, **self.optional}
         return {
             "type": "object",
-            "properties": properties,
+            "properties": {key: fields[key].json_schema() for key in fields},
             "required": sorted(self.required),
             "additionalProperties": False,
         }

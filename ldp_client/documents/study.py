@@ -70,8 +70,8 @@ _OPTIONAL: dict[str, Any] = {
     "protocol": PROTOCOL,
     "channel": CHANNEL,
     "respondent": OneOf(RESPONDENTS),
+    **ASKER,
 }
-_OPTIONAL.update(ASKER)
 STUDY = Record(
     {
         "format": Constant(FORMAT),

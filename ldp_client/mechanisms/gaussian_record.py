@@ -86,9 +86,7 @@ class GaussianRecord(RecordMechanism):
         Raises AnswerError.
         """
         features, response = self.quantise_fields(answer)
-        entries = clip_norm(features, self.radius)
-        entries.append(int(response > 0) if self.binary else response)
-        return entries
+        return [*clip_norm(features, self.radius), int(response > 0) if self.binary else response]
 
     def randomise(self, quantised: list[int], random: Source) -> bytes:
         """Add one normal to each entry, but apply randomized response to a yes/no."""

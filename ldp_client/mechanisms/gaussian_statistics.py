@@ -5,6 +5,7 @@ after scaling, so ‖v‖² ≤ 2R² and svec(vvᵀ) has L2 sensitivity √2·2R
 orthogonal v. κ²  and, for a yes/no response y in {−1, 1}, c²y² are known and not released.
 """
 
+from itertools import combinations_with_replacement
 from math import floor, isqrt
 from typing import Any
 
@@ -39,27 +40,14 @@ class GaussianStatistics(RecordMechanism):
         self.radius = floor(question.norm * (1 << UNIT_BITS))
         self.weight = isqrt(self.radius * self.radius // 2)
         self.units = (UNIT, self.weight)
-        self.coordinates = self._released_pairs()
-        self.payload_size = 4 * len(self.coordinates)
-        self.distance = self._hidden_distance(question)
-        self._set_grid()
-        self.privacy = Privacy(question.mechanism.epsilon, question.mechanism.delta)
-
-    def _hidden_distance(self, question: Question) -> int:
-        stated = question.mechanism
-        return gaussian_radius(stated.epsilon, stated.delta, len(self.coordinates))
-
-    def _released_pairs(self) -> list[tuple[int, int]]:
         last = len(self.features) + 1
         known = [(0, 0), (last, last)] if self.binary else [(0, 0)]
-        pairs = [(i, j) for i in range(last + 1) for j in range(i, last + 1)]
-        return [pair for pair in pairs if pair not in known]
-
-    def _set_grid(self) -> None:
-        """Set multipliers so that any two records' integer statistics are at most `distance` apart in L2.
-
-        Rounding to nearest moves each coordinate of a difference by at most 1: √D in L2.
-        """
+        pairs = combinations_with_replacement(range(last + 1), 2)
+        self.coordinates = [pair for pair in pairs if pair not in known]
+        self.payload_size = 4 * len(self.coordinates)
+        self.distance = self._hidden_distance(question)
+        # Any two records' integer statistics are at most `distance` apart in L2. Rounding to nearest moves
+        # each coordinate of a difference by at most 1: √D in L2.
         room = self.distance - isqrt(len(self.coordinates) - 1) - 1
         diameter = outer_product_sensitivity(self.radius * self.radius + 2 * self.weight * self.weight)
         problem = "epsilon or delta is too small for a record of this size"
@@ -69,6 +57,11 @@ class GaussianStatistics(RecordMechanism):
         self._terms = [(i, j, self.diagonal if i == j else self.off_diagonal) for i, j in self.coordinates]
         largest = self.off_diagonal * self.radius * self.radius
         self.largest = (largest >> MULTIPLIER_BITS) + 1 + NOISE_REACH
+        self.privacy = Privacy(question.mechanism.epsilon, question.mechanism.delta)
+
+    def _hidden_distance(self, question: Question) -> int:
+        stated = question.mechanism
+        return gaussian_radius(stated.epsilon, stated.delta, len(self.coordinates))
 
     @property
     def grid(self) -> float:
@@ -88,10 +81,7 @@ class GaussianStatistics(RecordMechanism):
     def quantise(self, answer: Any) -> list[int]:
         """Return v in units of 2**-20, with features clipped to the norm. Raises AnswerError."""
         scaled, response = self.quantise_fields(answer)
-        vector = [self.weight]
-        vector.extend(clip_norm(scaled, self.radius))
-        vector.append(response)
-        return vector
+        return [self.weight, *clip_norm(scaled, self.radius), response]
 
     def randomise(self, quantised: list[int], random: Source) -> bytes:
         """Add one normal to each coordinate of the statistic."""

@@ -40,18 +40,15 @@ class Olh(ChoiceMechanism):
         super().__init__(question)
         self.hashes = hash_range(question.mechanism.epsilon)
         self._respond(question.mechanism.epsilon, self.hashes)
-        self.q = self._other_probability()
-        self.value_size = bytes_below(self.hashes)
-        self.payload_size = SEED_BYTES + self.value_size
-
-    def _other_probability(self) -> Fraction:
-        """Return q. Another choice has the true hash with probability c, and any other hash equally often."""
+        # Another choice has the true hash with probability c, and any other hash equally often.
         whole, others = 1 << self.bits, self.hashes - 1
         smaller, larger_ones = PRIME // self.hashes, PRIME % self.hashes
         collisions = larger_ones * (smaller + 1) ** 2 + (self.hashes - larger_ones) * smaller**2
         same = collisions * others * self.threshold
         different = (PRIME * PRIME - collisions) * (whole - self.threshold)
-        return Fraction(same + different, PRIME * PRIME * whole * others)
+        self.q = Fraction(same + different, PRIME * PRIME * whole * others)
+        self.value_size = bytes_below(self.hashes)
+        self.payload_size = SEED_BYTES + self.value_size
 
     def hash(self, seed: tuple[int, ...], index: int) -> int:
         """Return the hash of a choice, 0..hashes−1. seed: a, b, c."""

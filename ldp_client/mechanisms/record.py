@@ -31,10 +31,8 @@ class RecordMechanism(Mechanism):
         self.binary = question.response.bounds is None
         self.places = {field.id: Places(field.choices) for field in self.features if field.choices}
         self.cuts = {field.id: [float(cut) for cut in field.cuts] for field in self.features if field.cuts}
-        fields = list(self.features)
-        fields.append(self.response)
         # For each field: its path in the answers, and a number's bounds as floats, or None.
-        self._asked = [(field, f"{self.field}.{field.id}", _limits(field)) for field in fields]
+        self._asked = [(field, f"{self.field}.{field.id}", _limits(field)) for field in question.fields]
 
     def quantise_fields(self, answer: Any) -> tuple[list[int], int]:
         """Return features in units or as levels, not clipped to the norm, and the response in units.

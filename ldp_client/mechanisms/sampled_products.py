@@ -14,6 +14,7 @@ sign, and each product of signs of one report, is positive with a share of ½(1 
 
 import struct
 from bisect import bisect_right
+from itertools import accumulate, combinations_with_replacement
 from typing import Any
 
 from ldp_client.core.integers import bytes_below
@@ -72,17 +73,21 @@ class SampledProducts(RecordMechanism):
         for place, codes in enumerate(self.codes, 1):
             self.owners.extend([place] * (len(codes[0]) if codes else 1))
         self.owners.append(len(self.codes) + 1)
-        self.coordinates = self._pairs()
+        # No squares of the constant, of a yes/no or of levels, and no pairs within a field.
+        known = [True, *[field.bounds is None or bool(field.cuts) for field in self.features], self.binary]
+        self.coordinates = [
+            (i, j)
+            for i, j in combinations_with_replacement(range(len(self.owners)), 2)
+            if self.owners[i] != self.owners[j] or (i == j and not known[self.owners[i]])
+        ]
         self.signs = question.mechanism.products
         problem = f"is too large for {len(self.coordinates)} products"
         is_large = self.signs > len(self.coordinates)
         refuse_study(is_large, f"{self.where}.products", problem, "study.products_too_large")
         self.patterns = 1 << self.signs
         self.blocks, self.weights = self._blocks(self._weights(question.mechanism.weights))
-        self.total, self.ends = 0, []
-        for weight in self.weights:
-            self.total += weight
-            self.ends.append(self.total)
+        self.ends = list(accumulate(self.weights))
+        self.total = self.ends[-1]
         # 0 if the weights differ.
         self._weight = self.weights[0] if min(self.weights) == max(self.weights) else 0
         self._reads = ">I" + "Q" * self.signs + "I"
@@ -93,17 +98,6 @@ class SampledProducts(RecordMechanism):
         self.gain = self.p - self.q
         self.privacy = Privacy(log_ratio(self.odds[0], self.odds[1]))
         self.payload_size = bytes_below(self.patterns * len(self.blocks))
-
-    def _pairs(self) -> list[tuple[int, int]]:
-        """Return all pairs except squares of the constant, yes/no and levels, and pairs within a field."""
-        known = [True] + [field.bounds is None or bool(field.cuts) for field in self.features] + [self.binary]
-        owners = self.owners
-        pairs = []
-        for i in range(len(owners)):
-            for j in range(i, len(owners)):
-                if owners[i] != owners[j] or (i == j and not known[owners[i]]):
-                    pairs.append((i, j))
-        return pairs
 
     def _weights(self, stated: dict[str, int]) -> list[int]:
         """Return each product's weight: the entries of a field share the weight of a field with one entry."""
@@ -118,9 +112,7 @@ class SampledProducts(RecordMechanism):
     def _blocks(self, weights: list[int]) -> tuple[list[tuple[int, ...]], list[int]]:
         """Group products of similar weights into blocks. Return the blocks and their weights."""
         count, signs = len(weights), self.signs
-        order = [place for _, place in sorted([(weights[place], place) for place in range(count)])]
-        if signs == 1:
-            order = list(range(count))
+        order = range(count) if signs == 1 else sorted(range(count), key=weights.__getitem__)
         starts = range(0, count, signs)
         blocks = [tuple(order[(start + slot) % count] for slot in range(signs)) for start in starts]
         return blocks, [sum(weights[place] for place in block) for block in blocks]
@@ -135,18 +127,13 @@ class SampledProducts(RecordMechanism):
     def quantise(self, answer: Any) -> list[int]:
         """Return u in units of 2**-20. Raises AnswerError."""
         features, response = self.quantise_fields(answer)
-        vector = [UNIT]
         if not self._levels:
-            vector.extend(features)
-        else:
-            for codes, value in zip(self.codes, features):
-                if codes:
-                    # One table lookup, whatever the answer is.
-                    vector.extend([UNIT * sign for sign in codes[value]])
-                else:
-                    vector.append(value)
-        vector.append(response)
-        return vector
+            return [UNIT, *features, response]
+        vector = [UNIT]
+        for codes, value in zip(self.codes, features):
+            # One table lookup, whatever the answer is.
+            vector += [UNIT * sign for sign in codes[value]] if codes else [value]
+        return [*vector, response]
 
     def randomise(self, quantised: list[int], random: Source) -> bytes:
         """Draw the block, round its products, then draw whether to send their signs or another pattern."""
@@ -155,17 +142,15 @@ class SampledProducts(RecordMechanism):
         while word >= self._ceiling:
             word, coin = coin, random_bits(CHOICE_BITS, random)
         flips = 1 if self.signs == 1 else 1 + uniform_below(self.patterns - 1, random)
-        place = self._drawn(word % self.total)
+        # The first block whose end is above the number.
+        number = word % self.total
+        place = number // self._weight if self._weight else bisect_right(self.ends, number)
         told: int = place
         for product, rounding in zip(self.blocks[place], roundings):
             i, j = self.coordinates[product]
             told = 2 * told + (rounding >> SPARE_BITS < SQUARE + quantised[i] * quantised[j])
         told ^= flips * (coin >= self.threshold)
         return told.to_bytes(self.payload_size, "big")
-
-    def _drawn(self, number: int) -> int:
-        """Return the first block whose end is above the number. The number is independent of answers."""
-        return number // self._weight if self._weight else bisect_right(self.ends, number)
 
     def check(self, payload: bytes) -> None:
         """Raise ReportError unless the payload names a block."""

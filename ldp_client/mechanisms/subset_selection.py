@@ -42,23 +42,19 @@ class SubsetSelection(UnaryMechanism):
         around the truth, memory access depends on random bytes only.
         """
         truthful = random_bits(self.bits, random) < self.threshold
-        others = self._draw_others(random)
-        others = [other + (other >= quantised) for other in others]
-        others[0] = quantised if truthful else others[0]
-        bits = bytearray(self.payload_size)
-        for other in others:
-            bits[other >> 3] |= 1 << (other & 7)
-        return bytes(bits)
-
-    def _draw_others(self, random: Source) -> list[int]:
-        """Draw `size` distinct numbers of 0..k−2 in uniformly random order: a shuffle that stops early."""
+        # `size` distinct numbers of 0..k−2 in uniformly random order: a shuffle that stops early.
         deck = list(range(self.choices - 1))
         words = struct.unpack(f"<{self.size}I", read(random, 4 * self.size))
         for place, word in enumerate(words):
             left = len(deck) - place
             chosen = place + (word % left if word < self._ceilings[place] else uniform_below(left, random))
             deck[place], deck[chosen] = deck[chosen], deck[place]
-        return deck[: self.size]
+        others = [other + (other >= quantised) for other in deck[: self.size]]
+        others[0] = quantised if truthful else others[0]
+        bits = bytearray(self.payload_size)
+        for other in others:
+            bits[other >> 3] |= 1 << (other & 7)
+        return bytes(bits)
 
     def check(self, payload: bytes) -> None:
         """Raise ReportError unless exactly `size` choices are in the set."""

@@ -6,6 +6,7 @@ replace-one and, without averaging, under add/remove as well (sensitivities.py),
 
 import struct
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from math import floor, isqrt
 from typing import Any
 
@@ -23,7 +24,6 @@ from ldp_client.mechanisms.tables.rows import records_of
 MULTIPLIER_BITS = 120
 WORD_BYTES = 8
 LARGEST_WORD = (1 << 63) - 1
-ONE = Fraction(1)
 
 
 class TableSums:
@@ -65,18 +65,18 @@ class TableMechanism(Mechanism):
         self.intercept, self.average = stated.intercept, stated.average
         longest = isqrt(len(self.features) * UNIT * UNIT - 1) + 1
         self.radius = min(floor(question.norm * UNIT), longest)
-        self.coordinates = self._released_pairs()
+        last = len(self.features) + 1
+        pairs = combinations_with_replacement(range(0 if self.intercept else 1, last + 1), 2)
+        known = [(0, 0)] if self.has_squares else [(0, 0), (last, last)]
+        self.coordinates = [pair for pair in pairs if pair not in known]
         self.products = products_of(len(self.features), self.intercept) if stated.fourth_moments else []
         self.payload_size = WORD_BYTES * (1 + len(self.coordinates) + len(self.products))
-        self.count_step = 0
-        self._set_noise(Privacy(stated.epsilon, stated.delta), stated.count_share)
-
-    def _set_noise(self, budget: Privacy, share: Fraction | None) -> None:
-        """The integers that follow from ε and δ, and the privacy that follows from them."""
-        spent = Privacy(Fraction(0))
+        # The integers that follow from ε and δ, and the privacy that follows from them.
+        self.count_step, spent = 0, Privacy(Fraction(0))
+        budget, share = Privacy(stated.epsilon, stated.delta), stated.count_share
         if share is not None:
             self.count_step, spent = self._distance(part(budget, share), 1)
-            budget = part(budget, ONE - share)
+            budget = part(budget, 1 - share)
             is_small = self.count_step < 1
             problem = "leaves too little epsilon or delta for a count"
             refuse_study(is_small, f"{self.where}.count_share", problem, "study.count_share_too_large")
@@ -96,12 +96,6 @@ class TableMechanism(Mechanism):
         problem = "epsilon or delta is too small for a table with so many columns"
         refuse_study(distance <= rounding, self.where, problem, "study.epsilon_too_small_for_table")
         return distance - rounding
-
-    def _released_pairs(self) -> list[tuple[int, int]]:
-        last = len(self.features) + 1
-        first = 0 if self.intercept else 1
-        pairs = [(i, j) for i in range(first, last + 1) for j in range(i, last + 1)]
-        return [pair for pair in pairs if pair != (0, 0) and (self.has_squares or pair != (last, last))]
 
     def _distance(self, budget: Privacy, size: int) -> tuple[int, Privacy]:
         """Return how far apart two vectors of that size may be, in L2 or L1, and the noise's privacy then."""

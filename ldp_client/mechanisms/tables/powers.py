@@ -17,10 +17,7 @@ from ldp_client.core.quantise import UNIT
 from ldp_client.mechanisms.tables.sensitivities import root_above
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
+    from ldp_client.columns.arrays import Integers
 
 
 # Products of two such limbs, added over so many rows, are below 2**53: exact in floating point.

@@ -14,10 +14,7 @@ from ldp_client.documents.errors import AnswerError, MissingExtraError
 from ldp_client.documents.question import Field
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
+    from ldp_client.columns.arrays import Integers
 
 # Sequences that hold no answers in rows: a set has lost their order.
 NO_ROWS = (str, bytes, bytearray, memoryview, set, frozenset)
