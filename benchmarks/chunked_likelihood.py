@@ -41,7 +41,7 @@ def oue(n: int, size: int) -> tuple[Gradient, Array]:
     values, counts = jnp.asarray(sets.rows), jnp.asarray(sets.counts)
 
     def density(shares: Array) -> Array:
-        law = PackedSupportSets(shares, jnp.log1p(excess), counts, validate_args=False)
+        law = PackedSupportSets(shares, jnp.log1p(excess), counts)
         return law.log_prob(values)
 
     return jax.value_and_grad(density), jnp.full(size, 1 / size)

@@ -144,9 +144,8 @@ class RealPriors(Distribution):
         found = jnp.asarray(self.loc + self.scale * drawn)
         return jnp.sort(found, axis=-1) if self.ordered else found
 
-    def log_prob(self, value: Any, intermediates: list[Any] | None = None) -> Array:
+    def log_prob(self, value: Any) -> Array:
         """Return the log density (…)."""
-        del intermediates
         heavy, student = self._standard()
         standard = (value - self.loc) / self.scale
         each = dist.Normal().log_prob(standard)

@@ -1,7 +1,6 @@
 """Independent reports counted by cell: a multinomial that stays accurate for many millions of reports."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -71,18 +70,15 @@ class CellCounts(Distribution):
     Args:
         log_cell_probs: log probability that one report falls in each cell, shape (..., cells).
         total_count: how many reports, shape (...).
-        validate_args: whether NumPyro checks arguments and values.
     """
 
     arg_constraints = {"total_count": constraints.nonnegative_integer}  # noqa: RUF012
     pytree_data_fields = ("log_cell_probs", "total_count")
 
-    def __init__(
-        self, log_cell_probs: Array, total_count: ArrayLike, *, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, log_cell_probs: Array, total_count: ArrayLike) -> None:
         self.log_cell_probs, self.total_count = log_cell_probs, total_count
         shape = jnp.broadcast_shapes(log_cell_probs.shape[:-1], jnp.shape(total_count))
-        super().__init__(shape, log_cell_probs.shape[-1:], validate_args=validate_args)
+        super().__init__(shape, log_cell_probs.shape[-1:])
 
     @property
     def support(self) -> constraints.Constraint:
@@ -101,7 +97,6 @@ class CellCounts(Distribution):
         return counts.astype(int)
 
     @validate_sample
-    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
-        del intermediates
+    def log_prob(self, value: ArrayLike) -> Array:
         log_probs = self.log_cell_probs
         return multinomial_log_prob(log_probs, jnp.asarray(value, log_probs.dtype))

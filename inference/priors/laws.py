@@ -82,9 +82,9 @@ class Each(Distribution):
 
     pytree_data_fields = ("laws",)
 
-    def __init__(self, laws: Sequence[Distribution], *, validate_args: bool | None = None) -> None:
+    def __init__(self, laws: Sequence[Distribution]) -> None:
         self.laws = list(laws)
-        super().__init__((), (len(self.laws),), validate_args=validate_args)
+        super().__init__((), (len(self.laws),))
 
     @property
     def support(self) -> constraints.Constraint:
@@ -96,8 +96,7 @@ class Each(Distribution):
         draws = [one.sample(part, sample_shape) for one, part in zip(self.laws, keys, strict=True)]
         return jnp.stack(draws, axis=-1)
 
-    def log_prob(self, value: Any, intermediates: list[Any] | None = None) -> Array:
-        del intermediates
+    def log_prob(self, value: Any) -> Array:
         entries = [one.log_prob(value[..., index]) for index, one in enumerate(self.laws)]
         return jnp.sum(jnp.stack(entries, axis=-1), axis=-1)
 

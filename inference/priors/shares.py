@@ -33,9 +33,9 @@ class ShareSticks(Distribution):
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}  # noqa: RUF012
     support = constraints.real_vector
 
-    def __init__(self, concentration: ArrayLike, *, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: ArrayLike) -> None:
         self.concentration = jnp.asarray(concentration)
-        super().__init__((), (self.concentration.shape[-1] - 1,), validate_args=validate_args)
+        super().__init__((), (self.concentration.shape[-1] - 1,))
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
         assert key is not None
@@ -43,8 +43,7 @@ class ShareSticks(Distribution):
         return coordinates_of(jax.random.loggamma(key, jnp.broadcast_to(self.concentration, shape)))
 
     @validate_sample
-    def log_prob(self, value: Any, intermediates: list[Any] | None = None) -> Array:
-        del intermediates
+    def log_prob(self, value: Any) -> Array:
         y = jnp.asarray(value)
         x, own = y + CUBIC * y**3, self.concentration[..., :-1]
         later = jnp.cumsum(self.concentration[..., ::-1], -1)[..., ::-1][..., 1:]

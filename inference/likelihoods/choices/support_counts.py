@@ -1,7 +1,5 @@
 """Counts of how often each choice was supported, taken as normal: O(k) for any reports (METHODS 3.2)."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -26,7 +24,6 @@ class SupportCounts(Distribution):
             it is ignored, and a multiple of 1 1' changes nothing.
     """
 
-    arg_constraints: dict[str, constraints.Constraint] = {}  # noqa: RUF012
     support = constraints.real_vector
     pytree_data_fields = ("probs", "mean_of_one", "total_count", "diagonal", "low")
     pytree_aux_fields = ("on_plane",)
@@ -73,9 +70,8 @@ class SupportCounts(Distribution):
         white = white + (white @ axes) @ gain @ axes.T
         return self.mean + jnp.sqrt(self.total_count) * spread * white
 
-    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
+    def log_prob(self, value: ArrayLike) -> Array:
         """By Woodbury's identity."""
-        del intermediates
         residual, low, dimension = jnp.asarray(value) - self.mean, self.low, len(self.probs)
         shift = jnp.zeros(())
         if self.on_plane:

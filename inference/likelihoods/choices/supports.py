@@ -112,32 +112,23 @@ class PackedSupportSets(Distribution):
         probs: law of the true choice, shape (k,).
         log_odds: log of how much likelier a set is when the true choice is in it.
         counts: how often each set occurred, shape (blocks, sets), as in `PackedSets`.
-        validate_args: whether NumPyro checks arguments and values.
     """
 
     arg_constraints = {"probs": constraints.simplex, "log_odds": constraints.positive}  # noqa: RUF012
     pytree_data_fields = ("probs", "log_odds", "counts")
     support = constraints.independent(constraints.nonnegative_integer, 3)
 
-    def __init__(
-        self,
-        probs: ArrayLike,
-        log_odds: ArrayLike,
-        counts: ArrayLike,
-        *,
-        validate_args: bool | None = None,
-    ) -> None:
+    def __init__(self, probs: ArrayLike, log_odds: ArrayLike, counts: ArrayLike) -> None:
         self.probs, self.counts = jnp.asarray(probs), jnp.asarray(counts)
         self.log_odds = jnp.asarray(log_odds, self.probs.dtype)
         size = -(-self.probs.shape[-1] // 8)
-        super().__init__((), (*self.counts.shape, size), validate_args=validate_args)
+        super().__init__((), (*self.counts.shape, size))
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
         raise NotImplementedError("simulate reports with their mechanism")
 
     @validate_sample
-    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
-        del intermediates
+    def log_prob(self, value: ArrayLike) -> Array:
         return packed_log_likelihood(self.probs, jnp.expm1(self.log_odds), jnp.asarray(value), self.counts)
 
     def log_densities(self, value: ArrayLike) -> Array:

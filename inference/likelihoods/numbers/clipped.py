@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -32,24 +32,15 @@ class ClippedLaw(Distribution):
         base: The law of the answer before it is clipped.
         low: lower bound, a number in the unit of the base.
         high: upper bound.
-        validate_args: whether NumPyro checks arguments and values.
     """
 
-    arg_constraints: ClassVar[dict[str, Any]] = {}
     base: Any
     pytree_data_fields = ("base",)
     pytree_aux_fields = ("low", "high")
 
-    def __init__(
-        self,
-        base: Distribution,
-        low: float = 0.0,
-        high: float = 1.0,
-        *,
-        validate_args: bool | None = None,
-    ) -> None:
+    def __init__(self, base: Distribution, low: float = 0.0, high: float = 1.0) -> None:
         self.base, self.low, self.high = base, float(low), float(high)
-        super().__init__(base.batch_shape, validate_args=validate_args)
+        super().__init__(base.batch_shape)
 
     @property
     def support(self) -> constraints.Constraint:
@@ -112,8 +103,7 @@ class ClippedLaw(Distribution):
         return jnp.clip(jnp.asarray(self.base.sample(key, sample_shape), float), self.low, self.high)
 
     @validate_sample
-    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
-        del intermediates
+    def log_prob(self, value: ArrayLike) -> Array:
         x = jnp.asarray(value)
         log_low, log_high = self.log_atoms()
         inside = self.base.log_prob(x)
@@ -138,25 +128,17 @@ class ClippedContinuous(ClippedLaw):
             be shifted there: floats near that end are too coarse.
         low: lower bound, a number in the unit of the base.
         high: upper bound.
-        validate_args: whether NumPyro checks arguments and values.
 
     Raises:
         ValueError: the law is discrete, a mixture, or not of one number.
     """
 
-    def __init__(
-        self,
-        base: Distribution,
-        low: float = 0.0,
-        high: float = 1.0,
-        *,
-        validate_args: bool | None = None,
-    ) -> None:
+    def __init__(self, base: Distribution, low: float = 0.0, high: float = 1.0) -> None:
         # Quadrature misses a mass at a point.
         wrong = isinstance(base, (Delta, MixtureGeneral, MixtureSameFamily))
         if wrong or base.event_shape or base.is_discrete:
             raise ValueError(f"{type(base).__name__} is not a continuous law of one number with one peak")
-        super().__init__(base, low, high, validate_args=validate_args)
+        super().__init__(base, low, high)
 
     def _ends(self) -> tuple[float, float]:
         """Return the ends of the law's support."""
@@ -213,25 +195,17 @@ class ClippedDiscrete(ClippedLaw):
             is all that is used.
         low: lower bound, a number.
         high: upper bound, a number at most 16,384 integers above `low` (and above the base's lower end).
-        validate_args: whether NumPyro checks arguments and values.
 
     Raises:
         ValueError: the law has no lowest integer or is not of one number, or there are more integers than
             that.
     """
 
-    def __init__(
-        self,
-        base: Distribution,
-        low: float = 0.0,
-        high: float = 1.0,
-        *,
-        validate_args: bool | None = None,
-    ) -> None:
+    def __init__(self, base: Distribution, low: float = 0.0, high: float = 1.0) -> None:
         first = getattr(base.support, "lower_bound", None)
         if first is None or base.event_shape:
             raise ValueError(f"{type(base).__name__} has no lowest integer to sum from")
-        super().__init__(base, low, high, validate_args=validate_args)
+        super().__init__(base, low, high)
         self._first = int(first)
         if math.ceil(self.high) - min(self._first, math.floor(self.low)) > MOST_POINTS:
             raise ValueError(f"more than {MOST_POINTS} integers up to {high}: take a continuous law instead")

@@ -112,13 +112,12 @@ class LaplaceNoise(Laplace):
 
     Args:
         scale: mean absolute noise, in the unit of the bounds, shape (...).
-        validate_args: whether NumPyro checks arguments and values.
     """
 
     name: ClassVar[str] = "laplace"
 
-    def __init__(self, scale: ArrayLike, *, validate_args: bool | None = None) -> None:
-        super().__init__(0.0, scale, validate_args=validate_args)
+    def __init__(self, scale: ArrayLike) -> None:
+        super().__init__(0.0, scale)
 
 
 class GaussianNoise(Normal):
@@ -126,13 +125,12 @@ class GaussianNoise(Normal):
 
     Args:
         scale: standard deviation, in the unit of the bounds, shape (...).
-        validate_args: whether NumPyro checks arguments and values.
     """
 
     name: ClassVar[str] = "gaussian"
 
-    def __init__(self, scale: ArrayLike, *, validate_args: bool | None = None) -> None:
-        super().__init__(0.0, scale, validate_args=validate_args)
+    def __init__(self, scale: ArrayLike) -> None:
+        super().__init__(0.0, scale)
 
 
 Noise = LaplaceNoise | GaussianNoise

@@ -1,7 +1,5 @@
 """Likelihoods of perturbed numbers: of each report, and of a histogram of them (METHODS 2)."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -51,7 +49,6 @@ class Perturbed(Distribution):
         base: any NumPyro law of one number, or a ClippedLaw (which keeps its own bounds).
         clip: (low, high).
         noise: LaplaceNoise or GaussianNoise.
-        validate_args: whether NumPyro checks arguments and values.
 
     Raises:
         ValueError: Laplace noise is so weak that its exponentials overflow, or the base is not a law of one
@@ -64,18 +61,11 @@ class Perturbed(Distribution):
     support = constraints.real
     pytree_data_fields = ("base", "noise")
 
-    def __init__(
-        self,
-        base: Distribution,
-        clip: tuple[float, float],
-        noise: Noise,
-        *,
-        validate_args: bool | None = None,
-    ) -> None:
+    def __init__(self, base: Distribution, clip: tuple[float, float], noise: Noise) -> None:
         self.base, self.noise = clipped(base, *clip), noise
         _require_range(noise, np.array([self.base.low, self.base.high]))
         batch_shape = jnp.broadcast_shapes(self.base.batch_shape, noise.batch_shape)
-        super().__init__(batch_shape, validate_args=validate_args)
+        super().__init__(batch_shape)
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
         assert key is not None
@@ -84,8 +74,7 @@ class Perturbed(Distribution):
         return answers + self.noise.expand(self.batch_shape).sample(keys[1], sample_shape)
 
     @validate_sample
-    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
-        del intermediates
+    def log_prob(self, value: ArrayLike) -> Array:
         z = jnp.asarray(value, float)
         shape = jnp.broadcast_shapes(z.shape, self.batch_shape)
         scale = jnp.asarray(self.noise.scale)
@@ -124,7 +113,6 @@ class BinnedPerturbed(CellCounts):
         noise: LaplaceNoise or GaussianNoise.
         edges: increasing, shape (K + 1,); they cover the base law's [low, high].
         total_count: how many reports, shape (...).
-        validate_args: whether NumPyro checks arguments and values.
 
     Raises:
         ValueError: the edges do not cover the bounds, or span more than 79 noise scales in float32 (638 in
@@ -134,15 +122,7 @@ class BinnedPerturbed(CellCounts):
         METHODS 2.5.
     """
 
-    def __init__(
-        self,
-        base: ClippedLaw,
-        noise: Noise,
-        edges: ArrayLike,
-        total_count: ArrayLike,
-        *,
-        validate_args: bool | None = None,
-    ) -> None:
+    def __init__(self, base: ClippedLaw, noise: Noise, edges: ArrayLike, total_count: ArrayLike) -> None:
         _require_cover(base, edges)
         _require_range(noise, edges)
         # Edges that are known before tracing stay so: results that depend on them alone are computed once.
@@ -151,4 +131,4 @@ class BinnedPerturbed(CellCounts):
         probs = jnp.maximum(probs, np.finfo(probs.dtype).tiny)
         # Otherwise a quadrature that finds a thousandth too much would gain that for each report.
         log_probs = jnp.log(probs) - jnp.log(probs.sum(-1, keepdims=True))
-        super().__init__(log_probs, total_count, validate_args=validate_args)
+        super().__init__(log_probs, total_count)

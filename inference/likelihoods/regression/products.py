@@ -68,16 +68,14 @@ class SignPatterns(Distribution):
     Args:
         means: of each block's products over all people, between −1 and 1, shape (B, k).
         gain: by which a sign's mean is smaller than its product's.
-        validate_args: whether NumPyro checks arguments and values.
     """
 
-    arg_constraints: dict[str, constraints.Constraint] = {}  # noqa: RUF012
     pytree_data_fields = ("means", "gain")
 
-    def __init__(self, means: ArrayLike, gain: ArrayLike, *, validate_args: bool | None = None) -> None:
+    def __init__(self, means: ArrayLike, gain: ArrayLike) -> None:
         self.means, self.gain = jnp.asarray(means), jnp.asarray(gain)
         blocks, products = self.means.shape
-        super().__init__((), (blocks << products,), validate_args=validate_args)
+        super().__init__((), (blocks << products,))
 
     @property
     def support(self) -> constraints.Constraint:

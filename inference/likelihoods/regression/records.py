@@ -1,7 +1,6 @@
 """Regression from perturbed records: every entry of a record with its own noise (METHODS 5, LDPBI 12)."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax.numpy as jnp
 from jax import Array
@@ -28,7 +27,6 @@ class PerturbedLinearRecords(Distribution):
     """
 
     support = constraints.real_matrix
-    arg_constraints: dict[str, constraints.Constraint] = {}  # noqa: RUF012
 
     def __init__(self, moments: Moments, noise_sd: ArrayLike, total_count: ArrayLike) -> None:
         noise = jnp.pad(jnp.square(jnp.asarray(noise_sd)), (1, 0))
@@ -50,8 +48,7 @@ class PerturbedLinearRecords(Distribution):
         assert not sample_shape
         return self.moments.draw(key, self.total_count)
 
-    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
-        del intermediates
+    def log_prob(self, value: ArrayLike) -> Array:
         second, n = self.moments.second, self.total_count
         mean = second[0, 1:]
         factor = jnp.linalg.cholesky(second[1:, 1:] - mean[:, None] * mean)

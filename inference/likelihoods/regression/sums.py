@@ -7,7 +7,7 @@ Sums whose records have one law differ in their number of records only, so that
 `inference.likelihoods.covariance` solves for all of them together.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,8 +36,6 @@ class RecordSums(Distribution):
 
     Log densities are up to a term free of the moments.
     """
-
-    arg_constraints: dict[str, constraints.Constraint] = {}  # noqa: RUF012
 
     def __init__(self, moments: Moments, event_shape: tuple[int, ...], total: Total | None) -> None:
         self.moments, self.total = moments, total
@@ -86,8 +84,7 @@ class NoisySums(RecordSums):
         self.groups, self.count_variance, self.shape_of_noise = groups, count_variance, shape
         super().__init__(moments, (*groups.records.shape, *moments.second.shape), total)
 
-    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
-        del intermediates
+    def log_prob(self, value: ArrayLike) -> Array:
         at, holders, records, weights = (jnp.asarray(part) for part in self.groups)
         if not len(at):
             return jnp.zeros(())
@@ -154,8 +151,7 @@ class DenseSums(RecordSums):
         self.noise_variance = jnp.asarray(noise_variance)
         super().__init__(moments, self.noise_variance.shape, total)
 
-    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
-        del intermediates
+    def log_prob(self, value: ArrayLike) -> Array:
         (m, basis, weights), (i, j) = self.moments, self.pairs.T
         of_one = m[np.ix_(i, i)] * m[np.ix_(j, j)] + m[np.ix_(i, j)] * m[np.ix_(j, i)]
         of_one = of_one + basis[:, i, j].T @ weights @ basis[:, i, j]
