@@ -14,7 +14,7 @@ from benchmarks.dca import experiment
 from benchmarks.dca.noise import ASSUMED, SHARE, Budget, Constants, Matrix
 from benchmarks.ldpbi.data import table
 from benchmarks.running import add_sizes, headline, show_table, verdict
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 
 # Training and test rows, as in the paper.
 SIZES = {"red_wine": (1000, 500), "white_wine": (3000, 1000), "abalone": (3000, 1000)}

@@ -21,7 +21,7 @@ from benchmarks.dca.thresholds import thresholds
 from benchmarks.papers.marginal import conjugate_model
 from benchmarks.papers.noisy_as_exact import posterior
 from inference.design.simulated_posteriors import posterior_draws
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.published.conjugate import ConjugatePrior
 
 # Where a noisy variance is not positive.

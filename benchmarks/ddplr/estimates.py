@@ -21,7 +21,7 @@ from benchmarks.ddplr.constants import (
 from benchmarks.ddplr.releases import Setting, releases
 from benchmarks.papers import ada_ssp, mcmc_bs
 from inference.design.simulated_posteriors import posterior_draws
-from inference.likelihoods.holders.statistics import HolderStatistics, exact
+from inference.likelihoods.holders import HolderStatistics, exact
 from inference.models.base import Model
 from inference.models.holder_regression import holder_regression
 from inference.published import mcmc_fixeds, mcmc_normalx

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from benchmarks.ddplr.constants import Constants, NoiseOf
 from benchmarks.ddplr.tables import Table
-from inference.likelihoods.holders.statistics import HolderStatistics, exact
+from inference.likelihoods.holders import HolderStatistics, exact
 from inference.published.conjugate import ConjugatePrior
 
 Matrix = NDArray[np.float64]

@@ -11,7 +11,7 @@ from benchmarks.dpblr.worlds import BOUNDS, PRIOR, Matrix, Noise, Release
 from benchmarks.papers import noisy_as_exact
 from benchmarks.papers.marginal import conjugate_model
 from inference.design.simulated_posteriors import posterior_draws
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.published import gibbs_ss, mcmc_fixeds
 from inference.published.base import Kernel, Run, one_chain
 from inference.published.conjugate import ConjugatePrior

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from benchmarks.ddplr.constants import right_sigma
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.published.conjugate import ConjugatePrior
 from ldp_client.mechanisms.tables.sensitivities import box_distance
 

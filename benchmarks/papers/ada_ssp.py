@@ -6,7 +6,7 @@ It gives a point.
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.published.base import Method, Run, all_of, gaussian, noisy_moments
 from inference.published.conjugate import ConjugatePrior
 from inference.sampling import Sampled

@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 from jax import Array
 from jax.scipy.linalg import solve_triangular
 
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.likelihoods.regression.moments import linear_moments
 from inference.models.base import Model, Sampling
 from inference.models.record_sums import observed

@@ -15,7 +15,7 @@ from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 
 from benchmarks.papers.noisy_as_exact import squares
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.published.base import (
     Kernel,
     Method,

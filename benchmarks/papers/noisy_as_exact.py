@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.published.base import Kernel, Method, Run, all_of, run_kernel, unaveraged
 from inference.published.conjugate import ConjugatePrior, Values, draw_regression, nearest_semidefinite
 from inference.sampling import Sampled

@@ -13,7 +13,6 @@ from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.likelihoods.numbers.totals import noisy_counts
 from inference.models.base import Draws, Model, Sampling, Summaries, Truth
 from inference.models.choice_forms import form_of, unbiased_shares
 from inference.models.family import Family, draw, register
@@ -33,7 +32,7 @@ from inference.models.shares import (
     pulled,
     scale_draws,
 )
-from inference.models.totals import approximation_notes, total_of
+from inference.models.totals import approximation_notes, noisy_counts, total_of
 from ldp_client import Mechanism
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import InputError

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import jax
@@ -12,8 +13,7 @@ from numpy.typing import NDArray
 from numpyro.distributions import Distribution
 
 from inference.likelihoods import PackedSupportSets
-from inference.likelihoods.choices.multinomial import hadamard_cells, response_cells, walsh_hadamard
-from inference.likelihoods.choices.support_counts import bit_sums, subset_counts
+from inference.likelihoods.choices import counts
 from inference.likelihoods.choices.supports import PackedSets, pack_sets
 from inference.likelihoods.common import CellCounts
 from inference.models.base import Replicates
@@ -61,17 +61,17 @@ def form_of(mechanism: Mechanism, summary: QuestionSummary) -> Form:
         return _sets_form(choice, PackedSets(rows[None], summary.values[None]))
     # 2. Counts of columns or choices, which are all reports that there are.
     if isinstance(choice, Hadamard):
-        blocks, width = choice.blocks, choice.width
-        return _counts(summary, lambda shares, n: CellCounts(hadamard_cells(shares, p, blocks, width), n))
+        columns = partial(counts.hadamard_cells, p=p, blocks=choice.blocks, width=choice.width)
+        return _counts(summary, lambda shares, n: CellCounts(columns(shares), n))
     size = choice.size if isinstance(choice, SubsetSelection) else None
     if counted == "choices" or size == 1:
-        return _counts(summary, lambda shares, n: CellCounts(response_cells(shares, p, (1 - p) / (k - 1)), n))
+        return _counts(summary, lambda shares, n: CellCounts(counts.response_cells(shares, p), n))
     # 3. Counts of supports.
     notes = [f"the likelihood is normal in the counts of supports of the {k} choices"]
     notes += [TOO_FEW] if summary.n * q * (1 - q) < FEWEST_VARIANCE else []
     if size is None:
-        return _counts(summary, lambda shares, n: bit_sums(shares, p, q, n), notes)
-    return _counts(summary, lambda shares, n: subset_counts(shares, p, size, n), notes)
+        return _counts(summary, lambda shares, n: counts.bit_sums(shares, p, q, n), notes)
+    return _counts(summary, lambda shares, n: counts.subset_counts(shares, p, size, n), notes)
 
 
 def _counts(
@@ -102,7 +102,7 @@ def unbiased_shares(choice: ChoiceMechanism, summary: QuestionSummary) -> Values
         return np.asarray((supports / max(summary.n, 1) - q) / (p - q))
     columns = summary.values.reshape(choice.blocks, choice.width) / max(summary.n, 1)
     with jax.enable_x64(True):
-        transformed = np.asarray(walsh_hadamard(jnp.asarray(columns, float)))[:, 1:].reshape(-1)
+        transformed = np.asarray(counts.walsh_hadamard(jnp.asarray(columns, float)))[:, 1:].reshape(-1)
     return np.asarray(transformed[: choice.choices] / column_gain(choice), np.float64)
 
 
@@ -123,6 +123,6 @@ def _sets_form(choice: ChoiceMechanism, sets: PackedSets) -> Form:
     def law(shares: Array, data: Mapping[str, Array]) -> tuple[Distribution, Array]:
         return PackedSupportSets(shares, odds, data["counts"]), data["sets"]
 
-    rows, counts = sets.rows.reshape(-1, sets.rows.shape[-1]), sets.counts.ravel()
+    rows, repeats = sets.rows.reshape(-1, sets.rows.shape[-1]), sets.counts.ravel()
     data = {"sets": sets.rows, "counts": sets.counts}
-    return Form(law, data, replicates=supports(choice, rows, counts))
+    return Form(law, data, replicates=supports(choice, rows, repeats))

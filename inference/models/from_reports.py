@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
+from inference.likelihoods.holders import HolderStatistics, Matrix
 from ldp_client import mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.tables.base import TableMechanism

@@ -5,7 +5,7 @@ Notes warn if the error of the normal approximation of a holder's sums can matte
 
 import numpy as np
 
-from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
+from inference.likelihoods.holders import HolderStatistics, Matrix
 from inference.models.base import Model
 from inference.models.clipping import clipping_notes
 from inference.models.record_sums import Rows, clipped_moments, refusal, rows_of, sums_model

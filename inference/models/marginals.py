@@ -11,11 +11,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.likelihoods import clipped
-from inference.likelihoods.numbers.totals import noisy_moments, signed_moments
 from inference.models.base import Draws, Model, Truth
 from inference.models.family import Family, Priors, priors_of, register
 from inference.models.plain_means import of_two_sums, two_sums_notes
-from inference.models.totals import SQUARE_WEIGHT, total_of
+from inference.models.totals import noisy_moments, signed_moments, total_of
 from inference.priors.laws import state, vector_law
 from inference.units import field_units
 from ldp_client import Mechanism
@@ -53,7 +52,7 @@ class Marginals(Family):
             mean = numpyro.sample("mean", vector_law(means, zero, unit))
             sd = numpyro.sample("sd", vector_law(sds, 0 * unit, unit))
             moments = signed_moments(clipped(dist.Normal(mean, sd), -1.0, 1.0))
-            law = noisy_moments(moments, n, noise_sd, SQUARE_WEIGHT)
+            law = noisy_moments(moments, n, noise_sd)
             numpyro.sample("reports", law.to_event(1), obs=jnp.asarray(total))
 
         def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from inference.likelihoods.common import CellCounts
 from inference.likelihoods.numbers.noise import cells_channel
-from inference.likelihoods.numbers.totals import noisy_counts, noisy_moments
 from inference.models.base import Draws, Model, Sampling, Truth
 from inference.models.family import Family, Priors, draw, register
 from inference.models.number import cell_edges, middle_cells
@@ -26,7 +25,7 @@ from inference.models.refusals import (
     told_by,
     with_refusals,
 )
-from inference.models.totals import SQUARE_WEIGHT, approximation_notes, total_of
+from inference.models.totals import approximation_notes, noisy_counts, noisy_moments, total_of
 from inference.priors.laws import state
 from inference.results.answer_law import AnswerLaw, Implied
 from inference.units import number_units
@@ -92,7 +91,7 @@ class Free(Family):
         def program(n: int, total: Array) -> None:
             found = law.draw(draw(question, "roughness")) @ seen
             counts = noisy_counts(found, n, noise_sd)
-            sums = noisy_moments(found, n, noise_sd, SQUARE_WEIGHT) if cells is None else counts
+            sums = noisy_moments(found, n, noise_sd) if cells is None else counts
             numpyro.sample("reports", sums, obs=jnp.asarray(total))
 
         notes = (TWO_MOMENTS,) if cells is None else approximation_notes(n, noise_sd, values)

@@ -26,7 +26,7 @@ from inference.likelihoods.common import CellCounts
 from inference.likelihoods.numbers.clipped import MOST_POINTS
 from inference.likelihoods.numbers.closed_forms import ClosedForm
 from inference.likelihoods.numbers.noise import Noise, noise_channel
-from inference.likelihoods.numbers.totals import noisy_counts, noisy_moments, signed_moments
+from inference.models import totals
 from inference.models.base import (
     IDENTITY,
     Coordinates,
@@ -44,7 +44,6 @@ from inference.models.refusals import (
     refusal_notes,
     told_by,
 )
-from inference.models.totals import SQUARE_WEIGHT, approximation_notes, total_of
 from inference.units import Units, number_units
 from ldp_client import Mechanism
 from ldp_client.documents.errors import InputError
@@ -165,20 +164,20 @@ def of_total(
 ) -> Model:
     """Return the model of x from the law, clipped to the bounds, under a secure sum's central noise."""
     place = place_of(family, question)
-    n, noise_sd, values = total_of(mechanism, summary)
+    n, noise_sd, values = totals.total_of(mechanism, summary)
     cells = mechanism.size if isinstance(mechanism, SummedHistogram) else None
 
     def program(n: int, total: Array) -> None:
         base = clipped(family.draw(question), *place.bounds)
         if cells is None:
-            seen: dist.Distribution = noisy_moments(signed_moments(base), n, noise_sd, SQUARE_WEIGHT)
+            seen: dist.Distribution = totals.noisy_moments(totals.signed_moments(base), n, noise_sd)
         else:
-            seen = noisy_counts(base.cell_masses(cells), n, noise_sd)
+            seen = totals.noisy_counts(base.cell_masses(cells), n, noise_sd)
         numpyro.sample("reports", seen, obs=jnp.asarray(total))
 
     start = place.start(family)
     if cells is not None:
-        notes = approximation_notes(n, noise_sd, values)
+        notes = totals.approximation_notes(n, noise_sd, values)
     else:
         low, width = number_units(question)
         half = width / 2

@@ -11,8 +11,8 @@ from jax import Array
 from scipy.special import log_ndtr
 
 from inference.default_priors import has_yes_no_response
-from inference.likelihoods.holders.groups import HolderGroups, NoiseShape, grouped, noise_shape, one_by_one
-from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
+from inference.likelihoods import holders
+from inference.likelihoods.holders import HolderStatistics, Matrix
 from inference.likelihoods.regression.moments import Moments, linear_moments, logistic_moments
 from inference.likelihoods.regression.sums import DenseSums, NoisySums, RecordSums, Total
 from inference.models.base import TARGET_ACCEPTANCE, Check, Model, Sampling
@@ -125,8 +125,8 @@ def rows_of(statistics: HolderStatistics) -> Rows:
     return Rows(mean / statistics.average, share * (sd / statistics.average) ** 2)
 
 
-def _shape(statistics: HolderStatistics) -> NoiseShape | None:
-    return noise_shape(statistics.noise, statistics.intercept)
+def _shape(statistics: HolderStatistics) -> holders.NoiseShape | None:
+    return holders.noise_shape(statistics.noise, statistics.intercept)
 
 
 def _released(statistics: HolderStatistics) -> Any:
@@ -162,13 +162,13 @@ def _total(statistics: HolderStatistics, rows: Rows) -> Mapping[str, Matrix]:
     }
 
 
-def _fast(statistics: HolderStatistics, shape: NoiseShape) -> Observed:
+def _fast(statistics: HolderStatistics, shape: holders.NoiseShape) -> Observed:
     rows, constant = rows_of(statistics), statistics.intercept
     scaled = statistics.sums / np.outer(shape.scale, shape.scale)
     if constant:
         scaled[:, 0, 0] = rows.expected * statistics.average / shape.scale[0] ** 2
     alike = bool(np.all(rows.variance == rows.variance[:1]))
-    sums, groups = (grouped if alike else one_by_one)(scaled, rows.expected)
+    sums, groups = (holders.grouped if alike else holders.one_by_one)(scaled, rows.expected)
     data = {"statistics": sums, **groups._asdict(), **_total(statistics, rows)}
     data |= {"scale": np.asarray(shape.scale), "excess": np.asarray(shape.excess)}
     if statistics.count_sd > 0:
@@ -176,8 +176,8 @@ def _fast(statistics: HolderStatistics, shape: NoiseShape) -> Observed:
         data["count_variance"] = np.broadcast_to(variance, groups.at.shape)
 
     def law(moments: Moments, data: Mapping[str, Array]) -> RecordSums:
-        noise = NoiseShape(data["scale"], shape.places, data["excess"])
-        groups, total = _fields(HolderGroups, data), _fields(Total, data)
+        noise = holders.NoiseShape(data["scale"], shape.places, data["excess"])
+        groups, total = _fields(holders.HolderGroups, data), _fields(Total, data)
         return NoisySums(moments, groups, noise, data.get("count_variance"), total)
 
     target = MANY_FIELDS_ACCEPTANCE if len(shape.scale) >= MANY_FIELDS else TARGET_ACCEPTANCE

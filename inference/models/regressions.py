@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from inference.default_priors import has_yes_no_response, regression_priors
 from inference.likelihoods import PerturbedLinearRecords, perturbed_logistic_density
 from inference.likelihoods.common import summed_in_chunks
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.likelihoods.regression.moments import linear_moments
 from inference.models import replicates
 from inference.models.base import Model, Replicates, Summaries, Truth

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
+from inference.likelihoods.holders import HolderStatistics, Matrix
 from inference.models.record_sums import rows_of
 from inference.results.verdict import FALSE_ALARM
 from inference.tail_probabilities import squares_beyond

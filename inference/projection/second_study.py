@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.models.clipping import cuts_records
 from inference.models.from_reports import holder_statistics
 from inference.models.record_sums import rows_of

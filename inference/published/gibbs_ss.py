@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
+from inference.likelihoods.holders import HolderStatistics, Matrix
 from inference.published.base import (
     Check,
     Kernel,

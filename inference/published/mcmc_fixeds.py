@@ -16,7 +16,7 @@ from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 from numpy.typing import NDArray
 
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.published.base import Kernel, Method, Run, all_of, gaussian, noisy_moments, run_kernel
 from inference.published.conjugate import ConjugatePrior, log_determinant, nearest_semidefinite
 from inference.sampling import Sampled

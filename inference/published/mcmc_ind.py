@@ -14,7 +14,7 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 from numpy.typing import NDArray
 
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.models.base import Draws, Model
 from inference.published.base import Method, Run, all_of, noisy_moments, public_counts, unaveraged
 from inference.published.conjugate import ConjugatePrior

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.published.base import Method, Run, all_of, gaussian, noisy_moments, public_counts, run_kernel
 from inference.published.conjugate import (
     ConjugatePrior,

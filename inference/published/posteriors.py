@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.fit_model import fields_of, posterior_of
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.models.holder_regression import ONE_SD, clipped_records_notes
 from inference.models.record_sums import rows_of
 from inference.models.regression import Scale

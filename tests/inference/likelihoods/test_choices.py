@@ -9,11 +9,10 @@ import pytest
 from scipy import stats
 
 from inference.likelihoods import PackedSupportSets
-from inference.likelihoods.choices.multinomial import hadamard_cells, response_cells
-from inference.likelihoods.choices.support_counts import bit_sums, subset_counts
+from inference.likelihoods.choices.counts import bit_sums, hadamard_cells, response_cells, subset_counts
 from inference.likelihoods.choices.supports import pack_sets
 from inference.likelihoods.common import CellCounts
-from inference.likelihoods.numbers.totals import noisy_counts
+from inference.models.totals import noisy_counts
 
 PROBS = np.array([0.5, 0.25, 0.15, 0.08, 0.02])
 K = len(PROBS)
@@ -74,9 +73,7 @@ def test_counts_of_supports_have_the_enumerated_moments(name):
 def test_randomized_response_matches_enumeration(p: float) -> None:
     channel = np.where(np.eye(K, dtype=bool), p, (1 - p) / (K - 1))
     outcomes = np.array([c for c in product(range(5), repeat=K) if sum(c) == 4])
-    found = np.asarray(
-        log_prob(CellCounts(response_cells(jnp.asarray(PROBS), p, (1 - p) / (K - 1)), 4), outcomes)
-    )
+    found = np.asarray(log_prob(CellCounts(response_cells(jnp.asarray(PROBS), p), 4), outcomes))
     np.testing.assert_allclose(found, stats.multinomial.logpmf(outcomes, 4, PROBS @ channel), rtol=1e-10)
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-12)
 

@@ -14,8 +14,8 @@ from likelihood_references import derivative
 from scipy import stats
 
 from inference.likelihoods import GaussianNoise, LaplaceNoise, Perturbed, clipped
-from inference.likelihoods.numbers.gaussian import tilted_gaussian_masses
-from inference.likelihoods.numbers.totals import signed_moments
+from inference.likelihoods.numbers.closed_forms import tilted_gaussian_masses
+from inference.models.totals import signed_moments
 
 NOISES = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
 SCIPY = {"laplace": stats.laplace, "gaussian": stats.norm}

@@ -9,7 +9,7 @@ import pytest
 from likelihood_references import gradient, logistic_moments, svec, unit_matrices
 from scipy import stats
 
-from inference.likelihoods.holders.groups import (
+from inference.likelihoods.holders import (
     HolderGroups,
     NoiseShape,
     grouped,

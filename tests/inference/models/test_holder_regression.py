@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import truncnorm
 
 from inference import fit, summarize
-from inference.likelihoods.holders.statistics import HolderStatistics, exact
+from inference.likelihoods.holders import HolderStatistics, exact
 from inference.models import model_for
 from inference.models.from_reports import holder_statistics
 from inference.models.holder_regression import holder_regression, refusal, rows_of

@@ -17,7 +17,7 @@ from scipy import stats
 
 from benchmarks.papers import mcmc_bs
 from inference import fit, summarize
-from inference.likelihoods.holders.statistics import HolderStatistics, exact
+from inference.likelihoods.holders import HolderStatistics, exact
 from inference.published import mcmc_fixeds, mcmc_normalx
 from inference.published.base import Run, run_kernel
 from inference.published.conjugate import ConjugatePrior, bartlett, default_prior

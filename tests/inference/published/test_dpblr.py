@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpyro.diagnostics import effective_sample_size
 
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders import HolderStatistics
 from inference.published import gibbs_ss, mcmc_ind
 from inference.published.base import Kernel, Run, one_chain
 from inference.published.conjugate import ConjugatePrior

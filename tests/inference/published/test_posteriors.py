@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.papers import METHODS
-from inference.likelihoods.holders.statistics import HolderStatistics, exact
+from inference.likelihoods.holders import HolderStatistics, exact
 from inference.published import method_named
 from inference.published.base import Run
 from inference.published.conjugate import default_prior

@@ -1,1 +1,0 @@
-"""The law of data holders' noisy sums, without latent sums."""
