@@ -5,6 +5,7 @@ from pkgutil import iter_modules
 
 from inference.models.base import Model
 from inference.models.family import MODELS, Family, family_of, priors_of, register
+from inference.models.refusals import with_refused
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.documents.errors import InputError
 from schemas import Question
@@ -33,10 +34,10 @@ def model_for(question: Question, summary: QuestionSummary, mechanism: Mechanism
     mechanism = mechanism or mechanism_for(question)
     if question.protocol is not None:
         return family.condition_on_total(question, mechanism, summary)
-    if name not in family.mechanisms():
-        known = ", ".join(family.mechanisms())
+    if name not in family.reads:
+        known = ", ".join(family.reads)
         raise InputError(
             f"{question.id}: {family.name!r} has no likelihood for {name!r}, only for {known}",
             code="fit.no_likelihood",
         )
-    return family.condition(question, mechanism, summary)
+    return with_refused(question, family.condition(question, mechanism, summary))

@@ -16,14 +16,7 @@ from numpy.typing import NDArray
 from inference.models.base import Draws, Model, Sampling, Summaries, Truth
 from inference.models.choice_forms import form_of, unbiased_shares
 from inference.models.family import Family, draw, register
-from inference.models.refusals import (
-    of_all,
-    of_answers,
-    refusal_draws,
-    refusal_notes,
-    refusal_start,
-    with_refusals,
-)
+from inference.models.refusals import of_all, of_answers, with_refusals
 from inference.models.shares import (
     Shares,
     noiseless_answers,
@@ -53,10 +46,7 @@ def _for_choices(ask: str) -> tuple[str, ...]:
 class Bernoulli(Family):
     """p is the share of yes."""
 
-    name = "bernoulli"
-
-    def mechanisms(self) -> tuple[str, ...]:
-        return _for_choices("yes_no")
+    name, reads = "bernoulli", _for_choices("yes_no")
 
     def condition(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         form = form_of(mechanism, summary)
@@ -69,9 +59,9 @@ class Bernoulli(Family):
         return Model(
             program,
             form.data,
-            {"p": 0.5, **refusal_start(question)},
-            lambda draws: {"p": draws["p"], **refusal_draws(question, draws)},
-            (*form.notes, *refusal_notes(question)),
+            {"p": 0.5},
+            lambda draws: {"p": draws["p"]},
+            form.notes,
             summaries=Summaries(replicates=form.replicates),
         )
 
@@ -93,10 +83,7 @@ class Bernoulli(Family):
 class Multinomial(Family):
     """p[choice] are the shares of the choices."""
 
-    name = "multinomial"
-
-    def mechanisms(self) -> tuple[str, ...]:
-        return _for_choices("choice")
+    name, reads = "multinomial", _for_choices("choice")
 
     def condition(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         if len(question.choices) > MOST_SHARES:
@@ -112,10 +99,8 @@ class Multinomial(Family):
             law, values = form.law(of_all(question, shares.draw(order)), data)
             numpyro.sample("reports", law, obs=jnp.asarray(values))
 
-        notes = (*form.notes, *refusal_notes(question))
-        model = _of_shares(question, shares, answers, program, form.data, notes)
-        start = {**model.initial, **refusal_start(question)}
-        return replace(model, initial=start, summaries=Summaries(replicates=form.replicates))
+        model = _of_shares(question, shares, answers, program, form.data, form.notes)
+        return replace(model, summaries=Summaries(replicates=form.replicates))
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         n, noise_sd, values = total_of(mechanism, summary)
@@ -146,8 +131,7 @@ def _of_shares(
     """Return a model of shares; answers: the noiseless answers that its data are worth."""
 
     def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
-        scale, refused = scale_draws(question, draws), refusal_draws(question, draws)
-        return {**shares.parameters(draws), **scale, **refused}
+        return {**shares.parameters(draws), **scale_draws(question, draws)}
 
     return Model(
         program,

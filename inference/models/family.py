@@ -27,15 +27,11 @@ class Family:
 
     Attributes:
         name: Its name in the catalogue and in studies; it never changes meaning.
-        reads: The result of `mechanisms`, if it is fixed.
+        reads: The names of the mechanisms for whose reports the model has a likelihood.
     """
 
     name: str
-    reads: tuple[str, ...] = ()
-
-    def mechanisms(self) -> tuple[str, ...]:
-        """Return the names of the mechanisms for whose reports the model has a likelihood."""
-        return self.reads
+    reads: tuple[str, ...]
 
     def priors(self, question: Question) -> Priors:
         """Return the default prior of each parameter in the catalogue, in the question's own units."""

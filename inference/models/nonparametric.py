@@ -19,12 +19,7 @@ from inference.likelihoods.numbers.noise import cells_channel
 from inference.models.base import Draws, Model, Sampling, Truth
 from inference.models.family import Family, Priors, draw, register
 from inference.models.number import cell_edges, middle_cells
-from inference.models.refusals import (
-    refusal_draws,
-    refusal_notes,
-    told_by,
-    with_refusals,
-)
+from inference.models.refusals import told_by, with_refusals
 from inference.models.totals import approximation_notes, noisy_counts, noisy_moments, total_of
 from inference.priors.laws import state
 from inference.results.answer_law import AnswerLaw, Implied
@@ -79,7 +74,7 @@ class Free(Family):
             numpyro.sample("reports", CellCounts(logs, n), obs=jnp.asarray(counts))
 
         data = {"n": summary.n, "counts": counts}
-        return _model(question, law, program, data, refusal_notes(question), told.start)
+        return _model(law, program, data, start=told.start)
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         """Condition on a secure sum's total: of cells, or of the number and its square."""
@@ -95,7 +90,7 @@ class Free(Family):
             numpyro.sample("reports", sums, obs=jnp.asarray(total))
 
         notes = (TWO_MOMENTS,) if cells is None else approximation_notes(n, noise_sd, values)
-        return _model(question, law, program, {"n": n, "total": values}, notes)
+        return _model(law, program, {"n": n, "total": values}, notes)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         low, width = number_units(question)
@@ -116,7 +111,6 @@ def grouped_channel(mechanism: Mechanism, cells: int) -> tuple[NDArray[np.int_],
 
 
 def _model(
-    question: Question,
     law: NonparametricLaw,
     program: Any,
     data: dict[str, object],
@@ -125,14 +119,11 @@ def _model(
 ) -> Model:
     initial = {"shape": np.zeros(law.dimension), "roughness": 5.0, **start}
 
-    def own(draws: Draws) -> dict[str, Values]:
-        return {**law.own(draws), **refusal_draws(question, draws)}
-
     def derived(sites: Draws) -> dict[str, Any]:
         return {"law": law.density(sites), "implied": law.implied(sites)}
 
     sampling = Sampling(may_diverge=MAY_DIVERGE, winding=True)
-    return Model(program, data, initial, own, notes, derived=derived, sampling=sampling)
+    return Model(program, data, initial, law.own, notes, derived=derived, sampling=sampling)
 
 
 # Cells between the bounds for each unit of epsilon: each cell is short compared with the noise.

@@ -39,11 +39,7 @@ from inference.models.base import (
 )
 from inference.models.family import priors_of
 from inference.models.plain_means import Clipped, PlainMean, of_two_sums, two_sums_notes
-from inference.models.refusals import (
-    refusal_draws,
-    refusal_notes,
-    told_by,
-)
+from inference.models.refusals import told_by
 from inference.units import Units, number_units
 from ldp_client import Mechanism
 from ldp_client.documents.errors import InputError
@@ -142,10 +138,9 @@ def of_reports(
         program,
         data,
         start,
-        lambda draws: {**family.own(draws, place.units), **refusal_draws(question, draws)},
-        refusal_notes(question),
-        (notes_of(partial(_too_narrow, family, place, mechanism.name)),),
-        lambda sites: {
+        lambda draws: family.own(draws, place.units),
+        checks=(notes_of(partial(_too_narrow, family, place, mechanism.name)),),
+        derived=lambda sites: {
             "implied": family.implied(question, sites),
             "clipped": plain and Clipped(plain, _beyond(family, place, sites), low, low + width),
         },

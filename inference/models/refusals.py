@@ -5,6 +5,7 @@ parameters keep their meaning and their priors. The mechanism also adds noise to
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.models.base import Draws, Truth
+from inference.models.base import Draws, Model, Truth
 from inference.models.family import draw
 from inference.results.intervals import REFUSED
 from ldp_client import Mechanism
@@ -40,19 +41,16 @@ def of_answers(question: Question, shares: Values) -> Values:
     return np.asarray(shares[:-1] / max(1 - shares[-1], 0.01))
 
 
-def refusal_start(question: Question) -> dict[str, object]:
-    """Return the starting value of the share of refusals."""
-    return {REFUSED: 0.1} if question.refusal else {}
+def with_refused(question: Question, model: Model) -> Model:
+    """Return a model that also reports and explains the share of refusals, if the question offers refusal."""
+    if not question.refusal:
+        return model
 
+    def parameters(draws: Draws) -> dict[str, Values]:
+        return {**model.parameters(draws), REFUSED: draws[REFUSED]}
 
-def refusal_draws(question: Question, draws: Draws) -> dict[str, Values]:
-    """Return the share of refusals from draws of the sites, or {}."""
-    return {REFUSED: draws[REFUSED]} if question.refusal else {}
-
-
-def refusal_notes(question: Question) -> tuple[str, ...]:
-    """Return the note for the reader, if the question offers refusal."""
-    return (NOTE,) if question.refusal else ()
+    start = {REFUSED: 0.1, **model.initial}
+    return replace(model, parameters=parameters, initial=start, notes=(*model.notes, NOTE))
 
 
 def with_refusals(question: Question, truth: Truth, answers: Any, random: Generator) -> Any:
