@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.random import Generator
 from numpy.typing import NDArray
 from numpyro.distributions import Distribution
 
@@ -16,8 +17,8 @@ from inference.likelihoods import PackedSupportSets
 from inference.likelihoods.choices import counts
 from inference.likelihoods.choices.supports import PackedSets, pack_sets
 from inference.likelihoods.common import CellCounts
-from inference.models.base import Replicates
-from inference.models.replicates import supports
+from inference.models.base import Draws, Replicates
+from inference.results.intervals import REFUSED
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
@@ -126,3 +127,31 @@ def _sets_form(choice: ChoiceMechanism, sets: PackedSets) -> Form:
     rows, repeats = sets.rows.reshape(-1, sets.rows.shape[-1]), sets.counts.ravel()
     data = {"sets": sets.rows, "counts": sets.counts}
     return Form(law, data, replicates=supports(choice, rows, repeats))
+
+
+def supports(mechanism: ChoiceMechanism, rows: NDArray[np.uint8], counts: NDArray[np.int64]) -> Replicates:
+    """Return replicates of the number of reports that support each choice, (k,).
+
+    rows: packed sets (sets, bytes); counts: the reports of each set. The means follow from p, q and the
+    shares. The covariance comes from the reports, whose deviations are weighted by normal numbers (the
+    multiplier bootstrap).
+    """
+    rows, counts = rows[counts > 0], counts[counts > 0]
+    p, q, n = float(mechanism.p), float(mechanism.q), int(counts.sum())
+    bits = np.unpackbits(rows, axis=1, bitorder="little", count=mechanism.choices)
+
+    def draw(sites: Draws, random: Generator) -> Values:
+        weights = np.sqrt(counts) * random.normal(size=len(counts))
+        weights -= counts * weights.sum() / n
+        return np.asarray(n * (q + (p - q) * _shares(sites)) + weights @ bits)
+
+    return Replicates(n, (counts @ bits).astype(np.float64), draw)
+
+
+def _shares(sites: Draws) -> Values:
+    """Return the share of each choice, refusals last if present; for a yes/no, `p` is the share of yes."""
+    found = np.asarray(sites["p"])
+    shares = np.maximum(found if found.ndim else np.stack([1 - found, found]), 0)
+    if REFUSED in sites:
+        shares = np.append((1 - sites[REFUSED]) * shares, sites[REFUSED])
+    return np.asarray(shares / shares.sum())

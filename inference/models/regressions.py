@@ -16,8 +16,7 @@ from inference.likelihoods import PerturbedLinearRecords, perturbed_logistic_den
 from inference.likelihoods.common import summed_in_chunks
 from inference.likelihoods.holders import HolderStatistics
 from inference.likelihoods.regression.moments import linear_moments
-from inference.models import replicates
-from inference.models.base import Model, Replicates, Summaries, Truth
+from inference.models.base import Draws, Model, Replicates, Summaries, Truth
 from inference.models.clipping import ClippedMoments, warnings
 from inference.models.family import Family, Priors, register
 from inference.models.leveled_cells import random_people
@@ -114,7 +113,43 @@ def _logistic_from_records(question: Question, record: GaussianRecord, summary: 
         )
         numpyro.factor("reports", summed_in_chunks(density, rows))
 
-    return _model(question, program, {"rows": rows}, replicates=replicates.records(record, rows))
+    return _model(question, program, {"rows": rows}, replicates=perturbed_counts(record, rows))
+
+
+# Edges of each perturbed feature's cells, from one noise sd below the lower bound to one above the upper.
+EDGES = 5
+
+
+def perturbed_counts(mechanism: GaussianRecord, rows: Matrix) -> Replicates:
+    """Return replicates of the counts of perturbed features by cell, separately for reported yes and no.
+
+    rows (n, d + 1): perturbed features in scaled units and the reported response, 1 or 0.
+    """
+    n, noise = len(rows), float(mechanism.feature_noise_sd)
+
+    def draw(sites: Draws, random: Generator) -> Matrix:
+        sd = sites["feature_sd"]
+        # The site is a factor of the correlation matrix; with one feature it does not exist.
+        root = sites.get("feature_correlation", np.eye(len(sd))) * sd[:, None]
+        x = sites["feature_mean"] + random.normal(size=(n, len(sd))) @ root.T
+        chance = 1 / (1 + np.exp(np.clip(-(sites["intercept"] + x @ sites["coefficients"]), -700, 700)))
+        yes = random.random(n) < chance
+        told = random.random(n) < np.where(yes, float(mechanism.p), float(mechanism.q))
+        return _cells(np.column_stack([x + noise * random.normal(size=x.shape), told]), noise)
+
+    return Replicates(n, _cells(rows, noise), draw)
+
+
+def _cells(rows: Matrix, noise: float) -> Matrix:
+    """Count perturbed features by feature, response and cell, (d × 2 × (EDGES + 1),)."""
+    edges = np.linspace(-1 - noise, 1 + noise, EDGES)
+    told = rows[:, -1] > 0.5
+    counts = [
+        np.bincount(np.searchsorted(edges, column[said]), minlength=EDGES + 1)
+        for column in rows[:, :-1].T
+        for said in (told, ~told)
+    ]
+    return np.concatenate(counts).astype(np.float64)
 
 
 # A secure sum's total is read like `gaussian_statistics`, with less noise.

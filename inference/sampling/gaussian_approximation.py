@@ -51,14 +51,11 @@ class Mode:
 
 
 def find_mode(space: Space, start: Vector, data: Arrays) -> Mode:
-    """The mode of the posterior in unbounded space, and the curvature there."""
+    """Find the mode of the posterior in unbounded space, and the curvature there."""
     potential = compiled(jax.value_and_grad(space.potential))
     slope = finite(lambda vector: potential(vector, data))
-    return _newton(slope, descend(slope, start))
-
-
-def _newton(slope: Slope, vector: Vector) -> Mode:
-    """Newton's method with halved steps, until the mode is nearer than a thousandth of an sd."""
+    vector = descend(slope, start)
+    # Newton's method with halved steps, until the mode is nearer than a thousandth of an sd.
     for _ in range(NEWTON_STEPS):
         value, gradient = slope(vector)
         # Differences of gradients: to compile second derivatives takes longer than all else.
@@ -95,18 +92,11 @@ def _factor(hessian: Vector) -> tuple[Vector, bool]:
 DEGREES_OF_FREEDOM = 2
 
 
-@dataclass(frozen=True)
-class Proposals:
-    """Draws (draws, d) about 0 in posterior sds, and their log density (draws,) relative to (2π)^(-d/2)."""
+def propose(draws: int, dimension: int, seed: int) -> tuple[Vector, Vector]:
+    """Return so many draws of a Gaussian, then about half as many of a Student t with the same scale.
 
-    white: Vector
-    log_density: Vector
-
-
-def propose(draws: int, dimension: int, seed: int) -> Proposals:
-    """So many draws of a Gaussian, then about half as many of a Student t with the same scale.
-
-    In all a multiple of CHAINS, where `draws` is one.
+    In all a multiple of CHAINS, if `draws` is one: draws (draws, d) about 0 in posterior sds, and their log
+    density (draws,) relative to (2π)^(-d/2).
     """
     random = np.random.default_rng(seed)
     beside, nu = draws // (2 * CHAINS) * CHAINS, DEGREES_OF_FREEDOM
@@ -116,7 +106,7 @@ def propose(draws: int, dimension: int, seed: int) -> Proposals:
     scale = gammaln((nu + dimension) / 2) - gammaln(nu / 2) + dimension / 2 * np.log(2 / nu)
     student = scale - (nu + dimension) / 2 * np.log1p(squared / nu)
     shares = np.log(np.asarray([draws, beside]) / len(white))
-    return Proposals(white, np.logaddexp(shares[0] - squared / 2, shares[1] + student))
+    return white, np.logaddexp(shares[0] - squared / 2, shares[1] + student)
 
 
 MAX_PARETO_K = 0.7
@@ -190,13 +180,15 @@ MOST_DIMENSIONS = 12_000
 DRAWS_AT_ONCE = 250
 
 
-def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT, chains: int = CHAINS) -> Sampled:
+def draw(model: Model, seed: int, draws: int = KEPT, chains: int = CHAINS) -> Sampled:
     """Draw from the Gaussian at the mode, resampled, as chains; reasons say when it is poor.
 
-    Then the draws are the Gaussian's, without resampling. draws: a multiple of CHAINS.
+    Then the draws are the Gaussian's, without resampling. They are at least as many as NUTS keeps by default,
+    because fewer weights could not be judged.
 
     Raises InputError beyond 12,000 parameters, because the Hessian would not fit into memory.
     """
+    several = max(-(-chains * draws // CHAINS) * CHAINS, CHAINS * KEPT)
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)
         if space.dimension > MOST_DIMENSIONS:
@@ -207,11 +199,11 @@ def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT, chains: int
             )
         start = compiled(space.start)(as_arrays(model.initial, float), data)
         mode = find_mode(space, np.asarray(start), data)
-        proposals = propose(draws, len(mode.at), seed)
-        vectors = mode.at + solve_triangular(mode.factor, proposals.white.T, lower=True, trans="T").T
+        white, log_density = propose(several, len(mode.at), seed)
+        vectors = mode.at + solve_triangular(mode.factor, white.T, lower=True, trans="T").T
         potentials, sites = _evaluated(space, vectors, data)
-    weights = weigh(-potentials - proposals.log_density)
-    rows = resample(weights, seed, chains, draws) if weights.good else np.arange(draws // chains * chains)
+    weights = weigh(-potentials - log_density)
+    rows = resample(weights, seed, chains, several) if weights.good else np.arange(several // chains * chains)
     shape = (chains, len(rows) // chains)
     found = {name: value[rows].reshape(*shape, *value.shape[1:]) for name, value in sites.items()}
     reasons = (*mode.reasons, *weights.reasons())
@@ -233,9 +225,3 @@ def _evaluated(space: Space, vectors: Vector, data: Arrays) -> tuple[Vector, dic
     return np.ravel(potentials), {
         name: value.reshape(-1, *value.shape[2:]) for name, value in together.items()
     }
-
-
-def draw(model: Model, seed: int, draws: int, chains: int = CHAINS) -> Sampled:
-    """Approximate from as many draws as NUTS keeps by default, or more: fewer weights could not be judged."""
-    several = -(-chains * draws // CHAINS) * CHAINS
-    return approximate(model, seed, max(several, CHAINS * KEPT), chains)

@@ -20,9 +20,9 @@ from inference.models.leveled_cells import (
     shares_of_cells,
 )
 from inference.models.regression import Regression, Scale
-from inference.models.replicates import records
+from inference.models.regressions import perturbed_counts
 from inference.models.sampled_products import FEWEST_REPORTS, cell_probabilities, counted_signs, few_reports
-from inference.sampling.gaussian_approximation import approximate
+from inference.sampling import gaussian_approximation
 from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
@@ -102,7 +102,7 @@ def test_replicated_records_match_device_reports():
     own = {name: float(value) for name, value in Scale(question).parameters(sites).items()}
     answers = family_of(question).simulate(question, Truth(own, sites), 40_000, random)
     sent = perturb_many(mechanism, answers, NotForRealAnswers(random.bytes))
-    found = records(mechanism, np.column_stack(record_rows(mechanism, sent)))
+    found = perturbed_counts(mechanism, np.column_stack(record_rows(mechanism, sent)))
     drawn = found.draw(sites, random)
     away = (found.observed - drawn) / np.sqrt(found.observed + drawn + 1)
     assert np.abs(away).max() < 6
@@ -150,7 +150,7 @@ def test_slopes_of_binned_number_are_unbiased(law, intercept, slope):
     second = np.block([[among, cross[:, None]], [cross[None], np.ones((1, 1))]])
     counts = np.rint(10**11 * cell_probabilities(mechanism, {"second": second})).astype(int)
     model = model_for(question, QuestionSummary(int(counts.sum()), counts))
-    found = model.parameters(approximate(model, 1).sites)
+    found = model.parameters(gaussian_approximation.draw(model, 1).sites)
     assert found["coefficient[f0]"].mean() == pytest.approx(slope, rel=0.02)
     assert found["intercept"].mean() == pytest.approx(intercept, abs=0.02)
 
