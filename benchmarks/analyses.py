@@ -28,7 +28,7 @@ from inference.analyses.program import Assembled, assemble
 from inference.analyses.table import Private, Table
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models.base import Model
-from inference.sampling import sample_prior
+from inference.sampling.space import sample_prior
 from tests.kit.channels import known_channel
 
 Values = np.ndarray

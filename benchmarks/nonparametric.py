@@ -29,7 +29,7 @@ from inference.models import model_for
 from inference.models.nonparametric import grouped_channel
 from inference.models.number import cell_edges
 from inference.results.convergence import is_fixed, mixing
-from inference.sampling import Sampled, sample
+from inference.sampling.nuts import Sampled, sample
 from ldp_client import mechanism_for
 from schemas import Question, Study
 from summaries import QuestionSummary

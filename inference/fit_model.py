@@ -17,8 +17,9 @@ from inference.results.intervals import REFUSED
 from inference.results.posterior import CLIPPED_MEAN, MEAN, Posterior
 from inference.results.prior_notes import WIDER, disagreements, informativeness, leaning_notes
 from inference.results.verdict import CARE, CONVERGENCE, FIT, INFORMATIVENESS, NOTE, Finding, findings, listed
-from inference.samplers import CHAINS, OTHER_REMEDY, SAMPLERS
-from inference.sampling import KEPT, PriorDraws, Sampled
+from inference.samplers import CHAINS, KEPT, OTHER_REMEDY, SAMPLERS
+from inference.sampling.nuts import Sampled
+from inference.sampling.space import PriorDraws
 from inference.seeds import seed_of
 from schemas import Question, Study
 

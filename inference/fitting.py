@@ -13,21 +13,20 @@ from inference.false_reports.conformance import conformance
 from inference.false_reports.details import Details
 from inference.false_reports.sets import identified_sets
 from inference.fit_model import fields_of, fit_model
-from inference.limits import check_chains, check_draws, check_seed
+from inference.limits import check_sampling
 from inference.models import model_for, priors_of
 from inference.models.base import Model
 from inference.models.from_reports import SmallSamples, holder_statistics
 from inference.models.holder_regression import holder_regression
 from inference.models.unlike_holders import holders_differ
-from inference.priors import with_priors
+from inference.priors.laws import with_priors
 from inference.published import NAMES
 from inference.published.posteriors import draw_published
 from inference.results.fit import Fit
 from inference.results.identified import check_share
 from inference.results.posterior import Posterior
 from inference.results.verdict import FIT, NOTE, Finding, findings
-from inference.samplers import CHAINS, SAMPLERS
-from inference.sampling import KEPT
+from inference.samplers import CHAINS, KEPT, SAMPLERS
 from inference.seeds import seed_of
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
@@ -85,10 +84,8 @@ def fit(
     """
     # 1. Check the arguments.
     study, share = study_of(study), check_share(contamination)
-    check_seed(seed)
     check_method(method, study)
-    check_draws(draws, method)
-    check_chains(chains, method)
+    check_sampling(seed, draws, chains, method)
     chosen = chosen_among(stated_questions(study, priors or {}), questions)
     # 2. Reduce the reports, keep those that are few enough for single checks, and look at their details.
     evidence, few, details = evidence_of(study, reports), SmallSamples(study), Details(study)

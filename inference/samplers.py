@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from inference.models.base import Model
-    from inference.sampling import Sampled
+    from inference.sampling.nuts import Sampled
 
 
 CHAINS = 4

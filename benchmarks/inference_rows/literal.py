@@ -24,7 +24,9 @@ from inference.models import model_for
 from inference.models.base import TARGET_ACCEPTANCE, Model
 from inference.models.family import draw
 from inference.results.convergence import mixing
-from inference.sampling import KEPT, nuts, sample
+from inference.samplers import KEPT
+from inference.sampling import nuts
+from inference.sampling.nuts import sample
 from inference.units import number_units
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.number import Laplace

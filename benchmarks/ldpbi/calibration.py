@@ -17,7 +17,7 @@ from benchmarks.running import COLOURS, Size, headline, save, show_table, verdic
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models import model_for
 from inference.models.base import Draws, Model
-from inference.sampling import sample_prior
+from inference.sampling.space import sample_prior
 from schemas import Question, Study
 from summaries import QuestionSummary, Summary
 

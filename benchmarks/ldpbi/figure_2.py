@@ -12,8 +12,8 @@ from benchmarks.ldpbi.surveys import choice_study, choice_summary
 from benchmarks.running import COLOURS, Size, headline, save, show_table, verdict
 from inference.models import model_for
 from inference.models.choice_forms import unbiased_shares
-from inference.priors import with_priors
-from inference.sampling import sample
+from inference.priors.laws import with_priors
+from inference.sampling.nuts import sample
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question

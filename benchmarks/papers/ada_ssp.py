@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from inference.likelihoods.holders import HolderStatistics
 from inference.published.base import Method, Run, all_of, gaussian, noisy_moments
 from inference.published.conjugate import ConjugatePrior
-from inference.sampling import Sampled
+from inference.sampling.nuts import Sampled
 
 # How rarely the noise's spectral norm may exceed its bound.
 RISK = 0.05

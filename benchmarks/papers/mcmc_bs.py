@@ -28,7 +28,7 @@ from inference.published.base import (
 )
 from inference.published.conjugate import ConjugatePrior, inverse_wishart, nearest_semidefinite
 from inference.published.mcmc_fixeds import Released, released
-from inference.sampling import Sampled
+from inference.sampling.nuts import Sampled
 
 # Neighbouring states are so alike that only every tenth is kept.
 THIN = 10

@@ -21,7 +21,7 @@ from jax import Array
 from inference.likelihoods.holders import HolderStatistics
 from inference.published.base import Kernel, Method, Run, all_of, run_kernel, unaveraged
 from inference.published.conjugate import ConjugatePrior, Values, draw_regression, nearest_semidefinite
-from inference.sampling import Sampled
+from inference.sampling.nuts import Sampled
 
 Summed = tuple[Values, Values, ConjugatePrior]
 Draw = Callable[[Array, Any], dict[str, Array]]

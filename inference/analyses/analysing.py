@@ -32,8 +32,8 @@ from inference.models.plain_means import BEYOND, beyond_words
 from inference.results.posterior import Posterior
 from inference.results.quantity import Quantity
 from inference.results.verdict import CARE, FIT, INFORMATIVENESS, Finding, findings, listed
-from inference.samplers import CHAINS, SAMPLERS
-from inference.sampling import KEPT, Sampled
+from inference.samplers import CHAINS, KEPT, SAMPLERS
+from inference.sampling.nuts import Sampled
 from inference.sampling.nuts import draw as draw_nuts
 from inference.sampling.space import as_arrays
 from inference.seeds import seed_of

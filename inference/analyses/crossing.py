@@ -32,8 +32,7 @@ from inference.results.posterior import Posterior
 from inference.results.prior_notes import NEAR
 from inference.results.quantity import Quantity
 from inference.results.verdict import CARE, DROWNED, INFORMATIVENESS, Finding, listed
-from inference.samplers import CHAINS
-from inference.sampling import KEPT
+from inference.samplers import CHAINS, KEPT
 from ldp_client.documents.errors import InputError, UsageError
 
 MOST_SHARES = 2000

@@ -21,8 +21,7 @@ from inference.false_reports.conformance import conformance
 from inference.false_reports.details import Details
 from inference.results.methods import noise_of
 from inference.results.posterior import Posterior
-from inference.samplers import CHAINS
-from inference.sampling import KEPT
+from inference.samplers import CHAINS, KEPT
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.explain import in_words

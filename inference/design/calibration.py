@@ -15,7 +15,7 @@ from inference.limits import check_devices, check_seed, check_studies
 from inference.models import model_for
 from inference.models.base import Model, Truth
 from inference.results.verdict import listed
-from inference.sampling import sample_prior
+from inference.sampling.space import sample_prior
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from schemas import Question

@@ -7,7 +7,6 @@ an alarm.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,20 +24,22 @@ DRAWN, AT_ONCE = 4000, 100
 FLOOR = 1e-6
 
 
-class Lines(NamedTuple):
-    """second: E[θθᵀ] (p, p) over a posterior, θ = (−line, 1). variance: E[sd²], both in scaled units."""
-
-    second: Matrix
-    variance: float
-
-
 def holders_differ(
     question: Question, statistics: HolderStatistics, seed: int, draws: Mapping[str, NDArray[np.float64]]
 ) -> tuple[str, ...]:
     """Return reasons against one line for all holders, from a posterior's draws (chains, draws) by name."""
     if statistics.holders < 2:
         return ()
-    if p_value(statistics, _lines(question, statistics, draws), seed) >= FALSE_ALARM:
+    # Parameters in own units become lines in the units of the sums.
+    units = RecordUnits(question)
+    slopes = np.stack([draws[f"coefficient[{name}]"].ravel() for name in units.names], axis=-1)
+    parts = [slopes * units.unit / units.response.unit]
+    if statistics.intercept:
+        centre = draws["intercept"].ravel() + slopes @ units.zero - units.response.zero
+        parts.insert(0, (centre / units.response.unit)[:, None])
+    line = np.concatenate([*(-part for part in parts), np.ones((len(slopes), 1))], axis=-1)
+    variance = float(np.mean(np.square(draws["sd"] / units.response.unit)))
+    if p_value(statistics, line.T @ line / len(line), variance, seed) >= FALSE_ALARM:
         return ()
     return (
         "holders differ: their sums are farther from one common line than sampling and noise can explain, "
@@ -47,8 +48,11 @@ def holders_differ(
     )
 
 
-def p_value(statistics: HolderStatistics, lines: Lines, seed: int = 0) -> float:
-    """Return the probability that holders sharing one line are as far apart as these."""
+def p_value(statistics: HolderStatistics, second: Matrix, variance: float, seed: int) -> float:
+    """Return the probability that holders sharing one line are as far apart as these.
+
+    second: E[θθᵀ] (p, p) over a posterior, θ = (−line, 1). variance: E[sd²]. Both are in scaled units.
+    """
     # 1. The sums, with the number of records filled in. Squares of the response are not used.
     rows, q = rows_of(statistics), statistics.columns
     records = rows.expected * statistics.average
@@ -61,9 +65,9 @@ def p_value(statistics: HolderStatistics, lines: Lines, seed: int = 0) -> float:
     # for the symmetric noise E.
     values, axes = np.linalg.eigh(gram)
     values = np.maximum(values, FLOOR * np.maximum(records, 1.0)[:, None])
-    sampling = lines.variance * (axes * values[:, None]) @ np.swapaxes(axes, -1, -2)
-    of_noise = noise * lines.second
-    np.fill_diagonal(of_noise, noise @ np.diag(lines.second))
+    sampling = variance * (axes * values[:, None]) @ np.swapaxes(axes, -1, -2)
+    of_noise = noise * second
+    np.fill_diagonal(of_noise, noise @ np.diag(second))
     # 3. Whitened, the sums of each holder are linear in the line: least squares take the best one out.
     white = np.linalg.inv(np.linalg.cholesky(sampling + of_noise[:q, :q]))
     design = (white @ gram).reshape(-1, q)
@@ -72,7 +76,7 @@ def p_value(statistics: HolderStatistics, lines: Lines, seed: int = 0) -> float:
     if statistics.law == "gaussian":
         return squares_beyond(seen, len(design) - q)
     # 4. Under Laplace noise the squares are simulated.
-    random, sizes = np.random.default_rng(seed), np.sqrt(np.diag(lines.second))
+    random, sizes = np.random.default_rng(seed), np.sqrt(np.diag(second))
     root = np.linalg.cholesky(sampling + 1e-12 * np.eye(q))
     beyond = 0
     for _ in range(DRAWN // AT_ONCE):
@@ -87,18 +91,3 @@ def p_value(statistics: HolderStatistics, lines: Lines, seed: int = 0) -> float:
 def _left(basis: Matrix, white: Matrix) -> Matrix:
     """Return sums of squares (…,) of white numbers (…, entries), after projecting out basis (entries, q)."""
     return np.asarray(np.sum((white - (white @ basis) @ basis.T) ** 2, axis=-1))
-
-
-def _lines(
-    question: Question, statistics: HolderStatistics, draws: Mapping[str, NDArray[np.float64]]
-) -> Lines:
-    """Convert parameters in own units to lines in the units of the sums."""
-    units = RecordUnits(question)
-    slopes = np.stack([draws[f"coefficient[{name}]"].ravel() for name in units.names], axis=-1)
-    parts = [slopes * units.unit / units.response.unit]
-    if statistics.intercept:
-        centre = draws["intercept"].ravel() + slopes @ units.zero - units.response.zero
-        parts.insert(0, (centre / units.response.unit)[:, None])
-    line = np.concatenate([*(-part for part in parts), np.ones((len(slopes), 1))], axis=-1)
-    second = line.T @ line / len(line)
-    return Lines(second, float(np.mean(np.square(draws["sd"] / units.response.unit))))

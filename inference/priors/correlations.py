@@ -15,7 +15,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 from numpyro.distributions import LKJCholesky, biject_to, constraints
-from numpyro.distributions.transforms import CorrCholeskyTransform, Transform
+from numpyro.distributions.transforms import CorrCholeskyTransform
 
 Matrix = NDArray[np.float64]
 
@@ -61,10 +61,8 @@ def _factor(partials: Array, log_left: Array) -> Array:
     return (entries * jnp.exp(log_left @ where.before)).reshape(*partials.shape[:-1], size, size)
 
 
-class FactorOfPartials(Transform):
+class FactorOfPartials(CorrCholeskyTransform):
     """Map arctanh of partial correlations (..., k) to the factor (..., d, d), as CorrCholeskyTransform."""
-
-    domain = constraints.real_vector
 
     @property
     def codomain(self) -> constraints.Constraint:
@@ -73,26 +71,9 @@ class FactorOfPartials(Transform):
     def __call__(self, x: Array) -> Array:
         return _factor(jnp.tanh(x), _log_left(x))
 
-    def _inverse(self, y: Array) -> Array:
-        return CorrCholeskyTransform().inv(y)
-
     def log_abs_det_jacobian(self, x: Array, y: Array, intermediates: Any = None) -> Array:
         del intermediates
         return _log_left(x) @ places(y.shape[-1]).weights
-
-    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return CorrCholeskyTransform().forward_shape(shape)
-
-    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return CorrCholeskyTransform().inverse_shape(shape)
-
-    def tree_flatten(self) -> tuple[tuple[()], tuple[tuple[()], dict[str, Any]]]:
-        return (), ((), {})
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FactorOfPartials)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class _CorrelationFactor(type(constraints.corr_cholesky)):  # type: ignore[misc]

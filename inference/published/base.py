@@ -16,7 +16,8 @@ from jax import Array
 
 from inference.likelihoods.holders import HolderStatistics
 from inference.published.conjugate import ConjugatePrior
-from inference.sampling import CHAINS, KEPT, Sampled
+from inference.samplers import CHAINS, KEPT
+from inference.sampling.nuts import Sampled
 
 WARMUP = 1000
 

@@ -35,7 +35,7 @@ from inference.published.conjugate import (
     draw_regression,
     nearest_semidefinite,
 )
-from inference.sampling import Sampled
+from inference.sampling.nuts import Sampled
 
 
 def normal_moments(mean: Values, covariance: Values, columns: int) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from inference.likelihoods.holders import HolderStatistics
 from inference.published.base import Kernel, Method, Run, all_of, gaussian, noisy_moments, run_kernel
 from inference.published.conjugate import ConjugatePrior, log_determinant, nearest_semidefinite
-from inference.sampling import Sampled
+from inference.sampling.nuts import Sampled
 
 WALK_ACCEPTANCE = 0.44
 

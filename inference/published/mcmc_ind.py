@@ -18,7 +18,7 @@ from inference.likelihoods.holders import HolderStatistics
 from inference.models.base import Draws, Model
 from inference.published.base import Method, Run, all_of, noisy_moments, public_counts, unaveraged
 from inference.published.conjugate import ConjugatePrior
-from inference.sampling import Sampled, sample
+from inference.sampling.nuts import Sampled, sample
 
 MOST_RECORDS = 1000
 

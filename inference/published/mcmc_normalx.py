@@ -25,7 +25,7 @@ from inference.published.mcmc_fixeds import (
     log_cross,
     released,
 )
-from inference.sampling import Sampled
+from inference.sampling.nuts import Sampled
 
 SCATTER_ACCEPTANCE = 0.2
 MEAN_ACCEPTANCE = 0.3

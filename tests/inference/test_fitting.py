@@ -6,7 +6,7 @@ import pytest
 from inference import fit
 from inference.fit_model import NO_REPORTS, posterior_of
 from inference.results.verdict import CONVERGENCE, NOT_USABLE
-from inference.sampling import Sampled
+from inference.sampling.nuts import Sampled
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from summaries import QuestionSummary, Summary

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.sampling import Sampled
+from inference.sampling.nuts import Sampled
 from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many
 from schemas import Report, Study

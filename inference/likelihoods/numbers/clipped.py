@@ -218,11 +218,10 @@ class ClippedDiscrete(ClippedLaw):
         base: Poisson, GeometricProbs or any other NumPyro law on the integers with a lower end; its log_prob
             is all that is used.
         low: lower bound, a number.
-        high: upper bound, a number at most 16,384 integers above `low` (and above the base's lower end).
+        high: upper bound, a number at most MOST_POINTS integers above `low` (and above the base's lower end).
 
     Raises:
-        ValueError: the law has no lowest integer or is not of one number, or there are more integers than
-            that.
+        ValueError: the law has no lowest integer or is not of one number.
     """
 
     def __init__(self, base: Distribution, low: float = 0.0, high: float = 1.0) -> None:
@@ -231,8 +230,6 @@ class ClippedDiscrete(ClippedLaw):
             raise ValueError(f"{type(base).__name__} has no lowest integer to sum from")
         super().__init__(base, low, high)
         self._first = int(first)
-        if math.ceil(self.high) - min(self._first, math.floor(self.low)) > MOST_POINTS:
-            raise ValueError(f"more than {MOST_POINTS} integers up to {high}: take a continuous law instead")
 
     @property
     def _inner(self) -> Values:

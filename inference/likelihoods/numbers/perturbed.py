@@ -81,14 +81,6 @@ class Perturbed(Distribution):
         return self.base.log_perturbed(self.noise.name, jnp.broadcast_to(z, shape), scale)
 
 
-def _require_cover(base: ClippedLaw, edges: ArrayLike) -> None:
-    if not all(not_jax_tracer(x) for x in (base.low, base.high, edges)):
-        return
-    first, last = np.asarray(edges)[..., 0], np.asarray(edges)[..., -1]
-    if np.any(first > base.low) or np.any(last < base.high):
-        raise ValueError(f"edges from {first} to {last} do not cover the bounds [{base.low}, {base.high}]")
-
-
 def _require_range(noise: Noise, edges: ArrayLike) -> None:
     """Refuse noise so weak that exp(span / scale) overflows: 79 scales in float32, 638 in float64."""
     if not isinstance(noise, LaplaceNoise) or not all(not_jax_tracer(x) for x in (noise.scale, edges)):
@@ -123,7 +115,11 @@ class BinnedPerturbed(CellCounts):
     """
 
     def __init__(self, base: ClippedLaw, noise: Noise, edges: ArrayLike, total_count: ArrayLike) -> None:
-        _require_cover(base, edges)
+        if all(not_jax_tracer(x) for x in (base.low, base.high, edges)):
+            first, last = np.asarray(edges)[..., 0], np.asarray(edges)[..., -1]
+            if np.any(first > base.low) or np.any(last < base.high):
+                bounds = f"[{base.low}, {base.high}]"
+                raise ValueError(f"edges from {first} to {last} do not cover the bounds {bounds}")
         _require_range(noise, edges)
         # Edges that are known before tracing stay so: results that depend on them alone are computed once.
         edges = np.asarray(edges) if not_jax_tracer(edges) else edges

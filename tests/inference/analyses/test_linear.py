@@ -8,7 +8,7 @@ from numpyro import handlers
 
 from inference.analyses.analysing import model_of, notes_of, overruled_by_priors
 from inference.analyses.program import assemble
-from inference.sampling import sample_prior
+from inference.sampling.space import sample_prior
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import forced, sites_of, table
 from tests.kit.errors import raises

@@ -16,7 +16,7 @@ from inference.analyses.analysing import analyse_table, model_of
 from inference.analyses.design_file import read_design
 from inference.analyses.program import Assembled, assemble
 from inference.design.formulas import plan_formula
-from inference.sampling import sample_prior
+from inference.sampling.space import sample_prior
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import design, sites_of, with_design
 from tests.kit.errors import raises

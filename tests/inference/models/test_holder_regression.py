@@ -11,7 +11,7 @@ from inference.likelihoods.holders import HolderStatistics, exact
 from inference.models import model_for
 from inference.models.from_reports import holder_statistics
 from inference.models.holder_regression import holder_regression, refusal, rows_of
-from inference.models.unlike_holders import Lines, p_value
+from inference.models.unlike_holders import p_value
 from inference.results.intervals import USUAL
 from inference.results.printed import text_of
 from inference.results.verdict import FIT
@@ -180,7 +180,7 @@ def p_of(seed, law="gaussian", baselines=0.0, slopes=0.0):
     scales[0, 0] = 0
     statistics = HolderStatistics(np.asarray(sums), scales, np.full(6, float(n)), law, intercept=True)
     theta = np.append(-shared, 1.0)
-    return p_value(statistics, Lines(np.outer(theta, theta), sd**2), seed)
+    return p_value(statistics, np.outer(theta, theta), sd**2, seed)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from inference.models import model_for
 from inference.models.base import IDENTITY, Sampling
 from inference.models.number import AT_A_BOUND, bound_met, plain_mean
 from inference.results.convergence import mixing
-from inference.sampling import sample
+from inference.sampling.nuts import sample
 from inference.sampling.space import as_arrays, space_of
 from ldp_client import mechanism_for
 from schemas import Study

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from inference.models import model_for
 from inference.models.shares import noiseless_answers, prior_weight
 from inference.results.convergence import mixing
-from inference.sampling import sample
+from inference.sampling.nuts import sample
 from ldp_client import mechanism_for
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS

@@ -18,7 +18,7 @@ from inference.analyses.analysing import analyse_table
 from inference.results.intervals import between
 from inference.results.report import csv_of, headline, save_report
 from inference.results.verdict import CARE, NOT_USABLE, Finding
-from inference.sampling import Sampled
+from inference.sampling.nuts import Sampled
 from ldpkit.cli import main
 from schemas import Study
 from tests import studies

@@ -9,8 +9,9 @@ from scipy.optimize import OptimizeResult, minimize
 from inference.models.base import Model
 from inference.results.convergence import mixing
 from inference.sampling import nuts as sampling
-from inference.sampling import sample, whitening
+from inference.sampling import whitening
 from inference.sampling.chains import starts
+from inference.sampling.nuts import sample
 from inference.sampling.whitening import Shape, finite
 
 PRECISION = np.array([[4.0, -3.0, 0.0], [-3.0, 9.0, 1.0], [0.0, 1.0, 400.0]])
