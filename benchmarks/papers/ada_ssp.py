@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.likelihoods.holders import HolderStatistics
-from inference.published.base import Method, Run, all_of, gaussian, noisy_moments
+from inference.published.base import Method, Run, gaussian, noisy_moments
 from inference.published.conjugate import ConjugatePrior
 from inference.sampling.nuts import Sampled
 
@@ -58,4 +58,4 @@ def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampl
     return Sampled(drawn, np.zeros(shape, bool), (NOTE,))
 
 
-METHOD = Method("ada_ssp", all_of(gaussian, noisy_moments), draw)
+METHOD = Method("ada_ssp", (gaussian, noisy_moments), draw)

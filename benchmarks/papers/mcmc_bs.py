@@ -20,7 +20,6 @@ from inference.published.base import (
     Kernel,
     Method,
     Run,
-    all_of,
     gaussian,
     noisy_moments,
     public_counts,
@@ -145,6 +144,4 @@ def no_intercept(statistics: HolderStatistics) -> str:
     return "is for centred tables without an intercept" if statistics.intercept else ""
 
 
-METHOD = Method(
-    "mcmc_bs", all_of(gaussian, no_intercept, public_counts, squares, noisy_moments), draw, in_sds=True
-)
+METHOD = Method("mcmc_bs", (gaussian, no_intercept, public_counts, squares, noisy_moments), draw, in_sds=True)

@@ -19,7 +19,7 @@ import numpy as np
 from jax import Array
 
 from inference.likelihoods.holders import HolderStatistics
-from inference.published.base import Kernel, Method, Run, all_of, run_kernel, unaveraged
+from inference.published.base import Check, Kernel, Method, Run, run_kernel, unaveraged
 from inference.published.conjugate import ConjugatePrior, Values, draw_regression, nearest_semidefinite
 from inference.sampling.nuts import Sampled
 
@@ -34,7 +34,7 @@ def independent(draw: Draw) -> Kernel:
 
 def independent_method(
     name: str,
-    refuses: Callable[[HolderStatistics], str],
+    checks: tuple[Check, ...],
     kernel: Kernel,
     data_of: Callable[[HolderStatistics, ConjugatePrior], Any],
     reasons: tuple[str, ...] = (),
@@ -45,7 +45,7 @@ def independent_method(
         drawn = run_kernel(kernel, data_of(statistics, under), run._replace(warmup=0, thin=1))
         return replace(drawn, reasons=reasons)
 
-    return Method(name, refuses, draw)
+    return Method(name, checks, draw)
 
 
 def moments(statistics: HolderStatistics) -> str:
@@ -78,7 +78,7 @@ def _exact(statistics: HolderStatistics) -> str:
 
 NON_PRIVATE = independent_method(
     "non_private",
-    all_of(_exact, unaveraged),
+    (_exact, unaveraged),
     NON_PRIVATE_KERNEL,
     summed,
 )
@@ -98,7 +98,7 @@ NAIVE_KERNEL = independent(_draw_repaired)
 
 NAIVE = independent_method(
     "naive",
-    all_of(unaveraged, moments, squares),
+    (unaveraged, moments, squares),
     NAIVE_KERNEL,
     summed,
     (NAIVE_NOTE,),

@@ -61,7 +61,7 @@ class Features(NamedTuple):
     checks: tuple[Check, ...] = ()
 
 
-def regression(question: Question) -> Regression:
+def draw_line(question: Question) -> Regression:
     """Draw intercept and coefficients, with features and response in [−1, 1]."""
     units = RecordUnits(question)
     middle = law(rescaled(priors_of(question)["centre"], *units.response))
@@ -139,7 +139,7 @@ def draw_sites(question: Question, central: bool = False) -> dict[str, Any]:
     central: the means of the features, and so of the response, are 0.
     """
     slopes = {"intercept": 0.0, "coefficients": coefficients(question)} if central else None
-    line = slopes or regression(question)._asdict()
+    line = slopes or draw_line(question)._asdict()
     mean, covariance = normal_features(question, central)
     sd = {} if has_yes_no_response(question) else {"sd": residual_sd(question)}
     return {**line, "feature_mean": mean, "feature_covariance": covariance, **sd}

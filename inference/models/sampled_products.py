@@ -24,19 +24,9 @@ from numpy.typing import NDArray
 from inference.likelihoods.common import CellCounts
 from inference.likelihoods.regression.moments import linear_moments, logistic_moments
 from inference.likelihoods.regression.products import SignPatterns, correlations, product_signs, sign_table
-from inference.models import leveled_cells
+from inference.models import leveled_cells, regression
 from inference.models.base import Draws, Model, Replicates, Summaries
 from inference.models.clipping import ClippedMoments, warnings
-from inference.models.regression import (
-    Features,
-    Regression,
-    Scale,
-    first_line,
-    first_values,
-    normal_features,
-    regression,
-    residual_sd,
-)
 from inference.units import has_levels
 from ldp_client import Mechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
@@ -54,14 +44,14 @@ def regression_from_signs(question: Question, mechanism: Mechanism, summary: Que
     law = _law_of_features(question, products, summary)
 
     def program(n: int, counts: Array) -> None:
-        line = regression(question)
+        line = regression.draw_line(question)
         drawn = law.draw()
-        sd = None if products.binary else residual_sd(question)
+        sd = None if products.binary else regression.residual_sd(question)
         second = numpyro.deterministic("second", law.moments(line, sd, *drawn))
         numpyro.sample("reports", signs_of(products, second, n), obs=jnp.asarray(counts))
 
     def parameters(draws: Draws) -> dict[str, Values]:
-        named = Scale(question).parameters(draws)
+        named = regression.Scale(question).parameters(draws)
         if "sd" in draws:
             mean, square = draws["second"][..., 0, -1], draws["second"][..., -1, -1]
             named["r_squared"] = 1 - draws["sd"] ** 2 / np.maximum(square - mean**2, 1e-12)
@@ -70,7 +60,7 @@ def regression_from_signs(question: Question, mechanism: Mechanism, summary: Que
     return Model(
         program,
         {"n": summary.n, "counts": summary.values},
-        first_line(question) | law.initial,
+        regression.first_line(question) | law.initial,
         parameters,
         law.notes + few_reports(products, summary),
         law.checks,
@@ -81,7 +71,9 @@ def regression_from_signs(question: Question, mechanism: Mechanism, summary: Que
     )
 
 
-def _law_of_features(question: Question, mechanism: SampledProducts, summary: QuestionSummary) -> Features:
+def _law_of_features(
+    question: Question, mechanism: SampledProducts, summary: QuestionSummary
+) -> regression.Features:
     if has_levels(question):
         return leveled_cells.law_of_features(question, mechanism)
     parameters = partial(_feature_parameters, question)
@@ -89,18 +81,18 @@ def _law_of_features(question: Question, mechanism: SampledProducts, summary: Qu
         return leveled_cells.law_of_features(question, mechanism)._replace(parameters=parameters)
     notes, checks = warnings(question, moments_seen(mechanism, summary))
 
-    def second(line: Regression, sd: Any, mean: Array, covariance: Array) -> Array:
+    def second(line: regression.Regression, sd: Any, mean: Array, covariance: Array) -> Array:
         if sd is None:
             return logistic_moments(line.coefficients, line.intercept, mean, covariance).second
         return linear_moments(line.coefficients, line.intercept, sd, mean, covariance).second
 
-    draw = partial(normal_features, question)
-    return Features(draw, second, first_values(question), parameters, notes, checks)
+    draw = partial(regression.normal_features, question)
+    return regression.Features(draw, second, regression.first_values(question), parameters, notes, checks)
 
 
 def _feature_parameters(question: Question, draws: Draws) -> dict[str, Values]:
     """Return features' means, sds of numbers and correlations from M, in own units."""
-    scale = Scale(question)
+    scale = regression.Scale(question)
     mean, square = draws["second"][..., 0, 1:-1], draws["second"][..., 1:-1, 1:-1]
     covariance = square - mean[..., :, None] * mean[..., None, :]
     sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 1e-12))

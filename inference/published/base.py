@@ -50,17 +50,21 @@ Check = Callable[[HolderStatistics], str]
 
 @dataclass(frozen=True)
 class Method:
-    """One method. refuses: the reason why it is not for these statistics, or "".
+    """One method. checks: of the statistics that it takes.
 
     draw: draws in scaled units: sites "theta" (chains, draws, q) and "variance" (chains, draws). in_sds: the
     prior covariance of θ is multiplied by σ². fixed_variance: σ² of a method that does not infer it.
     """
 
     name: str
-    refuses: Check
+    checks: tuple[Check, ...]
     draw: Callable[[HolderStatistics, ConjugatePrior, Run], Sampled]
     in_sds: bool = False
     fixed_variance: float | None = None
+
+    def refuses(self, statistics: HolderStatistics) -> str:
+        """Return the first reason why the method is not for these statistics, or ""."""
+        return next(filter(None, (check(statistics) for check in self.checks)), "")
 
 
 Sites = dict[str, Array]
@@ -71,7 +75,8 @@ def run_kernel(kernel: Kernel, data: Any, run: Run) -> Sampled:
     with jax.enable_x64(True):
         keys = jax.random.split(jax.random.key(run.seed), run.chains)
         length = run._replace(seed=0)
-        sites = jax.block_until_ready(_program(kernel, length)(keys, _as_floats(data)))
+        floats = jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64), data)
+        sites = jax.block_until_ready(_program(kernel, length)(keys, floats))
     drawn = {name: np.asarray(value, dtype=np.float64) for name, value in sites.items()}
     return Sampled(drawn, np.zeros((run.chains, run.kept), dtype=bool))
 
@@ -98,15 +103,6 @@ def one_chain(kernel: Kernel, key: Array, data: Any, run: Run) -> Sites:
     steps = jnp.full(run.kept, run.thin).at[0].add(run.warmup)
     _, sites = jax.lax.scan(advance, (kernel.init(beginning, data), jnp.zeros((), int)), steps)
     return sites
-
-
-def _as_floats(data: Any) -> Any:
-    return jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64), data)
-
-
-def all_of(*checks: Check) -> Check:
-    """Return a check that gives the first reason of these checks, or ""."""
-    return lambda statistics: next(filter(None, (check(statistics) for check in checks)), "")
 
 
 def gaussian(statistics: HolderStatistics) -> str:

@@ -17,24 +17,8 @@ import numpy as np
 from jax import Array
 
 from inference.likelihoods.holders import HolderStatistics, Matrix
-from inference.published.base import (
-    Check,
-    Kernel,
-    Method,
-    Run,
-    all_of,
-    noisy_moments,
-    public_counts,
-    run_kernel,
-    unaveraged,
-)
-from inference.published.conjugate import (
-    ConjugatePrior,
-    Values,
-    draw_features,
-    draw_regression,
-    nearest_semidefinite,
-)
+from inference.published import base, conjugate
+from inference.published.conjugate import ConjugatePrior, Values
 from inference.sampling.nuts import Sampled
 
 
@@ -145,31 +129,31 @@ def observed(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:
     )
 
 
-def kernel(moments: Callable[[Array, Array, Observed], tuple[Array, Array]]) -> Kernel:
+def kernel(moments: Callable[[Array, Array, Observed], tuple[Array, Array]]) -> base.Kernel:
     """moments: (key, sums (p, p), observed) -> (second, covariance) of w, in each step."""
 
     def drawn(key: Array, sums: Array, noise: Array, data: Observed) -> State:
         regression, features = jax.random.split(key)
-        theta, variance = draw_regression(regression, sums, data.counts.sum(), data.prior)
+        theta, variance = conjugate.draw_regression(regression, sums, data.counts.sum(), data.prior)
         return State(theta, variance, *moments(features, sums, data), noise)
 
     def init(key: Array, data: Observed) -> State:
         # Chains start from the noise-naive posterior: far from the released values they would stay for long,
         # because the noise must have been large there.
-        sums = nearest_semidefinite(_matrix(jnp.sum(data.released, axis=0), data))
+        sums = conjugate.nearest_semidefinite(_matrix(jnp.sum(data.released, axis=0), data))
         noise = (1 + data.laplace) * jnp.asarray(data.scale) ** 2
         return drawn(key, sums, jnp.broadcast_to(noise, data.released.shape), data)
 
     def step(key: Array, state: State, data: Observed) -> State:
         latent, parameters, noise = jax.random.split(key, 3)
         parts = draw_sums(latent, state, data)
-        sums = nearest_semidefinite(_matrix(parts.sum(axis=0), data))
+        sums = conjugate.nearest_semidefinite(_matrix(parts.sum(axis=0), data))
         # The change by the repair is divided among the holders by their sizes.
         change = sums[data.entries] - parts.sum(axis=0)
         parts += jnp.outer(data.counts / data.counts.sum(), change)
         return drawn(parameters, sums, _noise(noise, data.released - parts, data), data)
 
-    return Kernel(init, step, lambda state: {"theta": state.theta, "variance": state.variance})
+    return base.Kernel(init, step, lambda state: {"theta": state.theta, "variance": state.variance})
 
 
 def draw_sums(key: Array, state: State, data: Observed) -> Array:
@@ -235,7 +219,7 @@ def _nearest(matrix: Matrix) -> Matrix:
 
 def _drawn_moments(key: Array, sums: Array, data: Observed) -> tuple[Array, Array]:
     gram = sums[:-1, :-1]
-    mean, covariance = draw_features(key, gram, data.counts.sum(), data.prior)
+    mean, covariance = conjugate.draw_features(key, gram, data.counts.sum(), data.prior)
     return normal_moments(mean, covariance, len(gram))
 
 
@@ -249,11 +233,12 @@ def _has_moments(statistics: HolderStatistics) -> str:
     return "needs the features' fourth moments, which were not released; gibbs_ss_update does not"
 
 
-def _method(name: str, kernel: Kernel, *refuses: Check) -> Method:
-    def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
-        return run_kernel(kernel, observed(statistics, prior), run)
+def _method(name: str, kernel: base.Kernel, *refuses: base.Check) -> base.Method:
+    def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: base.Run) -> Sampled:
+        return base.run_kernel(kernel, observed(statistics, prior), run)
 
-    return Method(name, all_of(*refuses, public_counts, unaveraged, noisy_moments), draw, in_sds=True)
+    checks = (*refuses, base.public_counts, base.unaveraged, base.noisy_moments)
+    return base.Method(name, checks, draw, in_sds=True)
 
 
 NOISY = _method("gibbs_ss_noisy", GIVEN_MOMENTS, _has_moments)

@@ -17,7 +17,7 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from numpy.typing import NDArray
 
 from inference.likelihoods.holders import HolderStatistics
-from inference.published.base import Kernel, Method, Run, all_of, gaussian, noisy_moments, run_kernel
+from inference.published.base import Kernel, Method, Run, gaussian, noisy_moments, run_kernel
 from inference.published.conjugate import ConjugatePrior, log_determinant, nearest_semidefinite
 from inference.sampling.nuts import Sampled
 
@@ -174,7 +174,7 @@ def _draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Samp
     return run_kernel(KERNEL, released(statistics, prior, run.warmup), run)
 
 
-METHOD = Method("mcmc_fixeds", all_of(gaussian, noisy_moments), _draw)
+METHOD = Method("mcmc_fixeds", (gaussian, noisy_moments), _draw)
 
 # DDPLR's crude estimate of σ is a third of the responses' bound, which is 1 in scaled units.
 VARIANCE = 1 / 9
@@ -200,4 +200,4 @@ def _draw_fast(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) ->
     return Sampled({"theta": theta, "variance": np.full(shape, VARIANCE)}, np.zeros(shape, bool), (NOTE,))
 
 
-FAST = Method("bayes_fixeds_fast", METHOD.refuses, _draw_fast, fixed_variance=VARIANCE)
+FAST = Method("bayes_fixeds_fast", METHOD.checks, _draw_fast, fixed_variance=VARIANCE)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from inference.likelihoods.holders import HolderStatistics
 from inference.models.base import Draws, Model
-from inference.published.base import Method, Run, all_of, noisy_moments, public_counts, unaveraged
+from inference.published.base import Method, Run, noisy_moments, public_counts, unaveraged
 from inference.published.conjugate import ConjugatePrior
 from inference.sampling.nuts import Sampled, sample
 
@@ -88,4 +88,4 @@ def _of_line(sites: Draws) -> dict[str, NDArray[np.float64]]:
     return {name: sites[name] for name in ("theta", "variance")}
 
 
-METHOD = Method("mcmc_ind", all_of(public_counts, unaveraged, noisy_moments, _small), _draw, in_sds=True)
+METHOD = Method("mcmc_ind", (public_counts, unaveraged, noisy_moments, _small), _draw, in_sds=True)

@@ -8,23 +8,10 @@ from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 
 from inference.likelihoods.holders import HolderStatistics
-from inference.published.base import Method, Run, all_of, gaussian, noisy_moments, public_counts, run_kernel
-from inference.published.conjugate import (
-    ConjugatePrior,
-    bartlett,
-    draw_features,
-    log_determinant,
-    nearest_semidefinite,
-)
-from inference.published.mcmc_fixeds import (
-    Released,
-    State,
-    accepted,
-    adapted,
-    kernel,
-    log_cross,
-    released,
-)
+from inference.published import base, conjugate, mcmc_fixeds
+from inference.published.base import Method, Run
+from inference.published.conjugate import ConjugatePrior
+from inference.published.mcmc_fixeds import Released, State
 from inference.sampling.nuts import Sampled
 
 SCATTER_ACCEPTANCE = 0.2
@@ -66,7 +53,7 @@ def log_released(gram: Array, theta: Array, variance: Array, data: Released) -> 
     if data.has_intercept:
         weights = weights.at[0, 0].set(0.0)
     misfit = (weights * (data.gram - gram) ** 2).sum((-2, -1)) / 2
-    return log_cross(gram, theta, variance, data) - misfit
+    return mcmc_fixeds.log_cross(gram, theta, variance, data) - misfit
 
 
 def start(data: Released) -> Latent:
@@ -77,7 +64,7 @@ def start(data: Released) -> Latent:
         means = data.gram[:, 0, 1:] / data.counts[:, None]
         raw = data.gram[:, 1:, 1:] - data.counts[:, None, None] * means[:, :, None] * means[:, None, :]
     noise = jnp.sqrt(jnp.diagonal(jnp.asarray(data.variance))[-1 - size : -1].mean())
-    scatters = nearest_semidefinite(raw, noise)
+    scatters = conjugate.nearest_semidefinite(raw, noise)
     known = data.rows + (jnp.trace(scatters, axis1=1, axis2=2) / size / noise) ** 2
     return Latent(jnp.zeros(size), jnp.eye(size), scatters, means, jnp.log(known * size), jnp.zeros(holders))
 
@@ -87,7 +74,7 @@ def move(key: Array, state: State, data: Released) -> State:
     features, scatters, means = jax.random.split(key, 3)
     latent = state.latent
     gram = grams(latent.scatters, latent.means, data).sum(0)
-    law = draw_features(features, gram, data.counts.sum(), data.prior, data.rows.sum())
+    law = conjugate.draw_features(features, gram, data.counts.sum(), data.prior, data.rows.sum())
     state = state._replace(latent=latent._replace(mean=law[0], covariance=law[1]))
     state = _move_scatters(scatters, state, data)
     return _move_means(means, state, data) if data.has_intercept else state
@@ -99,7 +86,7 @@ def _move_scatters(key: Array, state: State, data: Released) -> State:
     holders, size = latent.means.shape
     drawing, accepting = jax.random.split(key)
     freedom = size + jnp.exp(latent.log_freedom)
-    shapes = jax.vmap(lambda key, freedom: bartlett(key, freedom, size))(
+    shapes = jax.vmap(lambda key, freedom: conjugate.bartlett(key, freedom, size))(
         jax.random.split(drawing, holders), freedom
     )
     factors = jnp.linalg.cholesky(latent.scatters)
@@ -110,10 +97,10 @@ def _move_scatters(key: Array, state: State, data: Released) -> State:
         - log_scatters(latent.scatters, factors, state, data)
         + log_proposals(shapes, freedom)
     )
-    taken, chance = accepted(accepting, log_ratio)
+    taken, chance = mcmc_fixeds.accepted(accepting, log_ratio)
     scatters = jnp.where(taken[:, None, None], proposed, latent.scatters)
     # More degrees of freedom are smaller moves.
-    log_freedom = -adapted(-latent.log_freedom, chance, SCATTER_ACCEPTANCE, state.time, data)
+    log_freedom = -mcmc_fixeds.adapted(-latent.log_freedom, chance, SCATTER_ACCEPTANCE, state.time, data)
     return state._replace(latent=latent._replace(scatters=scatters, log_freedom=log_freedom))
 
 
@@ -123,7 +110,7 @@ def log_scatters(scatters: Array, factors: Array, state: State, data: Released) 
     freedom = data.rows - 1 if data.has_intercept else data.rows
     inverse = cho_solve((jnp.linalg.cholesky(latent.covariance), True), jnp.eye(size))
     trace = jnp.einsum("ij,kij->k", inverse, scatters)
-    prior = (freedom - size - 1) / 2 * log_determinant(factors) - trace / 2
+    prior = (freedom - size - 1) / 2 * conjugate.log_determinant(factors) - trace / 2
     return prior + log_released(grams(scatters, latent.means, data), state.theta, state.variance, data)
 
 
@@ -131,7 +118,7 @@ def log_proposals(shapes: Array, freedom: Array) -> Array:
     """log q(S | S′) − log q(S′ | S) where S′ = L AAᵀ Lᵀ / α and S = LLᵀ: it depends on A alone, (J,)."""
     size = shapes.shape[-1]
     inverses = solve_triangular(shapes, jnp.broadcast_to(jnp.eye(size), shapes.shape), lower=True)
-    log_shrunk = size * jnp.log(freedom) - log_determinant(shapes)
+    log_shrunk = size * jnp.log(freedom) - conjugate.log_determinant(shapes)
     traces = freedom**2 * (inverses**2).sum((-2, -1)) - (shapes**2).sum((-2, -1))
     return (freedom - (size + 1) / 2) * log_shrunk - traces / 2
 
@@ -154,13 +141,13 @@ def _move_means(key: Array, state: State, data: Released) -> State:
         gram = grams(latent.scatters, means, data)
         return prior + log_released(gram, state.theta, state.variance, data)
 
-    taken, chance = accepted(accepting, log_target(proposed) - log_target(latent.means))
+    taken, chance = mcmc_fixeds.accepted(accepting, log_target(proposed) - log_target(latent.means))
     means = jnp.where(taken[:, None], proposed, latent.means)
-    log_reach = adapted(latent.log_reach, chance, MEAN_ACCEPTANCE, state.time, data)
+    log_reach = mcmc_fixeds.adapted(latent.log_reach, chance, MEAN_ACCEPTANCE, state.time, data)
     return state._replace(latent=latent._replace(means=means, log_reach=log_reach))
 
 
-KERNEL = kernel(start, move, lambda latent, data: grams(latent.scatters, latent.means, data))
+KERNEL = mcmc_fixeds.kernel(start, move, lambda latent, data: grams(latent.scatters, latent.means, data))
 
 
 def _enough_rows(statistics: HolderStatistics) -> str:
@@ -173,7 +160,7 @@ def _enough_rows(statistics: HolderStatistics) -> str:
 def _draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
     """Draws of θ ~ N(m, C), σ² ~ IG(a, b), features ~ N(μ, Σ), Σ ~ IW, μ = 0 without an intercept."""
     longer = run._replace(warmup=run.warmup * THIN, thin=run.thin * THIN)
-    return run_kernel(KERNEL, released(statistics, prior, longer.warmup), longer)
+    return base.run_kernel(KERNEL, mcmc_fixeds.released(statistics, prior, longer.warmup), longer)
 
 
-METHOD = Method("mcmc_normalx", all_of(gaussian, public_counts, noisy_moments, _enough_rows), _draw)
+METHOD = Method("mcmc_normalx", (base.gaussian, base.public_counts, base.noisy_moments, _enough_rows), _draw)

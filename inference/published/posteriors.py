@@ -31,8 +31,8 @@ def draw_published(
     statistics: HolderStatistics,
     seed: int,
     name: str,
-    against: Callable[[Mapping[str, Values]], Iterable[str]] = lambda _parameters: (),
-    more: Iterable[Finding] = (),
+    against: Callable[[Mapping[str, Values]], Iterable[str]],
+    more: Iterable[Finding],
 ) -> Posterior:
     """Draw by the method of that name, under `default_prior`.
 
