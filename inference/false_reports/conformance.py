@@ -9,7 +9,7 @@ share one rate of false alarms.
 
 from collections.abc import Iterator, Mapping
 from math import erfc, exp, lgamma, log, sqrt
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +82,12 @@ def deviations(mechanism: Mechanism, part: QuestionSummary, detail: Detail | Non
     """Yield all tests that a question's summary allows, and all tests of its details."""
     if isinstance(mechanism, ChoiceMechanism):
         if type(mechanism).support_probability is ChoiceMechanism.support_probability:
-            yield _supports(mechanism, part)
+            # Every choice is supported with probability at least q and at most p.
+            counts, n = supports_of(mechanism, part), part.n
+            few = binomial_at_most(counts, n, float(mechanism.q)).min()
+            many = binomial_at_least(counts, n, float(mechanism.p)).min()
+            words = f"some choice is reported by fewer, or by more, people than `{mechanism.name}` allows"
+            yield Deviation(min(1.0, 2 * len(counts) * float(min(few, many))), words)
         yield from _ones(mechanism, part, detail)
     elif isinstance(mechanism, NumberMechanism):
         yield _beyond(mechanism, part)
@@ -92,17 +97,7 @@ def deviations(mechanism: Mechanism, part: QuestionSummary, detail: Detail | Non
     if part.tails is not None:
         yield _far_out(mechanism, part.n, part.tails)
     if detail is not None and detail.bins is not None:
-        yield _uniform(detail)
-        yield _again(mechanism, *detail.most_alike())
-
-
-def _supports(mechanism: ChoiceMechanism, part: QuestionSummary) -> Deviation:
-    """Test that every choice is supported with probability at least q and at most p."""
-    counts, n = supports_of(mechanism, part), part.n
-    few = binomial_at_most(counts, n, float(mechanism.q)).min()
-    many = binomial_at_least(counts, n, float(mechanism.p)).min()
-    words = f"some choice is reported by fewer, or by more, people than `{mechanism.name}` allows"
-    return Deviation(min(1.0, 2 * len(counts) * float(min(few, many))), words)
+        yield from _draws(detail, detail.bins)
 
 
 def _ones(mechanism: ChoiceMechanism, part: QuestionSummary, detail: Detail | None) -> Iterator[Deviation]:
@@ -179,27 +174,23 @@ def _products(mechanism: SampledProducts, part: QuestionSummary) -> Iterator[Dev
     yield Deviation(min(1.0, signs.size * float(few)), words)
 
 
-def _uniform(detail: Detail) -> Deviation:
-    """Test that the highest bits of hash seeds, or the lowest bits of numbers, are uniform."""
-    assert detail.bins is not None
-    what = "hash seeds" if isinstance(detail.mechanism, Olh) else "the last bits of the numbers"
-    words = f"{what} are not uniform, as `{detail.mechanism.name}` draws them"
-    return Deviation(_two_sided(detail.bins, detail.n, np.full(BINS, 1 / BINS)), words)
+def _draws(detail: Detail, bins: NDArray[np.int64]) -> Iterator[Deviation]:
+    """Test the hash seeds, or the noise of numbers: bits that are uniform, and repeats.
 
-
-def _again(mechanism: Mechanism, most: int, n: int) -> Deviation:
-    """Test repeats: m of n draws are equal with probability at most C(n, m) peak^(m − 1).
-
-    No value has a probability above peak.
+    m of n draws are equal with probability at most C(n, m) peak^(m − 1), if no value has a probability above
+    peak.
     """
-    seeds = isinstance(mechanism, Olh)
+    name, seeds = detail.mechanism.name, isinstance(detail.mechanism, Olh)
+    one = "hash seed" if seeds else "number"
+    what = "hash seeds" if seeds else "the last bits of the numbers"
+    words = f"{what} are not uniform, as `{name}` draws them"
+    yield Deviation(_two_sided(bins, detail.n, np.full(BINS, 1 / BINS)), words)
     # The first 64 bits of seeds are kept.
-    peak = 2.0**-63 if seeds else PEAK[cast(NumberMechanism, mechanism).name] / (1 << NOISE_BITS)
-    words = f"the same {'hash seed' if seeds else 'number'} came more often than `{mechanism.name}` draws it"
-    if most < 2:
-        return Deviation(1.0, words)
+    peak = 2.0**-63 if seeds else PEAK[name] / (1 << NOISE_BITS)
+    most, n = detail.most_alike()
     ways = lgamma(n + 1) - lgamma(most + 1) - lgamma(n - most + 1)
-    return Deviation(exp(min(0.0, ways + (most - 1) * log(peak))), words)
+    p = 1.0 if most < 2 else exp(min(0.0, ways + (most - 1) * log(peak)))
+    yield Deviation(p, f"the same {one} came more often than `{name}` draws it")
 
 
 def _far_out(mechanism: Mechanism, n: int, counts: NDArray[np.int64]) -> Deviation:

@@ -20,7 +20,7 @@ from inference.likelihoods.holders import HolderStatistics
 from inference.models.clipping import cuts_records
 from inference.models.from_reports import holder_statistics
 from inference.models.record_sums import rows_of
-from inference.projection.thresholds import Projection, Thresholds, find_thresholds
+from inference.projection.thresholds import Thresholds, find_thresholds
 from inference.results.saving import RESULT
 from inference.results.verdict import USABLE
 from inference.units import field_units
@@ -123,20 +123,14 @@ def _projected(study: Study, first: FirstRound, seed: int) -> Projected:
         item["bounds"] = list(projected_bounds(field, rows, found.projection.feature))
     response = question.fields[-1]
     document["response"]["bounds"] = list(projected_bounds(response, rows, found.projection.response))
-    document["norm"] = f"{_fitting_norm(question, rows, document, found.projection):.6f}"
-    return Projected(document, found)
-
-
-def _fitting_norm(
-    question: Question, rows: Rows, document: Mapping[str, Any], projection: Projection
-) -> float:
-    """The norm for bounds that the assumed ones cut: a feature of one sd is longer between them."""
+    # A feature of one sd is longer between bounds that the assumed ones cut.
     stretch = []
     for field, item in zip(question.features, document["features"], strict=True):
         low, high = (float(bound) for bound in item["bounds"])
-        stretch.append(2 * projection.feature * field_spread(field, rows)[1] / (high - low))
+        stretch.append(2 * found.projection.feature * field_spread(field, rows)[1] / (high - low))
     longer = float(np.sqrt(np.mean(np.square(stretch))))
-    return min(projection.norm * longer, sqrt(len(question.features)))
+    document["norm"] = f"{min(found.projection.norm * longer, sqrt(d)):.6f}"
+    return Projected(document, found)
 
 
 def _regression(study: Study, first: FirstRound, budget: tuple[str, str], norm: str) -> dict[str, Any]:
@@ -220,23 +214,21 @@ def first_rounds(study: Study, path: Path) -> list[FirstRound]:
         )
     assert study.protocol is not None
     devices = study.protocol.devices
-    found = zip(asked, _posteriors(study, asked, path), strict=True)
-    return [FirstRound(question, rows, devices, devices, {}) for question, rows in found]
-
-
-def _posteriors(study: Study, asked: list[Question], folder: Path) -> list[Rows]:
-    path = folder / RESULT
+    file = path / RESULT
     try:
-        found = json.loads(read_bytes(path))
-        posteriors = [found["questions"][question.id]["parameters"] for question in asked]
+        found = json.loads(read_bytes(file))
+        posteriors: list[Rows] = [found["questions"][question.id]["parameters"] for question in asked]
         digest = found["study_digest"]
     except (ValueError, KeyError, TypeError):
         raise InputError(
-            f"{path} holds no posterior of {asked[0].id}: ldpkit fit writes it", code="derive.no_posterior"
+            f"{file} holds no posterior of {asked[0].id}: ldpkit fit writes it", code="derive.no_posterior"
         ) from None
     if digest != study.digest:
-        raise InputError(f"{path} is about another study document", code="derive.posterior_of_other_study")
-    return posteriors
+        raise InputError(f"{file} is about another study document", code="derive.posterior_of_other_study")
+    return [
+        FirstRound(question, rows, devices, devices, {})
+        for question, rows in zip(asked, posteriors, strict=True)
+    ]
 
 
 def doubts_of(study: Study, path: Path) -> list[str]:
@@ -268,13 +260,10 @@ def _of_holders(study: Study, path: Path) -> list[FirstRound]:
             raise InputError(f"{path} has no report of {question.id}", code="derive.no_report")
         records = max(1, round(float(rows_of(statistics).expected.sum())))
         rows = moments_of(question, statistics, records)
-        rounds.append(FirstRound(question, rows, records, statistics.holders, _prior(study, question)))
+        (document,) = [one for one in study.document["questions"] if one["id"] == question.id]
+        prior = {name: law for name, law in document["model"].get("prior", {}).items() if name != "centre"}
+        rounds.append(FirstRound(question, rows, records, statistics.holders, prior))
     return rounds
-
-
-def _prior(study: Study, question: Question) -> Mapping[str, Any]:
-    (asked,) = [one for one in study.document["questions"] if one["id"] == question.id]
-    return {name: law for name, law in asked["model"].get("prior", {}).items() if name != "centre"}
 
 
 def moments_of(question: Question, statistics: HolderStatistics, records: int) -> Rows:

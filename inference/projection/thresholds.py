@@ -31,14 +31,6 @@ class Projection(NamedTuple):
     norm: float
 
 
-class Projections(NamedTuple):
-    """Several bounds of the response at once."""
-
-    feature: float
-    responses: Sequence[float]
-    norm: float
-
-
 @dataclass(frozen=True)
 class Auxiliary:
     """x (m, d), y (m,) in sd, β (d,) of y in sd; they represent n records. white: symmetric, svec N(0, 1)."""
@@ -59,23 +51,30 @@ class Auxiliary:
         square = random.normal(size=(d + 2, d + 2))
         return cls(x, y, slopes / sd, n, (square + square.T) / 2)
 
-    def errors(self, projection: Projections, noise_sds: Sequence[float]) -> Vector:
+    def errors(
+        self, feature: float, norm: float, responses: Sequence[float], noise_sds: Sequence[float]
+    ) -> Vector:
         """Return the share of y's variance that noisy statistics predict wrongly, (noises, response bounds).
 
         The unpredictable part of the variance is excluded.
         """
-        found = self.estimates(projection, noise_sds)
+        found = self.estimates(feature, norm, responses, noise_sds)
         wrong = found[:, 1:] - self.slopes[:, None]
         return found[:, 0] ** 2 + np.sum(wrong**2, axis=1)
 
-    def estimates(self, projection: Projections, noise_sds: Sequence[float]) -> Vector:
-        """Intercepts and slopes in sd, (noises, d + 1, response bounds).
+    def estimates(
+        self, feature: float, norm: float, responses: Sequence[float], noise_sds: Sequence[float]
+    ) -> Vector:
+        """Return intercepts and slopes in sd, (noises, d + 1, response bounds).
 
-        noise_sds: of the sums' svec coordinates, v = (κ, x, κy), κ = norm/√2.
+        feature, norm: as of a `Projection`. responses: several bounds of the response at once. noise_sds: of
+        the sums' svec coordinates, v = (κ, x, κy), κ = norm/√2.
         """
-        feature, responses, norm = projection
         weight = norm / np.sqrt(2)
-        x = self._with_constant(feature, norm, weight)
+        scaled = np.clip(self.x / feature, -1, 1)
+        lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+        scaled *= np.minimum(1, norm / np.maximum(lengths, norm))[:, None]
+        x = np.column_stack([np.full(len(scaled), weight), scaled])
         y = weight * np.clip(self.y[:, None] / np.asarray(responses), -1, 1)
         scale = self.n / len(x)
         matrix, right = scale * (x.T @ x), scale * (x.T @ y)
@@ -87,20 +86,10 @@ class Auxiliary:
         noise = noise_sd * self.white
         noisy = matrix + noise[:-1, :-1]
         noisy[0, 0] = matrix[0, 0]
-        return _positive_solve(noisy, right + noise[:-1, -1:], noise_sd * np.sqrt(2 * len(matrix)))
-
-    def _with_constant(self, feature: float, norm: float, weight: float) -> Vector:
-        scaled = np.clip(self.x / feature, -1, 1)
-        lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
-        scaled *= np.minimum(1, norm / np.maximum(lengths, norm))[:, None]
-        return np.column_stack([np.full(len(scaled), weight), scaled])
-
-
-def _positive_solve(matrix: Vector, right: Vector, floor: float) -> Vector:
-    """Compute matrix⁻¹ right, no eigenvalue below `floor`: pure noise is shrunk, not blown up."""
-    values, vectors = np.linalg.eigh(matrix)
-    values = np.maximum(values, max(floor, 1e-9 * values[-1]))
-    return np.asarray(vectors @ ((vectors.T @ right) / values[:, None]))
+        # No eigenvalue is below that of pure noise, which is shrunk, not blown up.
+        values, vectors = np.linalg.eigh(noisy)
+        values = np.maximum(values, max(noise_sd * np.sqrt(2 * len(matrix)), 1e-9 * values[-1]))
+        return np.asarray(vectors @ ((vectors.T @ (right + noise[:-1, -1:])) / values[:, None]))
 
 
 # noise(norm): sd of the noise on each svec coordinate of the summed vvᵀ, v = (κ, x, κy), κ = norm/√2, for
@@ -138,6 +127,7 @@ def find_thresholds(d: int, n: int, noise: Noise, seed: int = 0) -> Thresholds:
     norm: our mechanism's noise depends on it, not on the features' bounds alone. Only projections count that
     cause at most MOST_BIAS of their error themselves: the models of the second round do not know of them.
     """
+    # 1. The projection with the smallest error.
     noise = cache(noise)
     pairs = [(feature, part * sqrt(d)) for feature in SD for part in (NORMS if d > 1 else (1.0,))]
     found = [_errors_and_biases(data, pairs, noise) for data in data_sets(d, n, seed)]
@@ -145,7 +135,13 @@ def find_thresholds(d: int, n: int, noise: Noise, seed: int = 0) -> Thresholds:
     errors = np.where(biases <= MOST_BIAS * errors, errors, np.inf)
     pair, response = np.unravel_index(np.argmin(errors), errors.shape)
     best = Projection(pairs[pair][0], SD[response], pairs[pair][1])
-    return Thresholds(best, float(errors.min()), _kept_slopes(d, n, best, seed))
+    # 2. How much of a slope the best projection keeps.
+    kept, true = 0.0, 0.0
+    for data in data_sets(d, n, seed):
+        estimates = data.estimates(best.feature, best.norm, [best.response], [0.0])
+        kept += float(data.slopes @ estimates[0, 1:, 0])
+        true += float(data.slopes @ data.slopes)
+    return Thresholds(best, float(errors.min()), kept / true)
 
 
 def _errors_and_biases(data: Auxiliary, pairs: Sequence[tuple[float, float]], noise: Noise) -> Vector:
@@ -155,22 +151,14 @@ def _errors_and_biases(data: Auxiliary, pairs: Sequence[tuple[float, float]], no
     compensate for one another on auxiliary data does not mean that they do so elsewhere.
     """
     all_bounds = (*SD, NOBODY)
-    of_nobody = data.errors(Projections(NOBODY, all_bounds, NOBODY * sqrt(data.x.shape[1])), [0.0])[0]
-    found = np.stack([data.errors(Projections(x, all_bounds, r), [noise(r), 0.0]) for x, r in pairs])
+    of_nobody = data.errors(NOBODY, NOBODY * sqrt(data.x.shape[1]), all_bounds, [0.0])[0]
+    found = np.stack([data.errors(x, norm, all_bounds, [noise(norm), 0.0]) for x, norm in pairs])
     of_features = found[:, 1, -1:] - of_nobody[-1]
     of_response = of_nobody[:-1] - of_nobody[-1]
     return np.stack([found[:, 0, :-1], np.maximum(of_features, of_response)])
 
 
-def _kept_slopes(d: int, n: int, projection: Projection, seed: int) -> float:
-    feature, response, norm = projection
-    tried, found, true = Projections(feature, [response], norm), 0.0, 0.0
-    for data in data_sets(d, n, seed):
-        found += float(data.slopes @ data.estimates(tried, [0.0])[0, 1:, 0])
-        true += float(data.slopes @ data.slopes)
-    return found / true
-
-
 def data_sets(d: int, n: int, seed: int) -> Iterator[Auxiliary]:
+    """Yield the auxiliary data sets of a search."""
     sets = max(FEWEST_SETS, SLOPES // d)
     return (Auxiliary.draw(d, n, random) for random in np.random.default_rng([seed, d, n]).spawn(sets))

@@ -10,7 +10,6 @@ from inference.projection.thresholds import (
     MOST_BIAS,
     Auxiliary,
     Projection,
-    Projections,
     data_sets,
     find_thresholds,
 )
@@ -24,8 +23,7 @@ def central_noise(sigma=4.22):
 def expected_error(d, n, noise, projection):
     """The error of a given projection on the search's auxiliary data."""
     feature, response, norm = projection
-    tried = Projections(feature, [response], norm)
-    return np.mean([data.errors(tried, [noise(norm)]) for data in data_sets(d, n, 0)])
+    return np.mean([data.errors(feature, norm, [response], [noise(norm)]) for data in data_sets(d, n, 0)])
 
 
 @pytest.mark.slow
@@ -57,5 +55,5 @@ def test_projection_shrinks_slopes_as_theory_says():
     x = np.random.default_rng(4).normal(size=(10**6, 1))
     factor = 0.6827 / np.mean(np.clip(x, -1, 1) ** 2)
     data = Auxiliary(x, 0.8 * x[:, 0], np.array([0.8]), 10**6, np.zeros((3, 3)))
-    found = data.estimates(Projections(1.0, [50.0], 1.0), [0.0])[0, 1, 0]
+    found = data.estimates(1.0, 1.0, [50.0], [0.0])[0, 1, 0]
     assert found == pytest.approx(factor * 0.8, rel=0.005)
