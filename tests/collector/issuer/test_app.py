@@ -59,19 +59,6 @@ def test_wrong_stratum_key_is_corrected_and_spends_nothing(office):
     assert asking.token(office.ask(asking.body, office.codes[1]).data, os.urandom)
 
 
-@pytest.mark.attack(12)
-def test_servers_that_run_already_never_share_a_database(make_harness):
-    """Collector and issuer were started on one empty database."""
-    harness = make_harness()
-    harness.write(issue.add_key, "sleep", {}, BY)
-    refused = harness.publish(build_study())
-    assert (refused.status_code, "an issuer" in refused.get_json(force=True)["detail"]) == (409, True)
-    harness.sql("DELETE FROM ticket_keys")
-    assert harness.publish(build_study()).status_code == 201
-    with raises(InputError, "issuer.collectors_database"):
-        harness.write(issue.add_key, "sleep", {}, BY)
-
-
 def test_any_page_may_ask_for_tokens_and_none_for_tickets(office):
     client, allowed = office.app.test_client(), "Access-Control-Allow-Origin"
     assert client.options("/v1/tokens").headers[allowed] == "*"
@@ -227,9 +214,15 @@ def test_operator_mistakes_are_rejected_and_change_nothing(
 
 @pytest.mark.attack(12)
 def test_collector_and_issuer_reject_each_others_database(office, make_harness):
-    """Start the one on the database of the other."""
+    """Start the one on the database of the other, or both on one that is empty."""
     harness = make_harness()
-    harness.publish(build_study())
+    harness.write(issue.add_key, "sleep", {}, BY)
+    refused = harness.publish(build_study())
+    assert (refused.status_code, "an issuer" in refused.get_json(force=True)["detail"]) == (409, True)
+    harness.sql("DELETE FROM ticket_keys")
+    assert harness.publish(build_study()).status_code == 201
+    with raises(InputError, "issuer.collectors_database"):
+        harness.write(issue.add_key, "sleep", {}, BY)
     with raises(InputError, "issuer.collectors_database"):
         issuer_at(f"sqlite:///{harness.path}")
     with raises(InputError, "database.is_issuers"):

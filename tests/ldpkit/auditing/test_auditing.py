@@ -1,22 +1,168 @@
 """The audit finds planted faults and passes the real mechanisms. tests/mutants lists faults of its own."""
 
 import json
+import struct
 from fractions import Fraction
 
 import pytest
 from scipy import stats
 
 from ldp_client import mechanisms
-from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
+from ldp_client.core import strips
+from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, log_ratio, truth_threshold
+from ldp_client.mechanisms.base import Privacy, pack_signed
+from ldp_client.mechanisms.choice import RandomizedResponse
+from ldp_client.mechanisms.gaussian_record import GaussianRecord
+from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
+from ldp_client.mechanisms.number import Laplace, RefusableNumber
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity
 from ldp_client.mechanisms.tables.statistics import TableStatisticsDdplr
+from ldp_client.mechanisms.unary import Oue
 from ldpkit import cli
 from ldpkit.auditing.auditing import audit_mechanism
 from ldpkit.auditing.exact import delta_of, epsilon_of, largest_distance, lower_share, upper_share
 from ldpkit.cli import perturbing
 from tests import studies
-from tests.ldpkit.auditing import faults
 from tests.statistics import seed_the_system
+
+
+class CoarseLaplace(Laplace):
+    """Noise on a grid four times coarser than the answers'."""
+
+    def randomise(self, quantised, random):
+        return pack_signed([quantised + strips.laplace(1, random)[0] // 4 * 4])
+
+
+class UnclippedLaplace(Laplace):
+    """Answers beyond the bounds stay there."""
+
+    def quantise(self, answer):
+        if answer is None:
+            return self.levels // 2
+        low, high = float(self.bounds[0]), float(self.bounds[1])
+        return round((answer - low) / (high - low) * self.levels)
+
+
+class SharedNoise(GaussianStatistics):
+    """One normal for all coordinates: each is noisy, their differences are not."""
+
+    def randomise(self, quantised, random):
+        noise = strips.normal(1, random)[0]
+        sums = []
+        for i, j in self.coordinates:
+            multiplier = self.diagonal if i == j else self.off_diagonal
+            sums.append((quantised[i] * quantised[j] * multiplier >> MULTIPLIER_BITS) + noise)
+        return pack_signed(sums)
+
+
+class RepeatedBytes(Oue):
+    """Every byte has the same noise (Cobalt): each bit by itself is right. For whole bytes of choices."""
+
+    def randomise(self, quantised, random):
+        noise = 0
+        for place, fresh in enumerate(random(self.bits)):
+            noise = noise | fresh if self.threshold >> place & 1 else noise & fresh
+        report = bytearray([noise] * self.payload_size)
+        own = 1 << quantised % 8
+        report[quantised // 8] = (noise & ~own) | (random(1)[0] & own)
+        return bytes(report)
+
+
+class RoundedUp(Oue):
+    """The threshold is rounded down, so ε is 1e-10 too large, and said so."""
+
+    def __init__(self, question):
+        super().__init__(question)
+        self.threshold -= 1
+        self._state_odds((1 << self.bits) - self.threshold, self.threshold)
+        self.q = Fraction(self.threshold, 1 << self.bits)
+
+
+class RoundedUpSilently(RoundedUp):
+    """The same, and what it says is the ε of the study."""
+
+    def __init__(self, question):
+        super().__init__(question)
+        self.privacy = Privacy(question.mechanism.epsilon)
+
+
+class OppositeChoices(RandomizedResponse):
+    """Choices 1 and 8 of nine change other choices in opposite directions: each is near choice 0."""
+
+    def randomise(self, quantised, random):
+        (reported,) = super().randomise(quantised, random)
+        moved = {1: {2: 5, 3: 6, 4: 7}, 8: {5: 2, 6: 3, 7: 4}}.get(quantised, {})
+        return bytes([moved.get(reported, reported) if random(1)[0] < 218 else reported])
+
+
+class SeldomTruthful(Oue):
+    """Sets the true bit less often than it states: private, but estimates from it would be wrong."""
+
+    def randomise(self, quantised, random):
+        report = super().randomise(quantised, random)
+        keep = random(1)[0] < 192
+        mask = ((1 << 8 * self.payload_size) - 1) ^ (0 if keep else 1 << quantised)
+        return (int.from_bytes(report, "little") & mask).to_bytes(self.payload_size, "little")
+
+
+class WrongOdds(RandomizedResponse):
+    """Odds and ε of a weaker law than p and q have."""
+
+    def __init__(self, question):
+        super().__init__(question)
+        self.odds = (self.odds[0] - 1, self.odds[1])
+        self.privacy = Privacy(log_ratio(*self.odds))
+
+
+class SpentTwice(GaussianRecord):
+    """Features and response each spend all of ε."""
+
+    def __init__(self, question):
+        super().__init__(question)
+        stated = question.mechanism
+        self.distance = gaussian_radius(stated.epsilon, stated.delta, len(self.features))
+        self._set_grid(question, self.distance)
+        self.threshold = truth_threshold(stated.epsilon, 2)
+        self.odds = (self.threshold, (1 << 32) - self.threshold)
+        self.p, self.q = (Fraction(weight, 1 << 32) for weight in self.odds)
+
+
+class SharedCoin(GaussianRecord):
+    """The response's coin is the sign of the first feature's noise: each by itself is private."""
+
+    def randomise(self, quantised, random):
+        noisy = super().randomise(quantised, random)
+        noise = struct.unpack_from(">i", noise_bytes := noisy[:4])[0] - quantised[0]
+        return noise_bytes + noisy[4:-1] + bytes([quantised[-1] ^ (noise < 0)])
+
+
+class RawRefusal(RandomizedResponse):
+    """Who refuses is reported as one who does."""
+
+    def randomise(self, quantised, random):
+        noisy = super().randomise(quantised, random)
+        return noisy if quantised < self.choices - 1 else quantised.to_bytes(self.payload_size, "big")
+
+
+class LeakyProducts(SampledProducts):
+    """The product that is drawn depends on the answer."""
+
+    def randomise(self, quantised, random):
+        place, sign = divmod(super().randomise(quantised, random)[0], 2)
+        return bytes([2 * (place if quantised[1] > 0 else place // 2) + sign])
+
+
+class RawNumber(RefusableNumber):
+    """Who refuses sends no noise."""
+
+    def __init__(self, question):
+        super().__init__(question, Laplace(question))
+
+    def randomise(self, quantised, random):
+        noisy = super().randomise(quantised, random)
+        return pack_signed([self.middle]) + noisy[-1:] if quantised[1] else noisy
+
 
 SAMPLES = 8000
 
@@ -70,11 +216,11 @@ def test_the_bound_comes_close_to_the_truth():
 FAR = "no two answers are further apart than the noise hides"
 ODDS = "epsilon is not below the logarithm of the odds"
 EXACT = [
-    (studies.NUMBER, faults.UnclippedLaplace, FAR),
-    (WIDE, faults.RoundedUp, "within the study's epsilon and delta"),
-    (WIDE, faults.RoundedUpSilently, ODDS),
-    (NINE, faults.WrongOdds, "odds, p and q are one law"),
-    (studies.YES_NO_RECORD, faults.SpentTwice, FAR),
+    (studies.NUMBER, UnclippedLaplace, FAR),
+    (WIDE, RoundedUp, "within the study's epsilon and delta"),
+    (WIDE, RoundedUpSilently, ODDS),
+    (NINE, WrongOdds, "odds, p and q are one law"),
+    (studies.YES_NO_RECORD, SpentTwice, FAR),
 ]
 
 
@@ -86,14 +232,14 @@ def test_a_fault_of_the_codes_own_numbers_is_found(question, kind, expected):
 
 
 SAMPLED = [
-    (studies.NUMBER, faults.CoarseLaplace, "bound from lowest bits"),
-    (studies.LINEAR, faults.SharedNoise, "bound from numbers"),
-    (studies.PRODUCTS, faults.LeakyProducts, "bound from whole payloads"),
-    (WIDE, faults.RepeatedBytes, "bound from pairs of bits"),
-    (NINE, faults.OppositeChoices, "bound from whole payloads"),
-    (studies.YES_NO_RECORD, faults.SharedCoin, "bound from numbers with the last byte"),
-    (WIDE, faults.SeldomTruthful, "supported choices follow the stated law"),
-    (OFFERED, faults.RawRefusal, "bound from supported choices"),
+    (studies.NUMBER, CoarseLaplace, "bound from lowest bits"),
+    (studies.LINEAR, SharedNoise, "bound from numbers"),
+    (studies.PRODUCTS, LeakyProducts, "bound from whole payloads"),
+    (WIDE, RepeatedBytes, "bound from pairs of bits"),
+    (NINE, OppositeChoices, "bound from whole payloads"),
+    (studies.YES_NO_RECORD, SharedCoin, "bound from numbers with the last byte"),
+    (WIDE, SeldomTruthful, "supported choices follow the stated law"),
+    (OFFERED, RawRefusal, "bound from supported choices"),
 ]
 
 
@@ -108,7 +254,7 @@ def test_a_fault_that_only_reports_show_is_found(question, kind, expected):
 
 @pytest.mark.slow
 def test_number_that_reveals_refusal_is_detected():
-    found = audit(REFUSABLE, faults.RawNumber, SAMPLES // 2)
+    found = audit(REFUSABLE, RawNumber, SAMPLES // 2)
     assert any(name.startswith("bound") for name in failures(found))
 
 
@@ -150,7 +296,7 @@ def test_audit_command_prints_verdict_and_exits_by_it(tmp_path, capsys, monkeypa
     assert all(entry["passed"] for entry in written)
     assert "passed" in capsys.readouterr().out
 
-    monkeypatch.setitem(mechanisms.MECHANISMS, "laplace", faults.UnclippedLaplace)
+    monkeypatch.setitem(mechanisms.MECHANISMS, "laplace", UnclippedLaplace)
     monkeypatch.setattr(mechanisms, "_built", {})
     assert cli.main([*command, "--question", "hours", "--out", str(tmp_path / "failed.json")]) == 4
     assert "FAIL" in capsys.readouterr().out
