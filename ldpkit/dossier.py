@@ -10,19 +10,7 @@ from math import exp
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from ldp_client import mechanisms_of
-from ldp_client.explain import (
-    answers_in_words,
-    cells_in_words,
-    channel_lines,
-    factors,
-    in_words,
-    kept_in_words,
-    odds_of,
-    public_lines,
-    report_size,
-    who_asks,
-)
+from ldp_client import explain, mechanisms_of
 from ldp_client.mechanisms import Privacy
 from ldp_client.words.text import rounded_up, visible
 from schemas import Study
@@ -55,7 +43,7 @@ def dossier_of(study: Study) -> str:
         return list(filter(None, texts))
 
     def odds_of_privacy(privacy: Privacy) -> str:
-        return odds_of(study, float(privacy.epsilon), float(privacy.delta))
+        return explain.odds_of(study, float(privacy.epsilon), float(privacy.delta))
 
     # ε, δ and their consequences for each question, and for all of several.
     together = "all that a device answers" if study.sample_one_question else "all questions together"
@@ -67,23 +55,23 @@ def dossier_of(study: Study) -> str:
         study=study,
         version=version("ldpkit"),
         mechanisms=mechanisms,
-        channel=channel_lines(study),
+        channel=explain.channel_lines(study),
         once=_once(study),
-        answers=answers_in_words,
-        size=report_size(study) if study.protocol is None else 0,
-        noise=in_words,
-        public=public_lines(study),
+        answers=explain.answers_in_words,
+        size=explain.report_size(study) if study.protocol is None else 0,
+        noise=explain.in_words,
+        public=explain.public_lines(study),
         before=BEFORE,
         privacy=rows,
-        odds=odds_of(study, epsilon, delta),
+        odds=explain.odds_of(study, epsilon, delta),
         odds_of=odds_of_privacy,
         warnings=[*warnings_of(study), *notes_of(study)],
-        cells=cells_in_words(study, None) if study.public else "",
+        cells=explain.cells_in_words(study, None) if study.public else "",
         delta=rounded_up(delta, 2) if delta else "",
-        kept=kept_in_words(study),
+        kept=explain.kept_in_words(study),
         together=together,
         shown_words=shown_words,
-        asks=who_asks(study),
+        asks=explain.who_asks(study),
     )
     return re.sub(r"\n\n+", "\n\n", text)
 
@@ -103,7 +91,7 @@ def _once(study: Study) -> str:
 
 
 def _row(name: str, epsilon: float, delta: float) -> tuple[str, ...]:
-    shown = (rounded_up(epsilon, 6), rounded_up(delta, 2) if delta else "0", factors(epsilon)[0])
+    shown = (rounded_up(epsilon, 6), rounded_up(delta, 2) if delta else "0", explain.factors(epsilon)[0])
     return (name, *shown, *(_sure(before, epsilon) for before in BEFORE))
 
 

@@ -65,11 +65,3 @@ def as_text(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [as_text(part) for part in value]
     return decimal_of(value) if isinstance(value, float | Decimal) else value
-
-
-def roughly(value: Number) -> float:
-    """Return a float to compare with; 0 if the value is not a number."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return 0.0

@@ -14,6 +14,7 @@ from flask import Flask, Response, jsonify, request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from collector import problems
 from collector.api import handling
 from collector.api.auth import acting_key
 from collector.api.bodies import require_type, sent_bytes
@@ -30,16 +31,7 @@ from collector.issuer.signing import FaultError, load_key, sign
 from collector.keys import Role, hash_key
 from collector.limiter import log_throttled
 from collector.models import TicketKeyRow, TicketRow
-from collector.problems import (
-    INTERNAL,
-    STATEMENT_INVALID,
-    TICKET_INVALID,
-    TICKET_NEEDED,
-    TICKET_SPENT,
-    UNAVAILABLE,
-    Kind,
-    ProblemError,
-)
+from collector.problems import Kind, ProblemError
 from collector.settings import Settings
 from ldp_client.core.tokens import REQUEST_BYTES, REQUEST_TYPE, RESPONSE_TYPE, TYPE, short_id_of, to_base64url
 from ldp_client.documents.canonical import to_base64
@@ -94,7 +86,7 @@ def answer(change: Change, ticket: str, body: bytes) -> bytes:
     if len(body) != REQUEST_BYTES or not body.startswith(TYPE):
         raise ProblemError(REQUEST_INVALID, f"a request of type 0x0002 has {REQUEST_BYTES} bytes", "")
     if not ticket:
-        raise ProblemError(TICKET_NEEDED, "the header LDPKit-Ticket is missing")
+        raise ProblemError(problems.TICKET_NEEDED, "the header LDPKit-Ticket is missing")
     hashed = hash_key(ticket)
     return _signed(change(("", hashed), lambda session: _claim(session, hashed, body)), body)
 
@@ -106,13 +98,13 @@ def _claim(session: Session, hashed: bytes, body: bytes) -> bytes:
     except InputError as error:
         log_throttled(logging.ERROR, str(error))
         raise ProblemError(
-            UNAVAILABLE, "the database was restored from a backup; no token was given"
+            problems.UNAVAILABLE, "the database was restored from a backup; no token was given"
         ) from None
     here = TicketRow.study.in_(select(TicketKeyRow.study))
     row = session.scalar(select(TicketRow).where(here, TicketRow.hash == hashed).with_for_update())
     if row is None:
         log_throttled(logging.WARNING, "a ticket came that this issuer did not make")
-        raise ProblemError(TICKET_INVALID, "no such ticket was made here")
+        raise ProblemError(problems.TICKET_INVALID, "no such ticket was made here")
     of_study = select(TicketKeyRow).where(TicketKeyRow.study == row.study).order_by(TicketKeyRow.place)
     keys = list(session.scalars(of_study))
     place = [other.public for other in keys].index(str(row.public))
@@ -130,7 +122,9 @@ def _claim(session: Session, hashed: bytes, body: bytes) -> bytes:
         row.request = digest
         session.flush()
     elif row.request != digest:
-        raise ProblemError(TICKET_SPENT, "another request with this ticket was answered, or may have been")
+        raise ProblemError(
+            problems.TICKET_SPENT, "another request with this ticket was answered, or may have been"
+        )
     return key.private
 
 
@@ -142,7 +136,7 @@ def _signed(private: bytes, body: bytes) -> bytes:
     except FaultError:
         line = "a signature came out wrong and was thrown away: have this machine's memory checked"
         log_throttled(logging.ERROR, line)
-        raise ProblemError(INTERNAL, "the signature failed its check; nothing was given") from None
+        raise ProblemError(problems.INTERNAL, "the signature failed its check; nothing was given") from None
 
 
 signing = Api("signing", __name__)
@@ -190,7 +184,7 @@ def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
     """Make tickets for named people, or for a number of people of one stratum."""
     people = [Person(one["name"], values_of(one["public"])) for one in body["people"] or ()]
     if bool(people) == bool(body["count"]):
-        raise ProblemError(STATEMENT_INVALID, "give either count or people", "count")
+        raise ProblemError(problems.STATEMENT_INVALID, "give either count or people", "count")
     people = people or [Person("", values_of(body["public"]))] * body["count"]
     by, is_again, is_second = acting_key().name, bool(body["again"]), bool(body["second"])
 

@@ -34,11 +34,7 @@ from collector.nodes.drawing import COMMITMENTS, COMMITTED, DRAWING, SHOWN, STAT
 from collector.nodes.keys import NodeKeys
 from collector.nodes.node import Node, is_fixed
 from collector.nodes.transcript import SUM, NodeSum
-from collector.problems import (
-    FORBIDDEN,
-    SUM_FIXED,
-    ProblemError,
-)
+from collector.problems import FORBIDDEN, SUM_FIXED, ProblemError
 from collector.reports import intake
 from collector.reports.uploads import parse_body, require_json
 from collector.settings import Settings

@@ -25,13 +25,7 @@ from collector.nodes.drawing import (
 )
 from collector.nodes.keys import NodeKeys
 from collector.nodes.summing import Opener, add_shares
-from collector.problems import (
-    SET_CONFLICT,
-    SHARES_GONE,
-    STUDY_CONFLICT,
-    STUDY_OPEN,
-    ProblemError,
-)
+from collector.problems import SET_CONFLICT, SHARES_GONE, STUDY_CONFLICT, STUDY_OPEN, ProblemError
 from collector.settings import Settings
 from collector.store import REPORTS, PackedReport
 from ldp_client.device.outbox import MOST_BYTES

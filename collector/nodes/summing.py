@@ -17,18 +17,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from numpy.typing import NDArray
 
-from ldp_client import mechanisms_of
+from ldp_client import mechanisms_of, secure_sum
 from ldp_client.documents.channel import WORD_BYTES
 from ldp_client.documents.errors import ReportError
-from ldp_client.secure_sum import (
-    NONCE,
-    OVERHEAD_BYTES,
-    SEED_BYTES,
-    context,
-    expand,
-    shares_nonce,
-    suite,
-)
 from schemas import Study
 
 SHA256_BYTES = 32
@@ -61,19 +52,19 @@ class Opener:
     @property
     def share_size(self) -> int:
         """The bytes of a share before it is sealed."""
-        return SEED_BYTES if self.node else self.size
+        return secure_sum.SEED_BYTES if self.node else self.size
 
     def open(self, report_id: str, sealed: bytes) -> bytes:
         """Open a share. Raises ReportError unless it was sealed to this node for this study and report."""
-        if len(sealed) != self.share_size + OVERHEAD_BYTES:
+        if len(sealed) != self.share_size + secure_sum.OVERHEAD_BYTES:
             raise ReportError(
                 "share",
-                f"must have {self.share_size + OVERHEAD_BYTES} bytes, has {len(sealed)}",
+                f"must have {self.share_size + secure_sum.OVERHEAD_BYTES} bytes, has {len(sealed)}",
                 code="report.share_size",
             )
-        info = context(self.study.digest, report_id, self.node)
+        info = secure_sum.context(self.study.digest, report_id, self.node)
         try:
-            share: bytes = suite().decrypt(sealed, self.key, info=info)
+            share: bytes = secure_sum.suite().decrypt(sealed, self.key, info=info)
         except (InvalidTag, ValueError):
             raise ReportError(
                 "share",
@@ -94,7 +85,7 @@ class Opener:
         assert self.study.protocol is not None
         whole = len(each) == SHA256_BYTES * len(self.study.protocol.nodes)
         own = each[SHA256_BYTES * self.node :][:SHA256_BYTES]
-        return shares_nonce(report_id, each) if whole and own == sha256(sealed).digest() else b""
+        return secure_sum.shares_nonce(report_id, each) if whole and own == sha256(sealed).digest() else b""
 
 
 def add_shares(opener: Opener, shares: Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -109,14 +100,14 @@ def add_shares(opener: Opener, shares: Iterable[tuple[bytes, bytes]]) -> bytes:
 def add_seeds(expansion: str, seeds: Iterable[bytes], size: int) -> Words:
     """Return the sum of the vectors of `size` bytes that seeds of 32 bytes expand to."""
     if expansion != "chacha20":
-        return _add_words((expand(expansion, seed, size) for seed in seeds), size)
+        return _add_words((secure_sum.expand(expansion, seed, size) for seed in seeds), size)
     total, zeros = np.zeros(size // WORD_BYTES, dtype="<u8"), bytes(size)
     at_once = max(1, min(MOST_AT_ONCE, CACHE_BYTES // size))
     buffer = memoryview(bytearray(at_once * size))
     places = [buffer[row * size : (row + 1) * size] for row in range(at_once)]
     rows = np.frombuffer(buffer, dtype="<u8").reshape(at_once, -1)
     # One cipher object gets each key in turn: making a new one takes as long as its stream.
-    algorithm = ChaCha20(bytes(SEED_BYTES), NONCE)
+    algorithm = ChaCha20(bytes(secure_sum.SEED_BYTES), secure_sum.NONCE)
     cipher, remaining = Cipher(algorithm, mode=None), iter(seeds)
     while batch := list(islice(remaining, at_once)):
         for place, seed in zip(places, batch):

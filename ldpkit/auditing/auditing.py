@@ -15,19 +15,9 @@ from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.words.text import rounded_up
+from ldpkit.auditing import exact
 from ldpkit.auditing.answers import answers_for, pairs_of, random_answers
 from ldpkit.auditing.events import Sample, evidence_of, support_view
-from ldpkit.auditing.exact import (
-    Check,
-    distance_check,
-    is_numeric,
-    law_checks,
-    lower_share,
-    odds_check,
-    stated_check,
-    support_law,
-    upper_share,
-)
 
 # The probability that a sound mechanism fails any of the sampled bounds of one question.
 FALSE_ALARM = 1e-6
@@ -44,7 +34,7 @@ class Audit:
     epsilon: float
     delta: float
     bound: float = 0.0
-    checks: list[Check] = field(default_factory=list)
+    checks: list[exact.Check] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
@@ -122,19 +112,19 @@ def _stages_of(mechanism: Any, question: Question) -> list[tuple[str, Any, Any]]
 
 def _audit_stage(
     mechanism: Any, epsilon: Fraction, question: Question, samples: int, false_alarm: float
-) -> tuple[list[Check], float]:
+) -> tuple[list[exact.Check], float]:
     """Return all checks of one stage, and its lower bound on ε."""
     # 1. Answers, without those that the mechanism rejects.
     answers = {name: answer for name, answer in answers_for(question).items() if _takes(mechanism, answer)}
     pairs = pairs_of(mechanism, answers)
     # 2. Exact laws.
-    checks = [stated_check(mechanism, epsilon, question)]
-    if is_numeric(mechanism):
-        checks.append(distance_check(mechanism, [*answers.values(), *random_answers(question)]))
+    checks = [exact.stated_check(mechanism, epsilon, question)]
+    if exact.is_numeric(mechanism):
+        checks.append(exact.distance_check(mechanism, [*answers.values(), *random_answers(question)]))
     elif isinstance(mechanism, ChoiceMechanism):
-        checks += _worst([law_checks(mechanism, (answers[a], answers[b])) for a, b in pairs])
+        checks += _worst([exact.law_checks(mechanism, (answers[a], answers[b])) for a, b in pairs])
     else:
-        checks.append(odds_check(mechanism))
+        checks.append(exact.odds_check(mechanism))
     # 3. Events among reports, in both directions: of each family, the one that refutes, or shows most.
     names = sorted({name for pair in pairs for name in pair})
     reports = {name: Sample.halves(mechanism, answers[name], samples) for name in names}
@@ -146,23 +136,23 @@ def _audit_stage(
         if isinstance(mechanism, ChoiceMechanism):
             supports.append([_support_check(mechanism, list(both.values()), reports[pair[0]][1], share)])
     strongest = {each.family: each for each in sorted(evidence, key=lambda e: (e.refutes, e.epsilon))}
-    bounds = [Check(f"bound from {name}", not e.refutes, e.detail) for name, e in strongest.items()]
+    bounds = [exact.Check(f"bound from {name}", not e.refutes, e.detail) for name, e in strongest.items()]
     return [*checks, *_worst(supports), *bounds], max([each.epsilon for each in evidence])
 
 
-def _support_check(mechanism: Any, answers: list[Any], sample: Sample, false_alarm: float) -> Check:
+def _support_check(mechanism: Any, answers: list[Any], sample: Sample, false_alarm: float) -> exact.Check:
     """Check how often reports support the true choice, the other, both or neither, against the exact law."""
-    p, q, both = support_law(mechanism, answers)
+    p, q, both = exact.support_law(mechanism, answers)
     law = {3: both, 2: p - both, 1: q - both, 0: 1 - p - q + both}
     labels = support_view(mechanism, answers).labels(sample).tolist()
     rate = false_alarm / (2 * len(law))
     passed, shown = True, []
     for label, chance in law.items():
         seen = labels.count(label)
-        low, high = lower_share(seen, sample.count, rate), upper_share(seen, sample.count, rate)
+        low, high = exact.lower_share(seen, sample.count, rate), exact.upper_share(seen, sample.count, rate)
         passed = passed and low <= float(chance) <= high
         shown.append(f"{seen} of {float(chance) * sample.count:.0f}")
-    return Check("supported choices follow the stated law", passed, ", ".join(shown))
+    return exact.Check("supported choices follow the stated law", passed, ", ".join(shown))
 
 
 def _takes(mechanism: Mechanism, answer: Any) -> bool:
@@ -173,9 +163,9 @@ def _takes(mechanism: Mechanism, answer: Any) -> bool:
     return True
 
 
-def _worst(runs: Iterable[Iterable[Check]]) -> list[Check]:
+def _worst(runs: Iterable[Iterable[exact.Check]]) -> list[exact.Check]:
     """Return one result for each check that several runs share: the first failure, if there is one."""
-    kept: dict[str, Check] = {}
+    kept: dict[str, exact.Check] = {}
     for run in runs:
         for check in run:
             kept[check.name] = min(kept.get(check.name, check), check, key=lambda each: each.passed)

@@ -10,14 +10,7 @@ from importlib import import_module
 
 import click
 
-from ldp_client.documents.errors import (
-    EXIT_HUNG_UP,
-    EXIT_INTERRUPTED,
-    EXIT_OTHER,
-    EXIT_TERMINATED,
-    EXIT_USAGE,
-    LdpkitError,
-)
+from ldp_client.documents import errors
 from ldp_client.words.text import visible
 from ldpkit.cli.commands import SETTINGS
 from ldpkit.cli.output import warn
@@ -102,13 +95,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(code or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         warn(error.format_message())
-        return EXIT_USAGE
+        return errors.EXIT_USAGE
     except click.ClickException as error:
         ctx = getattr(error, "ctx", None)
         more = f" (see {ctx.command_path} --help)" if ctx else ""
         warn(visible(f"ldpkit: {error.format_message()}{more}"))
-        return EXIT_USAGE
-    except LdpkitError as error:
+        return errors.EXIT_USAGE
+    except errors.LdpkitError as error:
         warn(visible(f"ldpkit: {error}"))
         return error.exit_code
     except ModuleNotFoundError as error:
@@ -119,10 +112,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return missing.exit_code
     except (KeyboardInterrupt, click.Abort):
         warn("ldpkit: interrupted")
-        return EXIT_INTERRUPTED
+        return errors.EXIT_INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
-        return EXIT_OTHER
+        return errors.EXIT_OTHER
     except OSError as error:
         if error.filename is not None or error.errno not in FULL:
             raise
@@ -130,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with suppress(OSError):
             # Do not retry its buffered output.
             sys.stdout.close()
-        return EXIT_OTHER
+        return errors.EXIT_OTHER
 
 
 def end_by_signal() -> None:
@@ -138,7 +131,7 @@ def end_by_signal() -> None:
 
     An ignored SIGHUP, as under nohup, stays ignored.
     """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(errors.EXIT_TERMINATED))
     # Windows has no SIGHUP.
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
-        signal.signal(signal.SIGHUP, lambda *_: sys.exit(EXIT_HUNG_UP))
+        signal.signal(signal.SIGHUP, lambda *_: sys.exit(errors.EXIT_HUNG_UP))

@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ldp_client.documents.errors import (
-    EXIT_NETWORK,
-    EXIT_REFUSED,
-    AlreadyAnsweredError,
-    AnswerError,
-    DocumentError,
-    InputError,
-    RefusedError,
-    TransferError,
-    UsageError,
-)
+from ldp_client.documents import errors
+from ldp_client.documents.errors import AnswerError, InputError, RefusedError, UsageError
 from ldp_client.documents.study import Study
 from ldp_client.words.text import counted, rounded_up, say, visible
 from ldpkit.answer_files import all_columns, answers_from_text, table_answers
@@ -147,7 +138,13 @@ def answer(
         device.consent(study)
         clear = {field.id: answers.pop(field.id) for field in study.public if field.id in answers}
         report = device.answer(study, answers, ticket, public=clear)
-    except (AnswerError, DocumentError, InputError, RefusedError, TransferError) as error:
+    except (
+        AnswerError,
+        errors.DocumentError,
+        InputError,
+        RefusedError,
+        errors.TransferError,
+    ) as error:
         # 4. Send what earlier calls could not, whatever prevents an answer to this study.
         is_waiting = bool(device.ledger.queued())
         if is_waiting:
@@ -155,7 +152,8 @@ def answer(
                 "reports that wait since an earlier call are sent as they were made: no value or ticket "
                 "given now is used. In Python, Device.give_ticket gives a waiting report another ticket"
             )
-        if not isinstance(error, TransferError) and (is_waiting or isinstance(error, AlreadyAnsweredError)):
+        has_answered = isinstance(error, errors.AlreadyAnsweredError)
+        if not isinstance(error, errors.TransferError) and (is_waiting or has_answered):
             _send(device)
         raise
     print(f"answered {study_id}; report {report}; epsilon left {float(device.epsilon_left):g}", flush=True)
@@ -270,7 +268,7 @@ def _send(device: Device, now: bool = False) -> int:
     is_waiting = bool(flushed.waiting + flushed.undeleted)
     if is_waiting or flushed.scheduled:
         warn("reports wait: each `ldpkit answer` or `ldpkit withdraw` tries again")
-    return EXIT_REFUSED if flushed.refused else EXIT_NETWORK if is_waiting else 0
+    return errors.EXIT_REFUSED if flushed.refused else errors.EXIT_NETWORK if is_waiting else 0
 
 
 @command("withdraw", "withdraw https://collector.example/s/habits")

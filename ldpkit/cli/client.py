@@ -126,11 +126,19 @@ class Client:
                     code="server.no_whole_answer",
                 )
             try:
-                return self._once(request, most, left)
-            except PassingError as error:
-                if not again:
-                    raise
-                attempts.fail(error)
+                answer = exchange(request, max(most, MAX_PROBLEM_BYTES), left)
+            except TransferError as failed:
+                error: TransferError = PassingError(f"cannot reach {self.who}, {self.url}: {failed}")
+            else:
+                if 200 <= answer.status < 300:
+                    break
+                error = self._refusal(answer.status, answer.body)
+            if not again or not isinstance(error, PassingError):
+                raise error
+            attempts.fail(error)
+        if len(answer.body) > most:
+            raise TransferError(f"{self.who} sent more than {most} bytes", code="server.answer_too_long")
+        return answer
 
     def ask(
         self,
@@ -200,17 +208,6 @@ class Client:
         if body is not None:
             request.add_header("Content-Type", JSON)
         return request
-
-    def _once(self, request: urllib.request.Request, most: int, seconds: float) -> Answer:
-        try:
-            answer = exchange(request, max(most, MAX_PROBLEM_BYTES), seconds)
-        except TransferError as error:
-            raise PassingError(f"cannot reach {self.who}, {self.url}: {error}") from None
-        if not 200 <= answer.status < 300:
-            raise self._refusal(answer.status, answer.body)
-        if len(answer.body) > most:
-            raise TransferError(f"{self.who} sent more than {most} bytes", code="server.answer_too_long")
-        return answer
 
     def _refusal(self, status: int, body: bytes) -> TransferError:
         """Return the error of a failed request, with the reason that the problem document names."""
