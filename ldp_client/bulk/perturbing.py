@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ldp_client.bulk import choices, numbers
+from ldp_client.bulk import randomising
 from ldp_client.bulk.quantising import Quantised, count_clipped, in_rows, quantise_many, with_blanks
+from ldp_client.bulk.randomising import Payloads
 from ldp_client.columns.clipping import ClippedCount
 from ldp_client.core.randomness import Source, urandom
 from ldp_client.documents.errors import AnswerError, InputError
@@ -16,28 +16,26 @@ from ldp_client.mechanisms import Mechanism
 from ldp_client.mechanisms.base import refuse_forgetful
 from ldp_client.mechanisms.tables.base import TableMechanism
 
-Payloads = NDArray[np.uint8]
 Randomise = Callable[[Any, Any, Source], Payloads]
-
 
 # Working memory of a chunk, in bytes of its largest array: it should fit a processor's cache.
 CHUNK = 1 << 19
 
 # Mechanisms by name. All others use their scalar form.
 RANDOMISERS: dict[str, Randomise] = {
-    "laplace": numbers.laplace,
-    "gaussian": numbers.gaussian,
-    "refusable_laplace": numbers.refusable,
-    "refusable_gaussian": numbers.refusable,
-    "gaussian_statistics": numbers.gaussian_statistics,
-    "gaussian_record": numbers.gaussian_record,
-    "sampled_products": numbers.sampled_products,
-    "randomized_response": choices.randomized_response,
-    "oue": choices.oue,
-    "sue": choices.sue,
-    "olh": choices.olh,
-    "hadamard": choices.hadamard,
-    "memoized": choices.memoized,
+    "laplace": randomising.number,
+    "gaussian": randomising.number,
+    "refusable_laplace": randomising.refusable,
+    "refusable_gaussian": randomising.refusable,
+    "gaussian_statistics": randomising.gaussian_statistics,
+    "gaussian_record": randomising.gaussian_record,
+    "sampled_products": randomising.sampled_products,
+    "randomized_response": randomising.randomized_response,
+    "oue": randomising.oue,
+    "sue": randomising.sue,
+    "olh": randomising.olh,
+    "hadamard": randomising.hadamard,
+    "memoized": randomising.memoized,
 }
 
 

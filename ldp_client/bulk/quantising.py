@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp_client.columns.arrays import clip_norms, is_missing, numbers, positions, signed, without_mask
+from ldp_client.columns import arrays
 from ldp_client.columns.clipping import is_clipped, largest_square
 from ldp_client.core.quantise import UNIT
 from ldp_client.documents.errors import AnswerError, InputError
@@ -22,8 +22,7 @@ from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.tables.rows import NO_ROWS
 from ldp_client.words.text import say
 
-Integers = NDArray[np.int64]
-Quantised = Sequence[Any] | Integers
+Quantised = Sequence[Any] | arrays.Integers
 
 
 def in_rows(field: str, answers: Any) -> Any:
@@ -48,11 +47,11 @@ def with_blanks(mechanism: Mechanism, answers: Any, refusals: bool) -> Any:
     """
     if refusals and not mechanism.refusal:
         raise InputError.say("core.no_refusal", question=mechanism.field)
-    answers = without_mask(answers)
+    answers = arrays.without_mask(answers)
     if not mechanism.refusal or (isinstance(answers, np.ndarray) and answers.dtype.kind in "biuSU"):
         return answers
     listed = answers.tolist() if isinstance(answers, np.ndarray) else list(answers)
-    blank = [is_missing(answer) for answer in listed]
+    blank = [arrays.is_missing(answer) for answer in listed]
     if not refusals and any(blank):
         raise AnswerError.say(
             "core.row", mechanism.field, row=blank.index(True) + 1, problem=say("core.blank")
@@ -75,18 +74,18 @@ def quantise_many(mechanism: Mechanism, answers: Any) -> Quantised:
         is_fine = len(answers) * grid**2 >= 1 << 62
         if isinstance(mechanism, (GaussianRecord, GaussianStatistics, SampledProducts)) and not is_fine:
             return _records(mechanism, answers)
-        columns = [without_mask(column) for column in in_rows(mechanism.field, answers).values()]
+        columns = [arrays.without_mask(column) for column in in_rows(mechanism.field, answers).values()]
         columns = [column.tolist() if hasattr(column, "tolist") else column for column in columns]
         for name, column in zip(answers, columns):
             if len(column) != len(columns[0]):
                 raise AnswerError.say("core.one_column", f"{mechanism.field}.{name}")
         answers = [dict(zip(answers, values)) for values in zip(*columns, strict=True)]
-    answers = without_mask(in_rows(mechanism.field, answers))
+    answers = arrays.without_mask(in_rows(mechanism.field, answers))
     if isinstance(answers, np.ndarray) and answers.ndim == 1:
         if isinstance(mechanism, ChoiceMechanism):
             return _choices(mechanism, answers)
         if answers.dtype.kind in "iuf" and isinstance(mechanism, (NumberMechanism, RefusableNumber)):
-            place = positions(numbers(answers, mechanism.field), mechanism.bounds)
+            place = arrays.positions(arrays.numbers(answers, mechanism.field), mechanism.bounds)
             indices = np.minimum((place * mechanism.levels + 0.5).astype(np.int64), mechanism.levels)
             return np.column_stack([indices, np.zeros_like(indices)]) if mechanism.refusal else indices
     return _one_by_one(mechanism, answers.tolist() if hasattr(answers, "tolist") else answers)
@@ -105,28 +104,24 @@ def _one_by_one(mechanism: Mechanism, answers: Sequence[Any]) -> list[Any]:
 def count_clipped(mechanism: Any, answers: Any) -> int:
     """Return how many valid answers are beyond the bounds or norm of a mechanism (or a question)."""
     if isinstance(answers, dict):
-        return int(_are_clipped(mechanism, answers).sum())
+        beyond, squares = [], np.zeros(1)
+        for field in (*mechanism.features, mechanism.response):
+            if field.bounds is not None:
+                values = arrays.numbers(answers[field.id], field.id)
+                low, high = field.bounds
+                beyond.append((values < float(low)) | (values > float(high)))
+                if field is not mechanism.response:
+                    squares = squares + np.square(2 * arrays.positions(values, field.bounds) - 1)
+        if mechanism.norm is not None:
+            beyond.append(squares > largest_square(mechanism.norm))
+        return int(np.any(beyond, axis=0).sum())
     bounds = getattr(mechanism, "bounds", None)
     if bounds is not None and isinstance(answers, np.ndarray) and answers.dtype.kind in "iuf":
         return int(((answers < float(bounds[0])) | (answers > float(bounds[1]))).sum())
     return sum([is_clipped(mechanism, answer) for answer in answers])
 
 
-def _are_clipped(mechanism: Any, columns: dict[str, Any]) -> NDArray[np.bool_]:
-    """Return which records of {field: column} are beyond the bounds or norm."""
-    beyond, squares = [], np.zeros(1)
-    for field in (*mechanism.features, mechanism.response):
-        if field.bounds is not None:
-            values = numbers(columns[field.id], field.id)
-            low, high = field.bounds
-            beyond.append((values < float(low)) | (values > float(high)))
-            if field is not mechanism.response:
-                squares = squares + np.square(2 * positions(values, field.bounds) - 1)
-    clipped: NDArray[np.bool_] = np.any(beyond, axis=0)
-    return clipped if mechanism.norm is None else clipped | (squares > largest_square(mechanism.norm))
-
-
-def _choices(mechanism: ChoiceMechanism, answers: NDArray[Any]) -> Integers | list[int]:
+def _choices(mechanism: ChoiceMechanism, answers: NDArray[Any]) -> arrays.Integers | list[int]:
     """Return the choices' indices. Each distinct label is looked up once."""
     if mechanism.boolean and answers.dtype == np.bool_:
         return answers.astype(np.int64)
@@ -143,7 +138,7 @@ def _choices(mechanism: ChoiceMechanism, answers: NDArray[Any]) -> Integers | li
 
 def _records(
     mechanism: GaussianRecord | GaussianStatistics | SampledProducts, columns: dict[str, Any]
-) -> Integers:
+) -> arrays.Integers:
     """Return the integers of every record of {field: column}, as the mechanism's `quantise` does."""
     fields = [*mechanism.features, mechanism.response]
     for field in fields:
@@ -164,7 +159,7 @@ def _records(
         for codes, column in zip(mechanism.codes, features):
             entries.append(UNIT * np.asarray(codes, np.int64)[column] if codes else column)
         return np.column_stack([*entries, response])
-    vectors = clip_norms(np.column_stack(features), mechanism.radius)
+    vectors = arrays.clip_norms(np.column_stack(features), mechanism.radius)
     if isinstance(mechanism, GaussianStatistics):
         vectors = np.column_stack([np.full(len(response), weight), vectors])
     elif mechanism.binary:
@@ -172,15 +167,15 @@ def _records(
     return np.column_stack([vectors, response])
 
 
-def _field(mechanism: RecordMechanism, field: Field, column: Any, size: int) -> Integers:
+def _field(mechanism: RecordMechanism, field: Field, column: Any, size: int) -> arrays.Integers:
     """Return one field's column in units of 1/size, or as levels."""
     name = f"{mechanism.field}.{field.id}"
     if field.bounds is not None:
-        values = numbers(in_rows(name, column), name)
+        values = arrays.numbers(in_rows(name, column), name)
         if field.cuts:
             return np.searchsorted(mechanism.cuts[field.id], values, side="right")
-        return signed(values, field.bounds, size)
-    listed = without_mask(in_rows(name, column))
+        return arrays.signed(values, field.bounds, size)
+    listed = arrays.without_mask(in_rows(name, column))
     answers = np.asarray(listed)
     if not field.choices:
         if answers.dtype.kind != "b":

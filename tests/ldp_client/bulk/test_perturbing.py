@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldp_client.bulk import numbers, perturb_many, perturbing, randomise_many
+from ldp_client.bulk import perturb_many, perturbing, randomise_many
 from ldp_client.bulk.quantising import quantise_many
-from ldp_client.bulk.randomness import below, biased_bits
+from ldp_client.bulk.randomising import below, biased_bits, draw
 from ldp_client.core import strips
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import AnswerError, InputError
@@ -37,7 +37,7 @@ def payloads_of(m, answers, random=None):
 def test_noise_is_the_scalar_samplers_from_the_same_bytes(law):
     """Every path: accepted at once, compared with the curve, rejected, restarted in the tail."""
     many, one = Stream(1), Stream(1)
-    drawn = numbers.draw(law, 20_000, many)
+    drawn = draw(law, 20_000, many)
     assert drawn.tolist() == strips.table_of(law).draw(20_000, one)
     assert many.taken == one.taken
 
