@@ -81,9 +81,15 @@ def describe(study: Study, words: Words = ENGLISH) -> list[str]:
     Returns:
         Lines of text. Control characters from the study's author are made harmless to terminals.
     """
-    any_time = words.say("study.any_time")
-    lines = [
-        *_route(study, words),
+    # 1. The study. Whoever runs the nodes of a secure sum comes first.
+    lines, any_time = [], words.say("study.any_time")
+    if study.protocol is not None:
+        nodes, devices = study.protocol.nodes, study.protocol.min_devices
+        lines += words.say("study.nodes", nodes=len(nodes)).split("\n")
+        lines += [f"  {node.url}#{(node.sealing_key + node.signing_key).hex()}" for node in nodes]
+        lines += words.say("study.sum", fewest=devices, max_faulty=study.protocol.max_faulty).split("\n")
+        lines.append("")
+    lines += [
         words.say("study.title", title=visible(study.title), id=study.id, version=study.version),
         *([words.say("study.purpose", purpose=visible(study.purpose))] if study.purpose else []),
         *who_asks(study, words),
@@ -95,12 +101,29 @@ def describe(study: Study, words: Words = ENGLISH) -> list[str]:
         *channel_lines(study, words),
         *_sections(study, words),
     ]
+    # 2. Its questions.
     mechanisms = mechanisms_of(study)
     for question in study.questions:
-        asked = words.say("study.question", id=question.id, text=visible(question.full_text or question.ask))
-        lines += ["", asked]
-        lines += [f"  {line}" for line in _question(study, question, mechanisms[question.id], words)]
-    return [*lines, "", _total(study, words)]
+        mechanism, text = mechanisms[question.id], visible(question.full_text or question.ask)
+        epsilon, delta = float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)
+        cost = _cost(epsilon, delta, words)
+        lines += [
+            "",
+            words.say("study.question", id=question.id, text=text),
+            "  " + words.say("study.answers", answers=answers_in_words(question, words)),
+            "  " + words.say("study.privacy", name=question.mechanism.name, cost=cost),
+            "  " + in_words(mechanism, words),
+            "  " + odds_of(study, epsilon, delta, words),
+        ]
+    # 3. What they cost together.
+    repeated = sum([question.repeats for question in study.questions])
+    key = "study.total" if len(study.questions) > 1 else "study.total_of_one"
+    if study.sample_one_question:
+        key = "study.one_drawn"
+        if repeated:
+            key += "_mixed" if repeated < len(study.questions) else "_each_version"
+    cost = _cost(float(study.epsilon), float(study.delta), words)
+    return [*lines, "", words.say(key, questions=len(study.questions), cost=cost)]
 
 
 def _sections(study: Study, words: Words) -> list[str]:
@@ -151,16 +174,6 @@ def facts_of(study: Study) -> dict[str, Any]:
         "delta": float(study.delta),
         "questions": entries,
     }
-
-
-def _question(study: Study, question: Question, mechanism: Mechanism, words: Words) -> list[str]:
-    epsilon, delta = float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)
-    return [
-        words.say("study.answers", answers=answers_in_words(question, words)),
-        words.say("study.privacy", name=question.mechanism.name, cost=_cost(epsilon, delta, words)),
-        in_words(mechanism, words),
-        odds_of(study, epsilon, delta, words),
-    ]
 
 
 def _cost(epsilon: float, delta: float, words: Words) -> str:
@@ -267,29 +280,6 @@ def report_size(study: Study, carried: Sequence[PublicField] | None = None) -> i
     padding = padding_of(study, mechanisms, payloads, public)
     head = ("0" * 2 * ID_BYTES, study.id, study.version, study.digest)
     return len(Report(*head, payloads, padding, public=public).to_json().encode())
-
-
-def _route(study: Study, words: Words) -> list[str]:
-    protocol = study.protocol
-    if protocol is None:
-        return []
-    return [
-        *words.say("study.nodes", nodes=len(protocol.nodes)).split("\n"),
-        *[f"  {node.url}#{(node.sealing_key + node.signing_key).hex()}" for node in protocol.nodes],
-        *words.say("study.sum", fewest=protocol.min_devices, max_faulty=protocol.max_faulty).split("\n"),
-        "",
-    ]
-
-
-def _total(study: Study, words: Words) -> str:
-    repeated = sum([question.repeats for question in study.questions])
-    key = "study.total" if len(study.questions) > 1 else "study.total_of_one"
-    if study.sample_one_question:
-        key = "study.one_drawn"
-        if repeated:
-            key += "_mixed" if repeated < len(study.questions) else "_each_version"
-    cost = _cost(float(study.epsilon), float(study.delta), words)
-    return words.say(key, questions=len(study.questions), cost=cost)
 
 
 def in_words(mechanism: Mechanism, words: Words = ENGLISH) -> str:
