@@ -15,9 +15,8 @@ from ldp_client.device.outbox import digest_of
 from ldp_client.device.policy import WIPED
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
-from ldp_client.documents.question import Question
 from ldp_client.documents.study import Study
-from ldp_client.mechanisms import Mechanism, Privacy, mechanisms_of
+from ldp_client.mechanisms import Privacy, mechanisms_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -42,14 +41,19 @@ class Terms:
     def __init__(self, study: Study) -> None:
         self.study = study
         self.mechanisms = mechanisms_of(study)
-        self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
+        self.costs = {}
+        for question in study.questions:
+            # The stated epsilon and delta, or the values from the mechanism's integers if larger.
+            true, stated = self.mechanisms[question.id].privacy, question.mechanism
+            cost = Privacy(max(true.epsilon, stated.epsilon), max(true.delta, stated.delta))
+            self.costs[question.id] = cost
         self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
         self.noise = {}
-        for question in study.document["questions"] if self.memoized else ():
-            choices = question.get("choices", ())
+        for document in study.document["questions"] if self.memoized else ():
+            choices = document.get("choices", ())
             count = choices if isinstance(choices, dict) else len(choices)
-            law = canonical_json({"mechanism": question["mechanism"], "choices": count})
-            self.noise[question["id"]] = digest_of(law)
+            law = canonical_json({"mechanism": document["mechanism"], "choices": count})
+            self.noise[document["id"]] = digest_of(law)
 
     def total(self, questions: list[str]) -> Privacy:
         """Return the cost of answering these questions: the sum, or the largest if only one is asked."""
@@ -74,12 +78,6 @@ class Terms:
                 f"study {study.id} closed on {study.closes}; this device's clock says {today}",
                 code="device.closed",
             )
-
-
-def _cost(question: Question, mechanism: Mechanism) -> Privacy:
-    """Return the stated epsilon and delta, or the values from the mechanism's integers if larger."""
-    true, stated = mechanism.privacy, question.mechanism
-    return Privacy(max(true.epsilon, stated.epsilon), max(true.delta, stated.delta))
 
 
 def recall(connection: sqlite3.Connection, terms: Terms) -> dict[str, Remembering]:
@@ -147,30 +145,24 @@ def refuse_overspending(
 ) -> None:
     """Raise BudgetError if the questions that are not paid for yet (`fresh`) exceed a limit."""
     query = "SELECT study, is_own(origin), epsilon, delta FROM spent"
-    rows = [(*row[:2], Fraction(row[2]), Fraction(row[3])) for row in connection.execute(query).fetchall()]
-    asked = terms.total(fresh)
+    rows = connection.execute(query).fetchall()
     here = [row for row in rows if row[1]]
-    spent = {
-        "this device's budget": (sum((row[2] for row in rows), ZERO), policy.epsilon),
-        "the limit for one collector": (sum((row[2] for row in here), ZERO), policy.epsilon_per_collector),
-        "the limit for one study": (
-            sum((row[2] for row in here if row[0] == terms.study.id), ZERO),
-            policy.epsilon_per_study,
-        ),
-    }
-    for limit, (epsilon, most) in spent.items():
-        if most is not None:
-            _refuse_above("epsilon", asked.epsilon, most - epsilon, limit)
-    delta = sum((row[3] for row in rows), ZERO)
-    _refuse_above("delta", asked.delta, policy.delta - delta, "this device's budget")
-
-
-def _refuse_above(what: str, asked: Fraction, left: Fraction, limit: str) -> None:
-    if asked > left:
-        raise BudgetError(
-            f"answering costs {what} {float(asked):g}, but {float(max(left, ZERO)):g} of {limit} is left",
-            code="device.costs",
-        )
+    of_study = [row for row in here if row[0] == terms.study.id]
+    asked, budget = terms.total(fresh), "this device's budget"
+    limits = (
+        ("epsilon", asked.epsilon, rows, policy.epsilon, budget),
+        ("epsilon", asked.epsilon, here, policy.epsilon_per_collector, "the limit for one collector"),
+        ("epsilon", asked.epsilon, of_study, policy.epsilon_per_study, "the limit for one study"),
+        ("delta", asked.delta, rows, policy.delta, budget),
+    )
+    for what, cost, spends, most, limit in limits:
+        column = 2 if what == "epsilon" else 3
+        left = None if most is None else most - sum(Fraction(row[column]) for row in spends)
+        if left is not None and cost > left:
+            raise BudgetError(
+                f"answering costs {what} {float(cost):g}, but {float(max(left, ZERO)):g} of {limit} is left",
+                code="device.costs",
+            )
 
 
 def write_spends(
