@@ -28,11 +28,6 @@ def render(name: str) -> str:
     return json.dumps(schema(name), indent=1, sort_keys=True) + "\n"
 
 
-def write_all() -> None:
-    """Write every schema file into this module's folder."""
-    for name in SHAPES:
-        (FOLDER / name).write_text(render(name), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    write_all()
+    for file in SHAPES:
+        (FOLDER / file).write_text(render(file), encoding="utf-8")

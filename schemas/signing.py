@@ -22,13 +22,6 @@ def new_key() -> tuple[str, str]:
 
 def sign_study(study: Study, private_pem: bytes) -> SignedStudy:
     """Sign a study with a private key in PEM. Raises InputError for a key of another kind."""
-    private = _load(private_pem)
-    key = PublicKey.from_pem(_pems(private)[1])
-    value = private.sign(study.canonical(), padding.PKCS1v15(), SHA256())
-    return SignedStudy(study, [Signature(key.id, value)])
-
-
-def _load(private_pem: bytes) -> rsa.RSAPrivateKey:
     try:
         private = serialization.load_pem_private_key(private_pem, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -37,7 +30,9 @@ def _load(private_pem: bytes) -> rsa.RSAPrivateKey:
         ) from None
     if not isinstance(private, rsa.RSAPrivateKey):
         raise InputError("the signing key must be RSA", code="files.signing_key_kind")
-    return private
+    key = PublicKey.from_pem(_pems(private)[1])
+    value = private.sign(study.canonical(), padding.PKCS1v15(), SHA256())
+    return SignedStudy(study, [Signature(key.id, value)])
 
 
 def _pems(private: rsa.RSAPrivateKey) -> tuple[str, str]:

@@ -201,10 +201,6 @@ class UsageError(InputError):
     code = "usage.invalid"
 
 
-# Extras of the device library; all other extras belong to ldpkit.
-DEVICE_EXTRAS = ("oblivious", "secure-sum")
-
-
 class MissingExtraError(LdpkitError):
     """A part of ldpkit needs packages that are not installed; the message has the command that installs them.
 
@@ -221,7 +217,8 @@ class MissingExtraError(LdpkitError):
     def __init__(self, extra: str, module: str) -> None:
         from ldp_client.words.text import say
 
-        package = "ldp-client" if extra in DEVICE_EXTRAS else "ldpkit"
+        # All other extras belong to ldpkit.
+        package = "ldp-client" if extra in ("oblivious", "secure-sum") else "ldpkit"
         wanted = f"'{package}[{extra}]'" if extra else package
         super().__init__(say("core.missing_extra", module=module, package=wanted))
         self.extra = extra

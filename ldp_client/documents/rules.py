@@ -182,10 +182,12 @@ def _check_fields(question: Parsed, path: str) -> None:
         return
     cells = 1
     for index, feature in enumerate(features):
-        cells *= 1 + _entries_of(feature)
+        # The levels of a cut, or of the binary characters of a choice or a yes/no.
+        cuts = feature.get("cuts")
+        cells *= len(cuts) + 1 if cuts else power_of_two(len(feature.get("choices") or ()))
         if "bounds" in feature:
             low, high = feature["bounds"]
-            ends = [float(low)] + [float(cut) for cut in feature["cuts"] or ()] + [float(high)]
+            ends = [float(low)] + [float(cut) for cut in cuts or ()] + [float(high)]
             is_rising = len(ends) > 2 and all(start < end for start, end in itertools.pairwise(ends))
             problem = "must be given, as another feature is a choice or has cuts, and rise between the bounds"
             refuse_study(not is_rising, f"{path}.features[{index}].cuts", problem, "study.cuts_invalid")
@@ -196,12 +198,6 @@ def _check_fields(question: Parsed, path: str) -> None:
 def is_leveled(feature: Parsed) -> bool:
     """Return True if a parsed feature has levels: bins or choices, not just a yes/no."""
     return bool(feature.get("cuts") or feature.get("choices"))
-
-
-def _entries_of(feature: Parsed) -> int:
-    """Return the number of entries of a parsed feature: its cuts, or characters of a choice or a yes/no."""
-    cuts = feature.get("cuts")
-    return len(cuts) if cuts else power_of_two(len(feature.get("choices") or ())) - 1
 
 
 def power_of_two(least: int) -> int:

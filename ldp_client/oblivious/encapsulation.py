@@ -5,6 +5,8 @@ One suite: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM. `pyhpke` provid
 
 import os
 from binascii import a2b_base64
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from hmac import digest
 from typing import Any
@@ -92,7 +94,8 @@ class Asked:
         if len(sealed) < TAG_BYTES:
             raise EncapsulationError("the answer is too short")
         cipher, iv = _answer_cipher(self._context, self._enc, nonce)
-        opened: bytes = _opened(lambda: cipher.decrypt(iv, sealed, None))
+        with _opening():
+            opened: bytes = cipher.decrypt(iv, sealed, None)
         return opened
 
 
@@ -137,22 +140,19 @@ def decapsulate(private_key: Any, message: bytes) -> Received:
     if len(sealed) < TAG_BYTES:
         raise EncapsulationError("the request is too short")
     key = KEMKey.from_pyca_cryptography_key(private_key)
-
-    def unsealed() -> Received:
+    with _opening():
         context = suite().create_recipient_context(enc, key, REQUEST_LABEL + b"\0" + head)
         return Received(context.open(sealed), enc, context)
 
-    received: Received = _opened(unsealed)
-    return received
 
-
-def _opened(work: Any) -> Any:
-    """Return the result of `work`. Raises EncapsulationError for any library error about wrong bytes."""
+@contextmanager
+def _opening() -> Iterator[None]:
+    """Raise EncapsulationError for any library error about wrong bytes."""
     from cryptography.exceptions import InvalidTag
     from pyhpke import PyHPKEError
 
     try:
-        return work()
+        yield
     except (InvalidTag, PyHPKEError, ValueError):
         raise EncapsulationError("not encapsulated for this key, or changed in transit") from None
 
