@@ -11,7 +11,6 @@ from inference import analyse, fit
 from inference.analyses.population import Population
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
-from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Report, Study
 from tests import studies
 from tests.inference.golden.reference import Target, Values
@@ -50,10 +49,7 @@ class Case:
 
 
 def collected(
-    name: str,
-    questions: Question | Sequence[Question],
-    people: Sequence[Any],
-    **fields: Any,
+    name: str, questions: Question | Sequence[Question], people: Sequence[Any], **fields: Any
 ) -> Collected:
     """A study of one question, or some, and a report of each person.
 
@@ -64,15 +60,14 @@ def collected(
     mechanisms, source = mechanisms_of(study), seeded(name)
     alone = asked[0]["id"] if isinstance(questions, Mapping) else None
     answers = [{alone: one} if alone else one for one in people]
-    if any(question.repeats for question in study.questions):
-        return Collected(study, [_kept(study, place, one, source) for place, one in enumerate(answers)])
-    return Collected(study, [perturb_answers(study, mechanisms, one, source) for one in answers])
-
-
-def _kept(study: Study, place: int, answers: Mapping[str, Any], source: NotForRealAnswers) -> Report:
-    """The first report of a person whose permanent answer is kept elsewhere."""
-    payloads = {name: mechanisms_of(study)[name].perturb(one, source) for name, one in answers.items()}
-    return Report(f"{place:032x}", study.id, study.version, study.digest, payloads)
+    if not any(question.repeats for question in study.questions):
+        return Collected(study, [perturb_answers(study, mechanisms, one, source) for one in answers])
+    # The first report of each person, whose permanent answer is kept elsewhere.
+    reports = []
+    for place, given in enumerate(answers):
+        payloads = {name: mechanisms[name].perturb(one, source) for name, one in given.items()}
+        reports.append(Report(f"{place:032x}", study.id, study.version, study.digest, payloads))
+    return Collected(study, reports)
 
 
 def fitted(data: Collected) -> Draws:

@@ -73,11 +73,7 @@ def people(count: int) -> list[dict[str, Any]]:
 
 
 def reports_of(
-    fields: Sequence[str],
-    question: Question = EVER,
-    count: int = PEOPLE,
-    name: str = "",
-    version: int = 1,
+    fields: Sequence[str], question: Question = EVER, count: int = PEOPLE, name: str = "", version: int = 1
 ) -> Collected:
     """Of these public fields and ever."""
     wanted = [*fields, "ever"]
@@ -178,7 +174,6 @@ class Waves(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Of both."""
         return " ".join(one.digest for one in self.each.values())
 
 
@@ -233,7 +228,6 @@ class Survey(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Of what was said."""
         return hashlib.sha256(repr(self.frame.astype(str).to_dict("records")).encode()).hexdigest()
 
 

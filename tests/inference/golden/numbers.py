@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,14 +26,14 @@ Law = Callable[[Points], Any]
 
 
 @cache
-def gaussian_scale(epsilon: float, largest: float = DELTA) -> float:
+def gaussian_scale(epsilon: float) -> float:
     """The standard deviation that hides a distance of 1 (Balle and Wang 2018, theorem 8)."""
 
     def delta(sd: float) -> float:
         half, rest = 0.5 / sd, epsilon * sd
         return float(stats.norm.cdf(half - rest) - np.exp(epsilon) * stats.norm.cdf(-half - rest))
 
-    return float(optimize.brentq(lambda sd: delta(sd) - largest, 0.05, 500))
+    return float(optimize.brentq(lambda sd: delta(sd) - DELTA, 0.05, 500))
 
 
 def noise_of(mechanism: Question) -> float:
@@ -172,11 +172,8 @@ def _target_with_refusals(data: Collected) -> Target:
     return Target(space, log_density, start={"mean": 5, "sd": 2, "refused": 0.2})
 
 
-def _gamma(shape: str, rate: str) -> dict[str, object]:
-    return stated("gamma", shape=shape, rate=rate)
-
-
-NORMAL = _question("normal", LAPLACE, mean=stated("normal", loc=5, scale=4), sd=_gamma("2", "0.6"))
+_gamma = partial(stated, "gamma")
+NORMAL = _question("normal", LAPLACE, mean=stated("normal", loc=5, scale=4), sd=_gamma(shape="2", rate="0.6"))
 REFUSABLE = {
     **NORMAL,
     "refusal": {"share": "0.5"},
@@ -188,8 +185,10 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "normal, laplace": NORMAL,
     "normal, gaussian": _question("normal", GAUSSIAN, mean=STUDENT, sd=stated("half_normal", scale=3)),
     "exponential, laplace": _question("exponential", LAPLACE, rate=stated("log_normal", loc=-1, scale=1)),
-    "beta, laplace": _question("beta", LAPLACE, a=_gamma("3", "1"), b=_gamma("3", "0.5")),
-    "poisson, laplace": _question("poisson", LAPLACE, rate=_gamma("2", "0.4")),
+    "beta, laplace": _question(
+        "beta", LAPLACE, a=_gamma(shape="3", rate="1"), b=_gamma(shape="3", rate="0.5")
+    ),
+    "poisson, laplace": _question("poisson", LAPLACE, rate=_gamma(shape="2", rate="0.4")),
 }
 TRUTHS: dict[str, dict[str, float]] = {
     "normal": {"mean": 5.0, "sd": 2.0},

@@ -3,7 +3,7 @@
 All features and responses lie between −1 and 1, so that own units are scaled ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,6 @@ def people(count: int) -> list[dict[str, float]]:
 
 
 def words(payload: bytes, size: int = 4) -> Values:
-    """Signed whole numbers."""
     return np.frombuffer(payload[: len(payload) - len(payload) % size], f">i{size}").astype(np.float64)
 
 
@@ -93,31 +92,37 @@ def factors_of(pairs: list[tuple[int, int]]) -> Values:
     return np.array([weights[i] * weights[j] * (1.0 if i == j else np.sqrt(2.0)) for i, j in pairs])
 
 
-def regression(names: list[str], log_likelihood: Callable[[Points], Values]) -> Target:
-    """A regression's posterior under the stated priors of these parameters."""
+def regression(log_likelihood: Callable[[Points], Values]) -> Target:
+    """A regression's posterior under the stated priors."""
 
     def log_density(points: Points) -> Values:
-        prior = log_prior({name: PRIORS[name] for name in names}, points)
-        return np.asarray(log_likelihood(points) + prior)
+        return np.asarray(log_likelihood(points) + log_prior(PRIORS, points))
 
     def quantities(points: Points) -> Points:
         called = {"centre": "intercept", "coefficients": "coefficient[age]", "sd": "sd"}
-        return {new: points[name] for name, new in called.items() if name in points}
+        return {new: points[name] for name, new in called.items()}
 
-    return Target({name: SPACE[name] for name in names}, log_density, quantities, START)
+    return Target(SPACE, log_density, quantities, START)
+
+
+def regression_of_sums(
+    sums: Sequence[tuple[Values, float]], noise: float, factors: Values, pairs: list[tuple[int, int]] = PAIRS
+) -> Target:
+    """The posterior from sums of products, each of so many records, with this noise on each entry."""
+
+    def log_likelihood(points: Points) -> Values:
+        mean, covariance = linear_moments(points, pairs)
+        mean, covariance = mean * factors, covariance * np.outer(factors, factors)
+        each = [log_density_of_sum(total, count, mean, covariance, noise) for total, count in sums]
+        return np.sum(each, axis=0)
+
+    return regression(log_likelihood)
 
 
 def _sums(data: Collected) -> Target:
     noise, count = DISTANCE * gaussian_scale(EPSILON), len(data.reports)
     total = np.sum([words(one) for one in data.payloads("rating")], axis=0) * noise / 2**20
-    factors = factors_of(PAIRS)
-
-    def log_likelihood(points: Points) -> Values:
-        mean, covariance = linear_moments(points, PAIRS)
-        covariance = covariance * np.outer(factors, factors)
-        return log_density_of_sum(total, count, factors * mean, covariance, noise * np.sqrt(count))
-
-    return regression(list(PRIORS), log_likelihood)
+    return regression_of_sums([(total, count)], noise * np.sqrt(count), factors_of(PAIRS))
 
 
 def _records(data: Collected) -> Target:
@@ -134,7 +139,7 @@ def _records(data: Collected) -> Target:
         distance = np.einsum("pij,ij->p", inverse, spread) + np.einsum("pi,pij,pj->p", off, inverse, off)
         return np.asarray(-0.5 * len(rows) * (distance + np.linalg.slogdet(covariance)[1]))
 
-    return regression(list(PRIORS), log_likelihood)
+    return regression(log_likelihood)
 
 
 SMOKES: dict[str, Any] = {
@@ -155,8 +160,8 @@ def _yes_no_signs(data: Collected) -> Target:
 
     A product is drawn evenly; its sign is 1 with chance (1 + tanh(ε/2) · mean) / 2.
     """
-    words = [int.from_bytes(one, "big") for one in data.payloads("rating")]
-    minus, plus = np.bincount(words, minlength=6).reshape(-1, 2).T
+    signs = [int.from_bytes(one, "big") for one in data.payloads("rating")]
+    minus, plus = np.bincount(signs, minlength=6).reshape(-1, 2).T
     sharp = np.tanh(float(SMOKES["mechanism"]["epsilon"]) / 2)
 
     def log_density(points: Points) -> Values:
@@ -204,15 +209,8 @@ def _holders(
     def target(data: Collected) -> Target:
         noise = distance * gaussian_scale(1)
         holders = [words(payload, 8) for payload in data.payloads("rating")]
-
-        def log_likelihood(points: Points) -> Values:
-            mean, covariance = linear_moments(points, pairs)
-            mean, covariance = mean * factors, covariance * np.outer(factors, factors)
-            sums = [(count, np.array(own) * noise / 2**20) for count, *own in holders]
-            each = [log_density_of_sum(own, count, mean, covariance, noise) for count, own in sums]
-            return np.sum(each, axis=0)
-
-        return regression(list(PRIORS), log_likelihood)
+        sums = [(sums[1:] * noise / 2**20, sums[0]) for sums in holders]
+        return regression_of_sums(sums, noise, factors, pairs)
 
     return Case(data, fitted, target)
 

@@ -12,20 +12,10 @@ from ldp_client import mechanisms_of
 from schemas import Study
 from summaries import QuestionSummary
 from tests import studies
+from tests.inference.golden import records
 from tests.inference.golden.case import KEPT, Case, Draws, Question
 from tests.inference.golden.choices import BERNOULLI, SHARE, Law
 from tests.inference.golden.numbers import NORMAL, gaussian_scale, log_prior, masses_of
-from tests.inference.golden.records import (
-    DISTANCE,
-    PAIRS,
-    PRIORS,
-    factors_of,
-    linear_moments,
-    log_density_of_sum,
-    people,
-    question_of,
-    regression,
-)
 from tests.inference.golden.reference import Points, Target, Values
 from tests.statistics import seeded
 
@@ -44,7 +34,6 @@ class Total(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Of the sum."""
         return hashlib.sha256(repr(self.total.tolist()).encode()).hexdigest()
 
     def scaled(self, distance: float) -> Values:
@@ -62,7 +51,6 @@ def summed(question: Question, answers: list[Any]) -> Total:
 
 
 def fitted(data: Total) -> Draws:
-    """The posterior of the only question."""
     (question,) = data.study.questions
     part = QuestionSummary(DEVICES, np.asarray(data.total, np.int64))
     summary = Summary(data.study.id, data.study.version, data.study.digest, {question.id: part})
@@ -78,7 +66,7 @@ def _of_sum(
         total = data.scaled(distance)
 
         def log_density(points: Points) -> Values:
-            density = log_density_of_sum(total, DEVICES, *moments(points), distance * NOISE)
+            density = records.log_density_of_sum(total, DEVICES, *moments(points), distance * NOISE)
             return np.asarray(density + law.log_prior(points))
 
         return Target(law.space, log_density, law.quantities, start)
@@ -139,7 +127,7 @@ def _marginals(data: Total) -> Target:
         found = 0.0
         for name, total in zip(FIELDS, totals, strict=True):
             own = {key: points[f"{key}[{name}]"] for key in NUMBER.space}
-            law = log_density_of_sum(total, DEVICES, *_two_sums(own), distance * NOISE)
+            law = records.log_density_of_sum(total, DEVICES, *_two_sums(own), distance * NOISE)
             found = found + law + NUMBER.log_prior(own)
         return np.asarray(found)
 
@@ -148,14 +136,8 @@ def _marginals(data: Total) -> Target:
 
 
 def _regression(data: Total) -> Target:
-    total, factors = data.scaled(DISTANCE), factors_of(PAIRS)
-
-    def log_likelihood(points: Points) -> Values:
-        mean, covariance = linear_moments(points, PAIRS)
-        covariance = covariance * np.outer(factors, factors)
-        return log_density_of_sum(total, DEVICES, factors * mean, covariance, DISTANCE * NOISE)
-
-    return regression(list(PRIORS), log_likelihood)
+    sums, noise = [(data.scaled(records.DISTANCE), DEVICES)], records.DISTANCE * NOISE
+    return records.regression_of_sums(sums, noise, records.factors_of(records.PAIRS))
 
 
 AGES: list[Any] = np.random.default_rng(5).normal(5, 2, DEVICES).tolist()
@@ -174,5 +156,5 @@ CASES: dict[str, Case] = {
     "normal, cells": _case(NORMAL, AGES, _of_sum(NUMBER, 2**0.5, _cells, mean=5, sd=2), cells=8),
     "normal": _case(NORMAL, AGES, _of_sum(NUMBER, 2.0, _two_sums, mean=5, sd=2)),
     "marginals": _case(MARGINALS, BOTH, _marginals, statistic="marginals", share="0.2"),
-    "linear": _case(question_of(STATED), people(DEVICES), _regression),
+    "linear": _case(records.question_of(STATED), records.people(DEVICES), _regression),
 }
