@@ -1,4 +1,4 @@
-"""Diagnostics of chains are ArviZ's, and chances of counts SciPy's, without loading either's libraries."""
+"""Checks of draws: diagnostics are ArviZ's, chances of counts SciPy's, and notes compare with the prior."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ from arviz_stats.base.array import array_stats
 from scipy import stats
 
 from inference.results.convergence import diagnose, ess_bulk, ess_tail, mixing, r_hat
+from inference.results.prior_notes import disagreements, informativeness, leaning_notes
 from inference.results.verdict import NOT_USABLE, USABLE, Verdict
 from inference.tail_probabilities import (
     average_ranks,
@@ -72,19 +73,20 @@ LONG = ar(0, draws=1000)
 
 
 @pytest.mark.parametrize(
-    ("draws", "diverging", "reason"),
+    ("draws", "diverging", "chained", "reason"),
     [
-        (LONG + 0.5 * np.arange(4)[:, None], 0, "R-hat of x"),
-        (LONG[:, :60], 0, "bulk ESS of x"),
-        (np.cumsum(LONG, axis=1), 0, "tail ESS of x"),
-        (LONG, 3, "3 transitions diverged"),
-        (np.full((4, 1000), np.nan), 0, "R-hat of x"),
+        (LONG + 0.5 * np.arange(4)[:, None], 0, True, "R-hat of x"),
+        (LONG[:, :60], 0, True, "bulk ESS of x"),
+        (np.cumsum(LONG, axis=1), 0, True, "tail ESS of x"),
+        (LONG, 3, True, "3 transitions diverged"),
+        (np.full((4, 1000), np.nan), 0, True, "R-hat of x"),
+        (np.full((4, 1000), np.nan), 0, False, "draws of x are not finite"),
     ],
 )
-def test_bad_draws_are_not_ok_and_say_why(draws, diverging, reason):
+def test_bad_draws_are_not_ok_and_say_why(draws, diverging, chained, reason):
     flags = np.zeros((4, 1000), dtype=bool)
     flags[0, :diverging] = True
-    verdict = Verdict.of_findings(diagnose({"x": draws}, flags)[0])
+    verdict = Verdict.of_findings(diagnose({"x": draws, "y": np.zeros((4, 1000))}, flags, chained=chained)[0])
     assert verdict.bad
     assert any(reason in line for line in verdict.reasons)
 
@@ -97,15 +99,53 @@ def test_parameters_that_the_sampler_did_not_measure_are_measured():
     assert (verdict.of("rate").word, verdict.of("mean").word) == (USABLE, NOT_USABLE)
 
 
-def test_independent_draws_that_are_not_finite_are_not_ok():
-    draws = {"x": np.full((4, 100), np.nan), "y": np.zeros((4, 100))}
-    (finding,) = diagnose(draws, np.zeros((4, 100), bool), chained=False)[0]
-    assert "draws of x are not finite" in finding.text
-
-
 def test_reasons_do_not_name_all_of_many_parameters():
     random = np.random.default_rng(1)
     draws = {f"p[{i}]": random.normal(size=(4, 20)) for i in range(100)}
     findings, _ = diagnose(draws, np.zeros((4, 20), bool))
     assert Verdict.of_findings(findings).bad
     assert all("more" in finding.text and len(finding.text) < 300 for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "says"),
+    [
+        (0, 10, []),
+        (0, 1.1, ["drowns the signal of x"]),
+        (0.8, 1.1, ["drowns the signal of x"]),
+        (2, 1.1, ["holds x back"]),
+        (2, 1.4, []),
+        (4, 1.1, ["disagree about x", "holds x back"]),
+        (-4, 1.4, ["disagree about x"]),
+        (4, 0.5, ["contradicts the reports: for x", "holds x back"]),
+        (-4, 0.1, ["contradicts the reports: for x", "holds x back"]),
+    ],
+)
+def test_notes_compare_posterior_with_prior(mean, sd, says):
+    random = np.random.default_rng(1)
+    draws, prior = {"x": random.normal(size=(4, 1000))}, {"x": random.normal(mean, sd, size=1000)}
+    notes = [*disagreements(draws, prior), *informativeness(draws, prior)]
+    assert [part in note.text for part, note in zip(says, notes, strict=True)] == [True] * len(says)
+
+
+def test_truths_from_the_prior_rarely_contradict_it():
+    """Of 4,000 truths that are known exactly at most a few, though the prior's tail is long."""
+    random, alarms = np.random.default_rng(5), 0
+    for truth in random.lognormal(size=4000):
+        draws, prior = {"x": truth + 1e-3 * random.normal(size=(4, 20))}, {"x": random.lognormal(size=1000)}
+        alarms += any(one.state == NOT_USABLE for one in disagreements(draws, prior))
+    assert alarms < 15
+
+
+UNIFORM = {"distribution": "uniform", "low": "20", "high": "30"}
+
+
+@pytest.mark.attack(18)
+@pytest.mark.parametrize(("name", "estimate"), [("mean[a]", 33.0), ("coefficient[a]", 16.0)])
+def test_truth_outside_prior_is_noted(name, estimate):
+    """State a uniform prior in wrong units, which rules the truth out."""
+    ends = (np.array([20.0, 30.0]) - estimate) / 0.8
+    draws = stats.truncnorm.rvs(*ends, estimate, 0.8, size=(4, 1000), random_state=1)
+    key = {"mean[a]": "mean", "coefficient[a]": "coefficients"}[name]
+    (note,) = leaning_notes({name: draws}, {key: {"a": UNIFORM}})
+    assert f"{name} is pressed against an end" in note.text

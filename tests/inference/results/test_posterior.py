@@ -15,13 +15,10 @@ from scipy import stats
 
 from inference.models.family import MODELS
 from inference.predictive import Predictive
-from inference.results.convergence import Mixing, diagnose
 from inference.results.figures import BAR, density_figure, interval_figure, to_png, to_svg
 from inference.results.fit import Fit
 from inference.results.intervals import USUAL
-from inference.results.posterior import Posterior
 from inference.results.quantity import Quantity
-from inference.results.saving import save_posteriors
 from inference.results.verdict import NOT_USABLE, USABLE
 from ldp_client.documents.errors import InputError
 from tests import studies
@@ -54,7 +51,6 @@ def test_invalid_interval_is_rejected(level):
             job(level)
 
 
-# A library that is loaded here asks a program for the name of the processor.
 def test_arviz_tree_has_all_groups_by_choice(tmp_path):
     simulated = np.random.default_rng(1).random((60, 3))
     diverging = np.zeros(SHAPE, bool)
@@ -71,11 +67,9 @@ def test_arviz_tree_has_all_groups_by_choice(tmp_path):
     np.testing.assert_array_equal(tree["posterior_predictive"]["reports"][0], simulated / 2)
     np.testing.assert_array_equal(tree["observed_data"]["reports"], simulated[0])
     assert tree["sample_stats"]["diverging"].shape == SHAPE
-    save_posteriors({"colour": found}, tmp_path)
-    assert (
-        json.loads((tmp_path / "posterior.json").read_text())["questions"]["colour"]["verdict"]["word"]
-        == USABLE
-    )
+    found.save(tmp_path)
+    (entry,) = json.loads((tmp_path / "posterior.json").read_text())["questions"].values()
+    assert entry["verdict"]["word"] == USABLE
     with xarray.open_datatree(tmp_path / "colour.nc", engine="h5netcdf") as saved:
         assert saved.equals(tree)
         assert saved.attrs == tree.attrs
@@ -124,17 +118,6 @@ def test_share_above_value_matches_the_law(law):
     for wrong in (1.9, 12, float("nan"), "4"):
         with raises(InputError, "result.value_beyond_bounds", "12"):
             found.share_above(wrong)
-
-
-def test_draws_of_many_shares_are_saved_as_one_variable(tmp_path):
-    random = np.random.default_rng(2)
-    draws = {f"p[{i}]": random.normal(size=(2, 5)) for i in range(300)} | {"concentration": np.ones((2, 5))}
-    one = dict.fromkeys(draws, 1.0)
-    found = diagnose(draws, np.zeros((2, 5), bool), known=Mixing(one, one, one))
-    Posterior("rare", "multinomial", 9, draws, one, *found, "digest", 1).save(tmp_path)
-    with xarray.open_dataset(tmp_path / "rare.nc", group="posterior", engine="h5netcdf") as saved:
-        assert set(saved.data_vars) == {"p", "concentration"}
-        np.testing.assert_array_equal(saved["p"].sel(choice="17"), draws["p[17]"])
 
 
 def test_fit_is_a_table_with_sentences_to_quote():
