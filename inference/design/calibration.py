@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from inference.design.bands import leaves, simultaneous_band
 from inference.design.simulated_posteriors import FEWEST_EFFECTIVE, Parameters, fit_studies, poor_chains
-from inference.design.simulation import clipping, for_devices, simulate
+from inference.design.simulation import clipping, for_devices
 from inference.limits import check_devices, check_seed, check_studies
 from inference.models import model_for
 from inference.models.base import Model, Truth
@@ -145,28 +145,18 @@ def calibrate(
     # 1. Simulate and fit the studies, and count the draws below each truth.
     check_simulation(question, studies, n, seed)
     own_seed, asked = crc32(f"{seed} {question.id}".encode()), for_devices(question, n)
-    mechanism, truths = mechanism_for(asked), prior_truths(asked, studies, own_seed)
-
-    def model(place: int) -> Model:
-        return model_for(
-            asked, simulate(asked, mechanism, truths[place], n, generator_of(own_seed, place), clip)
-        )
-
+    truths = prior_truths(asked, studies, own_seed)
     line = f"{question.id}: fitted {{}} of {studies} simulated studies of {n} devices"
-    draws = fit_studies(model, studies, own_seed, DRAWS, THIN, line, progress)
+    cells = [(n, truth) for truth in truths]
+    draws, model = fit_studies(asked, cells, own_seed, DRAWS, THIN, line, progress, clip=clip)
     # 2. Judge the ranks.
     ranks = _ranks(truths, draws, own_seed)
     band = simultaneous_band(studies, DRAWS, FALSE_ALARM / len(ranks))
     outside = tuple(name for name, own in ranks.items() if leaves(band, own))
     poor = {name: float(np.mean(own)) for name, own in poor_chains(draws).items()}
     mixing = mixing_notes(poor, SOME_MIX_POORLY)
-    notes = (*model(0).notes, *_clipping(asked, truths, own_seed, clip), *mixing)
+    notes = (*model.notes, *_clipping(asked, truths, own_seed, clip), *mixing)
     return Calibration(asked.id, asked.model.name, n, seed, ranks, outside, poor, notes)
-
-
-def generator_of(seed: int, place: int) -> np.random.Generator:
-    """Return the generator of one study: the place-th that `numpy.random.default_rng(seed).spawn` gives."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(place,)))
 
 
 def check_simulation(question: Question, studies: int, n: int, seed: int) -> None:

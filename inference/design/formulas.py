@@ -20,8 +20,7 @@ from inference.analyses.public_columns import COUNT
 from inference.default_priors import LOGIT_SCALE, NUMBER_SCALE
 from inference.design.information import DEVICES, HALF, information
 from inference.design.notes import rough_notes
-from inference.design.outcomes import Outcome, outcome_of_design, outcome_of_question
-from inference.design.people import people_in, uniform_people
+from inference.design.people import Outcome, outcome_of, people_in, uniform_people
 from inference.design.plan import Plan
 from inference.design.questions import answers_of
 from inference.limits import check_devices
@@ -83,9 +82,7 @@ def plan_formula(
             "columns, or give a --table of people with coarser ones",
             code="plan.too_many_combinations",
         )
-    outcome = (
-        outcome_of_design(asked, people) if isinstance(asked, ColumnDesign) else outcome_of_question(asked)
-    )
+    outcome = outcome_of(asked, people)
     # 3. The truth of the law's arguments in each cell.
     counts = np.maximum(np.rint(PEOPLE * people.shares), 1).astype(np.int64)
     matrix = matrix_of(parsed.fixed, people.frame, (), counts)

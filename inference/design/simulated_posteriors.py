@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.compiling import compiled, raw_key
-from inference.models.base import Model
+from inference.design.simulation import simulate
+from inference.models import model_for
+from inference.models.base import Model, Truth
 from inference.sampling.chains import Chains, frozen, stacked, starts
 from inference.sampling.space import as_arrays, space_of
 from inference.sampling.whitening import reshaped, shape_of
+from ldp_client import mechanism_for
+from schemas import Question
 from summaries.progress import Step
 
 Parameters = dict[str, NDArray[np.float64]]
@@ -35,41 +39,46 @@ SIMULATION = 0.1
 
 
 def fit_studies(
-    model: Callable[[int], Model],
-    count: int,
+    question: Question,
+    cells: Sequence[tuple[int, Truth]],
     seed: int,
     draws: int,
     thin: int,
-    said: str,
+    line: str,
     progress: Callable[[str], None],
     part: tuple[int, int] = (0, 1),
-) -> Parameters:
-    """Fit simulated studies of one question.
+    clip: bool = True,
+) -> tuple[Parameters, Model]:
+    """Simulate and fit studies of one question.
 
     Args:
-        model: returns the model of the study with this number.
-        count: how many studies.
-        seed: of the chains.
+        question: the question.
+        cells: the number of answers and the truth of each study.
+        seed: of the simulations and the chains.
         draws: how many draws of each chain are kept.
         thin: of so many draws one is kept.
-        said: progress in words, with {} for how many studies are fitted.
+        line: progress in words, with {} for how many studies are fitted.
         progress: is called with sentences on the progress.
         part: the number of this call, and how many calls there are.
+        clip: as for `simulate`.
 
     Returns:
-        {parameter: (studies, draws)}.
+        {parameter: (studies, draws)}, and the first study's model.
     """
 
     def tell(fitted: int, share: float) -> None:
-        progress(Step(said.format(fitted), part[0] + share, part[1]))
+        progress(Step(line.format(fitted), part[0] + share, part[1]))
 
-    models = []
-    for place in range(count):
+    mechanism, count, models = mechanism_for(question), len(cells), []
+    for place, (n, truth) in enumerate(cells):
         tell(0, SIMULATION * place / count)
-        models.append(model(place))
-    return posterior_draws(
+        # The place-th generator that `numpy.random.default_rng(seed).spawn` gives.
+        random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(place,)))
+        models.append(model_for(question, simulate(question, mechanism, truth, n, random, clip)))
+    fitted = posterior_draws(
         models, seed, draws, thin, lambda done: tell(done, SIMULATION + (1 - SIMULATION) * done / count)
     )
+    return fitted, models[0]
 
 
 def posterior_draws(

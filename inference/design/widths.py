@@ -6,15 +6,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.design.calibration import empty_model, generator_of, mixing_notes, prior_truths
+from inference.design.calibration import empty_model, mixing_notes, prior_truths
 from inference.design.information import TAILS
 from inference.design.notes import Widths, clipping_notes
 from inference.design.simulated_posteriors import Parameters, fit_studies, poor_chains
-from inference.design.simulation import clipping, for_devices, simulate
+from inference.design.simulation import clipping, for_devices
 from inference.design.truth import completed, first_possible
-from inference.models import model_for
-from inference.models.base import Model, Truth
-from ldp_client import mechanism_for
+from inference.models.base import Truth
 from schemas import Question
 
 Vector = NDArray[np.float64]
@@ -64,12 +62,14 @@ def by_simulation(
     found: dict[str, list[Parameters]] = {}
     poor = []
     for place, (question, sizes) in enumerate(sets):
-        draws = _fitted(question, truths, sizes, seed, progress, (place, len(sets)))
+        cells, epsilon = [(n, truth) for n in sizes for truth in truths], str(question.mechanism.epsilon)
+        line = f"{question.id}: fitted {{}} of {len(cells)} simulated studies at epsilon {epsilon}"
+        draws, _ = fit_studies(question, cells, seed, DRAWS, THIN, line, progress, (place, len(sets)))
         medians = {}
         for name, values in draws.items():
             low, high = np.quantile(values, TAILS, axis=1)
             medians[name] = np.median((high - low).reshape(-1, REPEATS) / 2, axis=1)
-        found.setdefault(str(question.mechanism.epsilon), []).append(medians)
+        found.setdefault(epsilon, []).append(medians)
         poor.append(poor_chains(draws))
     # 3. Put them together.
     each = {
@@ -98,24 +98,3 @@ def prior_half_widths(question: Question, seed: int) -> dict[str, float]:
     truths = prior_truths(question, PRIOR_DRAWS, seed)
     values = {name: [one.parameters[name] for one in truths] for name in truths[0].parameters}
     return {name: float(np.diff(np.quantile(one, TAILS))[0]) / 2 for name, one in values.items()}
-
-
-def _fitted(
-    question: Question,
-    truths: Sequence[Truth],
-    sizes: Sequence[int],
-    seed: int,
-    progress: Callable[[str], None],
-    part: tuple[int, int],
-) -> Parameters:
-    """Return the draws of a study for each number of answers and each truth."""
-    mechanism = mechanism_for(question)
-    cells = [(n, truth) for n in sizes for truth in truths]
-
-    def model(place: int) -> Model:
-        n, truth = cells[place]
-        return model_for(question, simulate(question, mechanism, truth, n, generator_of(seed, place)))
-
-    epsilon = question.mechanism.epsilon
-    line = f"{question.id}: fitted {{}} of {len(cells)} simulated studies at epsilon {epsilon}"
-    return fit_studies(model, len(cells), seed, DRAWS, THIN, line, progress, part)

@@ -48,12 +48,12 @@ def test_a_sound_study_is_calibrated_on_the_command_line(tmp_path, capsys):
 def test_poorly_mixing_chains_are_reported(monkeypatch, walks, ok, says):
     """A random walk in place of some chains."""
 
-    def stuck(_model, count, *_options):
+    def stuck(question, cells, *_options, **_clip):
         random = np.random.default_rng(crc32(b"0 ever"))
-        found = random.random((count, job.DRAWS))
+        found = random.random((len(cells), job.DRAWS))
         slow = np.cumsum(random.normal(size=(walks, job.DRAWS)), axis=1)
         found[:walks] = 0.5 + 0.4 * np.tanh(slow / 5)
-        return {"p": found}
+        return {"p": found}, job.empty_model(question)
 
     monkeypatch.setattr(job, "fit_studies", stuck)
     monkeypatch.setattr(job, "leaves", lambda _band, _ranks: False)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pandas import DataFrame
 
-from inference.design import widths
+from inference.design import simulated_posteriors
 from inference.design.calibration import prior_truths
 from inference.design.notes import prior_width_notes
 from inference.design.plan import devices_for, plan
@@ -64,7 +64,7 @@ def test_secure_sum_is_simulated_and_an_interrupted_plan_writes_nothing(tmp_path
     def interrupted(*_given, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(widths, "simulate", interrupted)
+    monkeypatch.setattr(simulated_posteriors, "simulate", interrupted)
     assert main([*command, "--out", f"{tmp_path}/second"]) == 130
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan", "study.json"]
 
