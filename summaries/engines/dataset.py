@@ -180,7 +180,15 @@ def _of_manifest(study: Study, root: str) -> Dataset:
         if (match := _READ.fullmatch(name)) and int(match[1]) == study.version
     ]
     if unlisted:
-        raise _unlisted(folder, unlisted)
+        more = len(unlisted) - MOST_NAMED
+        shown = ", ".join(unlisted[:MOST_NAMED]) + (f" and {counted(more, 'other')}" if more > 0 else "")
+        pattern = shlex.quote(f"{glob.escape(folder)}/**/*.parquet")
+        raise InputError(
+            f"{folder} has {counted(len(unlisted), 'Parquet file')} that {MANIFEST} does not list: {shown}. "
+            f"If two datasets were put together, name the files, {pattern}, to have each report counted "
+            "once, or move these away",
+            code="merge.dataset_copied",
+        )
     # 3. Take this version's files, and count the reports of the others.
     files: list[ReportFile] = []
     left_out: dict[tuple[int, str], int] = {}
@@ -225,16 +233,3 @@ def _parsed(study: Study, path: str, text: bytes) -> tuple[dict[int, str], list[
 
 def _damaged(path: str) -> InputError:
     return InputError(f"{path} is damaged: export the dataset again", code="merge.manifest_damaged")
-
-
-def _unlisted(folder: str, names: Sequence[str]) -> InputError:
-    """Return the error for files that a manifest does not list, whose reports would be left out."""
-    more = len(names) - MOST_NAMED
-    shown = ", ".join(names[:MOST_NAMED]) + (f" and {counted(more, 'other')}" if more > 0 else "")
-    pattern = shlex.quote(f"{glob.escape(folder)}/**/*.parquet")
-    return InputError(
-        f"{folder} has {counted(len(names), 'Parquet file')} that {MANIFEST} does not list: {shown}. If two "
-        f"datasets were put together, name the files, {pattern}, to have each report counted once, or move "
-        "these away",
-        code="merge.dataset_copied",
-    )

@@ -1,10 +1,10 @@
 """Converts Arrow columns of reports to rows of bytes: all reports of a batch are checked at once.
 
-Reports that fail this check are read again one by one, as every other reader reads them, and refused with the
-same words.
+A bulk check accepts exactly the payloads that the mechanism's `check` accepts; a test compares the two.
+Reports that fail are read again one by one, as every other reader reads them, and refused in the same words.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ldp_client import mechanisms_of
+from ldp_client.core.strips import NOISE_REACH
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.report import ID_BYTES
+from ldp_client.mechanisms.base import LARGEST_SIGNED, Mechanism
+from ldp_client.mechanisms.olh import PRIME, SEED_BYTES
 from schemas import Study
-from summaries.engines.possible import Mask, possible
 from summaries.findings import Findings
 from summaries.reducing import check_report
+from summaries.reductions.base import Payloads, big_endian, signed
 from summaries.rows import CONTENT, PLACE_BYTES, PUBLIC_BYTES, ROW_BITS, RowLayout, Rows, put_bytes
 from summaries.tables import refuse_repeated, report_of_row
 
+Mask = NDArray[np.bool_]
 COLUMNS = ("report_id", "study", "version", "digest", "public", "payloads")
 NEEDED = tuple(name for name in COLUMNS if name != "public")
 HEAD = ("study", "version", "digest")
@@ -215,3 +219,78 @@ def _coded(column: pa.Array) -> tuple[NDArray[np.int64], list[Any]]:
     values = [*coded.dictionary.to_pylist(), None]
     codes = pc.fill_null(coded.indices, len(values) - 1) if coded.null_count else coded.indices
     return codes.to_numpy(zero_copy_only=False).astype(np.int64), values
+
+
+def possible(mechanism: Mechanism, payloads: Payloads) -> Mask:
+    """Tell which payloads a device could have sent.
+
+    Args:
+        mechanism: the question's.
+        payloads: n of them, shape (n, payload_size), uint8.
+
+    Returns:
+        (n,), true where the mechanism's `check` does not refuse.
+    """
+    return _POSSIBLE.get(mechanism.name, _one_by_one)(mechanism, payloads)
+
+
+def _one_by_one(mechanism: Mechanism, payloads: Payloads) -> Mask:
+    """Check the payloads of any mechanism by its `check` alone."""
+    found = np.ones(len(payloads), dtype=np.bool_)
+    for row, payload in enumerate(payloads):
+        try:
+            mechanism.check(payload.tobytes())
+        except ReportError:
+            found[row] = False
+    return found
+
+
+def _within(values: NDArray[Any], low: int, high: int) -> Mask:
+    """Return which rows have all entries between these bounds."""
+    return np.asarray(((values >= low) & (values <= high)).all(axis=1))
+
+
+def _below(values: NDArray[Any], limit: int) -> Mask:
+    return np.asarray(values < limit)
+
+
+def _bits(mechanism: Any, payloads: Payloads) -> Mask:
+    used = mechanism.choices - 8 * (mechanism.payload_size - 1)
+    return _below(payloads[:, -1] >> used, 1) if used < 8 else np.ones(len(payloads), np.bool_)
+
+
+def _olh(mechanism: Any, payloads: Payloads) -> Mask:
+    seeds = np.ascontiguousarray(payloads[:, :SEED_BYTES]).view(">u4")
+    return _within(seeds, 0, PRIME - 1) & _below(big_endian(payloads[:, SEED_BYTES:]), mechanism.hashes)
+
+
+def _record(mechanism: Any, payloads: Payloads) -> Mask:
+    reach = mechanism.radius + NOISE_REACH
+    if mechanism.binary:
+        return _within(signed(payloads[:, :-1]), -reach, reach) & _below(payloads[:, -1], 2)
+    of_response = mechanism.response_grid + NOISE_REACH
+    features, response = signed(payloads[:, :-4]), signed(payloads[:, -4:])
+    return _within(features, -reach, reach) & _within(response, -of_response, of_response)
+
+
+def _refusable(mechanism: Any, payloads: Payloads) -> Mask:
+    return possible(mechanism.number, payloads[:, :-1]) & _below(payloads[:, -1], 2)
+
+
+# (mechanism, payloads (n, payload_size)) → which payloads are possible, (n,).
+_POSSIBLE: dict[str, Callable[[Any, Payloads], Mask]] = {
+    "laplace": lambda _, rows: _within(signed(rows), -LARGEST_SIGNED, LARGEST_SIGNED),
+    "gaussian": lambda one, rows: _within(signed(rows), -NOISE_REACH, one.levels + NOISE_REACH),
+    "refusable_laplace": _refusable,
+    "refusable_gaussian": _refusable,
+    "randomized_response": lambda one, rows: _below(big_endian(rows), one.choices),
+    "oue": _bits,
+    "sue": _bits,
+    "subset_selection": lambda one, rows: np.bitwise_count(rows).sum(axis=1, dtype=np.int64) == one.size,
+    "olh": _olh,
+    "hadamard": lambda one, rows: _below(big_endian(rows), one.columns),
+    "memoized": lambda one, rows: possible(one.first, rows),
+    "gaussian_statistics": lambda one, rows: _within(signed(rows), -one.largest, one.largest),
+    "gaussian_record": _record,
+    "sampled_products": lambda one, rows: _below(big_endian(rows), one.patterns * len(one.blocks)),
+}

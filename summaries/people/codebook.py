@@ -87,15 +87,12 @@ def _column_of(where: str, entry: Any) -> Column:
         isinstance(each, list) and all(isinstance(text, str | int | float) for text in each) for each in lists
     ):
         raise InputError(f"{where}: missing and levels are lists of texts", code="codebook.invalid")
-    if bounds is not None and not (isinstance(bounds, list) and _are_bounds(bounds)):
+    # They are equal in the draft of a column with one number.
+    is_pair = isinstance(bounds, list) and [type(each) in (int, float) for each in bounds] == [True, True]
+    if bounds is not None and not (is_pair and bounds[0] <= bounds[1]):
         raise InputError(f"{where}.bounds: write the least and the greatest number", code="codebook.invalid")
     missing, levels = (tuple(map(str, each)) for each in lists)
     return Column(kind, missing, levels, None if bounds is None else (float(bounds[0]), float(bounds[1])))
-
-
-def _are_bounds(bounds: list[Any]) -> bool:
-    """Return True for two numbers in order. They are equal in the draft of a column with one number."""
-    return len(bounds) == 2 and all(type(each) in (int, float) for each in bounds) and bounds[0] <= bounds[1]
 
 
 def read_table(path: str) -> pd.DataFrame:

@@ -6,40 +6,31 @@ for choices.
 """
 
 from ldp_client.mechanisms.base import Mechanism
+from summaries.reductions import choice, histogram, records
 from summaries.reductions.base import Payloads, Reduction
-from summaries.reductions.choice import (
-    COLUMN_COUNTS,
-    HASH_COUNTS,
-    INDEX_COUNTS,
-    MEMOIZED,
-    SUBSET_COUNTS,
-    SUPPORTS,
-    UNARY_COUNTS,
-)
-from summaries.reductions.histogram import HISTOGRAM, TWO_HISTOGRAMS
-from summaries.reductions.records import PRODUCTS, RECORDS, SUMS, TABLES, TOTALS
+from summaries.reductions.choice import SUPPORTS
 
 __all__ = ["REDUCTIONS", "SUPPORTS", "Reduction", "sets_of"]
 
 REDUCTIONS: dict[str, Reduction] = {
-    "laplace": HISTOGRAM,
-    "gaussian": HISTOGRAM,
-    "refusable_laplace": TWO_HISTOGRAMS,
-    "refusable_gaussian": TWO_HISTOGRAMS,
-    "randomized_response": INDEX_COUNTS,
-    "oue": UNARY_COUNTS,
-    "sue": UNARY_COUNTS,
-    "subset_selection": SUBSET_COUNTS,
-    "olh": HASH_COUNTS,
-    "hadamard": COLUMN_COUNTS,
-    "memoized": MEMOIZED,
-    "gaussian_statistics": SUMS,
-    "gaussian_record": RECORDS,
-    "sampled_products": PRODUCTS,
-    "summed_gaussian": TOTALS,
-    "table_statistics": TABLES,
-    "table_normal_equations": TABLES,
-    "table_statistics_laplace": TABLES,
+    "laplace": histogram.HISTOGRAM,
+    "gaussian": histogram.HISTOGRAM,
+    "refusable_laplace": histogram.TWO_HISTOGRAMS,
+    "refusable_gaussian": histogram.TWO_HISTOGRAMS,
+    "randomized_response": choice.INDEX_COUNTS,
+    "oue": choice.UNARY_COUNTS,
+    "sue": choice.UNARY_COUNTS,
+    "subset_selection": choice.SUBSET_COUNTS,
+    "olh": choice.HASH_COUNTS,
+    "hadamard": choice.COLUMN_COUNTS,
+    "memoized": choice.MEMOIZED,
+    "gaussian_statistics": records.SUMS,
+    "gaussian_record": records.RECORDS,
+    "sampled_products": records.PRODUCTS,
+    "summed_gaussian": records.TOTALS,
+    "table_statistics": records.TABLES,
+    "table_normal_equations": records.TABLES,
+    "table_statistics_laplace": records.TABLES,
 }
 
 

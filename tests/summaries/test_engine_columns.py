@@ -9,8 +9,7 @@ from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
 from schemas import Study
 from summaries import summarize, summarize_dataset
-from summaries.engines.packing import Packer
-from summaries.engines.possible import possible
+from summaries.engines.packing import Packer, possible
 from summaries.findings import Findings
 from summaries.rows import CONTENT, Reducer, once
 from tests import studies
