@@ -33,7 +33,7 @@ from inference.results.posterior import Posterior
 from inference.results.quantity import Quantity
 from inference.results.verdict import CARE, FIT, INFORMATIVENESS, Finding, findings, listed
 from inference.samplers import CHAINS, KEPT, SAMPLERS
-from inference.sampling.nuts import Sampled
+from inference.sampling.nuts import WARMUP, Sampled
 from inference.sampling.nuts import draw as draw_nuts
 from inference.sampling.space import as_arrays
 from inference.seeds import seed_of
@@ -75,7 +75,7 @@ def analyse_table(
     check_sampling(seed, draws, chains, method or "nuts")
     use_compile_cache()
     analysis = assemble(table, formula, priors, family)
-    over = (population or Population()).checked(table)
+    over = population or Population()
     people = people_of(analysis, table, over)
     table = replace(table, notes=(*table.notes, *notes_over(analysis, people), *over.notes()))
     if progress:
@@ -205,18 +205,17 @@ def draws_of(
     So the importance-resampled approximation comes first, and NUTS follows only if the weights are poor.
     Rows are computed in single precision: it moves log posteriors by some 1e-4, which no draw shows.
     """
-    model, tell = model_of(analysis), progress or (lambda _line: None)
-    if not analysis.by_rows and method == "gaussian_approx":
-        return method, SAMPLERS[method].draw(model, seed, draws, chains)
-    if not analysis.by_rows:
-        return "nuts", draw_nuts(model, seed, draws, chains=chains, progress=tell)
-    at_mode = peak.sites if peak and peak.found else model.initial
-    model = replace(model, data=analysis.data(np.float32), initial=at_mode, sampling=Sampling(OF_ROWS))
-    if method != "nuts":
+    model = model_of(analysis)
+    warmup: tuple[int, ...] = WARMUP
+    if analysis.by_rows:
+        at_mode = peak.sites if peak and peak.found else model.initial
+        model = replace(model, data=analysis.data(np.float32), initial=at_mode, sampling=Sampling(OF_ROWS))
+        warmup = WARMUP_OF_ROWS
+    if method == "gaussian_approx" or (method is None and analysis.by_rows):
         found = SAMPLERS["gaussian_approx"].draw(model, seed, draws, chains)
-        if method == "gaussian_approx" or not found.reasons:
+        if method or not found.reasons:
             return "gaussian_approx", found
-    return "nuts", draw_nuts(model, seed, draws, WARMUP_OF_ROWS, chains, tell)
+    return "nuts", draw_nuts(model, seed, draws, warmup, chains, progress or (lambda _line: None))
 
 
 def overruled_by_priors(analysis: Assembled) -> tuple[str, ...]:

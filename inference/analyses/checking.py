@@ -7,6 +7,7 @@ that the reports do not show. Reports that no answers can give are farther off t
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -203,7 +204,7 @@ def _outcome(analysis: Assembled, middles: Values) -> _Outcome:
         parts = jax.jit(lambda eta, own: channel.shares(law.at(eta[..., 0], own), cuts))
         reports = _seen(np.searchsorted(cuts, numbers), len(cuts) + 1)
         longer = LONGER[channel.noise]
-        return _Outcome(reports, lambda predicted, eta, _cells: predicted.reported(eta, parts), longer, HELD)
+        return _Outcome(reports, lambda predicted, eta, _cells: predicted.parts(eta, parts), longer, HELD)
     assert values is not None
     if analysis.outcome.answers:
         reports = _seen(values.astype(int), len(analysis.outcome.answers))
@@ -212,9 +213,7 @@ def _outcome(analysis: Assembled, middles: Values) -> _Outcome:
     cuts = cuts_of(away, table.counts)
 
     def parts_of(predicted: Predicted, eta: Values, some: Codes) -> Values:
-        below = predicted.below(eta, middles[some][:, None, None] + cuts)
-        ends = np.zeros((*below.shape[:-1], 1))
-        return np.diff(np.concatenate([ends, below, ends + 1], axis=-1), axis=-1)
+        return predicted.parts(eta, partial(predicted.between, middles[some][:, None, None] + cuts))
 
     return _Outcome(_seen(np.searchsorted(cuts, away), len(cuts) + 1), parts_of)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpyro
 from jax import Array
 
-from inference.analyses.linear import Linear, Scales
+from inference.analyses.linear import Linear
 from inference.analyses.parameter_names import Parameter
 from inference.analyses.stated_priors import Given, RealPriors
 from inference.analyses.table import Private, Values
@@ -30,17 +30,21 @@ if TYPE_CHECKING:
 class Outcome:
     """An outcome's law.
 
-    name: the family. answers: of a choice, () for a number. outputs: labels of the linear predictors. scales:
-    of default priors. own: {further parameter: (its default prior, its start)}. start: of the linear
-    predictor.
+    name: the family. answers: of a choice, () for a number. scale: the sd of default priors, of the intercept
+    at the middle and of a coefficient times its unit. loc: of the intercept's prior, where chains start. own:
+    {further parameter: (its default prior, its start)}.
     """
 
     name: str
     answers: tuple[str, ...]
-    outputs: tuple[str, ...]
-    scales: Scales
-    own: Mapping[str, tuple[Stated, float]] = field(default_factory=dict)
-    start: Values = field(default_factory=lambda: np.zeros(1))
+    scale: float
+    loc: float
+    own: Mapping[str, tuple[Stated, float]]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Return the labels of the linear predictors: a softmax has one for each answer but the first."""
+        return self.answers[1:] if self.name == "softmax" else ("",)
 
     @property
     def law(self) -> OutcomeLaw:
@@ -71,9 +75,7 @@ def choice_outcome(answers: Sequence[str], ordered: bool, family: str | None) ->
             f"use {' or '.join(fitting)}",
             code="fit.family_not_for_choice",
         )
-    outputs = tuple(answers[1:]) if name == "softmax" else ("",)
-    scale, own = CHOICES[name].scale, CHOICES[name].own
-    return Outcome(name, tuple(answers), outputs, Scales(scale, scale), own, np.zeros(len(outputs)))
+    return Outcome(name, tuple(answers), CHOICES[name].scale, 0.0, CHOICES[name].own)
 
 
 def number_outcome(name: str, values: Values, counts: Values, family: str | None) -> Outcome:
@@ -132,11 +134,8 @@ def _number(name: str, mean: float, sd: float, wide: float) -> Outcome:
     """Return a number's law around a mean, with priors of scale `wide` if its mean is η itself."""
     law = NUMBERS[name]
     if law.log_link:
-        middle = float(np.log(max(mean, 1e-3)))
-        scales = Scales(law.scale, law.scale, middle)
-        return Outcome(name, (), ("",), scales, law.own, np.asarray([middle]))
-    own = {"sigma": (state("half_normal", scale=wide), sd), **law.own}
-    return Outcome(name, (), ("",), Scales(wide, wide, mean), own, np.asarray([mean]))
+        return Outcome(name, (), law.scale, float(np.log(max(mean, 1e-3))), law.own)
+    return Outcome(name, (), wide, mean, {"sigma": (state("half_normal", scale=wide), sd), **law.own})
 
 
 class OwnParameters:

@@ -118,11 +118,8 @@ def log_of_rows(coefficients: Array, rows: Rows) -> Array:
 
 @log_of_rows.defjvp
 def _log_of_rows_jvp(primals: tuple[Array, Rows], tangents: tuple[Array, Rows]) -> tuple[Array, Array]:
-    value, slope = _with_slope(*primals)
-    return value, jnp.vdot(slope, tangents[0])
+    coefficients, rows = primals
 
-
-def _with_slope(coefficients: Array, rows: Rows) -> tuple[Array, Array]:
     def add(totals: tuple[Array, Array], chunk: Rows) -> tuple[tuple[Array, Array], None]:
         value, weights, said, all_of = _told(coefficients, chunk)
         turn = weights * (chunk.vectors[1:] * (chunk.counts / said) - chunk.counts / all_of)
@@ -130,7 +127,8 @@ def _with_slope(coefficients: Array, rows: Rows) -> tuple[Array, Array]:
         return (totals[0] + value, totals[1] + slope), None
 
     start = (jnp.zeros((), coefficients.dtype), jnp.zeros_like(coefficients))
-    return jax.lax.scan(add, start, rows)[0]
+    value, slope = jax.lax.scan(add, start, rows)[0]
+    return value, jnp.vdot(slope, tangents[0])
 
 
 def _told(coefficients: Array, chunk: Rows) -> tuple[Array, Array, Array, Array]:

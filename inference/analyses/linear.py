@@ -27,18 +27,6 @@ MOST_INFLATION = 100.0
 
 
 @dataclass(frozen=True)
-class Scales:
-    """Scales of default priors: sd of the intercept at the middle, and sd of a coefficient times its unit.
-
-    loc: the location of the intercept's prior.
-    """
-
-    intercept: float
-    coefficient: float
-    loc: float = 0.0
-
-
-@dataclass(frozen=True)
 class Linear:
     """β for `outputs` linear predictors at once (1, or one for each choice but the first).
 
@@ -47,7 +35,7 @@ class Linear:
     prefix of names. dimension: of the outputs. priors: of each coefficient and output. intercept_priors: of
     each output's intercept, at the middle unless stated. empty: columns that are zero everywhere. overruled:
     products and powers so nearly collinear with other columns that default priors decide their coefficients.
-    start: of each output's intercept.
+    loc: where chains start an intercept.
     """
 
     site: str
@@ -64,7 +52,7 @@ class Linear:
     intercept_priors: tuple[tuple[Stated, bool], ...]
     empty: tuple[str, ...]
     overruled: tuple[str, ...]
-    start: Values
+    loc: float
 
     def data(self) -> dict[str, Values]:
         """Return the program's data."""
@@ -76,7 +64,7 @@ class Linear:
         if len(self.columns):
             found[f"{self.site}_slopes"] = np.zeros((len(self.columns), len(self.outputs)))
         if self.intercept:
-            found[f"{self.site}_middle"] = self.start
+            found[f"{self.site}_middle"] = np.full(len(self.outputs), self.loc)
         return found
 
     def draw(self, data: dict[str, Array]) -> Array:
@@ -146,18 +134,18 @@ def linear_of(
     site: str,
     matrix: Matrix,
     sizes: Codes,
-    scales: Scales,
+    scale: float,
+    loc: float,
     given: Given,
     outputs: Sequence[str],
-    start: Values,
     lead: str,
     dimension: str,
     cutpoints: bool = False,
 ) -> Linear:
     """Standardise a design matrix.
 
-    sizes: reports in each cell. start: of each output's intercept. cutpoints: True if the outcome has
-    cutpoints instead of an intercept. Raises InputError for columns that are redundant or constant.
+    sizes: reports in each cell. scale, loc: of default priors, as of an `Outcome`. cutpoints: True if the
+    outcome has cutpoints instead of an intercept. Raises InputError for redundant or constant columns.
     """
     # 1. Centre and scale the columns with coefficients.
     intercept = INTERCEPT in matrix.terms and not cutpoints
@@ -196,7 +184,7 @@ def linear_of(
     # 3. State the priors.
     units = _units(matrix, columns, weights, spreads)
     priors, defaults = [], []
-    for column, sd in zip(columns, scales.coefficient / units, strict=True):
+    for column, sd in zip(columns, scale / units, strict=True):
         default = state("normal", loc=0.0, scale=sd)
         keys = [_keys(lead, matrix.terms[column], matrix.levels[column], output) for output in outputs]
         both = [given.of(own, default) for own in keys]
@@ -208,7 +196,7 @@ def linear_of(
                 f"no report has {names[place]}: under a flat prior it has no posterior. State a prior.",
                 code="prior.flat_without_reports",
             )
-    middle = state("normal", loc=scales.loc, scale=scales.intercept)
+    middle = state("normal", loc=loc, scale=scale)
     return Linear(
         site,
         matrix,
@@ -224,7 +212,7 @@ def linear_of(
         tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs if intercept),
         tuple(names[place] for place in empty),
         tuple(names[place] for place in overruled if defaults[place]),
-        start,
+        loc,
     )
 
 

@@ -1,28 +1,14 @@
 """Names of parameters, as in bambi, and their places in ArviZ's groups."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from inference.default_priors import Stated
 from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 INTERCEPT = "Intercept"
-
-
-class Named(Protocol):
-    """A parameter or a quantity."""
-
-    @property
-    def name(self) -> str: ...
-
-
-Result = TypeVar("Result", bound=Named)
-Parameters = dict[str, NDArray[np.float64]]
 
 
 def named(term: str, *labels: str) -> str:
@@ -55,20 +41,15 @@ class Parameter(NamedTuple):
         return Axis(self.variable, {key: label for key, label in self.coordinates.items() if label})
 
 
-def by_name(results: Iterable[Result]) -> dict[str, Result]:
+def by_name(results: Iterable[Any]) -> dict[str, Any]:
     """Return parameters or quantities by name. Raises InputError for two of one name: one would be lost."""
     found = [(result.name, result) for result in results]
-    _refuse_twice(name for name, _ in found)
+    refuse_twice(name for name, _ in found)
     return dict(found)
 
 
-def refuse_clashes(parameters: Sequence[Parameter]) -> None:
-    """Raise InputError for two parameters of one name, or of one variable with other dimensions."""
-    by_name(parameters)
-    _refuse_twice(name for name, *_ in {(one.variable, *one.axis.coordinates) for one in parameters})
-
-
-def _refuse_twice(names: Iterable[str]) -> None:
+def refuse_twice(names: Iterable[str]) -> None:
+    """Raise InputError for two results of one name."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise InputError(

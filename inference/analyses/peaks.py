@@ -178,7 +178,7 @@ def _far_out(analysis: Assembled, sites: Draws) -> bool:
     # The slopes' sum: nearly collinear columns have large slopes that cancel.
     effects = law.standard @ sites.get("law_slopes", np.zeros((1, len(law.columns), 1)))[0]
     sds = np.sqrt(np.einsum("ck,cko->o", weights_of(law.matrix, analysis.table.sizes), effects**2))
-    far = FAR_OUT * analysis.outcome.scales.coefficient
+    far = FAR_OUT * analysis.outcome.scale
     return bool(max(sds.max(initial=0.0), np.abs(middles).max()) > far)
 
 

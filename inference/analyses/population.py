@@ -53,24 +53,6 @@ class Population:
         weighed = (WEIGHED,) if self.weights is not None else ()
         return (*weighed, DRAWN_ONE_BY_ONE) if weighed or self.census is not None else ()
 
-    def checked(self, table: Table) -> Population:
-        """Return self. Raises InputError for columns that are absent or not public, or invalid weights."""
-        if self.census is not None and self.weights is not None:
-            raise InputError(
-                "a census and weights exclude each other: give only one", code="census.with_weights"
-            )
-        columns = self.columns()
-        for name in (self.by, *columns):
-            if name in table.private:
-                raise InputError(
-                    f"{name} is private: groups and weights must be public", code="weights.private_column"
-                )
-        for name in columns:
-            known_column(name, [str(column) for column in table.public.columns])
-        if self.weights is not None:
-            positive(table.public[self.weights], self.weights)
-        return self
-
 
 def quantities_over(
     analysis: Assembled, sites: Sites, people: People, population: Population, seed: int = 0
@@ -102,8 +84,19 @@ def quantities_over(
 def people_of(analysis: Assembled, table: Table, population: Population) -> People:
     """Return distinct rows of the relevant public columns, and the weight of each.
 
-    Raises InputError if the law ignores the groups, and if the census does not go with the formula.
+    Raises InputError for columns that are absent or not public, for invalid weights, if the law ignores the
+    groups, and if the census does not go with the formula.
     """
+    # 1. The columns of the table.
+    if population.census is not None and population.weights is not None:
+        raise InputError("a census and weights exclude each other: give only one", code="census.with_weights")
+    for name in (population.by, population.weights):
+        if name in table.private:
+            raise InputError(
+                f"{name} is private: groups and weights must be public", code="weights.private_column"
+            )
+    for name in population.columns():
+        known_column(name, [str(column) for column in table.public.columns])
     needed, by = [str(name) for name in analysis.table.frame.columns], population.by
     if by is not None and by not in needed:
         text = analysis.formula.text.strip()
@@ -113,9 +106,10 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
             f'"{text} + (1 | {by})" if some levels are small',
             code="options.by_not_in_formula",
         )
+    # 2. The people.
     frame, counts = analysis.table.frame, analysis.table.sizes.astype(np.float64)
     if population.weights is not None:
-        weights = table.counts * table.public[population.weights].to_numpy(np.float64)
+        weights = table.counts * positive(table.public[population.weights], population.weights)
         counts = np.bincount(distinct_rows(table.public[needed])[0], weights).astype(np.float64)
     if population.census is not None:
         frame, counts = _census(analysis, population.census, needed)

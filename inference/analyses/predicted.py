@@ -111,28 +111,25 @@ class Predicted:
             return np.exp(eta) if outcome.law.log_link else eta
         return np.exp(self._computed(outcome.law.at, eta, self._own))
 
-    def below(self, eta: Values, cuts: Values) -> Values:
-        """Return P(a number ≤ cut), (draws, rows, combinations, cuts)."""
-        if self.analysis.outcome.answers:
-            return np.zeros_like(eta[..., :1])
-        own = {name: values[..., None] for name, values in self._own.items()}
-        found = self._computed(partial(self.analysis.outcome.law.below, cuts), eta[..., :1], own)
-        # Very wide priors overflow floating point.
-        return np.nan_to_num(found)
-
     def beyond(self, frame: pd.DataFrame, weights: Values, low: float, high: float) -> float:
         """Return the share of people whose number the law puts below low or above high, over the draws."""
-        cuts = np.asarray([low, high])
 
         def outside(rows: pd.DataFrame) -> Values:
             shares, eta = self.laws(rows)
-            below = np.einsum("srk,srkc->src", shares, self.below(eta, cuts))
-            return below[..., :1] + 1 - below[..., 1:]
+            parts = self.parts(eta, partial(self.between, np.asarray([low, high])))
+            return np.einsum("srk,srkp->srp", shares, parts)[..., ::2].sum(axis=-1, keepdims=True)
 
         return float(self._averaged(frame, weights, outside).mean())
 
-    def reported(self, eta: Values, parts: Callable[[Array, Mapping[str, Array]], Array]) -> Values:
-        """Return P(the report of a private number is in each part), (draws, rows, combinations, parts).
+    def between(self, cuts: Values, eta: Array, own: Mapping[str, Array]) -> Array:
+        """Return P(a number is in each part between cuts), (draws, rows, combinations, cuts + 1)."""
+        own = {name: values[..., None] for name, values in own.items()}
+        below = self.analysis.outcome.law.below(cuts, eta[..., :1], own)
+        ends = jnp.zeros((*below.shape[:-1], 1))
+        return jnp.diff(jnp.concatenate([ends, below, ends + 1], axis=-1), axis=-1)
+
+    def parts(self, eta: Values, parts: Callable[[Array, Mapping[str, Array]], Array]) -> Values:
+        """Return P(a number, or its report, is in each part), (draws, rows, combinations, parts).
 
         parts: the same probabilities, from linear predictors and the law's own parameters.
         """

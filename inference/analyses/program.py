@@ -16,9 +16,9 @@ from numpy.typing import DTypeLike
 
 from inference.analyses import families, likelihood
 from inference.analyses.formula import Formula, Varying, parse
-from inference.analyses.linear import Linear, Scales, linear_of
+from inference.analyses.linear import Linear, linear_of
 from inference.analyses.matrices import combinations, matrix_of, variables, without
-from inference.analyses.parameter_names import Parameter, Parameters, refuse_clashes
+from inference.analyses.parameter_names import Parameter, by_name, refuse_twice
 from inference.analyses.public_columns import is_number
 from inference.analyses.stated_priors import Given, is_flat
 from inference.analyses.table import Private, Table, Values
@@ -179,7 +179,7 @@ class Assembled:
         """Return all parameters, in the order of `parameters`."""
         return [one for part in self.parts for one in part.entries]
 
-    def parameters(self, draws: Draws) -> Parameters:
+    def parameters(self, draws: Draws) -> dict[str, Values]:
         """Return {parameter: draws}, named as in bambi, in the columns' own units."""
         whole = np.concatenate([part.values(draws) for part in self.parts if part.entries], axis=-1)
         return {one.name: whole[..., place] for place, one in enumerate(self.entries)}
@@ -227,19 +227,21 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
         )
     matrix = matrix_of(formula.fixed, table.frame, predictors, table.sizes)
     cutpoints, dimension = bool(outcome.cutpoints), f"{formula.outcome}_reduced_dim"
-    labels = (outcome.outputs, outcome.start, "", dimension)
-    law = linear_of("law", matrix, table.sizes, outcome.scales, given, *labels, cutpoints=cutpoints)
+    priors_at = (outcome.scale, outcome.loc, given)
+    law = linear_of("law", matrix, table.sizes, *priors_at, outcome.outputs, "", dimension, cutpoints)
     if not (law.intercept or len(law.columns) or cutpoints or formula.varying):
         raise InputError("the right side of the formula is empty", code="formula.empty_right_side")
     own = families.OwnParameters(outcome, given, law)
-    unit = outcome.scales.coefficient / LOGIT_SCALE
+    unit = outcome.scale / LOGIT_SCALE
     groups = groups_of(formula.varying, table, predictors, outcome.outputs, given, unit, dimension=dimension)
     shares, shares_groups = _shares_of(formula, table, predictors, given)
     opened = families.OpenShares([*([response] if response else []), *predictors], given)
     given.refuse_others()
     laws = (law, groups, shares, shares_groups, own, opened)
     found = Assembled(formula, outcome, response, predictors, table, *laws, values)
-    refuse_clashes(found.entries)
+    by_name(found.entries)
+    # One variable has the same dimensions everywhere.
+    refuse_twice(name for name, *_ in {(one.variable, *one.axis.coordinates) for one in found.entries})
     return found
 
 
@@ -300,8 +302,7 @@ def _shares_of(
     names = [one.name for one in predictors]
     lead, outputs = ":".join(names) + "_", tuple(map(", ".join, combinations(predictors)))[1:]
     side = without(formula.fixed, [*map(str, table.frame.columns), *names], names)
-    public, scales = matrix_of(side, table.frame, (), table.sizes), Scales(LOGIT_SCALE, LOGIT_SCALE)
-    labels = (outputs, np.zeros(len(outputs)), lead, f"{lead}dim")
-    shares = linear_of("shares", public, table.sizes, scales, given, *labels)
+    public, labels = matrix_of(side, table.frame, (), table.sizes), (outputs, lead, f"{lead}dim")
+    shares = linear_of("shares", public, table.sizes, LOGIT_SCALE, 0.0, given, *labels)
     varying = [Varying(group, "1") for group in dict.fromkeys(one.group for one in formula.varying)]
     return shares, groups_of(varying, table, (), outputs, given, 1.0, lead, f"{lead}dim", "shares_")

@@ -33,17 +33,14 @@ def groups_of(frame: pd.DataFrame, people: Values, by: str | None, most: int) ->
         levels = levels_or_bands(frame[column], people, MOST_GROUPS if column == by else each)
         places = list(dict.fromkeys(levels))
         for mask in (levels == place for place in places if len(places) > 1):
-            yield f"{column} = {named(frame[column][mask])}", mask
-
-
-def named(values: pd.Series) -> str:
-    """Return a level, the ends of a band, or the number of merged levels."""
-    levels = values.unique()
-    if len(levels) == 1:
-        return level_text(levels[0])
-    if pd.api.types.is_numeric_dtype(values):
-        return f"{values.min():.4g}…{values.max():.4g}"
-    return f"{len(levels)} others"
+            values = frame[column][mask]
+            # A level, the ends of a band, or the number of merged levels.
+            name = level_text(values.iloc[0])
+            if values.nunique() > 1 and pd.api.types.is_numeric_dtype(values):
+                name = f"{values.min():.4g}…{values.max():.4g}"
+            elif values.nunique() > 1:
+                name = f"{values.nunique()} others"
+            yield f"{column} = {name}", mask
 
 
 def levels_or_bands(column: pd.Series, people: Values, most: int) -> Codes:

@@ -42,7 +42,7 @@ def test_census_and_weights_average_the_cells():
     census = pd.DataFrame({"place": ["town", "land"], "count": [250, 750]})
     given = {"in the census": Population("place", census=census), "weighted": Population("place", "weight")}
     for how, over in given.items():
-        _, b, quantities = at_draws(whole, "armed ~ place", over.checked(whole))
+        _, b, quantities = at_draws(whole, "armed ~ place", over)
         found = {one.name: one for one in quantities}
         land = 1 / (1 + np.exp(-b["Intercept"]))
         town = 1 / (1 + np.exp(-b["Intercept"] - b["place[town]"]))
@@ -118,7 +118,7 @@ def test_invalid_population_is_rejected(given, code):
     whole = forced({"place": place, "income": people + 1.0, "huge": huge, "zero": zero})
     given = {"census": pd.DataFrame(given)} if "place" in given else given
     with raises(InputError, code):
-        over = Population(**given).checked(whole)
+        over = Population(**given)
         people_of(assemble(whole, "armed ~ place + income"), whole, over)
 
 
