@@ -1,4 +1,4 @@
-"""The OpenAPI document is true: of the routes, and of every answer to generated requests."""
+"""The OpenAPI document is true of the routes and of every answer; problems advise what devices do."""
 
 import re
 from functools import partial
@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from jsonschema import Draft202012Validator
 
+from collector import problems
 from collector.api.health import OPERATIONS
 from collector.issuer.app import OPERATIONS as ISSUER_OPERATIONS
 from collector.issuer.app import create_issuer_app
@@ -13,7 +14,8 @@ from collector.nodes.app import OPERATIONS as NODE_OPERATIONS
 from collector.nodes.app import create_node_app
 from collector.nodes.keys import NodeKeys
 from collector.oblivious import GatewayKeys
-from tests.kit.collectors import TOKEN, build_report, ensure_database
+from ldp_client.device.requests import FINAL
+from tests.kit.collectors import REPOSITORY, TOKEN, build_report, ensure_database
 from tests.kit.programs import need
 
 
@@ -77,3 +79,13 @@ def test_undocumented_answer_is_detected(run_cases, with_gateway, study):
     with_gateway.app.view_functions["health.is_alive"] = lambda: ("", 418)
     with pytest.raises(FailureGroup, match="418"):
         run_cases(with_gateway, [build_report(study)], 1, "/healthz")
+
+
+def test_problems_match_their_table_and_device_behaviour():
+    kinds = [kind for kind in vars(problems).values() if isinstance(kind, problems.Kind)]
+    text = (REPOSITORY / "docs" / "operate.md").read_text(encoding="utf-8")
+    for status in {kind.status for kind in kinds if kind.retry_after is not None} - {425}:
+        assert f"| {status}, `Retry-After` |" in text
+    final = [kind for kind in kinds if "drop" in kind.advice.lower()]
+    assert {kind.name for kind in final} == set(FINAL)
+    assert all("if `digest` is" in kind.advice for kind in final)
