@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -31,40 +30,28 @@ STOP_SECONDS = 10
 WATCH_SECONDS = 1.0
 METRICS_PREFIX = "ldpkit-metrics-"
 SWITCH_SECONDS = 0.0005
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """A server's address and size.
-
-    Attributes:
-        host: the address to listen on.
-        port: its port; 0 takes any free one.
-        workers: processes.
-        threads: threads of each process.
-        certificate: for https, a PEM file with the server's own certificate first.
-        key: its private key in PEM, not encrypted.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    workers: int = 1
-    threads: int = 64
-    certificate: Path | None = None
-    key: Path | None = None
+THREADS = 64
 
 
 def serve_collector(
     settings: Settings,
-    endpoint: Endpoint,
+    host: str,
+    port: int,
+    workers: int,
+    certificate: Path | None,
+    key: Path | None,
     announce: Callable[[str], None],
-    create: Callable[[Settings], Flask] | None = None,
+    create: Callable[[Settings], Flask] | None,
 ) -> None:
     """Serve a collector until SIGTERM or SIGINT, then finish the current requests.
 
     Args:
         settings: the collector's.
-        endpoint: where to listen.
+        host: the address to listen on.
+        port: its port; 0 takes any free one.
+        workers: how many processes, of THREADS threads each.
+        certificate: for https, a PEM file with the server's own certificate first.
+        key: its private key in PEM, not encrypted.
         announce: called once with the base URL when connections are accepted.
         create: makes another application than `create_app` does.
 
@@ -88,19 +75,19 @@ def serve_collector(
             collector.close()
         return app
 
-    check_certificate(endpoint.certificate, endpoint.key)
+    check_certificate(certificate, key)
     # Granian warns of more threads than processors: they wait for the disk, not for Python.
     logging.getLogger("_granian").addFilter(lambda record: "Configuration allows" not in record.getMessage())
-    with _metrics_folder(endpoint.workers), listen(endpoint.host, endpoint.port) as listener:
+    with _metrics_folder(workers), listen(host, port) as listener:
         server = Server(
             listener,
             interface=Interfaces.WSGI,
-            workers=endpoint.workers,
-            blocking_threads=endpoint.threads,
+            workers=workers,
+            blocking_threads=THREADS,
             http=HTTPModes.http1,
             websockets=False,
-            ssl_cert=endpoint.certificate,
-            ssl_key=endpoint.key,
+            ssl_cert=certificate,
+            ssl_key=key,
             # Some phones in use have no newer version.
             ssl_protocol_min=SSLProtocols.tls12,
             log_level=LogLevels.warning,
@@ -110,7 +97,7 @@ def serve_collector(
             workers_kill_timeout=STOP_SECONDS,
         )
         load(False)
-        announce(base_url(listener, endpoint))
+        announce(base_url(listener, "https" if certificate else "http"))
         server.serve(target_loader=partial(_load_in_worker, load, os.getpid()), wrap_loader=False)
 
 
@@ -146,10 +133,9 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def base_url(listener: socket.socket, endpoint: Endpoint) -> str:
+def base_url(listener: socket.socket, scheme: str) -> str:
     """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
-    scheme = "https" if endpoint.certificate else "http"
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 

@@ -176,7 +176,7 @@ def serve(
 ) -> None:
     """Run a server in the folder that `ldpkit init` made. Its settings are in ldpkit.toml."""
     from collector.db import sqlite_file
-    from collector.server import Endpoint, serve_collector
+    from collector.server import serve_collector
     from collector.wal import served_alone
 
     # 1. Check everything, and warn.
@@ -194,7 +194,6 @@ def serve(
         )
     if ready_file is not None and not os.path.isdir(os.path.dirname(os.path.abspath(ready_file))):
         raise click.BadParameter("there is no such folder", param_hint="--ready-file")
-    endpoint = Endpoint(host, port, workers, certificate=tls_certificate, key=tls_key)
     settings = server_settings()
     wait_for_database(settings)
     if settings.token is None:
@@ -210,7 +209,8 @@ def serve(
     # 2. Serve.
     with served_alone(file):
         announce = partial(_announce, ready_file=ready_file)
-        serve_collector(settings, endpoint, announce, {NODE: _node, ISSUER: _issuer}.get(kind))
+        create = {NODE: _node, ISSUER: _issuer}.get(kind)
+        serve_collector(settings, host, port, workers, tls_certificate, tls_key, announce, create)
 
 
 def _node(settings: Settings) -> Flask:
