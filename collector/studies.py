@@ -53,29 +53,20 @@ class CurrentStudies:
         self._kept: dict[str, tuple[float, Published]] = {}
         self._lock = Lock()
 
-    def find(self, study_id: str) -> Published | None:
-        """Return the study as of at most LIFETIME ago, or None if it is not published."""
+    def require(self, study_id: str) -> Published:
+        """Return the study as of at most LIFETIME ago. Raises ProblemError if it is not published."""
         kept = self._kept.get(study_id)
         if kept is not None and time.monotonic() < kept[0]:
             return kept[1]
         read_at = time.monotonic()
         with self._database.read() as session:
-            document = store.find_document(session, study_id)
-            state = store.study_state(session, study_id)
-            if document is None or state is None:
-                return None
+            document = store.require_document(session, study_id)
+            state = store.require_study(session, study_id)
             published = Published(document.version, document.digest, document.canonical, state)
         with self._lock:
             self._kept[study_id] = (read_at + LIFETIME, published)
             if sum(len(kept.canonical) for _, kept in self._kept.values()) > MOST_BYTES:
                 self._kept = {study_id: self._kept[study_id]}
-        return published
-
-    def require(self, study_id: str) -> Published:
-        """Return the study as `find` does. Raises ProblemError if it is not published."""
-        published = self.find(study_id)
-        if published is None:
-            raise problems.unknown_study(study_id)
         return published
 
     def knows(self, study_id: str) -> bool:

@@ -109,7 +109,7 @@ def page(study_id: str) -> Response:
     collector = current_collector()
     published = None
     with suppress(ProblemError):
-        published = collector.current.find(STUDY_ID.read(study_id))
+        published = collector.current.require(STUDY_ID.read(study_id))
     if published is None:
         language = _language(LANGUAGES)
         return _secured(flask.make_response(_worded("missing.html", language, LANGUAGES), 404), language)

@@ -34,11 +34,11 @@ def test_documents_in_memory_are_bounded_in_bytes(habits, monkeypatch):
     current = habits.collector.current
     for number in range(4):
         habits.publish(build_study(id=f"study-{number}"))
-    size = len(current.find("study-0").canonical)
+    size = len(current.require("study-0").canonical)
     monkeypatch.setattr("collector.studies.MOST_BYTES", 3 * size)
     for _ in range(2):
         for number in range(4):
-            assert current.find(f"study-{number}") is not None
+            current.require(f"study-{number}")
             assert size * sum(current.knows(f"study-{one}") for one in range(4)) <= 3 * size
 
 
