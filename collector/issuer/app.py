@@ -22,9 +22,8 @@ from collector.api.health import health
 from collector.api.openapi import TEXT, Api, Operation, serve_document
 from collector.api.operator import MOST_TICKETS, PUBLIC, operator, values_of
 from collector.api.parameters import TICKET_HEADER
-from collector.app import open_collector
 from collector.clock import utc_today
-from collector.context import EXTENSION, current_collector
+from collector.context import EXTENSION, Collector, current_collector
 from collector.issuer import issue
 from collector.issuer.issue import Person
 from collector.issuer.signing import FaultError, load_key, sign
@@ -241,7 +240,7 @@ def create_issuer_app(
         InputError: a setting is wrong, or the database is a collector's, or a restored copy.
     """
     app = Flask("collector.issuer", static_folder=None)
-    collector = open_collector(config, today)
+    collector = Collector(config, today)
     with collector.database.read() as session:
         issue.refuse_reports(session)
         issue.require_original(session)

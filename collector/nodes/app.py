@@ -26,9 +26,9 @@ from collector.api.operator import operator
 from collector.api.parameters import ENCODING, MOST_CHARACTERS, WITHDRAWAL_HEADER, Parameter
 from collector.api.reports import withdraw_by
 from collector.api.studies import change_state, publish_by, read_signed, studies
-from collector.app import open_collector, unfinished_studies
+from collector.app import unfinished_studies
 from collector.clock import utc_today
-from collector.context import EXTENSION, current_collector
+from collector.context import EXTENSION, Collector, current_collector
 from collector.keys import TOKEN_KEY, Role
 from collector.nodes.drawing import COMMITMENTS, COMMITTED, DRAWING, SHOWN, STATE, Drawing, Statement
 from collector.nodes.keys import NodeKeys
@@ -231,7 +231,7 @@ def create_node_app(
         InputError: a setting or the keys are wrong, or the database cannot be used.
     """
     app = Flask("collector.nodes", static_folder=None)
-    collector = open_collector(config, utc_today)
+    collector = Collector(config, utc_today)
     node = Node(NodeKeys.load(key_file), collector.database, collector.settings.body_limit)
     for study in unfinished_studies(node.database):
         # If shares did not fit, the node would refuse them permanently, and devices drop such shares.

@@ -121,7 +121,7 @@ def test_a_planted_body_without_limit_is_found(harness: Harness, monkeypatch: py
 def test_full_queue_of_one_study_does_not_block_others(
     make_harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.app.MOST_QUEUED", 4)
+    monkeypatch.setattr("collector.context.MOST_QUEUED", 4)
     harness, opened, entered, queue = make_harness(), Event(), Event(), WatchedQueue()
     harness.collector.writer._queue = queue
     study, other = build_study(), build_study(id="other")
