@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Flask
 
-from benchmarks.collector_load.bodies import fresh_reports, load_study
+from benchmarks.collector_load.bodies import STUDY, fresh_reports
 from collector import create_app
 from collector.db import Database
 from collector.migrations import make
@@ -98,9 +98,8 @@ def ratios(turns: int = TURNS, reports: int = REPORTS) -> dict[str, float]:
         make(Database(settings.database, settings.lock_timeout))
         app = create_app(settings)
         collector = app.extensions["ldpkit"]
-        study = load_study()
         with collector.database.write() as session:
-            publish(session, study)
+            publish(session, STUDY)
         collector.writer.upload = lambda upload: [Receipt.STORED] * len(upload.reports)
         # The shortcut leaves a chunked upload to the view.
         ways: dict[str, tuple[WSGIApplication, bool]] = {
@@ -110,7 +109,7 @@ def ratios(turns: int = TURNS, reports: int = REPORTS) -> dict[str, float]:
         }
         found: dict[str, list[float]] = {way: [] for way in ways}
         for _turn in range(turns + 1):
-            sent = list(fresh_reports(study, reports))
+            sent = list(fresh_reports(reports))
             for way, (application, is_chunked) in ways.items():
                 found[way].append(seconds_of(application, [environ_of(one, is_chunked) for one in sent]))
         collector.close()

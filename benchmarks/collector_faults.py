@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sqlalchemy import make_url
 
-from benchmarks.collector_load.bodies import STUDY_ID, batch_request, fresh_reports, load_study, put_request
+from benchmarks.collector_load.bodies import STUDY, batch_request, fresh_reports, put_request
 from benchmarks.collector_load.generator import run_load
 from benchmarks.collector_load.servers import TOKEN, Server, collector_command
 from ldpkit.cli.client import Client
@@ -26,7 +26,6 @@ from schemas import Report
 from tests.kit.failing_disk import FailingDisk
 from tests.kit.postgresql import STANDBY, Postgresql
 
-STUDY = load_study()
 SEED = 20260615
 BATCH = 100
 CONNECTIONS = 16
@@ -47,7 +46,7 @@ class Trial:
     def load_through(self, fault: Fault, is_final: bool) -> None:
         """Send reports, and let a fault happen at some moment. is_final: the server does not come back."""
         server = self.start()
-        requests, members = _requests(list(fresh_reports(STUDY, self._reports)))
+        requests, members = _requests(list(fresh_reports(self._reports)))
         # Whatever else the machine does, something is acknowledged before the fault.
         loads = [run_load(server.url, requests[:2], 1)]
         failing = threading.Timer(self._random.uniform(SHORTEST, LONGEST), fault, [server])
@@ -76,7 +75,7 @@ class Trial:
     def check(self) -> tuple[int, int]:
         """How many reports are exported, and how many of the acknowledged ones are not."""
         server = self.start()
-        exported = [report.id for report in fetch_reports(Client(server.url, TOKEN), STUDY_ID)]
+        exported = [report.id for report in fetch_reports(Client(server.url, TOKEN), STUDY.id)]
         server.stop()
         if len(exported) != len(set(exported)):
             raise RuntimeError("a report was exported twice")

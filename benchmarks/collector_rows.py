@@ -13,7 +13,7 @@ from datetime import date
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from benchmarks.collector_load.clusters import cluster, cpu_seconds, stocked
+from benchmarks.collector_load.servers import cluster, cpu_seconds, stocked
 from collector import store
 from collector.db import Database
 from collector.store import PackedReport

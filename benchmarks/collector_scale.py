@@ -9,13 +9,11 @@ import os
 import time
 from collections.abc import Sequence
 
-from benchmarks.collector_load.bodies import batch_request, fresh_reports, load_study, put_request
-from benchmarks.collector_load.clusters import cluster, cpu_seconds
+from benchmarks.collector_load.bodies import batch_request, fresh_reports, put_request
 from benchmarks.collector_load.generator import run_load
-from benchmarks.collector_load.servers import Server, serving
+from benchmarks.collector_load.servers import Server, cluster, cpu_seconds, serving
 from tests.kit.postgresql import Postgresql
 
-STUDY = load_study()
 CONNECTIONS, SIZE = 64, 1000
 # CPU seconds of a second, with threads that look whether anything is to be done.
 IDLE = 0.05
@@ -25,7 +23,7 @@ def measure(
     postgresql: Postgresql, server: Server, requests: Sequence[bytes], size: int
 ) -> tuple[float, float, float]:
     """Send requests of `size` reports each: reports a second, µs of CPU a report here and in PostgreSQL."""
-    run_load(server.url, [put_request(report) for report in fresh_reports(STUDY, 1000)], CONNECTIONS)
+    run_load(server.url, [put_request(report) for report in fresh_reports(1000)], CONNECTIONS)
     _wait_until_idle(server)
     before = server.cpu_seconds(), cpu_seconds(postgresql)
     load = run_load(server.url, requests, CONNECTIONS if size == 1 else 8)
@@ -68,8 +66,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=4, help="at most")
     arguments = parser.parse_args(argv)
     print(f"{os.cpu_count()} cores, which the load generator shares", flush=True)
-    singles = [put_request(report) for report in fresh_reports(STUDY, arguments.reports)]
-    batches = [batch_request(fresh_reports(STUDY, SIZE)) for _ in range(arguments.batches)]
+    singles = [put_request(report) for report in fresh_reports(arguments.reports)]
+    batches = [batch_request(fresh_reports(SIZE)) for _ in range(arguments.batches)]
     with cluster("max_wal_size=4GB") as postgresql:
         if singles:
             compare(postgresql, "one by one", singles, 1, arguments.workers)

@@ -1,6 +1,5 @@
 """Requests as a device would send them: one OUE question with 1024 choices."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 
@@ -8,35 +7,32 @@ from ldp_client import mechanism_for
 from schemas import Report, Study
 
 CHOICES = 1024
-STUDY_ID = "load"
-DOCUMENT = {
-    "format": "ldpkit.study/1",
-    "id": STUDY_ID,
-    "version": 1,
-    "title": "Load",
-    "questions": [
-        {
-            "id": "q",
-            "ask": "choice",
-            "choices": [f"choice {number}" for number in range(CHOICES)],
-            "mechanism": {"name": "oue", "epsilon": "1"},
-            "model": {"name": "multinomial"},
-        }
-    ],
-}
+# Of every benchmark.
+STUDY = Study(
+    {
+        "format": "ldpkit.study/1",
+        "id": "load",
+        "version": 1,
+        "title": "Load",
+        "questions": [
+            {
+                "id": "q",
+                "ask": "choice",
+                "choices": [f"choice {number}" for number in range(CHOICES)],
+                "mechanism": {"name": "oue", "epsilon": "1"},
+                "model": {"name": "multinomial"},
+            }
+        ],
+    }
+)
 
 
-def load_study() -> Study:
-    """The study of every benchmark."""
-    return Study.from_json(json.dumps(DOCUMENT))
-
-
-def fresh_reports(study: Study, count: int) -> Iterator[Report]:
+def fresh_reports(count: int) -> Iterator[Report]:
     """Reports with fair bits: possible under the mechanism, and quicker to make than true ones."""
-    size = mechanism_for(study.questions[0]).payload_size
+    size = mechanism_for(STUDY.questions[0]).payload_size
     for _ in range(count):
         report_id, payloads = os.urandom(16).hex(), {"q": os.urandom(size)}
-        yield Report(report_id, study.id, study.version, study.digest, payloads)
+        yield Report(report_id, STUDY.id, STUDY.version, STUDY.digest, payloads)
 
 
 def put_request(report: Report) -> bytes:
@@ -47,7 +43,7 @@ def put_request(report: Report) -> bytes:
 def batch_request(reports: Iterable[Report]) -> bytes:
     """Many reports as one HTTP request."""
     members = ",".join(report.to_json() for report in reports)
-    return _request(f"POST /v1/studies/{STUDY_ID}/reports", f'{{"reports":[{members}]}}'.encode())
+    return _request(f"POST /v1/studies/{STUDY.id}/reports", f'{{"reports":[{members}]}}'.encode())
 
 
 def _request(line: str, body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Servers under load, each in a process group of its own, and what they use."""
+"""Collectors and PostgreSQL servers under load, what they use, and databases with millions of reports."""
 
 import os
 import signal
@@ -11,7 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.collector_load.bodies import load_study
+from sqlalchemy import text
+
+from benchmarks.collector_load.bodies import STUDY
+from collector.db import Database
+from collector.migrations import make
+from collector.studies import publish
+from tests.kit.postgresql import Postgresql
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TOKEN = "token-of-the-benchmark"
@@ -33,6 +39,16 @@ del sys.argv[place : place + 2]
 with suppress(InputError):
     make(Database(os.environ["LDPKIT_DATABASE"], Settings.lock_timeout))
 sys.exit(main())
+"""
+
+DAYS = 100
+# As they stand after a night's upkeep: in the order of their ids, in an index without gaps.
+FILL = """
+INSERT INTO reports
+SELECT 1, made.id, 1, DATE '2026-01-01' + (made.n * :days / :rows)::integer, :payload
+FROM (
+    SELECT n, uuid_send(gen_random_uuid()) AS id FROM generate_series(0, :rows - 1) AS n ORDER BY id
+) AS made
 """
 
 
@@ -77,7 +93,7 @@ class Server:
         self.process.wait(60)
 
     def _publish(self) -> None:
-        request = urllib.request.Request(self.url + "/v1/studies", load_study().canonical(), method="POST")
+        request = urllib.request.Request(self.url + "/v1/studies", STUDY.canonical(), method="POST")
         request.add_header("Authorization", f"Bearer {TOKEN}")
         request.add_header("Content-Type", "application/json")
         with urllib.request.urlopen(request, timeout=30):
@@ -114,3 +130,34 @@ def processes() -> Iterator[tuple[list[str], float]]:
             except OSError:
                 continue
             yield fields, (int(fields[11]) + int(fields[12])) / TICKS
+
+
+@contextmanager
+def cluster(*options: str) -> Iterator[Postgresql]:
+    """A server that flushes its disk as PostgreSQL does unless told otherwise."""
+    server = Postgresql(("fsync=on", *options))
+    try:
+        yield server
+    finally:
+        server.remove()
+
+
+def cpu_seconds(server: Postgresql) -> float:
+    """CPU time of every process of the server that runs, and of those that have ended."""
+    master = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    # Behind the process's own times are those of children that it has waited for.
+    ended = sum(map(int, master[11:15])) / TICKS
+    return ended + sum(spent for fields, spent in processes() if int(fields[1]) == server.pid)
+
+
+def stocked(url: str, rows: int, payload: bytes) -> Database:
+    """A database with one study, number 1, that has so many reports."""
+    database = Database(url, 10)
+    make(database)
+    with database.write() as session:
+        assert publish(session, STUDY)
+        if rows:
+            session.execute(text(FILL), {"rows": rows, "days": DAYS, "payload": payload})
+    with database.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.execute(text("VACUUM ANALYZE reports"))
+    return database

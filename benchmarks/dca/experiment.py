@@ -16,8 +16,8 @@ from benchmarks.dca.noise import (
     scale,
     squares_sensitivity,
     sums_sensitivity,
+    thresholds,
 )
-from benchmarks.dca.thresholds import thresholds
 from benchmarks.papers.marginal import conjugate_model
 from benchmarks.papers.noisy_as_exact import posterior
 from inference.design.simulated_posteriors import posterior_draws

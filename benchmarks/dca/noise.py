@@ -1,10 +1,11 @@
-"""Noise of DCA's sums: as the authors' code has it, and as (ε, δ) requires (METHODS 1.4, 1.5).
+"""DCA's noise and projection: as the authors' code has them, and as (ε, δ) requires (METHODS 1.4, 1.5).
 
 Released are the upper triangle of XᵀX and Xᵀy of records with |x_j| ≤ c_j, |y| ≤ c_{d+1}.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import log, sqrt
 from typing import Literal, NamedTuple
 
@@ -18,6 +19,9 @@ Constants = Literal["published", "right"]
 # The data are said to lie within this; the share of ε and δ that finding standard deviations takes.
 ASSUMED = 7.5
 SHARE = 0.3
+# Thresholds that are tried, in standard deviations, each on auxiliary data drawn so often.
+GRID = np.arange(1, 21) / 10
+REPEATS = 10
 
 
 class Budget(NamedTuple):
@@ -59,3 +63,44 @@ def squares_sensitivity(columns: int, constants: Constants) -> float:
 def honest(clients: int) -> float:
     """By how much the noise's sd grows so that no client knows too much of it (Theorem 1, T = 0)."""
     return sqrt(clients / (clients - 1))
+
+
+@lru_cache(maxsize=64)
+def thresholds(records: int, features: int, budget: Budget, constants: Constants) -> tuple[float, float]:
+    """One for all features and one for the response, with the least mean absolute error (Algorithm 2, 3).
+
+    x and β are standard normal, y = xᵀβ + N(0, 1). The authors scale each x to length 1, which the paper does
+    not say, and their search adds noise of Δ⁴ times the unit where Δ belongs: published does both.
+    """
+    random = np.random.default_rng([records, features])
+    error = np.zeros((len(GRID), len(GRID)))
+    for _ in range(REPEATS):
+        x = random.normal(size=(records, features))
+        if constants == "published":
+            x /= np.linalg.norm(x, axis=1, keepdims=True)
+        y = x @ random.normal(size=features) + random.normal(size=records)
+        size = features * (features + 1) // 2 + features
+        unit = scale(budget, constants) * random.normal(size=size)
+        error += _errors(x, y - y.mean(), unit, constants)
+    best = np.unravel_index(np.argmin(error), error.shape)
+    return float(GRID[best[0]]), float(GRID[best[1]])
+
+
+def _errors(x: Matrix, y: Matrix, unit: Matrix, constants: Constants) -> Matrix:
+    features = x.shape[1]
+    noise = np.zeros((features, features))
+    noise[np.triu_indices(features)] = unit[:-features]
+    noise += np.triu(noise, 1).T
+    found = np.empty((len(GRID), len(GRID)))
+    clipped_y = [np.clip(y, -c * y.std(), c * y.std()) for c in GRID]
+    for i, c in enumerate(GRID * x.std()):
+        clipped = np.clip(x, -c, c)
+        gram = clipped.T @ clipped
+        for j, response in enumerate(clipped_y):
+            distance = sums_sensitivity(np.append(np.full(features, c), GRID[j] * y.std()), constants)
+            if constants == "published":
+                distance = distance**4
+            precision = np.eye(features) + gram + distance * noise
+            line = np.linalg.solve(precision, clipped.T @ response + distance * unit[-features:])
+            found[i, j] = np.mean(np.abs(y - x @ line))
+    return found

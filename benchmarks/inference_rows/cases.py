@@ -21,7 +21,7 @@ from benchmarks.running import Size
 from schemas import Question, Study
 from summaries import QuestionSummary
 
-AT_ONCE = 1_000_000
+PEOPLE, AT_ONCE = 100_000, 1_000_000
 Draw = Callable[[Question, int, Generator], QuestionSummary]
 
 

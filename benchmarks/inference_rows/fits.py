@@ -8,13 +8,12 @@ from typing import TypeVar
 
 import jax
 
-from benchmarks.inference_rows.cases import Case, cases_of
+from benchmarks.inference_rows.cases import PEOPLE, Case, cases_of
 from benchmarks.ldpbi.surveys import summary_of
 from benchmarks.running import Row, Size
 from inference.fitting import fit
 from inference.results.posterior import Posterior
 
-PEOPLE = 100_000
 Result = TypeVar("Result")
 Span = tuple[float, float]
 _COMPILING = "/jax/core/compile/"

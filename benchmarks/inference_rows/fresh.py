@@ -11,14 +11,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.random import Generator
 
-from benchmarks.inference_rows.cases import Case, cases_of
+from benchmarks.inference_rows.cases import PEOPLE, Case, cases_of
 from benchmarks.ldpbi.surveys import signs_study, signs_summary, summary_of
 from benchmarks.running import Row, Size
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED
 from schemas import Question
 from summaries import QuestionSummary
 
-PEOPLE = 100_000
 # Each with its target in seconds; then those of signs.
 TURNS = (("fresh process, empty cache", 15), ("second process", 8))
 TURNS_OF_SIGNS = ((TURNS[0][0], 12), (TURNS[1][0], 5))

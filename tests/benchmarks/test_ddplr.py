@@ -7,8 +7,7 @@ import pytest
 
 from benchmarks.ddplr import constants
 from benchmarks.ddplr.constants import Bounds
-from benchmarks.ddplr.releases import Setting, paper_prior, releases
-from benchmarks.ddplr.tables import Table
+from benchmarks.ddplr.releases import Setting, Table, paper_prior, releases
 
 RANDOM = np.random.default_rng(20261123)
 
