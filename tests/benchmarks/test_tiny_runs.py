@@ -62,7 +62,7 @@ def some_lines(_model, _epsilon, parts, *_more):
 
 
 RUNS: dict[str, tuple[Run, ...]] = {
-    # test_analyses.py has a formula.
+    # test_parts.py has a formula.
     "analyses": (Run("--studies 2 --case crossing", r"crossing: 2 studies in .*%   ranks p = [\d.]+\n"),),
     "choice_forms": (Run("--reports 200 --choices 8", r"k =   8, 1 / rank +([\d.]+ \([\d.]+\) *){4}"),),
     "chunked_likelihood": (Run("--n 200 --size 8", r"size +8 cpu +: CPU [\d.]+ s, .*; peak"),),
