@@ -1,6 +1,7 @@
 """Compiled studies and the ledger in C, called from Python, over a journal that loses power."""
 
 import ctypes
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -91,19 +92,22 @@ class CompiledStudy(ctypes.Structure):
     )
 
 
-def library_of(studies: dict[str, Study], folder: Path, fault: tuple[str, str] = ("", "")) -> ctypes.CDLL:
+def sources_in(folder: Path, file: str = "", before: str = "", after: str = "") -> Path:
+    """Copy the core into a new folder, perhaps with one text of a file replaced."""
+    shutil.copytree(CORE, folder, ignore=shutil.ignore_patterns("posix"))
+    if file:
+        text = (CORE / file).read_text()
+        assert text.count(before) == 1, before
+        (folder / file).write_text(text.replace(before, after))
+    return folder
+
+
+def library_of(studies: dict[str, Study], folder: Path, fault: tuple[str, ...] = ()) -> ctypes.CDLL:
     """Compile the core with studies: `name()` of the library returns the address of each.
 
-    fault: a text of ledger.c, and what replaces it.
+    fault: a file of the core, a text of it, and what replaces that.
     """
-    sources = folder / "sources"
-    sources.mkdir()
-    for file in (*CORE.glob("*.c"), *CORE.glob("*.h")):
-        (sources / file.name).write_text(file.read_text())
-    if fault[0]:
-        ledger = (CORE / "ledger.c").read_text()
-        assert ledger.count(fault[0]) == 1
-        (sources / "ledger.c").write_text(ledger.replace(*fault))
+    sources = sources_in(folder / "sources", *fault)
     for name, study in studies.items():
         (header,) = compile_study(study, COLLECTOR, "c").items()
         (sources / f"{name}.h").write_text(header[1])

@@ -1,16 +1,21 @@
-"""The core in C: vectors, bad sources of randomness, and secrets in memory."""
+"""The core in C: vectors, which find faults, bad sources of randomness, and secrets in memory."""
 
 import ctypes
 import itertools
+import os
 import random as simulated
 import runpy
+import signal
+import tomllib
+from pathlib import Path
 
 import pytest
 
-from conformance.native import CHOICE, CORE, FILL, RANDOM_BYTES, Value, table_of
+from conformance.native import CHOICE, CORE, FILL, RANDOM_BYTES, Port, Value, compiled, table_of
 from conformance.run import cases
 from ldp_client.documents.study import Study
 from tests import studies
+from tests.native.compiled import sources_in
 from tests.native.vectors_in_c import NOT_IN_C
 
 SHORT, BROKEN, MEMORY = -2, -3, -4
@@ -27,6 +32,44 @@ def test_core_passes_every_vector(port):
             failed.append(case["case"])
     assert failed == []
     assert unsupported == NOT_IN_C
+
+
+# (file, name of the vectors, behaviour, before, after)
+FAULTS = [
+    (file, name, behaviour, *texts)
+    for file, by_name in tomllib.loads(Path(__file__).with_name("faults.toml").read_text()).items()
+    for name, faults in by_name.items()
+    for behaviour, texts in faults.items()
+]
+# A fault may loop or crash.
+SECONDS = 20
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """Pairs of case and expected answer."""
+    return list(cases())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "name", "behaviour", "before", "after"), FAULTS, ids=[fault[2] for fault in FAULTS]
+)
+def test_faulty_core_fails_a_vector(file, name, behaviour, before, after, port, asked, tmp_path):
+    pairs = [(case, expected) for case, expected in asked if case["case"].split()[0] == name]
+    assert all(port.answer(case) == expected for case, expected in pairs)
+    library = compiled(tmp_path, sources_in(tmp_path / "core", file, before, after), ("-std=c99", "-w"))
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(SECONDS)
+            faulty = Port(library)
+            faulty.tables = port.tables
+            status = int(any(faulty.answer(case) != expected for case, expected in pairs))
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] != 0, behaviour
 
 
 def test_tables_come_from_python():

@@ -1,4 +1,4 @@
-"""The example in C: from `ldpkit compile` to a report that a real collector stores, and deletes."""
+"""The example in C, here and on a board: `ldpkit compile` leads to a report that a collector stores and deletes."""
 
 import fcntl
 import json
@@ -7,6 +7,7 @@ import re
 import resource
 import subprocess
 import sys
+import urllib.request
 from urllib.error import HTTPError
 
 import pytest
@@ -15,8 +16,10 @@ from conformance.native import CORE
 from ldpkit.cli import main
 from tests.kit.collectors import Server
 from tests.kit.programs import need
-from tests.native.example import EXAMPLE, sent
+from tests.native.vectors_in_c import vectors_in_c
 
+EXAMPLE = CORE.parent / "examples" / "native"
+BOARD = EXAMPLE / "board"
 NOTHING = 1
 # Standard error names each call. The sync of number FAILING_SYNC fails: only the cache has what was written.
 CALLS = """
@@ -39,6 +42,19 @@ int __wrap_fsync(int file) {
 }
 """
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Wno-unused-variable", "-Werror")
+
+
+def sent(url, words, body, **headers):
+    """Send what `sleep next` printed. Return the answer."""
+    method, report, *secret = words.split()
+    fields = {"Content-Type": "application/json", **headers}
+    if secret:
+        fields["LDPKit-Withdrawal"] = secret[0]
+    address = f"{url}/v1/studies/sleep/reports/{report}"
+    data = None if secret else body.encode()
+    request = urllib.request.Request(address, data, fields, method=method)
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return json.load(response)
 
 
 @pytest.fixture(scope="module")
@@ -178,3 +194,57 @@ def test_documented_commands_end_in_a_stored_report(collector, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith('"result":"stored"}\n')
+
+
+FLAGS = ("-std=c99", "-Os", "-mthumb", "-Wall", "-Wextra", "-Wno-unused-variable", "-Werror")
+LARGEST_CODE = 12 * 1024
+
+
+def run_on_board(folder, sources, name):
+    """Compile for the board, and run it in QEMU. Return what it prints."""
+    need("arm")
+    board = ["-mcpu=cortex-m3", "--specs=rdimon.specs", "-nostartfiles", "-T", str(BOARD / "board.ld")]
+    files = [*map(str, sorted(CORE.glob("*.c"))), str(BOARD / "start.c"), *map(str, sources)]
+    include = ["-I", str(CORE), "-I", str(folder)]
+    subprocess.run(["arm-none-eabi-gcc", *FLAGS, *board, *include, "-o", folder / name, *files], check=True)
+    command = ["qemu-system-arm", "-M", "mps2-an385", "-nographic", "-semihosting", "-kernel", name]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_vectors_pass_on_a_cortex_m3(tmp_path):
+    need("arm")
+    text, count = vectors_in_c()
+    source = tmp_path / "vectors.c"
+    source.write_text(text)
+    assert count > 2000
+    assert run_on_board(tmp_path, [source], "vectors.elf") == f"{count} of {count}\n"
+
+
+@pytest.mark.slow
+def test_collector_stores_the_board_s_report(tmp_path):
+    study = EXAMPLE / "study.json"
+    command = ["compile", str(study), "--to", "c", "--collector", "https://study.example.org"]
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    first = run_on_board(tmp_path, [BOARD / "main.c"], "board.elf")
+    assert run_on_board(tmp_path, [BOARD / "main.c"], "board.elf") == first
+    words, body, _ = first.split("\n")
+    with Server(tmp_path) as collector:
+        assert collector.request("POST", "/v1/studies", json.loads(study.read_text())) == 201
+        assert sent(collector.url, words, body)["result"] == "stored"
+
+
+@pytest.mark.slow
+def test_code_is_small_on_a_cortex_m0(tmp_path):
+    need("arm")
+    sizes = []
+    for source in sorted(CORE.glob("*.c")):
+        if source.name != "tables.c":
+            target = tmp_path / f"{source.stem}.o"
+            command = ["arm-none-eabi-gcc", *FLAGS, "-mcpu=cortex-m0plus", "-c", "-o", target, source]
+            subprocess.run(command, check=True)
+            shown = subprocess.run(["arm-none-eabi-size", target], check=True, capture_output=True, text=True)
+            sizes.append(int(shown.stdout.splitlines()[1].split()[0]))
+    assert sum(sizes) <= LARGEST_CODE

@@ -208,6 +208,6 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_faulty_ledger_is_detected(name, tmp_path):
     need("gcc")
-    core, random = library_of(STUDIES, tmp_path, FAULTS[name]), Random(6)
+    core, random = library_of(STUDIES, tmp_path, ("ledger.c", *FAULTS[name])), Random(6)
     with pytest.raises((AssertionError, ValueError)):
         deque((one_life(core, random, power=True) for _ in range(40)), maxlen=0)

@@ -12,11 +12,11 @@ from conformance.native import CORE
 from ldpkit.cli import main
 from tests.deploy.roots import Inside, call, whole
 from tests.kit.collectors import Server
-from tests.native.example import EXAMPLE
 from tests.native.phones.compilers import kotlin, kotlin_library, swift_root
 from tests.native.phones.vectors import write_vectors
 
 HERE = Path(__file__).parent
+EXAMPLE = CORE.parent / "examples" / "native"
 STUDY = EXAMPLE / "study.json"
 WARNINGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wno-unused-variable", "-Werror")
 # The linker puts the vectors' bytes in place of random ones.
