@@ -16,7 +16,6 @@ from selenium.webdriver.support.wait import WebDriverWait
 from ldpkit import ask
 from schemas import Report, Study
 from tests import studies
-from tests.browser.visiting import visit
 from tests.inference.posteriors import learnt, page_of
 from tests.kit.collectors import TOKEN, Server, build_report, build_study, wait_for
 from tests.portable import chromium
@@ -119,7 +118,9 @@ def everything(url: str, report: str, key: str) -> list[dict[str, object]]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("browser", "scheme", "width"), SIGHTS)
 def test_every_page_passes_browser_checks(server, tmp_path, browser, scheme, width):
-    found = visit(browser, everything(server.url, report_page(tmp_path), f"{browser}-{width}"), scheme, width)
+    found = chromium.visit(
+        browser, everything(server.url, report_page(tmp_path), f"{browser}-{width}"), scheme, width
+    )
     looks = found["looks"]
     assert len(looks) == 19
     assert {name: seen["violations"] for name, seen in looks.items() if seen["violations"]} == {}

@@ -1,31 +1,43 @@
-"""The JavaScript library by node, and its ledger in a file under races, kills and losses of power."""
+"""The JavaScript library by node: its modules, its ledger under races and kills, and real collectors."""
 
 import json
+import os
 import sqlite3
 import subprocess
+from base64 import b64encode
+from pathlib import Path
 
 import pytest
 
+from collector.oblivious import GatewayKeys
 from schemas import Study
 from tests import studies
-from tests.js import run
-from tests.js.run import FOLDER, device
+from tests.kit import collector_fixtures, oblivious
+from tests.kit.collectors import Server
 from tests.kit.failing_disk import FailingDisk
+from tests.kit.issuing import Office, block_of
+from tests.kit.serving import served
 from tests.portable import npm
-from tests.portable.npm import JAVASCRIPT
+from tests.portable.participant import stored_at
 
+start_server, make_relay = collector_fixtures.start_server, oblivious.make_relay
+FOLDER = Path(__file__).parent
+FILES = sorted(path.name.removesuffix(".test.mjs") for path in FOLDER.glob("*.test.mjs"))
 NUMBERS = json.dumps(studies.document(studies.NUMBER))
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("name", run.FILES)
+@pytest.mark.parametrize("name", FILES)
 def test_modules_keep_their_rules(name):
-    run.passes(name)
+    command = [npm.newer_node(), "--disable-warning=ExperimentalWarning", f"{name}.test.mjs"]
+    done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode or "pass 0" in done.stdout:
+        pytest.fail(f"{name}\n{(done.stdout + done.stderr)[-6000:]}", pytrace=False)
 
 
 def answering(folder, count):
     """Start a process that answers on one ledger after the other, and prints what became of it."""
-    command = [npm.newer_node(), "ledger_race.mjs", JAVASCRIPT / "index.js", folder, str(count), NUMBERS]
+    command = [npm.newer_node(), "ledger_race.mjs", npm.JAVASCRIPT / "index.js", folder, str(count), NUMBERS]
     return subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True)
 
 
@@ -64,6 +76,17 @@ def check_whole(file, said):
     assert said is None or [report["body"] for report in memory["reports"]] == [said]
 
 
+def device(ledger, collector, study, *steps, relay=None, **environment):
+    """What each step of channel.mjs gave, by a device on the ledger in that file."""
+    arguments = [str(ledger), collector, study.to_json(), json.dumps(steps)]
+    command = [npm.newer_node(), "channel.mjs", *arguments, *([json.dumps(relay)] if relay else [])]
+    done = subprocess.run(
+        command, cwd=FOLDER, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
 @pytest.mark.slow
 @pytest.mark.attack(11)
 @pytest.mark.needs("gcc")
@@ -76,3 +99,61 @@ def test_withdrawal_survives_a_loss_of_power(tmp_path):
     assert device(*at, ["withdraw"], **disk.environment) == [0]
     disk.lose_power()
     assert device(*at, ["report"]) == [None]
+
+
+REGION = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
+
+
+def answered(*code):
+    return [["answer", {"ever": "yes"}, *code], ["consent"]]
+
+
+@pytest.mark.slow
+def test_report_with_its_token_is_stored_once_and_withdrawn(start_server, tmp_path):
+    """The issuer names the key of the stratum, and the collector derives the stratum from it."""
+    server = start_server()
+    office = Office(f"sqlite:///{tmp_path / 'issuer.sqlite3'}")
+    _, code = office.codes
+    sending = [["flush"], ["due"], ["flush"]]
+    with served(office.app) as url:
+        with office.writing() as session:
+            channel = {"batches": {"hours": 24}, "tickets": block_of(session, "habits", url)}
+        study = Study(studies.document(studies.YES_NO, id="habits", channel=channel, public=[REGION]))
+        assert server.request("POST", "/v1/studies", study.document) == 201
+        first, second = [(tmp_path / f"{name}.db", server.url, study) for name in ("first", "second")]
+        *_, asked, _, sent, report = device(*first, *answered(code), *sending, ["report"])
+        *_, state, other = device(*second, *answered(code), ["flush"], ["report"])
+    office.close()
+    assert (asked, sent) == ("queued", "sent")
+    assert (state, other["reason"]) == ("ticketless", "issuer problem 409 ticket-spent")
+    (stored,) = stored_at(server, study.id)
+    assert "south" not in report["body"]
+    assert stored.public == {"region": "south"}
+    *_, left = device(*first, ["withdraw"], *sending)
+    assert left == "gone"
+    assert stored_at(server, study.id) == []
+
+
+@pytest.fixture
+def relayed(tmp_path, make_relay):
+    """A collector behind a relay alone, and the options for the relay."""
+    keys = GatewayKeys.generate()
+    keys.save(tmp_path / "ohttp.keys")
+    environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_REQUIRE_OHTTP": "true"}
+    with Server(tmp_path, environment=environment) as collector:
+        relay = make_relay(f"{collector.url}/ohttp")
+        options = {"relay": f"{relay}/ldpkit", "keys": b64encode(keys.keys[0].configuration).decode()}
+        yield collector, options
+
+
+@pytest.mark.slow
+def test_every_request_goes_through_the_relay(relayed, tmp_path):
+    collector, relay = relayed
+    study = Study(studies.document(studies.YES_NO))
+    assert collector.request("POST", "/v1/studies", study.document) == 201
+    at = tmp_path / "kept.db", "http://localhost:9", study
+    sent = device(*at, ["fetched"], *answered(), ["flush"], ["report"], relay=relay)
+    assert (sent[0], sent[-2]) == (study.id, "sent")
+    assert sent[-1]["id"] in collector.read(f"/v1/studies/{study.id}/export")
+    assert device(*at, ["withdraw"], ["flush"], relay=relay) == [1, "gone"]
+    assert sent[-1]["id"] not in collector.read(f"/v1/studies/{study.id}/export")

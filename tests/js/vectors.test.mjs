@@ -4,14 +4,12 @@ import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { mechanismFor, parseStudy } from "../../js/index.js";
-import { drawIdentity } from "../../js/report.js";
-import { perturbingBy } from "../portable/perturbing.mjs";
+import { drawIdentity, drawPayloads, reportOf } from "../../js/report.js";
 import { golden, read } from "./support.mjs";
 
 // Addresses are read by device.test.mjs. Shares are sealed with what browsers do not offer: `protocol` is refused by name.
 const OTHERS = ["origins", "summed_gaussian", "pieces"];
 const FILES = readdirSync(new URL("../golden/vectors", import.meta.url)).map((name) => name.replace(".json", ""));
-const perturbAnswers = await perturbingBy(new URL("../../js/index.js", import.meta.url));
 
 /** Bytes that are fixed by head and seed; `taken`: how many were read. */
 function streamOf({ head = "", seed }) {
@@ -55,7 +53,10 @@ const KINDS = {
   answers: async ({ study: document, answers, seed }) => {
     const stream = streamOf({ seed });
     const study = await read(document);
-    const found = await refusable("answer", async () => ({ report: (await perturbAnswers(study, answers, stream)).body }));
+    const found = await refusable("answer", async () => {
+      const drawn = drawPayloads(study, answers, stream, study.questions.map(mechanismFor));
+      return { report: reportOf(study, drawn, await drawIdentity(stream)).body };
+    });
     return { ...found, bytes: stream.taken };
   },
   secret: async ({ secret }) => {

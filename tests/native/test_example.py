@@ -1,4 +1,4 @@
-"""The example in C, here and on a board: `ldpkit compile` leads to a report that a collector stores and deletes."""
+"""The example in C, here and on a board: `ldpkit compile` leads to a report that a collector stores."""
 
 import fcntl
 import json

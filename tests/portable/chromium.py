@@ -1,13 +1,18 @@
-"""Headless Chromium, driven by Selenium."""
+"""Headless browsers: Chromium by Selenium, Chromium and Firefox by visit.mjs; and a site that they open."""
 
+import json
+import subprocess
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
 from tests.kit.programs import need, which
+from tests.kit.serving import LocalServer
+from tests.portable.npm import FOLDER, JAVASCRIPT
 
 # A name that never leads anywhere (RFC 2606): here to this machine, which to a browser is another one.
 ELSEWHERE = "collect.example"
@@ -25,6 +30,7 @@ FLAGS = (
 )
 PHONE = (390, 844)
 SCRIPT_SECONDS = 30
+PROGRAMS = {"chrome": ("chromium", "google-chrome"), "firefox": ("firefox-esr", "firefox")}
 
 # Resolves to {value} or {error, field}, so that a test can look at either.
 WRAPPER = """
@@ -76,3 +82,58 @@ def set_offline(browser: webdriver.Chrome, offline: bool) -> None:
 
 def forget(browser: webdriver.Chrome, origin: str) -> None:
     browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+
+
+def visit(browser: str, visits: list[dict[str, Any]], scheme: str, width: int) -> dict[str, Any]:
+    """What each look found, by its name, and the errors that the browser told."""
+    need("npm", "chromium" if browser == "chrome" else browser)
+    programs = [found for name in PROGRAMS[browser] if (found := which(name))]
+    asked = {"browser": browser, "executable": programs[0], "scheme": scheme, "width": width}
+    words = json.dumps({**asked, "visits": visits})
+    command = ["node", str(FOLDER / "visit.mjs")]
+    done = subprocess.run(command, input=words, capture_output=True, text=True, timeout=180, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+class Site(LocalServer):
+    """A folder of pages, with the library, on an origin of its own. url: where it listens.
+
+    requests: (method, path) of uploads and deletions, in order; none is taken.
+    """
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self.requests: list[tuple[str, str]] = []
+        super().__init__(_handler(self.requests, folder))
+        self.url = f"http://{self.address}"
+
+
+def _handler(requests: list[tuple[str, str]], root: Path) -> type[SimpleHTTPRequestHandler]:
+    class Handler(SimpleHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        extensions_map: ClassVar = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript"}
+
+        def translate_path(self, path: str) -> str:
+            _, first, *rest = path.split("?")[0].split("/")
+            return str(JAVASCRIPT.joinpath(*rest) if first == "js" else root.joinpath(first, *rest))
+
+        def send_head(self) -> Any:
+            # The base says "not modified" of what changed within a second.
+            del self.headers["If-Modified-Since"]
+            return super().send_head()
+
+        def end_headers(self) -> None:
+            self.send_header("Cache-Control", "no-store")
+            super().end_headers()
+
+        def refuse(self) -> None:
+            requests.append((self.command, self.path))
+            self.send_error(404)
+
+        do_PUT = do_DELETE = refuse  # noqa: N815
+
+        def log_message(self, *_arguments: Any) -> None:
+            """Nothing."""
+
+    return Handler

@@ -10,9 +10,8 @@ from selenium import webdriver
 from schemas import Study
 from tests.kit.collectors import Server
 from tests.kit.oblivious import make_relay
-from tests.portable.chromium import forget, set_offline, start
+from tests.portable.chromium import Site, forget, set_offline, start
 from tests.portable.participant import SMALL, Participant
-from tests.portable.site import Site
 
 __all__ = ["make_relay"]
 

@@ -11,7 +11,6 @@ REPOSITORY = FOLDER.parents[1]
 JAVASCRIPT = REPOSITORY / "js"
 PACKAGES = FOLDER / "node_modules"
 ESBUILD = PACKAGES / "esbuild" / "bin" / "esbuild"
-PERTURBING = FOLDER / "perturbing.mjs"
 TYPESCRIPT = PACKAGES / "typescript" / "bin" / "tsc"
 
 

@@ -8,8 +8,8 @@ from selenium.webdriver.common.by import By
 from schemas import Study
 from tests import studies
 from tests.kit.collectors import Server
+from tests.portable.chromium import Site
 from tests.portable.participant import Participant
-from tests.portable.site import Site
 
 pytestmark = pytest.mark.slow
 LABELS = ["no", "a much longer answer, that takes more than a line of any phone that people have"]

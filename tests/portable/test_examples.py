@@ -15,10 +15,9 @@ from tests import studies
 from tests.kit.collectors import Server
 from tests.kit.serving import served
 from tests.portable import npm
-from tests.portable.chromium import forget
+from tests.portable.chromium import Site, forget
 from tests.portable.npm import JAVASCRIPT, REPOSITORY
 from tests.portable.participant import Participant, stored_at
-from tests.portable.site import Site
 
 pytestmark = pytest.mark.slow
 EVER = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}))

@@ -14,13 +14,12 @@ from selenium.webdriver.webkitgtk.options import Options
 from selenium.webdriver.webkitgtk.service import Service
 
 from tests import studies
-from tests.browser.visiting import visit
 from tests.kit.collectors import Server
 from tests.kit.programs import need, which
 from tests.portable import npm
+from tests.portable.chromium import Site, visit
 from tests.portable.npm import JAVASCRIPT
 from tests.portable.participant import stored_at
-from tests.portable.site import Site
 from tests.portable.vectors import FILES, Stream, load
 
 MECHANISMS = [name for name in FILES if (JAVASCRIPT / "mechanisms" / f"{name}.js").exists()]

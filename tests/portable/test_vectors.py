@@ -13,9 +13,7 @@ from ldp_client import mechanism_for
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.device import http, requests
-from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.catalogue import MECHANISMS
-from ldp_client.documents.errors import DocumentError
 from schemas import Study, StudyError
 from tests import studies
 from tests.portable.npm import REPOSITORY
@@ -113,12 +111,3 @@ def test_rsa_accepts_only_valid_signatures():
             taken = is_signed_by_rsa(bytes.fromhex(message), bytes.fromhex(signature), key.value)
             assert taken == (result == "valid"), number
     assert count == 258
-
-
-# RFC 8785, section 3.2.2: the string of its example, and what becomes of it.
-WRITTEN = r'{"string":"\u20ac$\u000F\u000aA' + "'" + r'\u0042\u0022\u005c\\\"\/","literals":[true,false]}'
-CANONICAL = r'{"literals":[true,false],"string":"€$\u000f\nA' + "'" + r'B\"\\\\\"/"}'
-
-
-def test_canonical_json_of_rfc_8785():
-    assert canonical_json(parse_json(WRITTEN, DocumentError, 1000)) == CANONICAL
