@@ -13,7 +13,7 @@ NPM := $(if $(shell command -v npm),$(NPM_PACKAGES))
 # A file's tests stay in one process, so that its browser, server or fits are made once. Slow files go first.
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder -n
 
-.PHONY: demo test test-all coverage lint types schemas page release site machines native clean
+.PHONY: demo test test-all coverage lint types schemas page release site machines bare native clean
 
 demo: $(VENV)/demo.installed
 	@# 4: all was written, and not all of it is to be trusted, as the page says: no error here.
@@ -70,6 +70,10 @@ release: $(VENV)/dev.installed $(NPM_PACKAGES)
 # As root, with a Debian mirror in reach: containers' and machines' files from nothing to a summary.
 machines: $(VENV)/dev.installed
 	$(BIN)/python -m tests.deploy.check
+
+# As root, with a Debian mirror in reach: `make test` on a Debian that has Python and make and nothing else.
+bare: $(VENV)/test.installed
+	$(BIN)/python -m tests.deploy.bare
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
