@@ -17,6 +17,7 @@ import pandas as pd
 from jax import Array
 from numpyro import handlers
 
+from inference.analyses.channel import Channel
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.subgroups import MOST_GROUPS, MOST_LEVELS, cuts_of, groups_of, levels_or_bands
@@ -59,15 +60,15 @@ def checked(
     # 1. Count the outcome's reports, in some cells if there are very many.
     outcome = _outcome(analysis, middles)
     reports, combinations = outcome.reports, len(analysis.law.matrix.combinations)
-    most = MOST_AT_ONCE // (SIMULATED * combinations * reports.shows.shape[1] * outcome.longer)
+    most = MOST_AT_ONCE // (SIMULATED * combinations * _kinds(reports) * outcome.longer)
     some = np.arange(len(table.frame))
     if len(some) > max(1, most):
         some = np.sort(np.random.default_rng(0).choice(some, max(1, most), replace=False))
     frame = table.frame.iloc[some].reset_index(drop=True)
-    people, came = reports.in_cells(table, some)
+    people, came = _in_cells(reports, table, some)
     # 2. Compare them with what the fit expects.
     drawn = np.stack(list(_expected(analysis, outcome, some, sites)))
-    columns = {name: np.tile(own, reports.parts) for name, own in _levels(frame, people).items()}
+    columns = _levels(frame, people)
     name, why = analysis.formula.outcome, "its law is another"
     subject = f"values of {name}" if analysis.response is None else f"reports of {name}"
     why += "" if analysis.response is None else f", or {NOT_THE_NOISE}"
@@ -77,9 +78,9 @@ def checked(
         against.append(Finding(FIT, FEW, CARE))
     against += _against_predictors(analysis, sites, middles)
     # 3. Simulate as many reports, added up in groups of people.
-    of_cells = people.reshape(reports.parts, -1).sum(axis=0)
+    of_cells = people.reshape(-1, len(frame)).sum(axis=0)
     named = list(groups_of(frame, of_cells, by, MOST_GROUPS // came.shape[1]))
-    groups = np.tile(np.stack([mask for _, mask in named]), reports.parts).astype(np.float64)
+    groups = np.tile(np.stack([mask for _, mask in named]), len(people) // len(frame)).astype(np.float64)
     whole = np.maximum(groups @ people, 1)[:, None]
 
     def simulated(every: Values) -> Values:
@@ -99,10 +100,8 @@ def impossible(private: Private, table: Table, law: Values, sites: Mapping[str, 
 
     sites: the means of the unknown weights of its channel.
     """
-    reports = _behind(private)
-    people, came = reports.in_cells(table, np.arange(len(table.frame)))
-    chances = (law @ reports.chances(sites)).reshape(came.shape)
-    columns = {name: np.tile(own, reports.parts) for name, own in _levels(table.frame, people).items()}
+    people, came = _in_cells(private, table, np.arange(len(table.frame)))
+    chances, columns = (law @ _chances_of(private, sites)).reshape(came.shape), _levels(table.frame, people)
     yield from _misfits(f"reports of {private.name}", NOT_THE_NOISE, people, came, chances, columns)
 
 
@@ -123,12 +122,13 @@ def _misfits(
 
 
 def _levels(frame: pd.DataFrame, people: Values) -> dict[str, Codes]:
-    """Return {column: each row's level or band}. people: (rows,) or, part after part, (parts × rows,)."""
+    """Return {column: levels or bands}, shaped as people: (rows,) or, part after part, (parts × rows,)."""
     weights = people.reshape(-1, len(frame)).sum(axis=0)
     found = {}
     for name in frame.columns:
         most = MOST_LEVELS if pd.api.types.is_numeric_dtype(frame[name]) else MOST_WORDS
-        found[str(name)] = levels_or_bands(frame[name].reset_index(drop=True), weights, most)
+        levels = levels_or_bands(frame[name].reset_index(drop=True), weights, most)
+        found[str(name)] = np.tile(levels, len(people) // len(frame))
     return found
 
 
@@ -137,56 +137,43 @@ def _single_chain(sites: Sites, axes: int) -> dict[str, Values]:
     return {name: values[None] for name, values in some_draws(sites, axes).items()}
 
 
-class _Reports(NamedTuple):
-    """One column's reports by kind; of exclusive kinds, the last follows from the others and is left out.
-
-    part: (patterns,) its part of the design, of so many parts. shows: (patterns, kinds) whether it is of that
-    kind. chances: {site: value} of one draw -> P(kind | answer), (parts, answers, kinds).
-    """
-
-    part: Codes
-    parts: int
-    shows: Values
-    chances: Callable[[Mapping[str, Values]], Values]
-
-    def in_cells(self, table: Table, some: Codes) -> tuple[Values, Values]:
-        """Return people (parts × cells,) and their reports of each kind (parts × cells, kinds)."""
-        where = np.full(len(table.frame), -1)
-        where[some] = np.arange(len(some))
-        used = where[table.cell] >= 0
-        row, counts = (self.part * len(some) + where[table.cell])[used], table.counts[used].astype(np.float64)
-        rows = self.parts * len(some)
-        came = [np.bincount(row, counts * kind, rows) for kind in self.shows[used].T]
-        return np.bincount(row, counts, rows).astype(np.float64), np.stack(came, axis=1)
+def _kinds(private: Private) -> int:
+    """Return how many kinds of reports are compared: of exclusive kinds, the last follows from the others."""
+    return private.choices.shows.shape[1] - private.choices.exact
 
 
-def _seen(kinds: Codes, count: int) -> _Reports:
+def _in_cells(private: Private, table: Table, some: Codes) -> tuple[Values, Values]:
+    """Return people (parts × cells,) and their reports of each kind (parts × cells, kinds)."""
+    where = np.full(len(table.frame), -1)
+    where[some] = np.arange(len(some))
+    used, channel = where[table.cell] >= 0, private.choices
+    row = (channel.part[private.codes] * len(some) + where[table.cell])[used]
+    counts, rows = table.counts[used].astype(np.float64), len(channel.exclusive) * len(some)
+    shows = channel.shows[private.codes[used], : _kinds(private)]
+    came = [np.bincount(row, counts * kind, rows) for kind in shows.T]
+    return np.bincount(row, counts, rows).astype(np.float64), np.stack(came, axis=1)
+
+
+def _chances_of(private: Private, sites: Mapping[str, Values]) -> Values:
+    """Return P(kind of report | answer) at one draw, (parts, answers, kinds)."""
+    channel = private.choices
+    return np.asarray(channel.mixed(channel.chances, sites))[..., : _kinds(private)]
+
+
+def _seen(codes: Codes, count: int) -> Private:
     """Return a column that is observed directly: of each answer one kind."""
-    alone, eye = np.zeros(len(kinds), np.int64), np.eye(count)[:, : count - 1]
-    return _Reports(alone, 1, eye[kinds], lambda _sites: eye[None])
-
-
-def _behind(private: Private) -> _Reports:
-    """Return a private column's reports."""
-    channel, codes = private.choices, private.codes
-    kinds = channel.shows.shape[1] - channel.exact
-
-    def chances(sites: Mapping[str, Values]) -> Values:
-        return np.asarray(channel.mixed(channel.chances, sites))[..., :kinds]
-
-    shows = channel.shows[codes, :kinds].astype(np.float64)
-    return _Reports(channel.part[codes], len(channel.exclusive), shows, chances)
+    return Private("", tuple(map(str, range(count))), codes, Channel.of(np.eye(count)))
 
 
 class _Outcome(NamedTuple):
-    """The outcome's reports, and the law of what decides them: its answers, or the kinds themselves.
+    """The outcome's reports, and what decides them: its answers, or the parts of a number's range.
 
-    law: (prediction, linear predictors, cells) -> (draws, cells, combinations, answers). longer, held: its
-    cost and memory relative to a law of choices.
+    parts: (prediction, cells) -> the law of the parts, as `Predicted.parts` takes it. longer, held: its cost
+    and memory relative to a law of choices.
     """
 
-    reports: _Reports
-    law: Callable[[Predicted, Values, Codes], Values]
+    reports: Private
+    parts: Callable[[Predicted, Codes], Callable[[Array, Mapping[str, Array]], Array]] | None = None
     longer: int = 1
     held: int = 1
 
@@ -195,27 +182,23 @@ def _outcome(analysis: Assembled, middles: Values) -> _Outcome:
     """Return the outcome. middles: (cells,) that are subtracted from a public number."""
     table, response, values, law = analysis.table, analysis.response, analysis.values, analysis.outcome.law
     if response is not None and response.number is None:
-        reports = _behind(response)
-        return _Outcome(reports, lambda predicted, eta, _cells: predicted.expected(eta))
+        return _Outcome(response)
     if response is not None and response.number is not None:
         channel = response.number
         numbers = channel.reports[response.codes]
         cuts = cuts_of(numbers, table.counts)
         parts = jax.jit(lambda eta, own: channel.shares(law.at(eta[..., 0], own), cuts))
         reports = _seen(np.searchsorted(cuts, numbers), len(cuts) + 1)
-        longer = LONGER[channel.noise]
-        return _Outcome(reports, lambda predicted, eta, _cells: predicted.parts(eta, parts), longer, HELD)
+        return _Outcome(reports, lambda _predicted, _some: parts, LONGER[channel.noise], HELD)
     assert values is not None
     if analysis.outcome.answers:
-        reports = _seen(values.astype(int), len(analysis.outcome.answers))
-        return _Outcome(reports, lambda predicted, eta, _cells: predicted.expected(eta))
+        return _Outcome(_seen(values.astype(int), len(analysis.outcome.answers)))
     away = values - middles[table.cell]
     cuts = cuts_of(away, table.counts)
-
-    def parts_of(predicted: Predicted, eta: Values, some: Codes) -> Values:
-        return predicted.parts(eta, partial(predicted.between, middles[some][:, None, None] + cuts))
-
-    return _Outcome(_seen(np.searchsorted(cuts, away), len(cuts) + 1), parts_of)
+    return _Outcome(
+        _seen(np.searchsorted(cuts, away), len(cuts) + 1),
+        lambda predicted, some: partial(predicted.between, middles[some][:, None, None] + cuts),
+    )
 
 
 def _expected(
@@ -232,9 +215,10 @@ def _expected(
         part = {name: values[:, start : start + step] for name, values in sites.items()}
         predicted = Predicted(analysis, part)
         shares, eta = predicted.laws(frame)
-        laws = np.einsum("dck,dcka->dca", shares, outcome.law(predicted, eta, some))
+        parts = outcome.parts and predicted.parts(eta, outcome.parts(predicted, some))
+        laws = np.einsum("dck,dcka->dca", shares, predicted.expected(eta) if parts is None else parts)
         for place, law in enumerate(laws):
-            chances = outcome.reports.chances({name: values[0, place] for name, values in part.items()})
+            chances = _chances_of(outcome.reports, {name: one[0, place] for name, one in part.items()})
             yield (law @ chances).reshape(-1, chances.shape[2])
 
 
@@ -254,7 +238,7 @@ def _against_predictors(
     people = table.counts.astype(np.float64)
     levels = _levels(table.frame.iloc[table.cell].assign(**{outcome: values}), people)
     for predictor in analysis.predictors:
-        came = people[:, None] * _behind(predictor).shows
+        came = people[:, None] * predictor.choices.shows[predictor.codes, : _kinds(predictor)]
         chances = _chances(analysis, predictor, sites)[:, : came.shape[1]]
         why = f"it may use {outcome} as evidence on {predictor.name}, whose coefficient is then an artefact"
         yield from _misfits(f"reports of {predictor.name}", why, people, came, chances, levels)

@@ -157,10 +157,8 @@ def linear_of(
             code="formula.too_many_coefficients",
         )
     values, weights = matrix.values[:, :, columns], weights_of(matrix, sizes)
-    names, levels = (
-        [matrix.names[column] for column in columns],
-        [matrix.levels[column] for column in columns],
-    )
+    names = [matrix.names[column] for column in columns]
+    levels = [matrix.levels[column] for column in columns]
     middles = np.einsum("ck,ckj->j", weights, values) * (intercept or cutpoints)
     centred = values - middles
     spreads = np.sqrt(np.einsum("ck,ckj->j", weights, centred**2))
