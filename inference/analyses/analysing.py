@@ -68,11 +68,7 @@ def analyse_table(
     Raises InputError, with the reason, if the formula cannot be fitted.
     """
     # 1. Assemble the analysis, over the people whose shares are asked.
-    if method not in (None, *METHODS):
-        raise UsageError(
-            f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are", code="fit.unknown_method"
-        )
-    check_sampling(seed, draws, chains, method or "nuts")
+    check_options(seed, draws, chains, method or "nuts")
     use_compile_cache()
     analysis = assemble(table, formula, priors, family)
     over = population or Population()
@@ -134,6 +130,15 @@ def analyse_table(
         spreads={one.name: one.spread for one in analysis.law.entries if one.spread is not None},
         mode=peak.to_document() if peak and peak.found else None,
     )
+
+
+def check_options(seed: int, draws: int, chains: int, method: str) -> None:
+    """Raise UsageError for arguments with which no posterior of an analysis can be drawn."""
+    if method not in METHODS:
+        raise UsageError(
+            f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are", code="fit.unknown_method"
+        )
+    check_sampling(seed, draws, chains, method)
 
 
 def _derived(

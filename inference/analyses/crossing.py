@@ -14,6 +14,7 @@ import numpy as np
 import numpyro
 from jax import Array
 
+from inference.analyses.analysing import check_options
 from inference.analyses.checking import impossible
 from inference.analyses.families import OpenShares
 from inference.analyses.formula import known_column
@@ -25,7 +26,6 @@ from inference.analyses.table import Private, Table, Values
 from inference.analyses.varying import levels_of
 from inference.compiling import use_compile_cache
 from inference.fit_model import fit_model
-from inference.limits import check_sampling
 from inference.models.base import Draws as Sites
 from inference.models.base import Fit, Model
 from inference.results.posterior import Posterior
@@ -58,7 +58,7 @@ def cross_table(
     A priori each question's shares are uniform, and log odds ratios are normal around 0. priors: of shares
     that the channels leave open, by name. Raises InputError for columns that cannot be crossed.
     """
-    check_sampling(seed, draws, chains, method)
+    check_options(seed, draws, chains, method)
     crossing = crossing_of(table, names, by, priors)
     use_compile_cache()
     asked = " × ".join(names) + (f" by {by}" if by else "")

@@ -49,6 +49,7 @@ def test_options_that_do_not_go_together_are_named(options, said, capsys):
         (["--formula", "a ~ place", "--prior", "none.json"], "none.json"),
         (["--crosstab", "a,place"], "different private choices"),
         (["--formula", "a ~ 1", "--method", "marginal"], "'marginal' is no method"),
+        (["--crosstab", "a,b", "--method", "marginal"], "'marginal' is no method"),
     ],
 )
 def test_failed_analysis_leaves_no_folder(options, said, capsys):
