@@ -129,9 +129,7 @@ def require_keys(study: Study) -> None:
         have = {key.public[field.id] for key in study.channel.tickets.keys}
         if len(have) == field.size:
             continue
-        place = 0
-        while field.value(place) in have:
-            place += 1
-        facts = {"first": visible(field.value(place)), "lost": field.size - len(have), "size": field.size}
+        first = next(value for place in range(field.size) if (value := field.value(place)) not in have)
+        facts = {"first": visible(first), "lost": field.size - len(have), "size": field.size}
         problem = say("channel.stratum_without_key", field=field.id, **facts)
         raise StudyError("channel.tickets.keys", problem, code="study.stratum_key_missing")

@@ -47,8 +47,8 @@ class Policy:
         max_delta: str | float,
         allowed_hosts: Sequence[str] | None,
         signing_keys: Sequence[str | os.PathLike[str]] | None,
-        nodes: Sequence[str] = (),
-        known_digests: Sequence[str] | None = None,
+        nodes: Sequence[str],
+        known_digests: Sequence[str] | None,
     ) -> None:
         self.epsilon = above_zero("max_epsilon", max_epsilon)
         self.epsilon_per_study = self.epsilon_per_collector = None

@@ -27,6 +27,7 @@ from collector.oblivious import GatewayKeys
 from collector.tickets.codes import Spending
 from ldp_client import Device, mechanism_for, mechanisms_of
 from ldp_client.answering import perturb_answers
+from ldp_client.bulk import perturb_many
 from ldp_client.core import randomness
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.core.tokens import draw
@@ -168,8 +169,11 @@ def periodic(period: int) -> Source:
 
 
 SHORT = seeded("short").source
+TEXT: Any = "x".__mul__
 UNFIT: dict[str, Callable[[], Source]] = {
     "short": lambda: NotForRealAnswers(lambda size: SHORT(size)[:-1]),
+    "long": lambda: NotForRealAnswers(lambda size: SHORT(size + 1)),
+    "text": lambda: NotForRealAnswers(TEXT),
     "stuck": lambda: bytes,
     "periodic": lambda: periodic(64),
     "random.Random": lambda: random.Random(3).randbytes,
@@ -180,6 +184,7 @@ UNFIT: dict[str, Callable[[], Source]] = {
 def check_refusals(source: Source) -> None:
     """Nothing is made with an unfit source, which is the reason for each refusal."""
     ways = {name: partial(m.perturb, ANSWERS[name], source) for name, m in MECHANISMS.items()}
+    ways["many answers"] = partial(perturb_many, MECHANISMS["hours"], [3] * 3, source)
     ways["report"] = partial(perturb_answers, YES_NO, mechanisms_of(YES_NO), {"ever": "yes"}, source)
     ways["shares"] = partial(split, bytes(16), 2, "chacha20", source)
     ways["token"] = partial(token, source)
@@ -240,6 +245,7 @@ def test_secrets_differ_between_processes(tmp_path: Path) -> None:
 STUCK = """
 import os, threading
 os.urandom = lambda size: bytes(range(64))[:size]
+from ldp_client.bulk import perturb_many
 from ldp_client.core import randomness
 from ldp_client.documents.errors import RandomnessError
 started, accepted = threading.Barrier(8), []
