@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from ldp_client import Device, mechanisms_of
-from ldp_client.device import device as device_module
+from ldp_client import Device, answering, mechanisms_of
 from ldp_client.device import policy
 from ldp_client.documents.errors import RefusedError
 from schemas import Report, Study
@@ -132,13 +131,13 @@ def test_only_public_fields_leave_without_noise(tmp_path: Path, public: list[dic
 
 
 def test_a_planted_answer_without_noise_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    perturb = device_module.perturb_answers
+    perturb = answering.perturb_answers
 
     def telling(study: Study, mechanisms: Any, answers: dict[str, Any], random: Any) -> Report:
         report = perturb(study, mechanisms, answers, random)
         report.payloads.update({name: bytes([answers[name]]) for name in EVER})
         return report
 
-    monkeypatch.setattr(device_module, "perturb_answers", telling)
+    monkeypatch.setattr(answering, "perturb_answers", telling)
     with pytest.raises(AssertionError):
         check_clear(tmp_path, PUBLIC[:1])
