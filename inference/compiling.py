@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 OFF = "off"
 
 
-def use_compile_cache(environment: Mapping[str, str] = os.environ) -> Path | None:
+def use_compile_cache() -> Path | None:
     """Keep compiled programs on disk; return the folder, or None without one. Never raises."""
     told = jax.config.values["jax_compilation_cache_dir"]
     if told is not None:
         return Path(told)
-    folder = cache_folder(environment)
+    folder = cache_folder(os.environ)
     if folder is None:
         return None
     try:

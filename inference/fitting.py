@@ -114,20 +114,11 @@ def fit(
             words = f"fitting {question.id}: {question.model.name} from {counted(part.n, 'report')}"
             progress(Step(words, number, len(chosen)))
         more = (*wrong.get(question.id, ()), *findings(NOTE, notes))
+        how: dict[str, Any] = {"seed": seed, "method": method, "more": more, "draws": draws, "chains": chains}
         if question.ask == "table":
-            fitted[question.id] = fit_table(study, question, part, seed, method, draws, chains, more)
+            fitted[question.id] = fit_table(study, question, part, **how)
             continue
-        found = fit_question(
-            study,
-            question,
-            models[question.id],
-            part.n,
-            seed=seed,
-            method=method,
-            draws=draws,
-            chains=chains,
-            more=more,
-        )
+        found = fit_question(study, question, models[question.id], part.n, **how)
         answered = part.n / every if study.sample_one_question else None
         sets = identified_sets(question, mechanisms[question.id], part, share, answered, found.draws)
         fitted[question.id] = replace(found, identified=sets)
@@ -200,13 +191,13 @@ def fit_table(
     study: Study,
     question: Question,
     part: QuestionSummary,
+    *,
     seed: int,
     method: str,
-    draws: int,
-    chains: int,
     more: tuple[Finding, ...],
+    **length: int,
 ) -> Posterior:
-    """Fit a regression to data holders' reports, by any method."""
+    """Fit a regression to data holders' reports, by any method; length: draws and chains of `fit_model`."""
     statistics = holder_statistics(cast(TableMechanism, mechanisms_of(study)[question.id]), part)
     own_seed = seed_of(seed, question.id, {"sums": statistics.sums})
     differ = partial(holders_differ, question, statistics, own_seed)
@@ -216,7 +207,5 @@ def fit_table(
         model = holder_regression(question, statistics)
         n = int(np.asarray(model.data["n"]))
         model = replace(model, checks=(*model.checks, lambda fit: findings(FIT, differ(fit.parameters))))
-        found = fit_question(
-            study, question, model, n, seed=seed, method=method, draws=draws, chains=chains, more=more
-        )
+        found = fit_question(study, question, model, n, seed=seed, method=method, more=more, **length)
     return replace(found, holders=part.n)

@@ -15,24 +15,24 @@ _STIRLING_FROM = 16.0
 CHUNK = 1 << 14
 
 
-def summed_in_chunks(density: Callable[[Array], Array], reports: Array, chunk: int = CHUNK) -> Array:
+def summed_in_chunks(density: Callable[[Array], Array], reports: Array) -> Array:
     """Sum the density over the rows of reports (n, …), in memory that does not depend on n.
 
     The gradient's intermediate values of a chunk are recomputed on the way back, rather than kept for all.
     """
-    whole = len(reports) // chunk
-    if whole < 1 or len(reports) == chunk:
+    whole = len(reports) // CHUNK
+    if whole < 1 or len(reports) == CHUNK:
         return jnp.sum(density(reports))
 
     @jax.checkpoint
     def of_chunk(place: Array) -> Array:
         # Sliced here, because inputs of the function are kept for every chunk.
-        return jnp.sum(density(jax.lax.dynamic_slice_in_dim(reports, place * chunk, chunk)))
+        return jnp.sum(density(jax.lax.dynamic_slice_in_dim(reports, place * CHUNK, CHUNK)))
 
     def add(total: Array, place: Array) -> tuple[Array, None]:
         return total + of_chunk(place), None
 
-    rest = jnp.sum(density(reports[whole * chunk :]))
+    rest = jnp.sum(density(reports[whole * CHUNK :]))
     return jax.lax.scan(add, rest, jnp.arange(whole))[0]
 
 

@@ -56,7 +56,10 @@ class Levels:
         self.middle, self.half = (self.ends[:-1] + self.ends[1:]) / 2, np.diff(self.ends) / 2
         self.log_width = np.log(2 * self.half) if field.cuts else np.zeros(self.size)
         if field.cuts:
-            self.effects = _trends(self.middle)
+            # Orthogonal polynomials of degrees 1 to k − 1: mean square 1, last value positive.
+            basis, _ = np.linalg.qr(np.polynomial.chebyshev.chebvander(self.middle, self.size - 1))
+            trends = basis[:, 1:] * np.sqrt(self.size)
+            self.effects = trends * np.sign(trends[-1])
         else:
             self.effects = self.codes if self.yes_no else np.sqrt(self.size) * helmert(self.size).T
         self.scales = 1 / np.arange(1.0, self.size) if field.cuts else np.ones(self.size - 1)
@@ -90,13 +93,6 @@ def _ends(field: Field) -> Values:
     low, *cuts, high = (float(end) for end in (field.bounds[0], *field.cuts, field.bounds[1]))
     zero, unit = field_units(field)
     return (np.asarray([low, *cuts, high]) - zero) / unit
-
-
-def _trends(middle: Values) -> Values:
-    """Return orthogonal polynomials of degrees 1 to k − 1 on the bins: mean square 1, last value positive."""
-    basis, _ = np.linalg.qr(np.polynomial.chebyshev.chebvander(middle, len(middle) - 1))
-    trends = basis[:, 1:] * np.sqrt(len(middle))
-    return np.asarray(trends * np.sign(trends[-1]))
 
 
 def levels_of(mechanism: SampledProducts) -> list[Levels]:
@@ -149,7 +145,13 @@ def law_of_features(question: Question, mechanism: SampledProducts) -> Features:
 
     initial: dict[str, object] = {"main": np.zeros(len(alone))}
     initial |= {"pair": np.zeros(len(pairs))} if len(pairs) else {}
-    return Features(draw, moments, initial, parameters, _notes_of_bins(question))
+    # Reports do not show an answer's position within its bin.
+    cut = listed([field.id for field in question.features if field.cuts])
+    note = (
+        f"within its bins the line takes {cut} as spread smoothly, which reports cannot confirm: if "
+        "people answer whole or round numbers, cut halfway between them"
+    )
+    return Features(draw, moments, initial, parameters, (note,) if cut else ())
 
 
 def shares_of_cells(fields: Sequence[Levels], main: Any, pair: Any) -> Array:
@@ -164,7 +166,7 @@ def shares_of_cells(fields: Sequence[Levels], main: Any, pair: Any) -> Array:
     logs = _transformed(table[None], [_with_constant(field.effects).T for field in fields])
     logs = logs.reshape([field.size for field in fields])
     for axis, field in enumerate(fields):
-        logs = logs + _along(jnp.asarray(field.log_width), (axis,), len(fields))
+        logs = logs + _along(jnp.asarray(field.log_width), axis, len(fields))
     return jnp.exp(logs - jax.nn.logsumexp(logs))
 
 
@@ -188,9 +190,9 @@ def _transformed(tables: Array, matrices: Sequence[Values]) -> Array:
     return tables.reshape(len(tables), -1)
 
 
-def _along(values: Any, axes: tuple[int, ...], d: int) -> Array:
-    """Return values with d axes, that vary along `axes`, in order, and broadcast along the others."""
-    return jnp.expand_dims(values, [axis for axis in range(d) if axis not in axes])
+def _along(values: Any, axis: int, d: int) -> Array:
+    """Return values with d axes, that vary along one and broadcast along the others."""
+    return jnp.expand_dims(values, [other for other in range(d) if other != axis])
 
 
 def margins(law: Array) -> list[Array]:
@@ -211,9 +213,9 @@ def line_in_cells(fields: Sequence[Levels], law: Array, line: Regression) -> tup
         if len(field.ends):
             mean, variance = field.within(shares)
             columns = mean[:, None]
-            spread = spread + _along(line.coefficients[start] ** 2 * variance, (axis,), d)
+            spread = spread + _along(line.coefficients[start] ** 2 * variance, axis, d)
         end = start + columns.shape[1]
-        value, start = value + _along(columns @ line.coefficients[start:end], (axis,), d), end
+        value, start = value + _along(columns @ line.coefficients[start:end], axis, d), end
     return value, spread
 
 
@@ -240,16 +242,6 @@ def second_moments(fields: Sequence[Levels], law: Array, response: Array, square
     cross = with_response[places]
     corner = jnp.reshape(jnp.asarray(square), (1, 1))
     return jnp.block([[among[pairs], cross[:, None]], [cross[None], corner]])
-
-
-def _notes_of_bins(question: Question) -> tuple[str, ...]:
-    """Return a note that reports do not show an answer's position within its bin."""
-    cut = listed([field.id for field in question.features if field.cuts])
-    note = (
-        f"within its bins the line takes {cut} as spread smoothly, which reports cannot confirm: if "
-        "people answer whole or round numbers, cut halfway between them"
-    )
-    return (note,) if cut else ()
 
 
 def _bins_of(field: Field) -> list[str]:

@@ -139,57 +139,47 @@ class Chains:
     def _advance_one(
         self, state: State, factor: Array, data: Arrays, adapt: Array, target: Array
     ) -> tuple[State, Moved]:
-        def step(state: State, _: None) -> tuple[State, Moved]:
-            return self._transition(state, factor, data, adapt, target)
+        """Return one chain after `length` transitions, and what each did."""
 
-        return jax.lax.scan(step, state, length=self.length)
-
-    def _transition(
-        self, state: State, factor: Array, data: Arrays, adapt: Array, target: Array
-    ) -> tuple[State, Moved]:
-        state = self._redrawn(state, factor, data)
-        key, momentum_key, tree_key = jax.random.split(state.key, 3)
-        momentum = jax.random.normal(momentum_key, state.vector.shape)
-        tree = build_tree(
-            self._leapfrog(factor, data),
-            lambda _, momentum: momentum @ momentum / 2,
-            IntegratorState(state.vector, momentum, state.potential, state.gradient),
-            jnp.ones_like(momentum),
-            jnp.exp(state.log_step),
-            tree_key,
-            max_tree_depth=self._tree_depth,
-        )
-        short = target - tree.sum_accept_probs / tree.num_proposals
-        adapted = _next_step(short, state.averaging)
-        averaging = jax.tree.map(lambda new, old: jnp.where(adapt, new, old), adapted, state.averaging)
-        log_step = jnp.where(adapt, adapted[0], state.log_step)
-        place = (tree.z_proposal, tree.z_proposal_pe, tree.z_proposal_grad)
-        moved = Moved(
-            tree.z_proposal, tree.diverging, tree.num_proposals, tree.z_proposal_pe, tree.z_proposal_energy
-        )
-        return State(*place, key, log_step, averaging), moved
-
-    def _redrawn(self, state: State, factor: Array, data: Arrays) -> State:
-        if self.space.redraw is None:
-            return state
-        key, own_key = jax.random.split(state.key)
-        vector = self.space.redraw(state.vector, own_key, data)
-        potential, slope = self._slope(vector, data)
-        return state._replace(
-            vector=vector, potential=potential, gradient=_whiten_gradient(slope, factor), key=key
-        )
-
-    def _leapfrog(self, factor: Array, data: Arrays) -> Callable[..., IntegratorState]:
-        def step(size: Array, _: Array, state: IntegratorState) -> IntegratorState:
+        def leapfrog(size: Array, _: Array, state: IntegratorState) -> IntegratorState:
             vector, momentum, _, gradient = state
             momentum = momentum - size / 2 * gradient
-            vector = vector + size * _unwhiten(momentum, factor)
+            vector = vector + size * (factor @ momentum if factor.ndim == 2 else factor * momentum)
             # Compiled on its own, so that loops inside loops trace it once.
             potential, slope = self._slope(vector, data)
             gradient = _whiten_gradient(slope, factor)
             return IntegratorState(vector, momentum - size / 2 * gradient, potential, gradient)
 
-        return step
+        def transition(state: State, _: None) -> tuple[State, Moved]:
+            # 1. A jump from the prior.
+            if self.space.redraw is not None:
+                key, own_key = jax.random.split(state.key)
+                vector = self.space.redraw(state.vector, own_key, data)
+                potential, slope = self._slope(vector, data)
+                gradient = _whiten_gradient(slope, factor)
+                state = state._replace(vector=vector, potential=potential, gradient=gradient, key=key)
+            # 2. A path along the gradients.
+            key, momentum_key, tree_key = jax.random.split(state.key, 3)
+            momentum = jax.random.normal(momentum_key, state.vector.shape)
+            tree = build_tree(
+                leapfrog,
+                lambda _, momentum: momentum @ momentum / 2,
+                IntegratorState(state.vector, momentum, state.potential, state.gradient),
+                jnp.ones_like(momentum),
+                jnp.exp(state.log_step),
+                tree_key,
+                max_tree_depth=self._tree_depth,
+            )
+            # 3. The next step size.
+            short = target - tree.sum_accept_probs / tree.num_proposals
+            adapted = _next_step(short, state.averaging)
+            averaging = jax.tree.map(lambda new, old: jnp.where(adapt, new, old), adapted, state.averaging)
+            log_step = jnp.where(adapt, adapted[0], state.log_step)
+            place = (tree.z_proposal, tree.z_proposal_pe, tree.z_proposal_grad)
+            did = (tree.diverging, tree.num_proposals, tree.z_proposal_pe, tree.z_proposal_energy)
+            return State(*place, key, log_step, averaging), Moved(tree.z_proposal, *did)
+
+        return jax.lax.scan(transition, state, length=self.length)
 
 
 def _first_state(vectors: Values, potentials: Values, gradients: Values, keys: ArrayLike) -> State:
@@ -214,10 +204,6 @@ def starts(slope: Slope, shape: Shape, random: np.random.Generator, chains: int)
                 break
             one /= 2
     return shape.centre + shape.stretch(white)
-
-
-def _unwhiten(white: Array, factor: Any) -> Any:
-    return factor @ white if factor.ndim == 2 else factor * white
 
 
 def _whiten_gradient(gradient: Any, factor: Any) -> Any:

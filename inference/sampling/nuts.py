@@ -13,7 +13,7 @@ from inference.models.base import Draws, Model
 from inference.results.convergence import Mixing, mixing, mixing_findings
 from inference.samplers import CHAINS, KEPT, LENGTH
 from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, frozen, starts
-from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
+from inference.sampling.space import Arrays, as_arrays, as_draws, space_of
 from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
 from summaries.progress import Step
 
@@ -67,7 +67,8 @@ def sample(
         chains = Chains(space, LENGTH, told=stretch.add)
         axes = 1 if space.dimension > MOST_DENSE else 2
         chains.prepare(count, np.zeros((space.dimension,) * axes), data)
-        sites_of = Program(_sites_of(space), runs_once=True)
+        each = jax.vmap(jax.vmap(space.sites, in_axes=(0, None)), in_axes=(0, None))
+        sites_of = Program(each, runs_once=True)
         sites_of.prepare(np.zeros((count, kept, space.dimension)), data)
         begin = Program(
             lambda initial, data: (space.start(initial, data), jax.random.split(raw_key(seed), count)),
@@ -134,11 +135,6 @@ def _warmed(
             shape = reshaped(shape, moved.vectors)
             state = chains.begin(np.asarray(state.vector), state.key, shape.factor, data)
     return frozen(state) if phases else state, shape
-
-
-def _sites_of(space: Space) -> Callable[[Array, Arrays], dict[str, Array]]:
-    """Sites {site: (chains, draws, …)} of vectors (chains, draws, d)."""
-    return jax.vmap(jax.vmap(space.sites, in_axes=(0, None)), in_axes=(0, None))
 
 
 def _joined(rounds: list[Sampled]) -> Sampled:

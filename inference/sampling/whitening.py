@@ -52,7 +52,7 @@ def finite(slope: Callable[[Vector], tuple[object, object]]) -> Slope:
     return walled
 
 
-def descend(slope: Slope, start: Vector, most_steps: int = MOST_STEPS) -> Vector:
+def descend(slope: Slope, start: Vector) -> Vector:
     """A vector near the minimum, by L-BFGS."""
     lowest, at = np.inf, np.asarray(start, np.float64)
 
@@ -65,7 +65,7 @@ def descend(slope: Slope, start: Vector, most_steps: int = MOST_STEPS) -> Vector
 
     # Close to the wall of `finite` a search can end at not-a-number: it restarts from its lowest point.
     for _ in range(SEARCHES):
-        found = minimize(watched, at, jac=True, method="L-BFGS-B", options={"maxiter": most_steps})
+        found = minimize(watched, at, jac=True, method="L-BFGS-B", options={"maxiter": MOST_STEPS})
         if np.isfinite(found.x).all():
             return np.asarray(found.x, np.float64)
     return at
@@ -75,7 +75,10 @@ def shape_of(slope: Slope, start: Vector) -> Shape:
     """Return the mode near `start`, and the widths from the curvature there."""
     centre = descend(slope, start)
     if len(centre) > MOST_DENSE:
-        return Shape(centre, _widths(_curvatures(slope, centre)))
+        # The Hessian's diagonal, estimated with random signs (Bekas, Kokiopoulou, Saad 2007).
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, len(centre)))
+        curvatures = np.mean([sign * _turn(slope, centre, sign) for sign in signs], axis=0)
+        return Shape(centre, _widths(curvatures))
     values, vectors = np.linalg.eigh(hessian_of(slope, centre))
     return Shape(centre, vectors * _widths(values))
 
@@ -94,12 +97,6 @@ def hessian_of(slope: Slope, at: Vector) -> Vector:
     """The Hessian (d, d), by central differences of gradients."""
     rows = np.stack([_turn(slope, at, direction) for direction in np.eye(len(at))])
     return np.asarray(np.nan_to_num((rows + rows.T) / 2))
-
-
-def _curvatures(slope: Slope, at: Vector) -> Vector:
-    """The Hessian's diagonal, estimated with random signs (Bekas, Kokiopoulou, Saad 2007)."""
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, len(at)))
-    return np.asarray(np.mean([sign * _turn(slope, at, sign) for sign in signs], axis=0))
 
 
 def reshaped(shape: Shape, vectors: Vector) -> Shape:

@@ -124,9 +124,6 @@ class PackedSupportSets(Distribution):
         size = -(-self.probs.shape[-1] // 8)
         super().__init__((), (*self.counts.shape, size))
 
-    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        raise NotImplementedError("simulate reports with their mechanism")
-
     @validate_sample
     def log_prob(self, value: ArrayLike) -> Array:
         return packed_log_likelihood(self.probs, jnp.expm1(self.log_odds), jnp.asarray(value), self.counts)

@@ -10,8 +10,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 from jax.typing import ArrayLike
 from numpy.typing import NDArray
-from numpyro.distributions import Beta, Delta, Distribution, MixtureGeneral, MixtureSameFamily, constraints
-from numpyro.distributions.util import validate_sample
+from numpyro.distributions import Beta, Delta, Distribution, MixtureGeneral, MixtureSameFamily
 
 from inference.likelihoods.numbers.noise import log_mixture, mixture_cells
 
@@ -49,8 +48,7 @@ def tanh_sinh(end: float, other: float) -> tuple[Values, Values]:
 class ClippedLaw(Distribution):
     """A law of one number clipped to [low, high], with its mass beyond them at both ends.
 
-    A subclass states its `log_atoms` and its `points`; its law under any noise follows. Densities are
-    relative to Lebesgue measure inside plus a unit mass at each end.
+    A subclass states its `log_atoms` and its `points`; its law under any noise follows.
 
     Args:
         base: The law of the answer before it is clipped.
@@ -65,11 +63,6 @@ class ClippedLaw(Distribution):
     def __init__(self, base: Distribution, low: float = 0.0, high: float = 1.0) -> None:
         self.base, self.low, self.high = base, float(low), float(high)
         super().__init__(base.batch_shape)
-
-    @property
-    def support(self) -> constraints.Constraint:
-        """The interval [low, high]."""
-        return constraints.interval(self.low, self.high)
 
     @abstractmethod
     def log_atoms(self) -> tuple[Array, Array]:
@@ -125,13 +118,6 @@ class ClippedLaw(Distribution):
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
         assert key is not None
         return jnp.clip(jnp.asarray(self.base.sample(key, sample_shape), float), self.low, self.high)
-
-    @validate_sample
-    def log_prob(self, value: ArrayLike) -> Array:
-        x = jnp.asarray(value)
-        log_low, log_high = self.log_atoms()
-        inside = self.base.log_prob(x)
-        return jnp.where(x <= self.low, log_low, jnp.where(x >= self.high, log_high, inside))
 
     def _log_probs(self, law: Distribution, points: Values) -> Array:
         """Log density or probability at points (Q,), shape (..., Q)."""

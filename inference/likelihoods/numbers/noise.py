@@ -70,7 +70,7 @@ def noise_channel(name: str, points: Any, edges: Any, scale: Any, numpy: Any = n
     return numpy.concatenate([below[..., :1], inside, above[..., -1:]], axis=-1)
 
 
-def noise_below(name: str, z: Any, numpy: Any = np) -> Any:
+def noise_below(name: str, z: Any, numpy: Any) -> Any:
     """Return the probabilities that noise of scale 1 is below z."""
     if name == "gaussian":
         return ndtr(z) if numpy is jnp else scipy_ndtr(z)

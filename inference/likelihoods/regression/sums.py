@@ -142,9 +142,6 @@ class RecordSums(Distribution):
         self.moments, self.total = moments, total
         super().__init__((), event_shape)
 
-    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        raise NotImplementedError("single sums cannot be drawn from groups of sums: use draw_total")
-
     @property
     def observed_total(self) -> Array:
         """The upper triangle of the total, (D,), 0 where it is not released."""
