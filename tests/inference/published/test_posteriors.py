@@ -1,16 +1,19 @@
-"""Methods reject statistics that they are not for, and state the prior that they used."""
+"""Methods reject statistics that they are not for, state their prior, and repeat DCA's results."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from scipy import stats
 
 from benchmarks.papers import METHODS
+from benchmarks.papers.noisy_as_exact import posterior
 from inference.likelihoods.holders import HolderStatistics, exact
 from inference.published import method_named
 from inference.published.base import Run
-from inference.published.conjugate import default_prior
+from inference.published.conjugate import ConjugatePrior, default_prior
 from inference.published.posteriors import prior_draws
 
 # Rarer by chance than once in a million, at these many draws.
@@ -67,3 +70,24 @@ def test_methods_reject_unsuitable_statistics(name):
     few = refuses(replace(fine, counts=np.array([50.0, 2.0])))
     assert few == ("needs at least 3 rows of every holder" if name == "mcmc_normalx" else "")
     assert ("fourth moments" in refuses(noisy())) == (name == "gibbs_ss_noisy")
+
+
+FILE = np.load(Path(__file__).parents[2] / "golden" / "methods" / "dca.npz")
+VARIANTS = [
+    (data, key.split("__")[2])
+    for data in ("red_wine", "abalone")
+    for key in FILE.files
+    if key.startswith(f"{data}__beta")
+]
+
+
+@pytest.mark.parametrize(("data", "variant"), VARIANTS)
+def test_coefficients_match_the_authors(data: str, variant: str) -> None:
+    # Σ uuᵀ with nothing for y², which is not released; the authors' λ = λ₀ = 1.
+    gram, cross = FILE[f"{data}__XX__{variant}"], FILE[f"{data}__Xy__{variant}"]
+    sums = np.block([[gram, cross[:, None]], [cross[None], np.zeros((1, 1))]])
+    none, unit = np.zeros(len(cross)), np.eye(len(cross))
+    prior = ConjugatePrior(none, unit, 2.0, 1.0, unit, len(cross) + 2.0, none, 1.0)
+    with jax.enable_x64(True):
+        found = np.asarray(posterior(sums, prior)[0])
+    assert np.allclose(found, FILE[f"{data}__beta__{variant}"], rtol=1e-7, atol=1e-9)
