@@ -1,9 +1,8 @@
-/** What a person does with reports that were made: see what was told, agree, give another ticket, or have them deleted. */
+/** What a person does with reports: see what was told, agree, give another ticket, or have them deleted. */
 
 import { fail } from "./errors.js";
-import { add, nearest } from "./rational.js";
+import { ZERO, add, nearest } from "./integers.js";
 import { isText } from "./shapes.js";
-import { ZERO } from "./spending.js";
 
 /** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
 export function move(memory, _, id, changes) {

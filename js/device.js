@@ -1,15 +1,14 @@
-/** A device: answers a study once, remembers that it did, and sends the report when the person agrees. */
+/** A device: answers a study once, within its budget, remembers it, and sends the report when the person agrees. */
 
 import { originOf, safeBaseOf } from "./address.js";
 import { fail, unloaded } from "./errors.js";
 import { openLedger } from "./ledger.js";
+import { mechanismFor } from "./mechanisms/index.js";
 import { systemRandom } from "./randomness.js";
-import { nearest, parseDecimal } from "./rational.js";
+import { ZERO, add, isBelow, nearest, parseDecimal, subtract } from "./integers.js";
 import { drawIdentity, drawPayloads, reportOf, versionOf } from "./report.js";
-import { costOf, leftOf, recall, refuseSpending } from "./spending.js";
 
 const loadChanging = () => import("./changing.js").catch(unloaded);
-const loadSending = () => import("./sending.js").catch(unloaded);
 
 /**
  * Open the device of this browser profile and origin, or of another ledger, as index.d.ts says.
@@ -101,7 +100,9 @@ export async function openDevice({
     async flush(options) {
       // What is queued, ticketless or withdrawn waits for something.
       const waits = await read(({ reports }) => reports.some(({ state }) => /^[qtw]/.test(state)));
-      if (waits) await (await loadSending()).send({ ...kept, ...where, transport, move: changing("move") }, options);
+      if (!waits) return;
+      const { send } = await import("./sending.js").catch(unloaded);
+      await send({ ...kept, ...where, transport, move: changing("move") }, options);
     },
   };
 }
@@ -113,3 +114,46 @@ function limit(text, field) {
   const number = parseDecimal(text);
   return number?.[0] > 0n ? number : fail("input", "must be above 0", field);
 }
+
+/** Return a study's questions as {asked, spend (its row), problem, isFresh (costs something), mechanism}. */
+function recall(study, memory, origin) {
+  const rows = memory.spent.filter((row) => row.study === study.id && row.origin === origin);
+  // A lower version than one that was answered, or another document of the same version.
+  const isPast = rows.some((row) => row.version >= study.version && row.digest !== study.digest);
+  // A public field would send without noise what an earlier version asked behind noise.
+  const past = (isPast || study.wasAsked?.(rows)) && { problem: "is not newer" };
+  return study.questions.map((asked) => {
+    const mechanism = mechanismFor(asked);
+    const spend = rows.find((row) => row.question === asked.id);
+    return {
+      asked,
+      spend,
+      problem: spend && "was answered before",
+      isFresh: true,
+      mechanism,
+      ...mechanism.recall?.(study, memory, spend, origin),
+      ...past,
+    };
+  });
+}
+
+/** Throw "answered" for a repeated question, "budget" if a budget or a collector's part is exceeded. */
+function refuseSpending(study, recalled, spent, origin, budget, perCollector) {
+  for (const { asked, problem } of recalled) if (problem) fail("answered", problem, asked.id);
+  const refuseAbove = (limit, rows, kind, words) => {
+    const cost = costOf(study, recalled, kind);
+    const left = leftOf(limit, rows, kind);
+    if (isBelow(left, cost)) fail("budget", `costs ${kind} ${nearest(cost)}, ${words} is ${nearest(left)}`);
+  };
+  for (const kind in budget) refuseAbove(budget[kind], spent, kind, "left");
+  refuseAbove(perCollector, spent.filter((row) => row.origin === origin), "epsilon", "left for this collector");
+}
+
+/** The epsilon or delta of the fresh questions: their sum, or the largest for a study that asks one of them. */
+const costOf = (study, recalled, kind) =>
+  recalled
+    .map(({ asked, isFresh }) => (isFresh && asked.mechanism[kind]) || ZERO)
+    .reduce(study.one?.dearer ?? add);
+
+/** What rows leave of a limit of epsilon or delta, exactly. A question that was not drawn costs nothing. */
+const leftOf = (limit, rows, kind) => rows.map((row) => row[kind] ?? ZERO).reduce(subtract, limit);

@@ -1,4 +1,4 @@
-/** Bytes of texts, their digests and digits; strict JSON in, canonical JSON out (RFC 8785, of strings, integers, booleans). */
+/** Bytes, their digests and digits; strict JSON in, canonical JSON out (RFC 8785, of strings, integers, booleans). */
 
 export const utf8 = (string) => new TextEncoder().encode(string);
 

@@ -1,7 +1,6 @@
 /** From a study's decimals to the integers that decide what is released, rounded towards privacy. */
 
-import { expBounds, normalCdfBounds } from "./integers.js";
-import { floorScaled } from "./rational.js";
+import { expBounds, floorScaled, normalCdfBounds } from "./integers.js";
 
 // The Laplace scale and the Gaussian standard deviation are 2**NOISE_BITS grid units, in every study.
 export const NOISE_BITS = 20n;

@@ -1,7 +1,7 @@
 /** The shapes that study documents are made of: (value, path) → parsed value, or an error that names the path. */
 
 import { fail } from "./errors.js";
-import { parseDecimal } from "./rational.js";
+import { parseDecimal } from "./integers.js";
 
 export const hasOwn = Object.hasOwn;
 

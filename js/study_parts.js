@@ -3,9 +3,8 @@
 import { originOf } from "./address.js";
 import { utf8 } from "./encoding.js";
 import { fail } from "./errors.js";
-import { abs } from "./integers.js";
+import { abs, isBelow, parseDecimal } from "./integers.js";
 import { uniformBelow } from "./randomness.js";
-import { isBelow, parseDecimal } from "./rational.js";
 import * as shapes from "./shapes.js";
 
 const { check, hasOwn, identifier, isObject, isText, listOf, matching, oneOf, plain, record, text, whole } = shapes;
@@ -120,7 +119,7 @@ const SHAPES = {
   channel: record({ batches }, { tickets: record({ issuer, keys }) }),
 };
 
-/** Read these parts of a study. Adds `refuseToday`; `one` if it asks one question; `split`, `wasAsked` for public fields. */
+/** Read these parts. Adds `refuseToday`; `one` if it asks one question; `split` and `wasAsked` for public fields. */
 export function read(study) {
   for (const key in SHAPES) if (key in study) study[key] = SHAPES[key](study[key], key);
   check(!(study.opens > study.closes), "closes");

@@ -1,8 +1,8 @@
 /**
  * Blind tokens (RFC 9578, type 2): an issuer gives one for a ticket, and cannot link the two.
  *
- * The signatures are RSABSSA-SHA384-PSS (RFC 9474) with e = 65537. Some big integers take longer than others: all here are
- * the device's own, drawn anew for each signature.
+ * The signatures are RSABSSA-SHA384-PSS (RFC 9474) with e = 65537. Some big integers take longer than others: all here
+ * are the device's own, drawn anew for each signature.
  */
 
 import { hash, hex, join, utf8 } from "./encoding.js";

@@ -7,8 +7,8 @@ const LAYOUT = 1;
 const MADE = "SELECT 1 FROM sqlite_master WHERE name = 'ldpkit_ledger'";
 // On disk when a transaction ends, on Apple's devices too, as is the journal's removal, which is its end; what is
 // deleted is overwritten; others who write are waited for. What was read is still so when it is written.
-const BEGIN =
-  "PRAGMA busy_timeout = 5000; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = 1; PRAGMA secure_delete = ON; BEGIN IMMEDIATE";
+const DURABLE =
+  "PRAGMA busy_timeout = 5000; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = 1; PRAGMA secure_delete = ON";
 /** Of a device that was never asked anything. */
 const EMPTY = '{"spent":[],"permanent":[],"reports":[],"drawn":[]}';
 // Marks what JSON does not have. Neither a study nor a person can write a text with U+0000.
@@ -19,7 +19,7 @@ const BYTES = "\0bytes ";
 export function sqliteLedger({ execute, first, run }) {
   function inTransaction(work) {
     try {
-      execute(BEGIN);
+      execute(`${DURABLE}; BEGIN IMMEDIATE`);
       const result = work();
       execute("COMMIT");
       return result;

@@ -1,9 +1,8 @@
 /** Gaussian noise on one record's second moments: the twin of ldp_client/mechanisms/gaussian_statistics.py. */
 
 import { gaussianRadius } from "../noise_levels.js";
-import { isqrt } from "../integers.js";
+import { floorScaled, isqrt } from "../integers.js";
 import { UNIT_BITS, clipNorm, packSigned } from "../quantise.js";
-import { floorScaled } from "../rational.js";
 import { check, fraction } from "../shapes.js";
 import { normal } from "../strips.js";
 import { fieldsOf, record } from "./record.js";

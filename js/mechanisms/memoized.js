@@ -3,12 +3,11 @@
 import { canonicalJson } from "../encoding.js";
 import { CHOICE_BITS, WORK_BITS, expEpsilonBelow } from "../noise_levels.js";
 import { truthOrOther } from "../randomness.js";
-import { isBelow } from "../rational.js";
+import { isBelow } from "../integers.js";
 import { check, epsilon, oneOf } from "../shapes.js";
-import { checkOdds, choice, packBelow, yesNo } from "./choice.js";
+import { checkOdds, choice, flipped, packBelow, trimmed, yesNo } from "./choice.js";
 import { mechanism as response } from "./randomized_response.js";
 import { mechanism as sue } from "./sue.js";
-import { flipped, trimmed } from "./unary.js";
 
 const ONE = 1n << WORK_BITS;
 const WHOLE = 1n << CHOICE_BITS;

@@ -1,8 +1,7 @@
 /** Optimized unary encoding (Wang et al. 2017): one noisy bit for each choice. */
 
 import { take } from "../randomness.js";
-import { choice } from "./choice.js";
-import { biasedBits, oneHot, unary } from "./unary.js";
+import { biasedBits, choice, oneHot, unary } from "./choice.js";
 
 /** A bit is 1 with probability ½ for the true choice, else T / 2**32. */
 export const mechanism = {

@@ -2,8 +2,7 @@
 
 import { WORK_BITS, expEpsilonBelow } from "../noise_levels.js";
 import { randomUint32, take, uniformBelow, viewOf } from "../randomness.js";
-import { choice, choiceIndex, thresholdFor } from "./choice.js";
-import { unarySize } from "./unary.js";
+import { choice, choiceIndex, thresholdFor, unarySize } from "./choice.js";
 
 /** `size` choices: the true one with probability T / 2**32, the rest uniform among the others. */
 export const mechanism = { kinds: [choice], build };
