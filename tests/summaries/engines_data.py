@@ -38,13 +38,11 @@ def made(study: Study, count: int) -> list[Report]:
 
 
 def changed(report: Report, **fields: Any) -> Report:
-    """The report with other fields."""
     names = ("id", "study", "version", "digest", "payloads", "public")
     return Report(**{**{name: getattr(report, name) for name in names}, **fields})
 
 
 def table(reports: list[Report]) -> pa.Table:
-    """The columns of an export."""
     names = ("study", "version", "digest", "public", "payloads")
     rows = [{"report_id": one.id, **{name: getattr(one, name) for name in names}} for one in reports]
     # Parquet has no struct without fields.
@@ -53,7 +51,6 @@ def table(reports: list[Report]) -> pa.Table:
 
 
 def write(path: Path, reports: list[Report]) -> str:
-    """A file of reports, as exports write them."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table(reports), path, write_page_checksum=True)
     return str(path)

@@ -237,7 +237,6 @@ class NoCredentialsError(Exception):
 
 @pytest.fixture
 def store(tmp_path):
-    """A store with a dataset and files."""
     memory = pytest.importorskip("fsspec").filesystem("memory")
     write_dataset(tmp_path, made(FEW, 60))
     memory.put(f"{tmp_path}/study_id=survey", "/away/study_id=survey", recursive=True)
@@ -275,7 +274,6 @@ Summarized = Callable[..., Summary]
 
 @pytest.fixture(scope="module")
 def of_dask() -> Iterator[Summarized]:
-    """Summarises files as a Dask DataFrame."""
     need("dask")
     import dask.dataframe
 
@@ -303,7 +301,6 @@ def of_spark() -> Iterator[Summarized]:
 
 @pytest.fixture(scope="module", params=["of_dask", "of_spark"])
 def summarized(request: pytest.FixtureRequest) -> Any:
-    """By both engines."""
     return request.getfixturevalue(request.param)
 
 

@@ -1,26 +1,29 @@
-"""Files of reports: each report is checked and counted once, and no damaged or foreign one goes unnoticed."""
+"""Reports are read the same wherever they are, counted once, and no damaged or foreign one goes unnoticed."""
 
 import gzip
 import hashlib
+import io
 import json
 import tracemalloc
 
+import pandas as pd
+import pyarrow
 import pytest
 
 from inference import fit
-from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.report import MAX_BYTES
 from ldpkit.cli.exporting import whole_export
 from schemas import Report, Study
 from schemas.export_end import FORMAT, end_line
-from summaries import summarize
+from summaries import Summary, cell_summaries, summarize
 from summaries.findings import MOST_DOCUMENTS
 from summaries.reading import evidence_of
 from summaries.reducing import Seen
 from tests import studies
 from tests.kit.errors import raises
 from tests.kit.reporting import reports_of, write_columns
+from tests.summaries.engines_data import FEW, made, table, write
 
 STUDY = Study(studies.document(studies.YES_NO))
 REPORTS = reports_of(STUDY, [i % 3 == 0 for i in range(200)])
@@ -51,22 +54,6 @@ def test_ids_that_left_memory_still_count_once(monkeypatch):
     assert all(seen.holds(numbered(number)) for number in range(5000))
     with raises(ReportError, "report.duplicate_id"):
         seen.holds(numbered(3, 1))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda path: summarize(STUDY, path),
-        lambda path: fit(STUDY, evidence_of(STUDY, path), method="gaussian_approx"),
-    ],
-)
-def test_each_report_is_checked_once(tmp_path, monkeypatch, read):
-    kind, checked = type(mechanism_for(STUDY.questions[0])), []
-    check = kind.check
-    monkeypatch.setattr(kind, "check", lambda self, payload: (checked.append(payload), check(self, payload)))
-    read(written(tmp_path / "reports.ndjson", *LINES))
-    assert checked == [report.payloads["ever"] for report in REPORTS]
 
 
 def test_reports_read_for_another_study_are_rejected(tmp_path):
@@ -110,7 +97,6 @@ def peak_of(path):
 
 
 def foreign(number, digest="f" * 64):
-    """A report on another author's study."""
     return json.dumps({**numbered(number).to_document(), "study": "other", "digest": digest}) + "\n"
 
 
@@ -186,10 +172,116 @@ def test_wrong_end_line_is_rejected(tmp_path, parts, line):
         (gzip.compress("".join(LINES).encode(), mtime=0), ("reports.not_ndjson", "compressed with gzip")),
         (b"report_id,study\n", ("reports.not_ndjson", "CSV")),
         (b"PAR1", ("reports.not_ndjson", "name that ends in .parquet")),
-        (b"", "reports.none"),
     ],
 )
 def test_files_of_other_formats_are_rejected(tmp_path, content, says):
     (tmp_path / "r.ndjson").write_bytes(content)
     with raises(InputError, says):
         summarize(STUDY, [str(tmp_path / "r.ndjson")])
+
+
+FEW_REPORTS = made(FEW, 30)
+FEW_SUMMARY = summarize(FEW, FEW_REPORTS)
+FEW_LINES = [one.to_json() + "\n" for one in FEW_REPORTS]
+DOCUMENTS = [one.to_document() for one in FEW_REPORTS]
+EXPORTED = table(FEW_REPORTS)
+ROWS = EXPORTED.to_pylist()
+
+
+class Polars:
+    """A table that only has Arrow's own interface, as Polars' and DuckDB's have."""
+
+    __arrow_c_stream__ = EXPORTED.__arrow_c_stream__
+
+
+def file_of(folder, text=None):
+    path = folder / "reports.ndjson"
+    path.write_text(text or "".join([*FEW_LINES, end_line(len(FEW_LINES))]))
+    return path
+
+
+HERE = {
+    "lines": lambda _: FEW_LINES,
+    "a file of bytes": lambda folder: io.BytesIO(file_of(folder).read_bytes()),
+    "a path": file_of,
+    "a file without an end line": lambda folder: file_of(folder, "".join(FEW_LINES)),
+    "a file with a byte order mark": lambda folder: file_of(folder, "\ufeff" + "".join(FEW_LINES)),
+    "joined exports": lambda folder: file_of(
+        folder, "".join([*FEW_LINES[:9], end_line(9), end_line(0), *FEW_LINES[9:], end_line(21)])
+    ),
+    "a Parquet file": lambda folder: write(folder / "reports.parquet", FEW_REPORTS),
+    "paths": lambda folder: [file_of(folder)],
+    "documents": lambda _: iter(DOCUMENTS),
+    "an export that pandas read": lambda folder: pd.read_json(file_of(folder), lines=True),
+    "a frame of an export": lambda _: pd.DataFrame(ROWS),
+    "an Arrow table": lambda _: EXPORTED,
+    "a stream of Arrow batches": lambda _: EXPORTED.to_reader(max_chunksize=7),
+    "Polars": lambda _: Polars(),
+    "twice the same": lambda _: [*FEW_LINES, *FEW_LINES],
+    "a summary's file": lambda folder: file_of(folder, FEW_SUMMARY.to_json()),
+}
+
+
+@pytest.mark.parametrize("where", HERE)
+def test_summary_is_the_same_for_every_source_of_reports(where, tmp_path):
+    assert summarize(FEW, HERE[where](tmp_path)).to_json() == FEW_SUMMARY.to_json()
+    cells = cell_summaries(FEW, HERE[where](tmp_path))
+    assert {cell: parts["ever"].n for cell, parts in cells.items()} == {("north",): 15, ("south",): 15}
+
+
+@pytest.mark.parametrize("nothing", [[], iter(()), EXPORTED.slice(0, 0)])
+def test_summary_of_no_reports_is_rejected(nothing, tmp_path):
+    """An iterator that was read before is empty, which looked like a study without answers."""
+    with raises(InputError, "reports.none"):
+        summarize(FEW, nothing)
+    (tmp_path / "empty.ndjson").touch()
+    with raises(InputError, "reports.none"):
+        summarize(FEW, tmp_path / "empty.ndjson")
+    none = Summary.empty(FEW)
+    assert summarize(FEW, none) is none
+
+
+@pytest.mark.parametrize("form", [lambda rows: rows, pd.DataFrame])
+def test_reports_on_other_versions_are_left_out_and_reported(form, capsys):
+    other = Study({**FEW.document, "version": 2})
+    mixed = [*DOCUMENTS, *(one.to_document() for one in made(other, 3))]
+    assert summarize(FEW, form(mixed)).to_json() == FEW_SUMMARY.to_json()
+    said = "3 reports answer other versions of the study (version 2) and were left out"
+    assert said in capsys.readouterr().err
+    with raises(InputError, "reports.none_of_study"):
+        summarize(FEW, form(mixed[-3:]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (pd.DataFrame(DOCUMENTS).drop(columns="digest"), "reports.table_column_missing"),
+        (pyarrow.table({"ever": [True]}), ("reports.table_column_missing", "Answers get their noise first")),
+        ([*DOCUMENTS, {"ever": True}], ("reports.row_without_payloads", "entry 31")),
+        (
+            [*DOCUMENTS, {**DOCUMENTS[0], "payloads": DOCUMENTS[1]["payloads"] | {"occupation": "AA=="}}],
+            ("reports.many_refused", "31"),
+        ),
+        ([{**DOCUMENTS[0], "payloads": {"ever": 3}}], ("reports.many_refused", "payloads.ever")),
+        ([{**DOCUMENTS[0], "public": {"region": "east"}}], ("reports.many_refused", "public.region")),
+        # A column filled in by hand: either field may be the wrong one.
+        (
+            pd.DataFrame({**row, "version": 7} for row in ROWS),
+            ("reports.many_refused", "version 1, and no other"),
+        ),
+        (pd.DataFrame({**row, "study": "a"} for row in ROWS), ("reports.many_refused", "survey, version 1")),
+        ([1.0, 2.0], "reports.row_wrong_type"),
+        (FEW_REPORTS[0], ("reports.unknown_kind", "Report")),
+        (None, ("reports.unknown_kind", "NoneType")),
+        ("a path", "files.not_readable"),
+        # The operating system's error message contained all reports.
+        ("".join(FEW_LINES), "reports.text_not_path"),
+        ('{"format": "ldpkit.report/1"}', "reports.text_not_path"),
+        ([pd.DataFrame(ROWS), pd.DataFrame(ROWS)], "reports.row_wrong_type"),
+    ],
+)
+def test_invalid_reports_are_rejected_with_their_place(wrong, said):
+    with raises(InputError, said) as refused:
+        summarize(FEW, wrong)
+    assert "\n" not in str(refused.value)
+    assert FEW_LINES[0].strip() not in str(refused.value)

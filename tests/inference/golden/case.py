@@ -35,7 +35,6 @@ class Collected(NamedTuple):
         return hashlib.sha256(repr(rows).encode()).hexdigest()
 
     def payloads(self, question: str) -> list[bytes]:
-        """Of all people, in their order."""
         return [report.payloads[question] for report in self.reports]
 
 
@@ -71,13 +70,12 @@ def collected(
 
 
 def fitted(data: Collected) -> Draws:
-    """The posterior of a study's only question."""
     (posterior,) = fit(data.study, data.reports, draws=KEPT).values()
     return dict(posterior.draws)
 
 
 def approximated(data: Collected) -> Draws:
-    """The same by the Gaussian approximation, or by the sampler where that finds itself poor.
+    """As `fitted` by the Gaussian approximation, or by the sampler where that finds itself poor.
 
     It compiles less, and its draws are weighted by the posterior density itself.
     """
@@ -98,6 +96,5 @@ def analysed(formula: str, priors: Mapping[str, Any], census: Any = None) -> Cal
 
 
 def stated(distribution: str, **numbers: object) -> dict[str, object]:
-    """A prior as a study states it."""
     said = {key: value if isinstance(value, (list, dict)) else str(value) for key, value in numbers.items()}
     return {"distribution": distribution, **said}

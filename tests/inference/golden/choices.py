@@ -74,7 +74,6 @@ class Law(NamedTuple):
 
 
 def named(points: Points) -> Points:
-    """The shares of LABELS."""
     return {f"p[{label}]": points["p"][:, place] for place, label in enumerate(LABELS)}
 
 
@@ -85,7 +84,6 @@ def _with_refusals(points: Points) -> Values:
 
 
 def _log_prior_with_concentration(points: Points) -> Values:
-    """The Dirichlet's concentration has a law of its own."""
     own, logs = points["concentration"], np.log(points["p"]).sum(axis=1)
     prior = special.gammaln(3 * own) - 3 * special.gammaln(own) + (own - 1) * logs
     return np.asarray(prior + stats.lognorm(0.5, scale=1.0).logpdf(own))
@@ -116,7 +114,6 @@ SHARES_AND_CONCENTRATION = Law(
 
 
 def multinomial(mechanism: Question, **prior: Any) -> dict[str, Any]:
-    """A choice with a stated prior of its shares."""
     model = {"name": "multinomial", "prior": {"p": prior or DIRICHLET}}
     return {**studies.CHOICE, "mechanism": dict(mechanism), "model": model}
 
@@ -147,7 +144,6 @@ def _case(question: Question, law: Law, people: int = PEOPLE) -> Case:
 
 
 def of_shares(question: Question, law: Law) -> Callable[[Collected], Target]:
-    """The posterior of shares from a question's reports."""
     choices = len(question.get("choices", ("no", "yes"))) + bool(question.get("refusal"))
 
     def target(data: Collected) -> Target:

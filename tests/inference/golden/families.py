@@ -40,7 +40,6 @@ MEAN_OFF, SD_OFF = 0.1, 0.1
 
 
 def path_of(family: str) -> Path:
-    """Where a family's golden values lie."""
     return FOLDER / f"{family.replace(' ', '_')}.json"
 
 

@@ -75,7 +75,6 @@ def people(count: int) -> list[dict[str, Any]]:
 def reports_of(
     fields: Sequence[str], question: Question = EVER, count: int = PEOPLE, name: str = "", version: int = 1
 ) -> Collected:
-    """Of these public fields and ever."""
     wanted = [*fields, "ever"]
     answers = [{key: one[key] for key in wanted} for one in people(count)]
     public = [field for field in PUBLIC if field["id"] in fields]

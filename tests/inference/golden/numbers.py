@@ -82,12 +82,10 @@ def log_likelihood(table: Values, masses: Values) -> Values:
 
 
 def _question(model: str, mechanism: Question, **priors: Any) -> dict[str, Any]:
-    """A number from 0 to 12."""
     return {**studies.NUMBER, "mechanism": dict(mechanism), "model": {"name": model, "prior": priors}}
 
 
 def prior_of(said: Question) -> Any:
-    """A stated prior as SciPy has it."""
     numbers = {key: float(value) for key, value in said.items() if key != "distribution"}
     laws: Mapping[str, Callable[..., Any]] = {
         "normal": lambda loc, scale: stats.norm(loc, scale),
@@ -101,7 +99,6 @@ def prior_of(said: Question) -> Any:
 
 
 def log_prior(priors: Mapping[str, Question], points: Points) -> Values:
-    """Of independent parameters."""
     return np.asarray(sum(prior_of(said).logpdf(points[name]) for name, said in priors.items()))
 
 

@@ -47,7 +47,6 @@ def question_of(mechanism: Question, **fields: Any) -> dict[str, Any]:
 
 
 def people(count: int) -> list[dict[str, float]]:
-    """Records within their bounds."""
     random = np.random.default_rng(20261202)
     age = random.normal(0.1, 0.3, count)
     rate = 0.2 + 0.5 * age + random.normal(0, 0.25, count)
@@ -93,7 +92,6 @@ def factors_of(pairs: list[tuple[int, int]]) -> Values:
 
 
 def regression(log_likelihood: Callable[[Points], Values]) -> Target:
-    """A regression's posterior under the stated priors."""
 
     def log_density(points: Points) -> Values:
         return np.asarray(log_likelihood(points) + log_prior(PRIORS, points))
