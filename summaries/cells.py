@@ -15,15 +15,13 @@ MOST_VALUES = 1 << 20
 
 def keeps_cells(study: Study) -> bool:
     """Tell whether summaries of a study are kept by cell: it has some, not too many, and not too large."""
-    return bool(study.public) and study.cells <= MOST_CELLS and study.cells * cell_size(study) <= MOST_VALUES
-
-
-def cell_size(study: Study) -> int:
-    """Count the integers that the summaries of one cell's questions take."""
-    return sum(
-        1 + REDUCTIONS[one.name].size(one) + (noise_tails.SIZE if noise_tails.has_tails(one) else 0)
-        for one in mechanisms_of(study).values()
-    )
+    if not study.public or study.cells > MOST_CELLS:
+        return False
+    size = 0
+    for mechanism in mechanisms_of(study).values():
+        size += 1 + REDUCTIONS[mechanism.name].size(mechanism)
+        size += noise_tails.SIZE if noise_tails.has_tails(mechanism) else 0
+    return study.cells * size <= MOST_VALUES
 
 
 def cell_at(study: Study, number: int) -> Cell:

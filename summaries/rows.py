@@ -194,15 +194,11 @@ class Reducer:
         self._mechanisms = mechanisms_of(study)
         self._by_cell = keeps_cells(study) if by_cell is None else by_cell
         self._cells: dict[Cell, Parts] = {}
-        self._whole: Parts = Summary.empty(study).questions
         self._waiting: list[Rows] = []
         self._bytes = 0
 
     def add(self, rows: Rows) -> None:
         """Add good reports that were not added before."""
-        if not self._by_cell and len(rows):
-            self._whole = merged_parts(self._whole, self._reduced(rows))
-            return
         self._waiting.append(rows)
         self._bytes += rows.nbytes
         if self._bytes >= BUFFERED:
@@ -212,7 +208,7 @@ class Reducer:
         """Return the summary of all that was added."""
         self._flush()
         study = self._study
-        whole = self._whole
+        whole: Parts = Summary.empty(study).questions
         for parts in self._cells.values():
             whole = merged_parts(whole, parts)
         cells = self._cells if self._by_cell else None
@@ -223,12 +219,17 @@ class Reducer:
         self._waiting, self._bytes = [], 0
         if not len(rows):
             return
-        places = bytes_in(rows, slice(CONTENT, self.layout.payloads_at))
-        found, which = np.unique(places, axis=0, return_inverse=True)
-        order = np.argsort(which.ravel(), kind="stable")
-        ends = np.cumsum(np.bincount(which.ravel()))[:-1]
-        for values, some in zip(found.view("<u4").tolist(), np.split(rows[order], ends)):
-            cell = tuple(field.value(place) for field, place in zip(self._study.public, values))
+        # The rows of each cell, or all as one cell.
+        values: list[list[int]] = [[]]
+        groups = [rows]
+        if self._by_cell:
+            places = bytes_in(rows, slice(CONTENT, self.layout.payloads_at))
+            found, which = np.unique(places, axis=0, return_inverse=True)
+            order = np.argsort(which.ravel(), kind="stable")
+            ends = np.cumsum(np.bincount(which.ravel()))[:-1]
+            values, groups = found.view("<u4").tolist(), np.split(rows[order], ends)
+        for places_of_cell, some in zip(values, groups):
+            cell = tuple(field.value(place) for field, place in zip(self._study.public, places_of_cell))
             parts = self._reduced(some)
             self._cells[cell] = merged_parts(self._cells[cell], parts) if cell in self._cells else parts
 

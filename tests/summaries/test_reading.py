@@ -10,7 +10,6 @@ import pandas as pd
 import pyarrow
 import pytest
 
-from inference import fit
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.report import MAX_BYTES
 from ldpkit.cli.exporting import whole_export
@@ -161,8 +160,6 @@ def test_wrong_end_line_is_rejected(tmp_path, parts, line):
     path = written(tmp_path / "r.ndjson", *parts)
     with raises(InputError, line):
         summarize(STUDY, [path])
-    with raises(InputError, line):
-        fit(STUDY, evidence_of(STUDY, path))
 
 
 @pytest.mark.parametrize(
@@ -239,17 +236,6 @@ def test_summary_of_no_reports_is_rejected(nothing, tmp_path):
         summarize(FEW, tmp_path / "empty.ndjson")
     none = Summary.empty(FEW)
     assert summarize(FEW, none) is none
-
-
-@pytest.mark.parametrize("form", [lambda rows: rows, pd.DataFrame])
-def test_reports_on_other_versions_are_left_out_and_reported(form, capsys):
-    other = Study({**FEW.document, "version": 2})
-    mixed = [*DOCUMENTS, *(one.to_document() for one in made(other, 3))]
-    assert summarize(FEW, form(mixed)).to_json() == FEW_SUMMARY.to_json()
-    said = "3 reports answer other versions of the study (version 2) and were left out"
-    assert said in capsys.readouterr().err
-    with raises(InputError, "reports.none_of_study"):
-        summarize(FEW, form(mixed[-3:]))
 
 
 @pytest.mark.parametrize(
