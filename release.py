@@ -10,7 +10,6 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -35,8 +34,6 @@ VERSIONS = {
     "CITATION.cff": r"^version: (.+)$",
     "CHANGELOG.md": r"^## (\S+)",
 }
-# Names in the source folder that are not sources.
-BESIDE = (".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "site", "node_modules")
 CHANGES, HASHES = "CHANGES.md", "SHA256SUMS"
 # Requirements that users install, and their projects. Each gets a bill of materials.
 MATERIALS = {"ldp-client": "ldp_client", "ldpkit[all]": "."}
@@ -85,34 +82,22 @@ def unlike_versions(root: Path) -> list[str]:
 
 
 def committed(stage: Path) -> int:
-    """Write the files of the current commit to a folder. Return its time, in seconds since 1970.
+    """Write the files of the current commit to a folder. Return its time, in seconds since 1970."""
 
-    Without a git repository, all files count as committed, with the time of the changelog.
-    """
-    asked = ["git", "rev-parse", "--show-toplevel"]
-    top = subprocess.run(asked, cwd=ROOT, check=False, capture_output=True, text=True)
-    if top.returncode == 0 and Path(top.stdout.strip()) == ROOT.resolve():
-        archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
-        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-            files.extractall(stage, filter="tar")
-        when = ["git", "log", "-1", "--format=%ct"]
-        seconds = int(subprocess.run(when, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
-        status = ["git", "status", "--porcelain"]
-        changed = subprocess.run(status, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-        if changed:
-            names = ", ".join(line[3:] for line in changed.splitlines()[:5])
-            print(f"not committed, and left out of the release: {names}", file=sys.stderr)
-    else:
-        shutil.copytree(
-            ROOT, stage, symlinks=True, ignore=shutil.ignore_patterns(*BESIDE), dirs_exist_ok=True
-        )
-        seconds = int((ROOT / "CHANGELOG.md").stat().st_mtime)
+    def git(*words: str) -> bytes:
+        return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True).stdout
+
+    with tarfile.open(fileobj=io.BytesIO(git("archive", "HEAD"))) as files:
+        files.extractall(stage, filter="tar")
+    if changed := git("status", "--porcelain").decode().splitlines():
+        names = ", ".join(line[3:] for line in changed[:5])
+        print(f"not committed, and left out of the release: {names}", file=sys.stderr)
     # Folders are built separately, and a link could point out of its folder.
     for link in [path for path in stage.rglob("*") if path.is_symlink()]:
         content = link.read_bytes()
         link.unlink()
         link.write_bytes(content)
-    return seconds
+    return int(git("log", "-1", "--format=%ct"))
 
 
 def build(stage: Path, out: Path, seconds: int) -> None:
