@@ -46,7 +46,6 @@ class Calibration:
     question: str
     model: str
     n: int
-    seed: int
     ranks: dict[str, Ranks]
     outside: tuple[str, ...]
     poor: Mapping[str, float]
@@ -156,7 +155,7 @@ def calibrate(
     poor = {name: float(np.mean(own)) for name, own in poor_chains(draws).items()}
     mixing = mixing_notes(poor, SOME_MIX_POORLY)
     notes = (*model.notes, *_clipping(asked, truths, own_seed, clip), *mixing)
-    return Calibration(asked.id, asked.model.name, n, seed, ranks, outside, poor, notes)
+    return Calibration(asked.id, asked.model.name, n, ranks, outside, poor, notes)
 
 
 def check_simulation(question: Question, studies: int, n: int, seed: int) -> None:

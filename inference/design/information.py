@@ -94,9 +94,10 @@ class Prior:
         self.rough = np.inf if question.model.name in SHARES else ROUGH
 
     def truths(self, seed: int, given: Mapping[str, float]) -> list[dict[str, float]]:
-        """Draw as many truths as a plan takes its medians over, with the given parameters."""
+        """Draw the truths that a plan takes its medians over, with the given parameters; distinct ones."""
         drawn = self.draws(FEW_TRUTHS if len(self.each) > shares.MOST_TOGETHER else TRUTHS, seed)
-        return [{**values, **completed(self._question, values, given)} for values in drawn]
+        truths = [{**values, **completed(self._question, values, given)} for values in drawn]
+        return list({tuple(truth.items()): truth for truth in truths}.values())
 
     def values(self, truth: dict[str, float]) -> dict[str, float]:
         """Return {parameter: value} of a truth."""
@@ -122,10 +123,7 @@ class Prior:
         else:
             channel = number_channel(question, _answers(question))
             widths_at = partial(_number, question, answers=answers, prior=self, channel=channel)
-        # If all parameters are stated, the truths are equal.
-        distinct = {tuple(truth.items()): truth for truth in truths}
-        known = {key: widths_at(truth) for key, truth in distinct.items()}
-        each = [known[tuple(truth.items())] for truth in truths]
+        each = [widths_at(truth) for truth in truths]
         return {name: np.median([halves[name] for halves in each], axis=0) for name in each[0]}
 
 
@@ -163,12 +161,9 @@ def share_power(
     It is a median over truths. groups: what is stated of the group with the lower share, and of the other.
     """
     prior = Prior(question)
-    drawn = zip(*(prior.truths(seed, given) for given in groups), strict=True)
-    # If all parameters are stated, the truths are equal.
-    pairs = {tuple(tuple(truth.items()) for truth in pair): pair for pair in drawn}
     posteriors = [
         [shares.share_posteriors(question, parameter, truth, prior.each) for truth in pair]
-        for pair in pairs.values()
+        for pair in zip(*(prior.truths(seed, given) for given in groups), strict=True)
     ]
 
     def power(answers: int) -> float:

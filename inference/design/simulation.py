@@ -32,6 +32,8 @@ from summaries.reductions import REDUCTIONS
 Vector = NDArray[np.float64]
 # Working memory: this many people at once.
 CHUNK = 1 << 17
+# People by whom the share of clipped answers is measured.
+PEOPLE = 1000
 
 
 def simulate(
@@ -76,14 +78,14 @@ def pattern_shares(mechanism: SampledProducts, truth: Truth) -> Vector:
     return np.asarray(shares / shares.sum()).ravel()
 
 
-def clipping(question: Question, truth: Truth, random: Generator, people: int = 1000) -> tuple[float, bool]:
+def clipping(question: Question, truth: Truth, random: Generator) -> tuple[float, bool]:
     """Return the share of numbers or records beyond their bounds or norm, which devices would clip.
 
     Also return False for a truth of records whose mean squares no clipped record can have.
     """
     if question.ask not in ("number", "record"):
         return 0.0, True
-    answers = family_of(question).simulate(question, truth, people, random)
+    answers = family_of(question).simulate(question, truth, PEOPLE, random)
     if question.ask == "number":
         low, width = number_units(question)
         answers = np.asarray([answer for answer in answers if answer is not None], np.float64)

@@ -7,22 +7,17 @@ import re
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from inference.analyses import analysing
-from inference.analyses.analysing import analyse_table
 from inference.results.intervals import between
-from inference.results.report import csv_of, headline, save_report
+from inference.results.report import csv_of, headline
 from inference.results.verdict import CARE, NOT_USABLE, Finding
-from inference.sampling.nuts import Sampled
 from ldpkit.cli import main
 from schemas import Study
 from tests import studies
-from tests.inference.analyses.simulated import any_draws, table
 from tests.inference.posteriors import learnt, page_of
 
 HOSTILE = ["=1+1", "a & b_c%$#{}~^\\", "[x] | <b>*y*</b> `z`"]
@@ -127,23 +122,3 @@ def test_formula_page_and_csv_match_posterior_json(tmp_path: Path) -> None:
         assert row["n"] == question["n"]
         for column in own.keys() & set(rows.columns) - {"verdict"}:
             assert row[column] == pytest.approx(own[column], rel=1e-12), (row["parameter"], column)
-
-
-@pytest.mark.slow
-def test_drawn_result_can_be_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No fit is lost after the sampler has run, here of made-up draws of cutpoints and groups."""
-
-    def draws_of(analysis: Any, *_options: Any) -> Any:
-        sites = any_draws(analysis, 400)
-        sites["threshold"] = np.sort(sites["threshold"])
-        kept = {name: site.reshape(4, 100, *site.shape[2:]) for name, site in sites.items()}
-        return "nuts", Sampled(kept, np.zeros((4, 100), bool))
-
-    monkeypatch.setattr(analysing, "draws_of", draws_of)
-    formula = "mood ~ 0 + (1 | clinic)"
-    found = analyse_table(table(60), formula, family="ordered", draws=100)
-    save_report({found.question: found}, tmp_path)
-    assert "posterior" in found.to_arviz()
-    entry = json.loads((tmp_path / "posterior.json").read_text())["questions"][found.question]
-    assert set(entry["parameters"]) == set(found.draws)
-    assert formula in (tmp_path / "report.html").read_text()
