@@ -49,38 +49,16 @@ def reference(name: str) -> Document:
 class Operation(NamedTuple):
     """One method of one path.
 
-    statuses: of its answers; problems have others. answer, body: {media type: schema}.
-    needs_key: whether an operator's key is needed. is_provable: whether another proof replaces the key.
-    view: the view, which checks the key.
+    needs_key: whether an operator's key is needed. document: the OpenAPI operation object. view: the view,
+    which checks the key.
     """
 
     method: str
     path: str
     name: str
-    summary: str
-    statuses: Sequence[int]
-    answer: Mapping[str, Any]
-    parameters: Sequence[Parameter]
-    body: Mapping[str, Any]
     needs_key: bool
-    is_provable: bool
+    document: Document
     view: Callable[..., Any]
-
-    def describe(self) -> Document:
-        """Return the OpenAPI operation object."""
-        responses: Document = {"default": {"$ref": "#/components/responses/Problem"}}
-        for status in self.statuses:
-            responses[str(status)] = {"description": HTTPStatus(status).phrase}
-            if status != HTTPStatus.NOT_MODIFIED:
-                responses[str(status)]["content"] = _content(self.answer)
-        document: Document = {"operationId": self.name, "summary": self.summary, "responses": responses}
-        if self.parameters:
-            document["parameters"] = [parameter.describe() for parameter in self.parameters]
-        if self.body:
-            document["requestBody"] = {"required": True, "content": _content(self.body)}
-        if self.needs_key:
-            document["security"] = [{}, {"key": []}] if self.is_provable else [{"key": []}]
-        return document
 
 
 class Api(Blueprint):
@@ -122,10 +100,20 @@ class Api(Blueprint):
             takes: what its body must be; the view gets it as `body`.
             body: the body's media types, if the view reads it.
         """
+        # 1. Describe it.
         in_path = [IN_PATH[name] for name in re.findall(r"\{(\w+)\}", path)]
+        answers = {media_type: reference(answer) if isinstance(answer, str) else answer}
+        document: Document = {"responses": _responses(statuses, answers)}
+        if parameters := [*in_path, *query, *headers]:
+            document["parameters"] = [parameter.describe() for parameter in parameters]
         if takes is not None:
             body = {JSON: takes.json_schema()}
+        if body:
+            document["requestBody"] = {"required": True, "content": _content(body)}
+        if needs_key := role is not None or is_provable:
+            document["security"] = [{}, {"key": []}] if is_provable else [{"key": []}]
 
+        # 2. Register it.
         def decorate(view: Callable[..., Any]) -> Callable[..., Any]:
             @wraps(view)
             def read_and_view(**values: Any) -> Any:
@@ -141,21 +129,9 @@ class Api(Blueprint):
                 return view(**values)
 
             head, *tail = view.__name__.split("_")
-            self.add(
-                Operation(
-                    method=method,
-                    path=path,
-                    name=head + "".join(map(str.capitalize, tail)),
-                    summary=" ".join((inspect.getdoc(view) or "").split()),
-                    statuses=statuses,
-                    answer={media_type: reference(answer) if isinstance(answer, str) else answer},
-                    parameters=[*in_path, *query, *headers],
-                    body=body or {},
-                    needs_key=role is not None or is_provable,
-                    is_provable=is_provable,
-                    view=read_and_view,
-                )
-            )
+            name = document["operationId"] = head + "".join(map(str.capitalize, tail))
+            document["summary"] = " ".join((inspect.getdoc(view) or "").split())
+            self.add(Operation(method, path, name, needs_key, document, read_and_view))
             return view
 
         return decorate
@@ -180,7 +156,7 @@ def openapi_document(operations: Sequence[Operation]) -> Document:
     """Return the OpenAPI 3.1 document of a server with these operations."""
     paths: dict[str, Document] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method] = operation.describe()
+        paths.setdefault(operation.path, {})[operation.method] = operation.document
     return {
         "openapi": "3.1.0",
         "info": {"title": "ldpkit collector", "version": version("ldpkit")},
@@ -191,6 +167,16 @@ def openapi_document(operations: Sequence[Operation]) -> Document:
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def _responses(statuses: Sequence[int], answers: Mapping[str, Any]) -> Document:
+    """Return the responses of an operation. answers: {media type: schema}; problems have others."""
+    responses: Document = {"default": {"$ref": "#/components/responses/Problem"}}
+    for status in statuses:
+        responses[str(status)] = {"description": HTTPStatus(status).phrase}
+        if status != HTTPStatus.NOT_MODIFIED:
+            responses[str(status)]["content"] = _content(answers)
+    return responses
 
 
 def _content(schemas: Mapping[str, Any]) -> Document:

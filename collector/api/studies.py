@@ -58,7 +58,7 @@ def read_publishable() -> SignedStudy:
             "belongs to the nodes that it names: publish the study there",
             code="study.belongs_to_nodes",
         )
-    size = Rules.of(signed.study).form.size
+    size = Rules(signed.study).form.size
     if size > (most := min(limit, MOST_SENT_BYTES)):
         raised = ", or raise body_limit" if limit < MOST_SENT_BYTES else ""
         problem = f"make reports of {size} bytes, and {most} can be sent: ask less{raised}"
