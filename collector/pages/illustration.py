@@ -22,29 +22,18 @@ if TYPE_CHECKING:
 MOST = 90
 # Half the width of the middle 90 % of reports, by the noise's law, in units of its scale.
 HALF_WIDTH = {"laplace": log(100 / (100 - MOST)), "gaussian": 1.6448536269514722}
-COLUMNS, ROWS = 20, 5
-
-
-class Dots(NamedTuple):
-    """A number of dots out of 100: full columns, and the dots of the next column."""
-
-    columns: int
-    rest: int
-
-
-class Band(NamedTuple):
-    """The range of most reports for an answer mid-way between the bounds, in parts of their distance."""
-
-    start: float
-    width: float
 
 
 class Hundred(NamedTuple):
-    """The sentence, and its picture: dots or a band."""
+    """The sentence, and what its picture shows.
+
+    told: the number of reports that tell the truth. start: where the range of most reports begins for an
+    answer mid-way between the bounds, in parts of their distance; it ends as far from the other bound.
+    """
 
     sentence: str
-    dots: Dots | None = None
-    band: Band | None = None
+    told: int = 0
+    start: float = 0.0
 
 
 def hundred_of(
@@ -59,7 +48,7 @@ def hundred_of(
         one_of: how many questions there are, if each device draws one of them at random.
 
     Returns:
-        The sentence, with dots for the reports that tell the truth, or a band for a number's noise.
+        The sentence, and the facts of its picture: dots, or a band for a number's noise.
     """
     words = words or words_of("en")
     hundred = _of_reports_on_it(question, mechanism, words)
@@ -103,7 +92,7 @@ def _of_reports_on_it(question: Question, mechanism: Mechanism, words: Language)
 def _told(sentence: str, mechanism: Any, words: Language, **facts: Any) -> Hundred:
     told = _of_100(mechanism.p)
     filled = words.filled(sentence, {"told": told, "rest": 100 - told, **facts})
-    return Hundred(filled, Dots(*divmod(told, ROWS)))
+    return Hundred(filled, told)
 
 
 def _choice(question: Question, mechanism: Any, words: Language) -> Hundred:
@@ -151,10 +140,9 @@ def _of_100(share: Any) -> int:
 def _number(mechanism: Any, words: Language) -> Hundred:
     low, high = map(float, mechanism.bounds)
     half = HALF_WIDTH[mechanism.name] * mechanism.scale / mechanism.levels
-    start = max(0.0, 0.5 - half)
     sentence = words.gettext(
         "Of 100 reports of people who give the same answer, about {most} lie within {width} of it, above or "
         "below; the others lie further off."
     )
     facts = {"most": MOST, "width": words.number(plain(half * (high - low)))}
-    return Hundred(words.filled(sentence, facts), band=Band(start, 1 - 2 * start))
+    return Hundred(words.filled(sentence, facts), start=max(0.0, 0.5 - half))

@@ -171,7 +171,7 @@ def draft_page(study: Study, asked: str) -> bytes:
     Returns:
         HTML.
     """
-    rules, offered = Rules.of(study), _offered(study)
+    rules, offered = Rules(study), _offered(study)
     language = asked if asked in offered else offered[0]
     has_logo, invited = LOGO in flask.current_app.extensions, rules.public.is_ticketed
     # Past the cache, which is for what many visitors see.

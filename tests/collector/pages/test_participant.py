@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import pytest
 
 from collector.pages import participant
-from collector.pages.illustration import HALF_WIDTH, Dots, hundred_of
+from collector.pages.illustration import HALF_WIDTH, hundred_of
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldp_client.explain import odds
@@ -188,7 +188,7 @@ CERTAIN = studies.with_epsilon(studies.YES_NO, "8")
 def test_dots_and_sentences_show_the_mechanisms_probability(question):
     hundred, mechanism = built(question)
     told = min(99, round(100 * float(mechanism.p)))
-    assert hundred.dots == Dots(told // 5, told % 5)
+    assert hundred.told == told
     assert f"about {told} " in hundred.sentence
     assert built(studies.RECORD)[0] is None
 
@@ -204,7 +204,7 @@ def test_the_band_holds_90_of_100_reports_of_the_exact_law(name):
     off = [abs(int.from_bytes(report, "big", signed=True) / mechanism.levels - 0.5) for report in reports]
     # 7 standard deviations.
     assert abs(sum(each <= half for each in off) / 4000 - 0.9) < 7 * (0.09 / 4000) ** 0.5
-    assert hundred.band.start == pytest.approx(max(0, 0.5 - half), abs=0.01)
+    assert hundred.start == pytest.approx(max(0, 0.5 - half), abs=0.01)
 
 
 @pytest.mark.attack(2)
