@@ -95,7 +95,7 @@ def _check_studies(collector: Collector) -> None:
                 "serve --as node`), or name another database. If the keys are lost, so are its shares",
                 code="settings.node_key_missing",
             )
-        size = Rules.of(study).form.size
+        size = Rules(study).form.size
         if size > collector.settings.body_limit:
             raise InputError(
                 f"setting body_limit: study {study.id} of this database makes reports of {size} bytes: "

@@ -76,8 +76,7 @@ class Collector:
         observe = self.metrics.observe_commit
         self.writer = Writer(self._write, self.database.act, MOST_QUEUED, observe, settings.patience)
         # 3. Who may do it, and how often.
-        token_hash = None if settings.token is None else hash_key(settings.token)
-        self.keys = KeyChecks(self.database, token_hash, self.metrics, today, self.writer.act)
+        self.keys = KeyChecks(self)
         self.limits = UploadLimits(settings.upload_rate)
         self.deletions = Deletions(limiter.DELETION_RATE)
         most = BODIES_IN_PARSING * settings.body_limit

@@ -10,7 +10,7 @@ import hmac
 import json
 import logging
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import date, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from collector import audit_log, store
-from collector.audit_log import Act
 from collector.limiter import CostBoundCache, TokenBucket, log_throttled
 from collector.models import KeyRow, RemovedKeyRow, SessionRow
 from collector.problems import TOO_MANY_KEYS, UNAUTHORIZED, ProblemError
@@ -28,8 +27,7 @@ from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:
-    from collector.db import Database
-    from collector.metrics import Metrics
+    from collector.context import Collector
 
 KEY_BYTES = 32
 # A browser stays signed in until it is closed, and not after the next day.
@@ -164,28 +162,12 @@ class KeyChecks:
     A valid key is always found. Wrong keys are counted and logged without the key. Above WRONG_A_SECOND, for
     all senders together because addresses mean nothing here, keys are first compared with recently read
     hashes.
-
-    Args:
-        database: has the keys.
-        token_hash: the hash of the operator's token.
-        metrics: counts the wrong keys.
-        today: the clock.
-        act: makes a change durable.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        token_hash: bytes | None,
-        metrics: Metrics,
-        today: Callable[[], date],
-        act: Act,
-    ) -> None:
-        self._database = database
-        self._token_hash = token_hash
-        self._metrics = metrics
-        self._today = today
-        self._act = act
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        token = collector.settings.token
+        self._token_hash = None if token is None else hash_key(token)
         # Keyed by hash, because another key may get the same name. The value is the day of the last attempt
         # to record its use.
         self._noted: dict[bytes, date] = {}
@@ -202,7 +184,7 @@ class KeyChecks:
 
     def begin_session(self, key: str) -> str:
         """Sign a browser in with a valid key; return the word for its cookie, which is not stored."""
-        word, hashed, today = new_word(KEY_BYTES), hash_key(key), self._today()
+        word, hashed, today = new_word(KEY_BYTES), hash_key(key), self._collector.today()
 
         def begin(session: Session) -> None:
             session.execute(delete(SessionRow).where(SessionRow.until < today))
@@ -211,7 +193,7 @@ class KeyChecks:
                 session.execute(delete(SessionRow).where(of_key))
             session.add(SessionRow(hash=hash_key(word), key=hashed, until=today + SESSION))
 
-        self._act(begin)
+        self._collector.writer.act(begin)
         return word
 
     def find_session(self, word: str) -> Key:
@@ -221,15 +203,16 @@ class KeyChecks:
     def end_session(self, word: str) -> None:
         """Sign a browser out. Anyone may ask, so that a word of no session is not written down."""
         given = hash_key(word)
-        with self._database.read() as session:
+        with self._collector.database.read() as session:
             is_known = self._key_of_session(session, given) is not None
         if is_known:
-            self._act(lambda session: session.execute(delete(SessionRow).where(SessionRow.hash == given)))
+            end = delete(SessionRow).where(SessionRow.hash == given)
+            self._collector.writer.act(lambda session: session.execute(end))
 
     def _key_of_session(self, session: Session, given: bytes) -> bytes | None:
         """Return the hash of the key with which a browser signed in, or None if there is no such session."""
         row = session.get(SessionRow, given)
-        return None if row is None or row.until < self._today() else row.key
+        return None if row is None or row.until < self._collector.today() else row.key
 
     def _is_token(self, hashed: bytes) -> bool:
         return self._token_hash is not None and hmac.compare_digest(hashed, self._token_hash)
@@ -239,7 +222,7 @@ class KeyChecks:
         seconds = self._wrong.let_in(1)
         key = hashed = None
         if not seconds or given in self._hashes.get():
-            with self._database.read() as session:
+            with self._collector.database.read() as session:
                 hashed = self._key_of_session(session, given) if is_session else given
                 key = None if hashed is None else find_key(session, hashed)
         if hashed is not None and self._is_token(hashed):
@@ -247,7 +230,7 @@ class KeyChecks:
         if hashed is None or key is None:
             unknown = "this collector does not know the key"
             raise self._refusal(seconds, "the session has ended: sign in again" if is_session else unknown)
-        if key.has_expired(self._today()):
+        if key.has_expired(self._collector.today()):
             detail = f"the key {key.name} was good until {key.expires}: have another one made"
             raise ProblemError(UNAUTHORIZED, detail, headers=CHALLENGE)
         self._note_use(key, hashed)
@@ -255,18 +238,18 @@ class KeyChecks:
 
     def _note_use(self, key: Key, hashed: bytes) -> None:
         """Record a key's use once a day. A failure is only logged, so that reading still works."""
-        today = self._today()
+        today = self._collector.today()
         if today in (key.used, self._noted.get(hashed)):
             return
         self._noted[hashed] = today
         try:
             statement = update(KeyRow).where(KeyRow.name == key.name).values(used=today)
-            self._act(lambda session: session.execute(statement))
+            self._collector.writer.act(lambda session: session.execute(statement))
         except (SQLAlchemyError, ProblemError):
             log_throttled(logging.WARNING, "a key's use cannot be written down")
 
     def _refusal(self, seconds: float, unknown: str) -> ProblemError:
-        self._metrics.count_wrong_key()
+        self._collector.metrics.count_wrong_key()
         line = "a request had a key that this collector does not know"
         log_throttled(logging.WARNING, line)
         if seconds:
@@ -275,6 +258,6 @@ class KeyChecks:
         return ProblemError(UNAUTHORIZED, unknown, headers=CHALLENGE)
 
     def _read_hashes(self) -> frozenset[bytes]:
-        with self._database.read() as session:
+        with self._collector.database.read() as session:
             words = (*session.scalars(select(KeyRow.hash)), *session.scalars(select(SessionRow.hash)))
             return frozenset(words)

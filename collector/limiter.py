@@ -141,9 +141,8 @@ class UploadLimits:
     rate: reports a second; 0 for no limit.
     """
 
-    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, rate: float) -> None:
         self._rate = rate
-        self._clock = clock
         self._studies: dict[str, TokenBucket] = {}
 
     def let_in(self, study_id: str, reports: int = 1) -> None:
@@ -155,7 +154,7 @@ class UploadLimits:
     def take(self, study_id: str, stored: int) -> None:
         """Count the stored reports of an upload to a published study."""
         if self._rate:
-            self._studies.setdefault(study_id, TokenBucket(self._rate, self._clock)).take(stored)
+            self._studies.setdefault(study_id, TokenBucket(self._rate)).take(stored)
 
 
 class Deletions:

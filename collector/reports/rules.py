@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from threading import Lock
 
@@ -24,7 +23,7 @@ from collector.problems import UNAVAILABLE, ProblemError
 from collector.reports.packing import CanonicalForm, Layout, OneQuestionLayout, PublicPlaces
 from collector.store import PackedReport, StudyState
 from collector.tickets.redeem import BlindCheck
-from ldp_client import Mechanism, mechanisms_of
+from ldp_client import mechanisms_of
 from ldp_client.documents.errors import EXIT_REFUSED, LdpkitError, ReportError
 from schemas import Report, Study
 from summaries import QuestionSummary, Summary, noise_tails
@@ -41,39 +40,30 @@ MOST_KEPT_HASHES = 128
 class ReportCounter:
     """How reports of one version become sums.
 
-    size: the number of sums. hashes: computed to count one report. needs_reports: questions whose posteriors
-    need the reports themselves, so that there is no summary.
+    size: the number of sums. needs_reports: questions whose posteriors need the reports themselves, so that
+    there is no summary. is_kept: whether sums are updated as reports arrive: they are few, cheap and add up.
     """
 
-    def __init__(
-        self, study: Study, mechanisms: Mapping[str, Mechanism], layout: Layout, public: PublicPlaces
-    ) -> None:
-        self._study = study
-        self._mechanisms = mechanisms
-        self._layout = layout
+    def __init__(self, rules: Rules) -> None:
+        self._rules, study, mechanisms = rules, rules.study, rules.mechanisms
         values = [REDUCTIONS[one.name].size(one) for one in mechanisms.values()]
         tails = [noise_tails.SIZE if noise_tails.has_tails(one) else 0 for one in mechanisms.values()]
         ends = np.cumsum([size for pair in zip(values, tails) for size in (1 + pair[0], pair[1])])
-        self._public = public
         self._cells = study.cells if keeps_cells(study) else 0
         self._cell_size = int(ends[-1])
         self.size = self._cell_size * max(self._cells, 1)
         self.needs_reports = [n for n, one in mechanisms.items() if REDUCTIONS[one.name].keeps_reports(one)]
-        self.hashes = sum(REDUCTIONS[one.name].hashes(one) for one in mechanisms.values())
+        hashes = sum(REDUCTIONS[one.name].hashes(one) for one in mechanisms.values())
+        is_cheap = self.size <= MOST_KEPT and hashes <= MOST_KEPT_HASHES
+        self.is_kept = is_cheap and not self.needs_reports and study.protocol is None
         self._ends = ends[:-1]
-
-    @property
-    def is_kept(self) -> bool:
-        """Return True if sums are updated as reports arrive: they are small, cheap and add up."""
-        small = self.size <= MOST_KEPT and self.hashes <= MOST_KEPT_HASHES
-        return small and not self.needs_reports and self._study.protocol is None
 
     def count(self, payloads: Sequence[bytes]) -> Sums:
         """Return the sums of reports, given as their packed payloads."""
         if not self._cells:
             return self._count(payloads)
         of_cell: dict[int, list[bytes]] = {}
-        for cell, payload in zip(self._public.cells(payloads).tolist(), payloads):
+        for cell, payload in zip(self._rules.public.cells(payloads).tolist(), payloads):
             of_cell.setdefault(cell, []).append(payload)
         sums = np.zeros((self._cells, self._cell_size), dtype=np.int64)
         for cell, some in of_cell.items():
@@ -81,9 +71,9 @@ class ReportCounter:
         return sums.reshape(-1)
 
     def _count(self, payloads: Sequence[bytes]) -> Sums:
-        found = self._layout.split(payloads)
+        found = self._rules.layout.split(payloads)
         parts = []
-        for name, mechanism in self._mechanisms.items():
+        for name, mechanism in self._rules.mechanisms.items():
             values = REDUCTIONS[mechanism.name].reduce(mechanism, found[name])
             far = noise_tails.tails(mechanism, found[name])
             parts += [np.array([len(found[name])]), values, *([] if far is None else [far])]
@@ -91,7 +81,7 @@ class ReportCounter:
 
     def summary(self, sums: Sums) -> Summary:
         """Return the summary that belongs to these sums."""
-        study = self._study
+        study = self._rules.study
         by_cell = sums.reshape(-1, self._cell_size)
         cells = None
         if self._cells:
@@ -104,7 +94,7 @@ class ReportCounter:
         parts = np.split(sums, self._ends)
         return {
             name: QuestionSummary(int(part[0]), part[1:], tails=far if len(far) else None)
-            for name, part, far in zip(self._mechanisms, parts[::2], parts[1::2])
+            for name, part, far in zip(self._rules.mechanisms, parts[::2], parts[1::2])
         }
 
 
@@ -124,44 +114,25 @@ def kept_until(study: Study) -> date | None:
     return closes + timedelta(days) if days <= (date.max - closes).days else date.max
 
 
-@dataclass(frozen=True, eq=False)
 class Rules:
     """One version of a study with its mechanisms, ready to check, pack, count and write reports.
 
     until: see kept_until. blind: the check of the tokens that blind tickets buy, None for a study without.
+    Raises StudyError when a mechanism cannot be built.
     """
 
-    study: Study
-    mechanisms: dict[str, Mechanism]
-    layout: Layout
-    public: PublicPlaces
-    form: CanonicalForm
-    tally: ReportCounter
-    opens: date | None
-    closes: date | None
-    until: date | None
-    blind: BlindCheck | None
-
-    @classmethod
-    def of(cls, study: Study) -> Rules:
-        """Build the mechanisms. Raises StudyError when one cannot be built."""
-        mechanisms, public = mechanisms_of(study), PublicPlaces(study.public)
-        sizes = [(name, mechanism.payload_size) for name, mechanism in mechanisms.items()]
-        layout = (OneQuestionLayout if study.sample_one_question else Layout)(sizes, public.size)
-        checks = {name: mechanism.check for name, mechanism in mechanisms.items()}
+    def __init__(self, study: Study) -> None:
+        self.study, self.mechanisms, self.public = study, mechanisms_of(study), PublicPlaces(study.public)
+        sizes = [(name, mechanism.payload_size) for name, mechanism in self.mechanisms.items()]
+        self.layout = (OneQuestionLayout if study.sample_one_question else Layout)(sizes, self.public.size)
+        checks = {name: mechanism.check for name, mechanism in self.mechanisms.items()}
+        self.form = CanonicalForm(study, self.layout, self.public, checks)
+        self.tally = ReportCounter(self)
+        self.opens = date.fromisoformat(study.opens) if study.opens else None
+        self.closes = date.fromisoformat(study.closes) if study.closes else None
+        self.until = kept_until(study)
         tickets = None if study.channel is None else study.channel.tickets
-        return cls(
-            study=study,
-            mechanisms=mechanisms,
-            layout=layout,
-            public=public,
-            form=CanonicalForm(study, layout, public, checks),
-            tally=ReportCounter(study, mechanisms, layout, public),
-            opens=date.fromisoformat(study.opens) if study.opens else None,
-            closes=date.fromisoformat(study.closes) if study.closes else None,
-            until=kept_until(study),
-            blind=None if tickets is None else BlindCheck(study, tickets),
-        )
+        self.blind = None if tickets is None else BlindCheck(study, tickets)
 
     def needs_ticket(self, study: StudyState) -> bool:
         """Return True if this version's reports need a ticket.
@@ -237,7 +208,7 @@ class RuleBook:
             document = store.find_document(session, study_id, version)
         if document is None:
             raise UnknownVersionError(f"study {study_id!r} has no version {version}")
-        rules = Rules.of(Study.from_json(document.canonical))
+        rules = Rules(Study.from_json(document.canonical))
         with self._lock:
             if self._bytes + len(document.canonical) > MOST_BYTES:
                 self._rules.clear()

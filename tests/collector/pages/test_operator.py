@@ -126,7 +126,7 @@ def test_only_the_pages_own_script_acts_with_the_cookie(habits, headers, status)
 @pytest.mark.attack(15)
 def test_signing_out_without_a_session_writes_nothing(habits, monkeypatch):
     """A stranger signs out again and again, so that uploads wait for the writer."""
-    monkeypatch.setattr(habits.collector.keys, "_act", lambda _change: pytest.fail("it was written"))
+    monkeypatch.setattr(habits.collector.writer, "act", lambda _change: pytest.fail("it was written"))
     client = habits.app.test_client()
     client.set_cookie("ldpkit-session", "invented")
     for one in (client, habits.app.test_client()):

@@ -23,7 +23,7 @@ def batch(reports):
 @pytest.mark.parametrize("sample_one_question", [False, True])
 def test_reports_of_any_study_are_read_without_a_parser(sample_one_question, public):
     study = build_study(sample_one_question=sample_one_question, **({"public": public} if public else {}))
-    rules = Rules.of(study)
+    rules = Rules(study)
     for region in REGION["choices"] * 4:
         report = device_report(study, **({"region": region, "age": 42.5} if public else {}))
         body = report.to_json().encode()
@@ -36,7 +36,7 @@ def test_reports_of_any_study_are_read_without_a_parser(sample_one_question, pub
 
 
 def test_other_spellings_and_impossible_reports_fall_back_to_the_parser(study):
-    form = Rules.of(study).form
+    form = Rules(study).form
     report = build_report(study, id="ab" * 16)
     body, two = report.to_json(), batch([report, report])
     start = body.index('"ever":"') + len('"ever":"')
@@ -55,11 +55,11 @@ def test_other_spellings_and_impossible_reports_fall_back_to_the_parser(study):
     for public in ('"region":"west","age":"42.5"', '"age":"42.5","region":"east"'):
         other = body.replace('"age":"42.5","region":"west"', public)
         assert other != body
-        assert Rules.of(asking).form.read(other.encode()) is None
+        assert Rules(asking).form.read(other.encode()) is None
     of_one = build_study(sample_one_question=True)
     for payloads in ({"ever": b"\7"}, {"fruit": b"\xff"}, {"hours": b"\x80\0\0\0"}, {"ever": b"\0\0"}):
         answer = Report("ab" * 16, of_one.id, 1, of_one.digest, payloads).to_json()
-        assert Rules.of(of_one).form.read(answer.encode()) is None
+        assert Rules(of_one).form.read(answer.encode()) is None
 
 
 @settings(max_examples=150, deadline=None)
@@ -72,7 +72,7 @@ def test_other_spellings_and_impossible_reports_fall_back_to_the_parser(study):
 )
 def test_damaged_bodies_read_as_the_parser_reads_them(place, noise, removed, many, public):
     study = build_study(public=[REGION, AGE]) if public else build_study()
-    rules = Rules.of(study)
+    rules = Rules(study)
     answers = {"region": REGION["choices"][1], "age": 42.5} if public else {}
     reports = [device_report(study, **answers) for _ in range(3)]
     body = bytearray(batch(reports) if many else reports[0].to_json().encode())
@@ -91,7 +91,7 @@ def test_remembered_values_stay_within_limit():
     """Send all combinations of long listed values, and as many that are not listed, to fill the memory."""
     fields = [{"id": f"f{n}", "choices": ["𝄞" * 199 + end for end in "ab"]} for n in range(16)]
     study = build_study(public=fields)
-    rules = Rules.of(study)
+    rules = Rules(study)
     first = device_report(study, **{field["id"]: field["choices"][0] for field in fields}).to_json()
     tracemalloc.start()
     try:
