@@ -1,4 +1,7 @@
-"""A holder's table becomes exact sums with noise of the stated law on integers, and nothing else."""
+"""A holder's table becomes exact sums with noise of the stated law on integers, and nothing else.
+
+Sensitivities of tables are compared with a numerical search over pairs of tables.
+"""
 
 from math import floor
 
@@ -10,21 +13,13 @@ from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.mechanisms.tables.base import LARGEST_WORD, TableSums
 from ldp_client.mechanisms.tables.powers import PowerSums, power_distance, products_of
+from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity, svec_sensitivity
+from ldp_client.mechanisms.tables.statistics import l1_distance
 from schemas import Rational
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.mechanisms.tables.asking import (
-    clipped,
-    ddplr_distance,
-    laplace_distance,
-    largest,
-    mechanism,
-    powers,
-    powers_distance,
-    random_places,
-    svec_distance,
-    table,
-)
+from tests.ldp_client.mechanisms.tables import asking
+from tests.ldp_client.mechanisms.tables.asking import mechanism, random_places, table
 from tests.statistics import Stream
 
 SCALE = 1 << 20
@@ -49,12 +44,13 @@ def words_without_noise(m, places):
 def test_worst_neighbours_are_exactly_the_noise_radius_apart(question, options):
     m = mechanism(question, **options)
     shape = m.intercept, m.average
+    laplace = asking.powers_distance(m.intercept) if m.products else asking.laplace_distance(*shape)
     distance = {
-        "table_statistics": svec_distance(1.0, *shape),
-        "table_normal_equations": ddplr_distance(*shape),
-        "table_statistics_laplace": powers_distance(m.intercept) if m.products else laplace_distance(*shape),
+        "table_statistics": asking.svec_distance(1.0, *shape),
+        "table_normal_equations": asking.ddplr_distance(*shape),
+        "table_statistics_laplace": laplace,
     }[m.name]
-    _, (record, other, rest) = largest(distance, 2, 1.0)
+    _, (record, other, rest) = asking.largest(distance, 2, 1.0)
     others = np.tile(rest, (m.average - 1, 1))
     one, two = (words_without_noise(m, [*others, end]) for end in (record, other))
     shift = [abs(a - b) for a, b in zip(one, two)]
@@ -78,7 +74,7 @@ def test_entries_are_the_sums_of_products_in_scaled_units(question, options, mon
     monkeypatch.setattr(m, "_noise", lambda count, _: [0] * count)
     places = random_places(103)
     whole = 103 // m.average * m.average
-    rows = np.column_stack([np.ones(whole), clipped(places[:whole], 0.8)])
+    rows = np.column_stack([np.ones(whole), asking.clipped(places[:whole], 0.8)])
     groups = rows.reshape(-1, m.average, 4).sum(axis=1)
     expected = groups.T @ groups / m.average
     payload = m.perturb(table(places))
@@ -89,7 +85,7 @@ def test_entries_are_the_sums_of_products_in_scaled_units(question, options, mon
     assert (3, 3) in m.coordinates or m.name == "table_normal_equations"
     assert entries == pytest.approx([expected[i, j] for i, j in m.coordinates], abs=1e-3)
     if m.products:
-        sums = powers(rows[:, 1:3], m.intercept).sum(axis=0)
+        sums = asking.powers(rows[:, 1:3], m.intercept).sum(axis=0)
         assert m.power_sums(payload) == pytest.approx(sums, abs=2e-3)
 
 
@@ -195,3 +191,55 @@ def test_fourth_moments_of_averages_or_too_many_features_are_refused():
 def test_perturb_many_rejects_tables():
     with raises(AnswerError, "core.table_alone"):
         perturb_many(mechanism(), [studies.ROWS])
+
+
+# features, norm, intercept, average
+SHAPES = [
+    (2, 1.0, True, 1),
+    (5, 2.0, True, 1),
+    (3, 0.3, False, 1),
+    (3, 0.5, True, 5),
+    (3, 1.5, False, 10),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_distance_of_weighted_products(shape):
+    features, norm, intercept, average = shape
+    constant = int(norm / 2**0.5 * SCALE) if intercept else 0
+    square_norm = int(1.5 * norm * norm * SCALE * SCALE)
+    found, _ = asking.largest(asking.svec_distance(norm, intercept, average), features, norm)
+    bound = svec_sensitivity(constant, square_norm, average) / SCALE**2
+    assert bound * 0.997 <= found <= bound * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_distance_of_ddplr_statistics(shape):
+    features, norm, intercept, average = shape
+    found, _ = asking.largest(asking.ddplr_distance(intercept, average), features, norm)
+    bound = ddplr_sensitivity(int(norm * SCALE), SCALE, intercept, average) / SCALE**2
+    assert bound * (0.8 if norm > 1 else 0.997) <= found <= bound * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "tight"),
+    [
+        *[(shape, 0.94) for shape in SHAPES if shape[0] < 5],
+        ((3, 3**0.5, True, 1), 0.999),
+        ((5, 2.0, True, 1), 0.9),
+    ],
+)
+def test_the_distance_of_laplace_statistics(shape, tight):
+    """The bounds are the truth where only the box binds, and within 6 % where the norm does."""
+    features, norm, intercept, average = shape
+    found, _ = asking.largest(asking.laplace_distance(intercept, average), features, norm)
+    bound = l1_distance(int(norm * SCALE), SCALE, features, intercept, average) / SCALE**2
+    assert bound * tight <= found <= bound * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(("features", "norm", "intercept"), [(1, 1.0, False), (2, 1.0, True), (3, 0.5, True)])
+def test_the_distance_of_fourth_moments(features, norm, intercept):
+    """Two bounds of two orders, added: not sharp, never below."""
+    found, _ = asking.largest(asking.powers_distance(intercept), features, norm)
+    bound = power_distance(round(norm * SCALE), features, intercept) / SCALE**4
+    assert 0.5 * bound <= found <= bound * (1 + 1e-5)
