@@ -103,10 +103,6 @@ class GatewayKeys:
         with replacing(path, mode=0o600) as file:
             file.write(self._text())
 
-    def find(self, number: int) -> X25519PrivateKey | None:
-        """Return the private key with this number, or None if it is not valid."""
-        return next((key.private for key in self.keys if key.number == number), None)
-
     def rotated(self) -> GatewayKeys:
         """Return the keys with a new key in front. Raises InputError if the gateway is full."""
         if len(self.keys) == MOST_KEYS:
@@ -160,7 +156,7 @@ class Gateway:
     def open(self, message: bytes) -> encapsulation.Received:
         """Decapsulate a request. Raises ProblemError if no key of this gateway opens it."""
         number = message[0] if message else -1
-        key = self.keys.find(number)
+        key = next((key.private for key in self.keys.keys if key.number == number), None)
         if len(message) < encapsulation.HEADER_BYTES:
             raise ProblemError(problems.OHTTP_MALFORMED, "the body is no encapsulated request")
         if key is None or message[: encapsulation.HEADER_BYTES] != encapsulation.header(number):

@@ -21,14 +21,26 @@ RANDOM_ANSWERS = 30
 
 def answers_for(question: Question) -> Answers:
     """Return named answers: extremes, values beyond them, and some between."""
-    makers = {
-        "number": _numbers,
-        "choice": _choices,
-        "yes_no": lambda _: {"no": False, "yes": True},
-        "record": _records,
-        "table": _tables,
-    }
-    return {**makers[question.ask](question), **({"no answer": None} if question.refusal else {})}
+    if question.ask == "number":
+        # A third is off the grid points of most grids: noise on a coarser grid than the answers' would show.
+        places = {"far below": -FAR, "high": 1.0, "far above": FAR, "a third": -1 / 3, "middle": 0.0}
+        answers: Answers = {name: _at(question.bounds, place) for name, place in places.items()}
+    elif question.ask == "yes_no":
+        answers = {"no": False, "yes": True}
+    elif question.ask == "choice":
+        # All choices, or the first two, a choice in another byte, the middle choice and the last.
+        count = len(question.choices)
+        some = {0, 1, min(8, count - 1), count // 2, count - 1}
+        answers = {
+            f"choice {place}": question.choices[place]
+            for place in (range(count) if count <= FEW_CHOICES else sorted(some))
+        }
+    else:
+        answers = _records(question)
+        if question.ask == "table":
+            # Neighbouring tables: each record in a table whose other records are all high.
+            answers = {name: _with_others(question, record) for name, record in answers.items()}
+    return {**answers, **({"no answer": None} if question.refusal else {})}
 
 
 def pairs_of(mechanism: Mechanism, answers: Answers) -> list[tuple[str, str]]:
@@ -41,20 +53,6 @@ def pairs_of(mechanism: Mechanism, answers: Answers) -> list[tuple[str, str]]:
     silent = {name: words_of(mechanism, answer) for name, answer in answers.items()}
     pairs.sort(key=lambda pair: sum([(a - b) ** 2 for a, b in zip(silent[pair[0]], silent[pair[1]])]))
     return pairs[-RECORD_PAIRS:]
-
-
-def _numbers(question: Question) -> Answers:
-    # A third is off the grid points of most grids, so noise on a coarser grid than the answers' would show.
-    places = {"far below": -FAR, "high": 1.0, "far above": FAR, "a third": -1 / 3, "middle": 0.0}
-    return {name: _at(question.bounds, place) for name, place in places.items()}
-
-
-def _choices(question: Question) -> Answers:
-    """Return all choices, or the first two, a choice in another byte, the middle choice and the last."""
-    count = len(question.choices)
-    few = count <= FEW_CHOICES
-    places = range(count) if few else sorted({0, 1, min(8, count - 1), count // 2, count - 1})
-    return {f"choice {place}": question.choices[place] for place in places}
 
 
 def _records(question: Question) -> Answers:
@@ -73,11 +71,6 @@ def _records(question: Question) -> Answers:
         for name, places in shapes.items()
         for end, response in (("low", -FAR), ("high", FAR))
     }
-
-
-def _tables(question: Question) -> Answers:
-    """Return neighbouring tables: each record of `_records` in a table whose other records are all high."""
-    return {name: _with_others(question, record) for name, record in _records(question).items()}
 
 
 def _with_others(question: Question, record: Answers) -> Answers:

@@ -64,15 +64,6 @@ class View:
 
 
 @dataclass(frozen=True)
-class Family:
-    """Views of one kind, and the claim that their events test."""
-
-    name: str
-    claim: Claim
-    views: list[View]
-
-
-@dataclass(frozen=True)
 class Evidence:
     """The evidence of one event about a claim, on reports that did not choose the event.
 
@@ -102,41 +93,46 @@ def evidence_of(
     """
     (name, other_name), evidence = answers, []
     (learn, test), (learn_other, test_other) = samples[name], samples[other_name]
-    for family in _families(mechanism, list(answers.values()), learn, learn_other):
-        scored = [_best_event(view, family.claim, learn, learn_other) for view in family.views]
+    for family, claim, views in _families(mechanism, list(answers.values()), learn, learn_other):
+        scored = [_best_event(view, claim, learn, learn_other) for view in views]
         _, view, event = max(scored, key=lambda scores: scores[0])
         seen = [int(np.isin(view.labels(sample), event).sum()) for sample in (test, test_other)]
         low = lower_share(seen[0], test.count, false_alarm / 2)
         high = upper_share(seen[1], test_other.count, false_alarm / 2)
-        value = family.claim.evidence(low, high)
-        epsilon = family.claim.as_epsilon(value)
+        value = claim.evidence(low, high)
+        epsilon = claim.as_epsilon(value)
         counts = f"{view.name}: {seen[0]} and {seen[1]} of {test.count}, {name} against {other_name}"
         detail = f"epsilon ≥ {epsilon:.4g} ({counts})"
-        evidence.append(Evidence(family.name, epsilon, value > family.claim.limit, detail))
+        evidence.append(Evidence(family, epsilon, value > claim.limit, detail))
     return evidence
 
 
-def _families(mechanism: Mechanism, answers: list[Any], first: Sample, second: Sample) -> Iterator[Family]:
-    """Yield all families for two answers. Families that adapt to data use these samples only."""
+def _families(
+    mechanism: Mechanism, answers: list[Any], first: Sample, second: Sample
+) -> Iterator[tuple[str, Claim, list[View]]]:
+    """Yield all families for two answers: name, the claim that their events test, and views.
+
+    Families that adapt to data use these samples only.
+    """
     claim = Claim(mechanism.privacy)
-    yield Family("pairs of bits", claim, _bit_pairs(first, second))
+    yield "pairs of bits", claim, _bit_pairs(first, second)
     size = mechanism.payload_size
     if size <= 2:
         place_values = 256 ** np.arange(size)
-        yield Family("whole payloads", claim, [View("payload", lambda s: s.bytes @ place_values)])
+        yield "whole payloads", claim, [View("payload", lambda s: s.bytes @ place_values)]
     if isinstance(mechanism, ChoiceMechanism):
-        yield Family("supported choices", claim, [support_view(mechanism, answers)])
+        yield "supported choices", claim, [support_view(mechanism, answers)]
     if is_numeric(mechanism):
         shift = [a - b for a, b in zip(*[words_of(mechanism, answer) for answer in answers])]
         cells = _cells_along(np.array(shift, float), first, second)
         if size % 4:
             joint = View("threshold with the last byte", lambda s: 256 * cells(s) + s.bytes[:, -1])
-            yield Family("numbers with the last byte", claim, [joint])
+            yield "numbers with the last byte", claim, [joint]
         else:
             exact = GaussianClaim(mechanism.privacy) if claim.delta else claim
-            yield Family("numbers", exact, [View("threshold", cells)])
+            yield "numbers", exact, [View("threshold", cells)]
         far = sorted(range(len(shift)), key=lambda index: -abs(shift[index]))[:MOST_WORDS]
-        yield Family("lowest bits", claim, [_lowest_bits(index) for index in far])
+        yield "lowest bits", claim, [_lowest_bits(index) for index in far]
 
 
 def _bit_pairs(first: Sample, second: Sample) -> list[View]:

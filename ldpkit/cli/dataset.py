@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pyarrow as pa
-from pyarrow import Schema
 from pyarrow.parquet import ParquetWriter
 
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError, UsageError
@@ -135,10 +134,15 @@ def _write_files(reports: Iterable[Report], study_id: str, folder: Path, find: F
             for digest in {report.digest: None for report in rows}:
                 group = [report for report in rows if report.digest == digest]
                 if digest not in studies:
-                    studies[digest] = _add_version(folder, find(group[0].version, digest))
+                    study = studies[digest] = find(group[0].version, digest)
+                    (folder / f"_study-{study.version}.json").write_bytes(study.canonical())
+                    (folder / f"study_version={study.version}").mkdir()
                 if digest not in writers:
-                    file = folder / _part_path(studies[digest], bucket)
-                    writers[digest] = ParquetWriter(file, _schema(studies[digest]), write_page_checksum=True)
+                    study = studies[digest]
+                    questions = sorted(question.id for question in study.questions)
+                    schema = schema_of(questions, sorted(field.id for field in study.public))
+                    file = folder / _part_path(study, bucket)
+                    writers[digest] = ParquetWriter(file, schema, write_page_checksum=True)
                 batch = rows_batch(writers[digest].schema, [(report, {}) for report in group])
                 writers[digest].write_batch(batch)
                 counts[digest] += len(group)
@@ -159,20 +163,8 @@ def _write_files(reports: Iterable[Report], study_id: str, folder: Path, find: F
     return sorted(parts)
 
 
-def _add_version(folder: Path, study: Study) -> Study:
-    """Write a version's document, and make the folder of its parts."""
-    (folder / f"_study-{study.version}.json").write_bytes(study.canonical())
-    (folder / f"study_version={study.version}").mkdir()
-    return study
-
-
 def _part_path(study: Study, bucket: int) -> str:
     return f"study_version={study.version}/part-{bucket:02x}.parquet"
-
-
-def _schema(study: Study) -> Schema:
-    questions = sorted(question.id for question in study.questions)
-    return schema_of(questions, sorted(field.id for field in study.public))
 
 
 def _upload(folder: Path, store: Any, target: str) -> None:
