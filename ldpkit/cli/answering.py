@@ -37,21 +37,16 @@ def default_folder() -> str:
     return os.path.join(base, "ldpkit")
 
 
-class Link(click.ParamType[tuple[str, str, str]]):
-    """A study's link: the collector's base URL, the study's id and the ticket in it, "" for none."""
-
-    name = "LINK"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str, str]:
-        """Read a link."""
-        parts = LINK.fullmatch(value)
-        if parts is None:
-            self.fail("give the study's link as `ldpkit publish` prints it: https://host/s/ID", param, ctx)
-        return parts[1], parts[2], parts[3] or ""
+def read_link(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, str, str]:
+    """Return the collector's base URL, the study's id and the ticket in a study's link, "" for none."""
+    parts = LINK.fullmatch(value)
+    if parts is None:
+        problem = "give the study's link as `ldpkit publish` prints it: https://host/s/ID"
+        raise click.BadParameter(problem, ctx, parameter)
+    return parts[1], parts[2], parts[3] or ""
 
 
+link_argument = click.argument("link", callback=read_link)
 folder_option = click.option(
     "--folder",
     metavar="DIR",
@@ -67,7 +62,7 @@ node_option = click.option(
 
 
 @command("answer", "answer https://collector.example/s/habits --set hours=8 --max-epsilon 4")
-@click.argument("link", type=Link())
+@link_argument
 @click.option(
     "--set",
     "settings",
@@ -272,7 +267,7 @@ def _send(device: Device, now: bool = False) -> int:
 
 
 @command("withdraw", "withdraw https://collector.example/s/habits")
-@click.argument("link", type=Link())
+@link_argument
 @click.option(
     "--now",
     is_flag=True,

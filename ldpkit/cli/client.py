@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator
 from email.message import Message
 from http.client import HTTPException
 from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from collector.settings import TOKEN_VARIABLE, refuse_unknown_variables
-from ldp_client.device.arguments import LOOPBACK
+from ldp_client.device.arguments import checked_url
 from ldp_client.device.http import MOST_CHARACTERS, Answer, Cutoff, backoff, exchange, opener_for
 from ldp_client.documents.errors import EXIT_REFUSED, TransferError, UsageError
-from ldp_client.documents.fields import printable
 from ldp_client.words.text import visible
 
 T = TypeVar("T")
@@ -84,10 +83,10 @@ class Client:
     """
 
     def __init__(self, url: str, token: str = "", who: str = "the collector") -> None:
-        check_address(url)
+        address, _, _ = checked_url(url)
         if not token.isascii() or not token.isprintable() or " " in token:
             raise UsageError("the key must be one word of printable ASCII", code="keys.token_not_ascii")
-        self.url = url.rstrip("/")
+        self.url = address
         self.token = token
         self.who = who
 
@@ -225,25 +224,6 @@ class Client:
         reason = _shown(detail or "no reason that a collector or node would give")
         message = f"{self.who} answered {status}: {reason}"
         return PassingError(message) if status in TEMPORARY else RefusalError(message, status)
-
-
-def check_address(url: str, has_key: bool = True) -> None:
-    """Raise UsageError if this is no server's address, or a key would go there unencrypted."""
-    try:
-        parts = urlsplit(url)
-        # Reading the port checks it.
-        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        fits = False
-    if not fits or not url.isascii() or not url.isprintable() or set(url) & set("@?#\\ "):
-        raise UsageError(
-            f"'{printable(url)}' is no collector's address, as https://host is", code="server.wrong_address"
-        )
-    if has_key and parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise UsageError(
-            f"{url}: the key would go there in clear; use https:// (http is for this machine only)",
-            code="server.key_in_clear",
-        )
 
 
 def study_path(study_id: str) -> str:

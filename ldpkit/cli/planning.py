@@ -31,24 +31,25 @@ KINDS = {
 }
 
 
-class Numbers(click.ParamType[list[int]]):
-    """Whole numbers, as in 1000,10000."""
-
-    name = "N,N,…"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
-        """Read whole numbers."""
-        try:
-            return [int(part) for part in value.split(",")]
-        except ValueError:
-            self.fail(f"must be whole numbers, as in 1000,10000, is {value}", param, ctx)
+def read_numbers(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[int]:
+    """Return whole numbers, as in 1000,10000."""
+    try:
+        return [int(part) for part in value.split(",")] if value else []
+    except ValueError:
+        problem = f"must be whole numbers, as in 1000,10000, is {value}"
+        raise click.BadParameter(problem, ctx, parameter) from None
 
 
 @command("plan", "plan study.json --question hours --margin 0.5 --out plan")
 @click.argument("document", metavar="DOCUMENT.json")
 @out_option("a new folder for plan.json", "DIR")
 @click.option("--question", metavar="ID", help="plan this question only")
-@click.option("--n", type=Numbers(), help="how many devices, or people (default: 1000,10000,100000)")
+@click.option(
+    "--n",
+    metavar="N,N,…",
+    callback=read_numbers,
+    help="how many devices, or people (default: 1000,10000,100000)",
+)
 @click.option("--epsilon", metavar="E,E,…", help="default: half, once and twice the study's")
 @click.option("--margin", type=ABOVE_0, metavar="W", help="how many devices, or people, for ± W?")
 @click.option(
@@ -76,8 +77,6 @@ def plan(document: str, out: str, **given: Any) -> None:
     if given["table"] is None and hasattr(source, "in_words"):
         raise UsageError("the plan of a design needs --formula and --table", code="plan.inputs_missing")
     margin, power = given["margin"], given["power"]
-    if margin is not None and not isfinite(margin):
-        raise UsageError(f"--margin {margin} must be a number above 0", code="plan.margin_not_finite")
     truth, devices = stated_values(given["truth"]), given["n"] or list(DEVICES)
     epsilons = given["epsilon"].split(",") if given["epsilon"] else []
     with new_folder(Path(out)) as folder:

@@ -3,15 +3,14 @@
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
 from collector.settings import Settings
-from ldp_client.device.arguments import LOOPBACK
+from ldp_client.device.arguments import LOOPBACK, checked_url
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError, UsageError
 from ldp_client.words.text import counted, visible
-from ldpkit.cli.client import Client, RefusalError, check_address, study_path
+from ldpkit.cli.client import Client, RefusalError, study_path
 from ldpkit.cli.commands import collector_option, command, group, id_argument, out_option
 from ldpkit.cli.invited import NAME, Person, new_links, public_document, public_option, read_people
 from ldpkit.cli.output import show, warn
@@ -157,15 +156,12 @@ def _batches(
 
 def _base_of_links(address: str, study_id: str) -> str:
     """Return the base URL of links, checked before tickets are made. Raises UsageError."""
-    check_address(address, has_key=False)
+    page, host, _ = checked_url(address)
     # `ldpkit publish` prints the study's own address, which operators copy.
-    page, parts = address.rstrip("/"), urlsplit(address)
     for path in (f"/s/{study_id}", f"/v1/studies/{study_id}"):
         page = page.removesuffix(path)
-    if parts.hostname in LOOPBACK:
+    if host in LOOPBACK:
         warn(f"links to {page} work only on this machine: --address gives the URL for other people")
-    elif parts.scheme == "http":
-        warn(f"links to {page} send reports unencrypted: use https://")
     return page
 
 

@@ -10,7 +10,7 @@ from ldp_client.device.http import Answer
 from ldp_client.documents import report
 from ldp_client.documents.errors import InputError, TransferError
 from ldpkit.cli import client, exporting, main
-from ldpkit.cli.client import Client, check_address
+from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports, fetch_summary
 from tests.kit.errors import raises
 from tests.kit.operators import URL, never_pause
@@ -47,8 +47,8 @@ def test_clients_refuse_to_send_keys_over_http(monkeypatch, url):
         monkeypatch.setattr(socket, name, lambda *_asked, **_more: pytest.fail("a host is looked up"))
     with pytest.raises(InputError):
         Client(url, KEY)
-    for allowed in ("https://survey.example", "http://localhost:8000", "http://[::1]:80"):
-        check_address(allowed)
+    for allowed in ("https://survey.example", "http://localhost:8000", "http://[::1]:8000"):
+        assert Client(allowed, KEY).url == allowed
 
 
 @pytest.mark.attack(15)

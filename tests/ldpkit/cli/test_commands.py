@@ -13,7 +13,7 @@ from ldp_client.documents import errors
 from ldp_client.documents.errors import InputError
 from ldp_client.explain import describe
 from ldpkit import cli
-from ldpkit.cli.answering import Link, split_settings
+from ldpkit.cli.answering import read_link, split_settings
 from ldpkit.cli.commands import NewPath, command
 from ldpkit.cli.output import Progress, progress
 from schemas import Study
@@ -223,10 +223,10 @@ def test_second_value_of_an_option_is_rejected(capsys, line):
     ],
 )
 def test_link_names_collector_study_and_ticket(link, parts):
-    assert Link().convert(link, None, None) == parts
+    assert read_link(None, None, link) == parts
     for wrong in ("nonsense", "ftp://a/s/b", "https://a/survey", "https://a/s/b/c", "https://a/s/B ad"):
         with pytest.raises(click.BadParameter, match="as `ldpkit publish` prints it"):
-            Link().convert(wrong, None, None)
+            read_link(None, None, wrong)
 
 
 class Terminal(io.StringIO):
