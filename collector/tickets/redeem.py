@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -116,16 +116,6 @@ def checked(
     return _filled(rules, report, key.public, rules.blind.asking), hashed
 
 
-class Redeemed(NamedTuple):
-    """reports: new reports that need no ticket, or that spend theirs now. refused: {id: why} of the others.
-
-    A ticket that does not fit its report stays unused.
-    """
-
-    reports: list[PackedReport]
-    refused: dict[bytes, ProblemError]
-
-
 def redeem(
     session: Session,
     rules: Mapping[int, Rules],
@@ -133,8 +123,8 @@ def redeem(
     secret: bytes,
     uploads: Sequence[Upload],
     fresh: Sequence[PackedReport],
-) -> Redeemed:
-    """Spend the tickets of new reports.
+) -> tuple[list[PackedReport], dict[bytes, ProblemError]]:
+    """Spend the tickets of new reports; a ticket that does not fit its report stays unused.
 
     Args:
         session: the transaction that stores the reports.
@@ -143,6 +133,10 @@ def redeem(
         secret: the bytes of the setting ticket_key.
         uploads: the requests, with the hash that each spends.
         fresh: their reports that are not stored yet.
+
+    Returns:
+        New reports that need no ticket, or that spend theirs now, and {id: why the report is refused} of the
+        others.
     """
     # 1. Find the reports that need a ticket, and the first report of each ticket.
     wanted = {report.id: report for report in fresh if rules[report.version].needs_ticket(study)}
@@ -180,7 +174,7 @@ def redeem(
     for mark in sorted(spend(session, study.number, marked)):
         taken.append(marked[mark])
         del refused[marked[mark].id]
-    return Redeemed(taken, refused)
+    return taken, refused
 
 
 def _missing(rules: Rules) -> ProblemError:

@@ -79,11 +79,20 @@ def audit(study: Study, questions: Sequence[Question], samples: int = SAMPLES) -
         yield audit_mechanism(mechanisms[question.id], question, samples)
 
 
-def audit_mechanism(mechanism: Mechanism, question: Question, samples: int = SAMPLES) -> Audit:
+def audit_mechanism(mechanism: Any, question: Question, samples: int = SAMPLES) -> Audit:
     """Run all checks of one mechanism that answers this question."""
-    privacy = mechanism.privacy
+    privacy, stated = mechanism.privacy, question.mechanism
     audit = Audit(question.id, mechanism.name, float(privacy.epsilon), float(privacy.delta))
-    stages = _stages_of(mechanism, question)
+    stages: list[tuple[str, Any, Any]] = [("", mechanism, stated.epsilon)]
+    if hasattr(mechanism, "permanent"):
+        # It promises one ε for the permanent answer, hence for all reports together, and a smaller ε for a
+        # single report.
+        alone = copy(mechanism)
+        alone.privacy = mechanism.report_privacy
+        stages = [
+            ("permanent answer", mechanism.first, stated.epsilon),
+            ("one report", alone, stated.instantaneous_epsilon),
+        ]
     for name, stage, epsilon in stages:
         checks, bound = _audit_stage(stage, epsilon, question, samples, FALSE_ALARM / len(stages))
         for check in checks:
@@ -91,23 +100,6 @@ def audit_mechanism(mechanism: Mechanism, question: Question, samples: int = SAM
         audit.checks += checks
         audit.bound = max(audit.bound, bound)
     return audit
-
-
-def _stages_of(mechanism: Any, question: Question) -> list[tuple[str, Any, Any]]:
-    """Return the mechanism, or each promise of a memoized one, with a name and the study's ε for it.
-
-    A memoized mechanism promises one ε for the permanent answer, hence for all reports together, and a
-    smaller ε for a single report.
-    """
-    stated = question.mechanism
-    if not hasattr(mechanism, "permanent"):
-        return [("", mechanism, stated.epsilon)]
-    alone = copy(mechanism)
-    alone.privacy = mechanism.report_privacy
-    return [
-        ("permanent answer", mechanism.first, stated.epsilon),
-        ("one report", alone, stated.instantaneous_epsilon),
-    ]
 
 
 def _audit_stage(

@@ -52,22 +52,11 @@ class RefusalError(TransferError):
         self.status = status
 
 
-class Attempts:
-    """Counts attempts that failed one after the other."""
-
-    def __init__(self) -> None:
-        self._failed = 0
-
-    def renew(self) -> None:
-        """Start to count again, because something new arrived."""
-        self._failed = 0
-
-    def fail(self, error: PassingError) -> None:
-        """Wait before the next attempt. Raises the error after ATTEMPTS attempts."""
-        self._failed += 1
-        if self._failed == ATTEMPTS:
-            raise error
-        time.sleep(backoff(self._failed))
+def pause(failed: int, error: PassingError) -> None:
+    """Wait after so many attempts that failed one after the other. Raises the error of the last attempt."""
+    if failed == ATTEMPTS:
+        raise error
+    time.sleep(backoff(failed))
 
 
 class Client:
@@ -115,7 +104,7 @@ class Client:
             PassingError: the server cannot be reached, or is out of order.
             TransferError: the answer is too long or too late.
         """
-        end, attempts = time.monotonic() + seconds, Attempts()
+        end, failed = time.monotonic() + seconds, 0
         request = self._request(method, path, body)
         while True:
             left = end - time.monotonic()
@@ -126,15 +115,16 @@ class Client:
                 )
             try:
                 answer = exchange(request, max(most, MAX_PROBLEM_BYTES), left)
-            except TransferError as failed:
-                error: TransferError = PassingError(f"cannot reach {self.who}, {self.url}: {failed}")
+            except TransferError as cause:
+                error: TransferError = PassingError(f"cannot reach {self.who}, {self.url}: {cause}")
             else:
                 if 200 <= answer.status < 300:
                     break
                 error = self._refusal(answer.status, answer.body)
             if not again or not isinstance(error, PassingError):
                 raise error
-            attempts.fail(error)
+            failed += 1
+            pause(failed, error)
         if len(answer.body) > most:
             raise TransferError(f"{self.who} sent more than {most} bytes", code="server.answer_too_long")
         return answer

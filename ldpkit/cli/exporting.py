@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from ldp_client.documents.errors import DocumentError, StudyError, TransferError
 from ldp_client.documents.report import MAX_BYTES
 from ldp_client.words.text import counted
-from ldpkit.cli.client import Attempts, Client, PassingError, study_path
+from ldpkit.cli.client import Client, PassingError, pause, study_path
 from ldpkit.cli.commands import collector_option, command, id_argument, out_option
 from ldpkit.cli.output import progress, show, warn
 from ldpkit.cli.report_files import MOST_AROUND, TABLES, DatedReport, write_reports, write_table
@@ -24,24 +24,6 @@ REPORTS_BETWEEN_LINES = 1000
 SUMMARY_SECONDS = 300.0
 # A summary of a million choices has some ten MiB.
 MOST_SUMMARY_BYTES = 256 << 20
-
-
-class Start:
-    """The collector's statements at the beginning of an export.
-
-    Attributes:
-        withdrawn: how many reports were withdrawn up to now.
-        deletions: the count of deletions, to be sent when the export is resumed.
-    """
-
-    deletions = ""
-    withdrawn = 0
-
-    def note(self, headers: Message) -> None:
-        """Read them from an answer's headers."""
-        self.deletions = headers.get(DELETIONS_HEADER, "")
-        withdrawn = headers.get(WITHDRAWN_HEADER, "0")
-        self.withdrawn = max(self.withdrawn, int(withdrawn) if withdrawn.isdecimal() else 0)
 
 
 @command("export", "export habits --out reports.ndjson")
@@ -67,7 +49,7 @@ def export(study: str, out: str, collector: Client) -> None:
         show(lines)
         return
     # 2. Or reports.
-    start = Start()
+    starts: list[Message] = []
 
     def find(version: int, digest: str) -> Study:
         return fetch_study(collector, study, version, digest)
@@ -77,23 +59,22 @@ def export(study: str, out: str, collector: Client) -> None:
         from summaries.decoding import Decoding
 
         decoding = Decoding(find)
-        dated = fetch(collector, study, start, "dated", DatedReport.from_line)
+        dated = fetch(collector, study, "dated", DatedReport.from_line, starts)
         count = write_table(_counted(dated), out, decoding)
         for question in decoding.undecoded:
             warn(f"{question} has no decoded columns: only `ldpkit fit` reads its reports")
     elif is_place:
         from ldpkit.cli.dataset import write_dataset
 
-        parts = write_dataset(_counted(fetch_reports(collector, study, start)), study, out, find)
+        parts = write_dataset(_counted(fetch_reports(collector, study, starts)), study, out, find)
         count, where = sum(part.reports for part in parts), f"{counted(len(parts), 'file')} in {out}"
     else:
-        count = write_reports(_counted(fetch_reports(collector, study, start)), out)
+        count = write_reports(_counted(fetch_reports(collector, study, starts)), out)
     lines = [f"{counted(count, 'report')} in {where}"]
-    if start.withdrawn:
-        were = "report was" if start.withdrawn == 1 else "reports were"
-        lines.append(
-            f"{start.withdrawn} {were} withdrawn up to now: delete older copies, which may have them"
-        )
+    stated = [headers.get(WITHDRAWN_HEADER, "") for headers in starts]
+    if withdrawn := max([int(number) for number in stated if number.isdecimal()], default=0):
+        were = "report was" if withdrawn == 1 else "reports were"
+        lines.append(f"{withdrawn} {were} withdrawn up to now: delete older copies, which may have them")
     show(lines)
 
 
@@ -106,31 +87,31 @@ def _counted(reports: Iterable[Read]) -> Iterator[Read]:
             tell(Step(f"{counted(count, 'report')} fetched", 0, 1))
 
 
-def fetch_reports(client: Client, study_id: str, start: Start | None = None) -> Iterator[Report]:
+def fetch_reports(client: Client, study_id: str, starts: list[Message] | None = None) -> Iterator[Report]:
     """Yield every report of a study in the order of the ids, resuming when a connection breaks.
 
     Args:
         client: the collector.
         study_id: the study.
-        start: receives the collector's statements at the beginning of the export.
+        starts: gets the headers of each answer, which state how many reports were withdrawn.
 
     Raises:
         TransferError: the collector refuses, or cannot be reached in 5 attempts that bring nothing new.
     """
-    return fetch(client, study_id, start or Start(), "ndjson", Report.from_json)
+    return fetch(client, study_id, "ndjson", Report.from_json, [] if starts is None else starts)
 
 
 def fetch(
-    client: Client, study_id: str, start: Start, form: str, parse: Callable[[bytes], Read]
+    client: Client, study_id: str, form: str, parse: Callable[[bytes], Read], starts: list[Message]
 ) -> Iterator[Read]:
     """Yield every report in a form of exports. Raises as `fetch_reports`."""
-    after, attempts = "", Attempts()
+    after, failed = "", 0
     while True:
         query = {"format": form}
         if after:
-            query |= {"after": after, "deletions": start.deletions}
+            query |= {"after": after, "deletions": starts[-1].get(DELETIONS_HEADER, "")}
         lines = client.lines(
-            f"{study_path(study_id)}/export?{urlencode(query)}", MAX_BYTES + MOST_AROUND, start.note
+            f"{study_path(study_id)}/export?{urlencode(query)}", MAX_BYTES + MOST_AROUND, starts.append
         )
         try:
             for report in whole_export(lines, parse):
@@ -139,12 +120,12 @@ def fetch(
                         f"report {report.id} came again: is the query lost on the way?",
                         code="server.report_came_twice",
                     )
-                attempts.renew()
-                after = report.id
+                after, failed = report.id, 0
                 yield report
             return
         except PassingError as error:
-            attempts.fail(error)
+            failed += 1
+            pause(failed, error)
 
 
 def whole_export(lines: Iterable[bytes], parse: Callable[[bytes], Read]) -> Iterator[Read]:

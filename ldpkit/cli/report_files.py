@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import ReportError
@@ -51,20 +51,6 @@ class DatedReport(Report):
         return f'{{"day":"{self.day}","report":{self.to_json()}}}'
 
 
-class Names(NamedTuple):
-    """Names of columns.
-
-    Attributes:
-        questions: the columns of questions.
-        public: the columns of public fields.
-        shown: the other columns, for people, and whether each has numbers.
-    """
-
-    questions: Sequence[str]
-    public: Sequence[str]
-    shown: Mapping[str, bool]
-
-
 def write_reports(reports: Iterable[Report], path: str | Path) -> int:
     """Write reports to a new file as NDJSON, completely or not at all; return how many. Raises InputError."""
     with replacing(str(path), is_new=True, mode=0o600) as file:
@@ -98,20 +84,24 @@ def write_table(reports: Iterable[DatedReport], path: str | Path, decoding: Deco
             decoding.meet(report)
         # 2. Write the table.
         spool.seek(0)
-        names = Names(sorted(questions), sorted(public), {DAY: False, **decoding.columns})
+        rows = (
+            (report, {DAY: report.day, **decoding.cells(report)})
+            for report in map(DatedReport.from_line, spool)
+        )
+        shown = {DAY: False, **decoding.columns}
         write = _write_parquet if str(path).lower().endswith(".parquet") else _write_csv
-        write(names, _rows(spool, decoding), file)
+        write(sorted(questions), sorted(public), shown, rows, file)
         return count
 
 
-def _rows(spool: Iterable[str], decoding: Decoding) -> Iterator[tuple[Report, Cells]]:
-    for report in map(DatedReport.from_line, spool):
-        yield report, {DAY: report.day, **decoding.cells(report)}
-
-
-def _write_csv(names: Names, rows: Iterator[tuple[Report, Cells]], file: IO[str]) -> None:
+def _write_csv(
+    questions: Sequence[str],
+    public: Sequence[str],
+    shown: Mapping[str, bool],
+    rows: Iterator[tuple[Report, Cells]],
+    file: IO[str],
+) -> None:
     writer = csv.writer(file, lineterminator="\n")
-    questions, public, shown = names
     columns = [f"public.{field}" for field in public] + [f"payloads.{question}" for question in questions]
     writer.writerow(["report_id", "study", "version", "digest", *columns, *shown])
     for report, cells in rows:
@@ -122,14 +112,20 @@ def _write_csv(names: Names, rows: Iterator[tuple[Report, Cells]], file: IO[str]
         writer.writerow([report.id, report.study, report.version, report.digest, *values, *payloads, *texts])
 
 
-def _write_parquet(names: Names, rows: Iterator[tuple[Report, Cells]], file: IO[str]) -> None:
+def _write_parquet(
+    questions: Sequence[str],
+    public: Sequence[str],
+    shown: Mapping[str, bool],
+    rows: Iterator[tuple[Report, Cells]],
+    file: IO[str],
+) -> None:
     from pyarrow.parquet import ParquetWriter
 
     from ldpkit.cli.dataset import rows_batch, schema_of
 
-    schema = schema_of(*names)
+    schema = schema_of(questions, public, shown)
     # In columns that do not have only numbers, numbers are texts.
-    texts = [name for name, is_number in names.shown.items() if not is_number]
+    texts = [name for name, is_number in shown.items() if not is_number]
     with ParquetWriter(file.buffer, schema, write_page_checksum=True) as writer:  # type: ignore[attr-defined]
         while group := list(islice(rows, ROWS_PER_GROUP)):
             for _, cells in group:
