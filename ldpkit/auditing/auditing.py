@@ -12,7 +12,6 @@ from ldp_client.documents.errors import AnswerError
 from ldp_client.documents.question import Question
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import mechanisms_of
-from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.words.text import rounded_up
 from ldpkit.auditing import exact
@@ -107,7 +106,12 @@ def _audit_stage(
 ) -> tuple[list[exact.Check], float]:
     """Return all checks of one stage, and its lower bound on ε."""
     # 1. Answers, without those that the mechanism rejects.
-    answers = {name: answer for name, answer in answers_for(question).items() if _takes(mechanism, answer)}
+    answers = answers_for(question)
+    for name, answer in list(answers.items()):
+        try:
+            mechanism.quantise(answer)
+        except AnswerError:
+            del answers[name]
     pairs = pairs_of(mechanism, answers)
     # 2. Exact laws.
     checks = [exact.stated_check(mechanism, epsilon, question)]
@@ -145,14 +149,6 @@ def _support_check(mechanism: Any, answers: list[Any], sample: Sample, false_ala
         passed = passed and low <= float(chance) <= high
         shown.append(f"{seen} of {float(chance) * sample.count:.0f}")
     return exact.Check("supported choices follow the stated law", passed, ", ".join(shown))
-
-
-def _takes(mechanism: Mechanism, answer: Any) -> bool:
-    try:
-        mechanism.quantise(answer)
-    except AnswerError:
-        return False
-    return True
 
 
 def _worst(runs: Iterable[Iterable[exact.Check]]) -> list[exact.Check]:

@@ -124,7 +124,15 @@ def _families(
         yield "supported choices", claim, [support_view(mechanism, answers)]
     if is_numeric(mechanism):
         shift = [a - b for a, b in zip(*[words_of(mechanism, answer) for answer in answers])]
-        cells = _cells_along(np.array(shift, float), first, second)
+        # Project integers on the line between the answers, into CELLS cells, equally full over both samples.
+        line = np.array(shift, float)
+        along = np.concatenate([first.words, second.words]) @ line
+        edges = np.quantile(along, np.arange(1, CELLS) / CELLS)
+
+        def cells(sample: Sample) -> Labels:
+            places: Labels = np.searchsorted(edges, sample.words @ line)
+            return places
+
         if size % 4:
             joint = View("threshold with the last byte", lambda s: 256 * cells(s) + s.bytes[:, -1])
             yield "numbers with the last byte", claim, [joint]
@@ -158,13 +166,6 @@ def support_view(mechanism: Any, answers: list[Any]) -> View:
         return np.array([2 * supported(each, first) + supported(each, second) for each in sample.payloads])
 
     return View("support of the two answers", labels)
-
-
-def _cells_along(shift: NDArray[np.float64], first: Sample, second: Sample) -> Callable[[Sample], Labels]:
-    """Project integers on a line, and return their cells: CELLS cells, equally full over both samples."""
-    both = np.concatenate([first.words, second.words]) @ shift
-    edges = np.quantile(both, np.arange(1, CELLS) / CELLS)
-    return lambda sample: np.searchsorted(edges, sample.words @ shift)
 
 
 def _lowest_bits(index: int) -> View:

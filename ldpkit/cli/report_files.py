@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import ReportError
@@ -82,52 +82,35 @@ def write_table(reports: Iterable[DatedReport], path: str | Path, decoding: Deco
             questions.update(report.payloads)
             public.update(report.public)
             decoding.meet(report)
-        # 2. Write the table.
         spool.seek(0)
         rows = (
             (report, {DAY: report.day, **decoding.cells(report)})
             for report in map(DatedReport.from_line, spool)
         )
-        shown = {DAY: False, **decoding.columns}
-        write = _write_parquet if str(path).lower().endswith(".parquet") else _write_csv
-        write(sorted(questions), sorted(public), shown, rows, file)
+        fields, asked, shown = sorted(public), sorted(questions), {DAY: False, **decoding.columns}
+        # 2. Write CSV.
+        if not str(path).lower().endswith(".parquet"):
+            writer = csv.writer(file, lineterminator="\n")
+            columns = [f"public.{field}" for field in fields] + [f"payloads.{question}" for question in asked]
+            writer.writerow(["report_id", "study", "version", "digest", *columns, *shown])
+            for report, cells in rows:
+                values = [report.public.get(field, "") for field in fields]
+                payloads = [b64encode(report.payloads.get(question, b"")).decode() for question in asked]
+                texts = [cells.get(name) for name in shown]
+                texts = [no_formula(text) if isinstance(text, str) else text for text in texts]
+                names = [report.id, report.study, report.version, report.digest]
+                writer.writerow([*names, *values, *payloads, *texts])
+            return count
+        # 3. Or Parquet. In columns that do not have only numbers, numbers are texts.
+        from pyarrow.parquet import ParquetWriter
+
+        from ldpkit.cli.dataset import rows_batch, schema_of
+
+        schema = schema_of(asked, fields, shown)
+        mixed = [name for name, is_number in shown.items() if not is_number]
+        with ParquetWriter(file.buffer, schema, write_page_checksum=True) as parquet:
+            while group := list(islice(rows, ROWS_PER_GROUP)):
+                for _, cells in group:
+                    cells.update({name: str(cells[name]) for name in mixed if cells.get(name) is not None})
+                parquet.write_batch(rows_batch(schema, group))
         return count
-
-
-def _write_csv(
-    questions: Sequence[str],
-    public: Sequence[str],
-    shown: Mapping[str, bool],
-    rows: Iterator[tuple[Report, Cells]],
-    file: IO[str],
-) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    columns = [f"public.{field}" for field in public] + [f"payloads.{question}" for question in questions]
-    writer.writerow(["report_id", "study", "version", "digest", *columns, *shown])
-    for report, cells in rows:
-        values = [report.public.get(field, "") for field in public]
-        payloads = [b64encode(report.payloads.get(question, b"")).decode() for question in questions]
-        texts = [cells.get(name) for name in shown]
-        texts = [no_formula(text) if isinstance(text, str) else text for text in texts]
-        writer.writerow([report.id, report.study, report.version, report.digest, *values, *payloads, *texts])
-
-
-def _write_parquet(
-    questions: Sequence[str],
-    public: Sequence[str],
-    shown: Mapping[str, bool],
-    rows: Iterator[tuple[Report, Cells]],
-    file: IO[str],
-) -> None:
-    from pyarrow.parquet import ParquetWriter
-
-    from ldpkit.cli.dataset import rows_batch, schema_of
-
-    schema = schema_of(questions, public, shown)
-    # In columns that do not have only numbers, numbers are texts.
-    texts = [name for name, is_number in shown.items() if not is_number]
-    with ParquetWriter(file.buffer, schema, write_page_checksum=True) as writer:  # type: ignore[attr-defined]
-        while group := list(islice(rows, ROWS_PER_GROUP)):
-            for _, cells in group:
-                cells.update({name: str(cells[name]) for name in texts if cells.get(name) is not None})
-            writer.write_batch(rows_batch(schema, group))

@@ -184,7 +184,11 @@ def _status_lines(status: Mapping[str, Any]) -> list[str]:
 @collector_option
 def close(study: str, yes: bool, collector: Client) -> None:
     """Close a study, so that it takes no reports until `ldpkit open` reopens it."""
-    hours = collector.ask("GET", study_path(study), _hours_of_batches)
+
+    def hours_of_batches(document: Any) -> int:
+        return int(document.get("channel", {}).get("batches", {}).get("hours", 0))
+
+    hours = collector.ask("GET", study_path(study), hours_of_batches)
     if hours:
         warn(
             f"reports to {study} leave up to {2 * hours} hours after they were made. Reports under way are "
@@ -192,10 +196,6 @@ def close(study: str, yes: bool, collector: Client) -> None:
         )
     require_yes(yes, f"closing {study} at {collector.url}")
     _change(collector, study, "close", "is closed")
-
-
-def _hours_of_batches(study: Any) -> int:
-    return int(study.get("channel", {}).get("batches", {}).get("hours", 0))
 
 
 @command("open", "open habits")
@@ -243,10 +243,18 @@ def delete(study: str, before: datetime | None, yes: bool, collector: Client) ->
 
 def _delete(collector: Client, method: str, path: str, body: Any) -> int:
     """Delete reports, in as many requests as it takes; return how many. Raises TransferError."""
+
+    def read(answer: Any) -> tuple[int, bool]:
+        """Return how many reports a request deleted, and whether all are deleted."""
+        deleted, is_complete = int(answer["deleted"]), answer["complete"] is True
+        if deleted < 1 and not is_complete:
+            raise ValueError
+        return deleted, is_complete
+
     total = 0
     for _ in range(MOST_REQUESTS):
         try:
-            deleted, is_complete = collector.ask(method, path, _deleted, body)
+            deleted, is_complete = collector.ask(method, path, read, body)
         except TransferError as error:
             if not total:
                 raise
@@ -258,14 +266,6 @@ def _delete(collector: Client, method: str, path: str, body: Any) -> int:
         if is_complete:
             return total
     raise TransferError(f"{collector.url} goes on deleting without end", code="server.deletes_without_end")
-
-
-def _deleted(body: Any) -> tuple[int, bool]:
-    """Return how many reports a request deleted, and whether all are deleted. Raises ValueError."""
-    deleted, is_complete = int(body["deleted"]), body["complete"] is True
-    if deleted < 1 and not is_complete:
-        raise ValueError
-    return deleted, is_complete
 
 
 @command("keys", "keys ann --role read --study habits")
