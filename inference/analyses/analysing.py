@@ -10,7 +10,7 @@ from jax import Array
 from numpyro import handlers
 
 from inference.analyses.checking import checked
-from inference.analyses.parameter_names import INTERCEPT, by_name
+from inference.analyses.formula import INTERCEPT, by_name
 from inference.analyses.peaks import Peak, peak_of, unidentified, without_bound
 from inference.analyses.population import (
     People,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inference.analyses.parameter_names import named
+from inference.analyses.formula import named
 from inference.analyses.table import Codes, Values
 
 # From the root of a mixture to a matrix: (name of unknown weights, branch), sorted.

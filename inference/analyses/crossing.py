@@ -17,10 +17,9 @@ from jax import Array
 from inference.analyses.analysing import check_options
 from inference.analyses.checking import impossible
 from inference.analyses.families import OpenShares
-from inference.analyses.formula import known_column
+from inference.analyses.formula import Parameter, by_name, known_column
 from inference.analyses.joint_law import STATED, TINY, JointEffects, JointLaw
 from inference.analyses.likelihood import joint
-from inference.analyses.parameter_names import Parameter, by_name
 from inference.analyses.stated_priors import Given
 from inference.analyses.table import Private, Table, Values
 from inference.analyses.varying import levels_of

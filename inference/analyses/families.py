@@ -11,8 +11,8 @@ import numpy as np
 import numpyro
 from jax import Array
 
+from inference.analyses.formula import Parameter
 from inference.analyses.linear import Linear
-from inference.analyses.parameter_names import Parameter
 from inference.analyses.stated_priors import Given, RealPriors
 from inference.analyses.table import Private, Values
 from inference.default_priors import LOGIT_SCALE, NUMBER_SCALE

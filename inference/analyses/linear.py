@@ -11,8 +11,8 @@ import numpyro
 from jax import Array
 from numpy.typing import NDArray
 
+from inference.analyses.formula import INTERCEPT, Parameter, named
 from inference.analyses.matrices import Matrix, weights_of
-from inference.analyses.parameter_names import INTERCEPT, Parameter, named
 from inference.analyses.stated_priors import Given, RealPriors, is_flat
 from inference.analyses.table import Codes, Values
 from inference.models.base import Draws

@@ -15,8 +15,7 @@ from formulaic.errors import DataMismatchWarning
 from formulaic.parser.types import Factor
 from formulaic.transforms import TRANSFORMS
 
-from inference.analyses.formula import Names, known_column, parse
-from inference.analyses.parameter_names import INTERCEPT
+from inference.analyses.formula import INTERCEPT, Names, known_column, parse
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
 

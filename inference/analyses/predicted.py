@@ -12,8 +12,8 @@ import pandas as pd
 from jax import Array
 from scipy.special import softmax
 
+from inference.analyses.formula import INTERCEPT
 from inference.analyses.matrices import again
-from inference.analyses.parameter_names import INTERCEPT
 from inference.analyses.program import Assembled
 from inference.analyses.table import Values, level_text
 from inference.analyses.varying import Group, levels_of

@@ -15,10 +15,9 @@ from jax import Array
 from numpy.typing import DTypeLike
 
 from inference.analyses import families, likelihood
-from inference.analyses.formula import Formula, Varying, parse
+from inference.analyses.formula import Formula, Parameter, Varying, by_name, parse, refuse_twice
 from inference.analyses.linear import Linear, linear_of
 from inference.analyses.matrices import combinations, matrix_of, variables, without
-from inference.analyses.parameter_names import Parameter, by_name, refuse_twice
 from inference.analyses.public_columns import is_number
 from inference.analyses.stated_priors import Given, is_flat
 from inference.analyses.table import Private, Table, Values

@@ -12,9 +12,8 @@ import numpyro.distributions as dist
 import pandas as pd
 from jax import Array
 
-from inference.analyses.formula import Varying
+from inference.analyses.formula import INTERCEPT, Parameter, Varying, named
 from inference.analyses.matrices import Matrix, matrix_of, weights_of
-from inference.analyses.parameter_names import INTERCEPT, Parameter, named
 from inference.analyses.stated_priors import VARYING_SCALE, Given
 from inference.analyses.table import Codes, Private, Table, Values, level_text
 from inference.models.base import Draws

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from inference.analyses.design_file import ColumnDesign, Design
-from inference.analyses.formula import Formula, parse
+from inference.analyses.formula import INTERCEPT, Formula, named, parse
 from inference.analyses.matrices import matrix_of, variables
-from inference.analyses.parameter_names import INTERCEPT, named
 from inference.analyses.public_columns import COUNT
 from inference.default_priors import LOGIT_SCALE, NUMBER_SCALE
 from inference.design.information import DEVICES, HALF, information

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
 from inference.analyses.design_file import ColumnDesign
-from inference.analyses.formula import known_column
-from inference.analyses.parameter_names import named
+from inference.analyses.formula import known_column, named
 from inference.analyses.public_columns import COUNT, as_taken, positive, refuse_blanks
 from inference.analyses.survey import groups_of_rows
 from inference.analyses.table import distinct_rows, level_text
