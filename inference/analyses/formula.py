@@ -123,6 +123,17 @@ def named(term: str, *labels: str) -> str:
     return f"{term}[{both}]" if both else term
 
 
+class Labels(NamedTuple):
+    """The labels of linear predictors that are drawn together.
+
+    outputs: of each, ("",) for one. dimension: of the outputs in ArviZ's groups. lead: the prefix of names.
+    """
+
+    outputs: tuple[str, ...]
+    dimension: str
+    lead: str = ""
+
+
 class Parameter(NamedTuple):
     """A parameter: a variable of ArviZ's groups, and its place there.
 

@@ -11,7 +11,7 @@ import numpyro
 from jax import Array
 from numpy.typing import NDArray
 
-from inference.analyses.formula import INTERCEPT, Parameter, named
+from inference.analyses.formula import INTERCEPT, Labels, Parameter, named
 from inference.analyses.matrices import Matrix, weights_of
 from inference.analyses.stated_priors import Given, RealPriors, is_flat
 from inference.analyses.table import Codes, Values
@@ -28,14 +28,13 @@ MOST_INFLATION = 100.0
 
 @dataclass(frozen=True)
 class Linear:
-    """β for `outputs` linear predictors at once (1, or one for each choice but the first).
+    """β for the linear predictors that are drawn together: one, or one for each choice but the first.
 
     site: the name in the program. matrix: as built. standard: centred columns divided by their sds (cells,
-    combinations, columns). middles, spreads: of the columns. outputs: their labels, ("",) for one. lead: the
-    prefix of names. dimension: of the outputs. priors: of each coefficient and output. intercept_priors: of
-    each output's intercept, at the middle unless stated. empty: columns that are zero everywhere. overruled:
-    products and powers so nearly collinear with other columns that default priors decide their coefficients.
-    loc: where chains start an intercept.
+    combinations, columns). middles, spreads: of the columns. priors: of each coefficient and output.
+    intercept_priors: of each output's intercept, at the middle unless stated. empty: columns that are zero
+    everywhere. overruled: products and powers so nearly collinear with other columns that default priors
+    decide their coefficients. loc: where chains start an intercept.
     """
 
     site: str
@@ -45,9 +44,7 @@ class Linear:
     spreads: Values
     columns: NDArray[np.int64]
     intercept: bool
-    outputs: tuple[str, ...]
-    lead: str
-    dimension: str
+    labels: Labels
     priors: tuple[tuple[Stated, ...], ...]
     intercept_priors: tuple[tuple[Stated, bool], ...]
     empty: tuple[str, ...]
@@ -62,15 +59,15 @@ class Linear:
         """Return the start: no effects."""
         found: dict[str, object] = {}
         if len(self.columns):
-            found[f"{self.site}_slopes"] = np.zeros((len(self.columns), len(self.outputs)))
+            found[f"{self.site}_slopes"] = np.zeros((len(self.columns), len(self.labels.outputs)))
         if self.intercept:
-            found[f"{self.site}_middle"] = np.full(len(self.outputs), self.loc)
+            found[f"{self.site}_middle"] = np.full(len(self.labels.outputs), self.loc)
         return found
 
     def draw(self, data: dict[str, Array]) -> Array:
         """Sample, inside a NumPyro program, η (cells, combinations, outputs)."""
         slopes, middle = self.drawn()
-        eta = jnp.zeros((*self.standard.shape[:2], len(self.outputs)))
+        eta = jnp.zeros((*self.standard.shape[:2], len(self.labels.outputs)))
         if len(self.columns):
             eta += data[f"{self.site}_columns"] @ slopes
         return eta if middle is None else eta + middle
@@ -80,7 +77,7 @@ class Linear:
 
         Shapes: (columns, outputs) and, if there are intercepts, (outputs,).
         """
-        shape = (len(self.columns), len(self.outputs))
+        shape = (len(self.columns), len(self.labels.outputs))
         slopes = jnp.zeros(shape)
         if len(self.columns):
             priors = [prior for row in self.priors for prior in row]
@@ -99,7 +96,7 @@ class Linear:
 
         Without columns and intercept, as beside cutpoints or groups alone, they are 0 without further axes.
         """
-        middles, outputs = draws.get(f"{self.site}_middle"), len(self.outputs)
+        middles, outputs = draws.get(f"{self.site}_middle"), len(self.labels.outputs)
         lead = () if middles is None else middles.shape[:-1]
         slopes = draws.get(f"{self.site}_slopes", np.zeros((*lead, 0, outputs))) / self.spreads[:, None]
         found = np.zeros((*slopes.shape[:-2], len(self.matrix.terms), outputs))
@@ -114,13 +111,13 @@ class Linear:
         """Return every coefficient, named as in bambi; cutpoints replace an intercept."""
         found, slopes = [], iter(zip(self.priors, self.spreads, strict=True))
         for term, level in zip(self.matrix.terms, self.matrix.levels, strict=True):
-            whole = self.lead + term
+            whole = self.labels.lead + term
             priors: Any = self.intercept_priors
             if term != INTERCEPT:
                 own, spread = next(slopes)
                 priors = [(prior, True, 1.0 if level else float(spread)) for prior in own]
-            for output, prior in zip(self.outputs, priors, strict=False):
-                found.append(Parameter(whole, {f"{whole}_dim": level, self.dimension: output}, *prior))
+            for output, prior in zip(self.labels.outputs, priors, strict=False):
+                found.append(Parameter(whole, {f"{whole}_dim": level, self.labels.dimension: output}, *prior))
         return found
 
     def values(self, draws: Draws) -> Values:
@@ -137,9 +134,7 @@ def linear_of(
     scale: float,
     loc: float,
     given: Given,
-    outputs: Sequence[str],
-    lead: str,
-    dimension: str,
+    labels: Labels,
     cutpoints: bool = False,
 ) -> Linear:
     """Standardise a design matrix.
@@ -184,7 +179,10 @@ def linear_of(
     priors, defaults = [], []
     for column, sd in zip(columns, scale / units, strict=True):
         default = state("normal", loc=0.0, scale=sd)
-        keys = [_keys(lead, matrix.terms[column], matrix.levels[column], output) for output in outputs]
+        keys = [
+            _keys(labels.lead, matrix.terms[column], matrix.levels[column], output)
+            for output in labels.outputs
+        ]
         both = [given.of(own, default) for own in keys]
         priors.append(tuple(prior for prior, _ in both))
         defaults.append(not all(was_stated for _, was_stated in both))
@@ -203,11 +201,13 @@ def linear_of(
         spreads,
         columns,
         intercept,
-        tuple(outputs),
-        lead,
-        dimension,
+        labels,
         tuple(priors),
-        tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs if intercept),
+        tuple(
+            given.of(_keys(labels.lead, INTERCEPT, "", output), middle)
+            for output in labels.outputs
+            if intercept
+        ),
         tuple(names[place] for place in empty),
         tuple(names[place] for place in overruled if defaults[place]),
         loc,

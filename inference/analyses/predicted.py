@@ -152,7 +152,7 @@ class Predicted:
         known = {level: place for place, level in enumerate(group.levels)}
         own = [effects[:, known[level]] if level in known else self._drawn(group, level) for level in levels]
         added = np.stack(own, axis=1)[:, codes]
-        predictors = () if group.lead else self.analysis.predictors
+        predictors = () if group.labels.lead else self.analysis.predictors
         return np.asarray(np.einsum("rkj,srjo->srko", again(group.matrix, rows, predictors), added))
 
     def _drawn(self, group: Group, level: str) -> Values:
@@ -190,7 +190,7 @@ def _odds_ratios(analysis: Assembled, sites: Draws) -> Iterator[Quantity]:
     law, answers = analysis.law, analysis.outcome.answers
     for one, draws in zip(law.entries, np.moveaxis(law.values(sites), -1, 0), strict=True):
         if one.variable != INTERCEPT:
-            against = f"= {one.coordinates[law.dimension] or answers[1]} against {answers[0]}"
+            against = f"= {one.coordinates[law.labels.dimension] or answers[1]} against {answers[0]}"
             of = "being higher" if analysis.outcome.name == "ordered" else against
             words = f"odds ratio of {one.name}, for {analysis.formula.outcome} {of}"
             yield Quantity(f"odds ratio {one.name}", words, np.exp(draws))

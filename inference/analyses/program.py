@@ -15,7 +15,7 @@ from jax import Array
 from numpy.typing import DTypeLike
 
 from inference.analyses import families, likelihood
-from inference.analyses.formula import Formula, Parameter, Varying, by_name, parse, refuse_twice
+from inference.analyses.formula import Formula, Labels, Parameter, Varying, by_name, parse, refuse_twice
 from inference.analyses.linear import Linear, linear_of
 from inference.analyses.matrices import combinations, matrix_of, variables, without
 from inference.analyses.public_columns import is_number
@@ -195,10 +195,9 @@ class Assembled:
         """Return the names of parameters without a proper prior, whose prior draws are placeholders."""
         found = {name for name, prior in self.priors().items() if is_flat(prior)}
         for part in self.linears:
-            silent = {one.coordinates[part.dimension] for one in part.entries if one.name in found}
-            found |= {
-                one.name for one in part.entries if not one.own and one.coordinates[part.dimension] in silent
-            }
+            output = part.labels.dimension
+            silent = {one.coordinates[output] for one in part.entries if one.name in found}
+            found |= {one.name for one in part.entries if not one.own and one.coordinates[output] in silent}
         if self.outcome.cutpoints and (found or is_flat(self.own.priors["threshold"])):
             found |= {one.name for one in self.own.entries}
         return found
@@ -225,14 +224,12 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
             code="fit.too_large_for_memory",
         )
     matrix = matrix_of(formula.fixed, table.frame, predictors, table.sizes)
-    cutpoints, dimension = bool(outcome.cutpoints), f"{formula.outcome}_reduced_dim"
-    priors_at = (outcome.scale, outcome.loc, given)
-    law = linear_of("law", matrix, table.sizes, *priors_at, outcome.outputs, "", dimension, cutpoints)
+    labels, cutpoints = Labels(outcome.outputs, f"{formula.outcome}_reduced_dim"), bool(outcome.cutpoints)
+    law = linear_of("law", matrix, table.sizes, outcome.scale, outcome.loc, given, labels, cutpoints)
     if not (law.intercept or len(law.columns) or cutpoints or formula.varying):
         raise InputError("the right side of the formula is empty", code="formula.empty_right_side")
     own = families.OwnParameters(outcome, given, law)
-    unit = outcome.scale / LOGIT_SCALE
-    groups = groups_of(formula.varying, table, predictors, outcome.outputs, given, unit, dimension=dimension)
+    groups = groups_of(formula.varying, table, predictors, given, labels, outcome.scale / LOGIT_SCALE)
     shares, shares_groups = _shares_of(formula, table, predictors, given)
     opened = families.OpenShares([*([response] if response else []), *predictors], given)
     given.refuse_others()
@@ -299,9 +296,10 @@ def _shares_of(
     if not predictors:
         return None, ()
     names = [one.name for one in predictors]
-    lead, outputs = ":".join(names) + "_", tuple(map(", ".join, combinations(predictors)))[1:]
+    lead = ":".join(names) + "_"
+    labels = Labels(tuple(map(", ".join, combinations(predictors)))[1:], f"{lead}dim", lead)
     side = without(formula.fixed, [*map(str, table.frame.columns), *names], names)
-    public, labels = matrix_of(side, table.frame, (), table.sizes), (outputs, lead, f"{lead}dim")
-    shares = linear_of("shares", public, table.sizes, LOGIT_SCALE, 0.0, given, *labels)
+    public = matrix_of(side, table.frame, (), table.sizes)
+    shares = linear_of("shares", public, table.sizes, LOGIT_SCALE, 0.0, given, labels)
     varying = [Varying(group, "1") for group in dict.fromkeys(one.group for one in formula.varying)]
-    return shares, groups_of(varying, table, (), outputs, given, 1.0, lead, f"{lead}dim", "shares_")
+    return shares, groups_of(varying, table, (), given, labels, site="shares_")

@@ -12,7 +12,7 @@ import numpyro.distributions as dist
 import pandas as pd
 from jax import Array
 
-from inference.analyses.formula import INTERCEPT, Parameter, Varying, named
+from inference.analyses.formula import INTERCEPT, Labels, Parameter, Varying, named
 from inference.analyses.matrices import Matrix, matrix_of, weights_of
 from inference.analyses.stated_priors import VARYING_SCALE, Given
 from inference.analyses.table import Codes, Private, Table, Values, level_text
@@ -36,10 +36,8 @@ class Group:
     codes: Codes
     matrix: Matrix
     spreads: Values
-    outputs: tuple[str, ...]
     priors: tuple[Stated, ...]
-    lead: str = ""
-    dimension: str = ""
+    labels: Labels
 
     def data(self) -> dict[str, Values | Codes]:
         """Return the program's data."""
@@ -47,7 +45,7 @@ class Group:
 
     def initial(self) -> dict[str, object]:
         """Return the start: small differences."""
-        columns, outputs = len(self.spreads), len(self.outputs)
+        columns, outputs = len(self.spreads), len(self.labels.outputs)
         found: dict[str, object] = {f"{self.site}_z": np.zeros((len(self.levels), columns, outputs))}
         for place, prior in enumerate(self.priors):
             unit = float(prior.get("scale", VARYING_SCALE / self.spreads[place]))
@@ -56,7 +54,7 @@ class Group:
 
     def draw(self, data: dict[str, Array]) -> Array:
         """Sample, inside a NumPyro program, what the groups add to η (cells, combinations, outputs)."""
-        columns, outputs = len(self.spreads), len(self.outputs)
+        columns, outputs = len(self.spreads), len(self.labels.outputs)
         standard = dist.Normal(jnp.zeros((len(self.levels), columns, outputs)), 1.0).to_event(3)
         z = numpyro.sample(f"{self.site}_z", standard)
         sds = []
@@ -76,12 +74,13 @@ class Group:
         """Return sds with their priors, then effects, named as in bambi."""
         sds, effects = [], []
         for place, (term, level) in enumerate(zip(self.matrix.terms, self.matrix.levels, strict=True)):
-            sd_name, name, label = names_of(term, level, self.column, self.lead)
-            varying = {f"{name.rpartition('|')[0]}__expr_dim": label}
-            for choice in self.outputs:
-                sds.append(Parameter(sd_name, {**varying, self.dimension: choice}, self.priors[place]))
-            for group, choice in product(self.levels, self.outputs):
-                by = {f"{self.column}__factor_dim": group, self.dimension: choice}
+            name = name_of(term, self.column, self.labels)
+            varying = {f"{name.rpartition('|')[0]}__expr_dim": level}
+            for choice in self.labels.outputs:
+                by = {**varying, self.labels.dimension: choice}
+                sds.append(Parameter(f"{name}_sigma", by, self.priors[place]))
+            for group, choice in product(self.levels, self.labels.outputs):
+                by = {f"{self.column}__factor_dim": group, self.labels.dimension: choice}
                 effects.append(Parameter(name, {**varying, **by}))
         return [*sds, *effects]
 
@@ -93,21 +92,18 @@ class Group:
         return np.concatenate([sds.reshape(*lead, -1), effects.reshape(*lead, -1)], axis=-1)
 
 
-def names_of(term: str, level: str, group: str, lead: str = "") -> tuple[str, str, str]:
-    """Return the name of a varying term's sd, the name of its effects, and its level."""
-    own = f"{lead}{'1' if term == INTERCEPT else term}|{group}"
-    return f"{own}_sigma", own, level
+def name_of(term: str, group: str, labels: Labels) -> str:
+    """Return the name of a varying term's effects; their sd has the same, with _sigma."""
+    return f"{labels.lead}{'1' if term == INTERCEPT else term}|{group}"
 
 
 def groups_of(
     varying: Sequence[Varying],
     table: Table,
     predictors: Sequence[Private],
-    outputs: Sequence[str],
     given: Given,
+    labels: Labels,
     unit: float = 1.0,
-    lead: str = "",
-    dimension: str = "",
     site: str = "",
 ) -> tuple[Group, ...]:
     """Return the varying terms. unit: of the linear predictor. site: the prefix of their sites.
@@ -133,23 +129,11 @@ def groups_of(
         defaults = [state("half_normal", scale=VARYING_SCALE * unit / spread) for spread in spreads]
         priors = []
         for column, (term, level) in enumerate(zip(matrix.terms, matrix.levels, strict=True)):
-            sd_name, _, label = names_of(term, level, one.group, lead)
-            keys = list(dict.fromkeys([named(sd_name, label, ""), sd_name]))
+            name = f"{name_of(term, one.group, labels)}_sigma"
+            keys = list(dict.fromkeys([named(name, level), name]))
             priors.append(given.of(keys, defaults[column], "positive")[0])
-        found.append(
-            Group(
-                f"{site}by{place}",
-                one.group,
-                levels,
-                codes,
-                matrix,
-                spreads,
-                tuple(outputs),
-                tuple(priors),
-                lead,
-                dimension,
-            )
-        )
+        where = (f"{site}by{place}", one.group, levels, codes)
+        found.append(Group(*where, matrix, spreads, tuple(priors), labels))
     return tuple(found)
 
 
