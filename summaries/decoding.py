@@ -22,7 +22,6 @@ from summaries.reductions import REDUCTIONS
 
 # Each has a column.
 MOST_CHOICES = 64
-FAMILIES = ("noisy", "unbiased", "refused")
 Cell = str | float | None
 # Names of columns, and whether each has numbers.
 Columns = dict[str, bool]

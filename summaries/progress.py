@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 
 class Step(str):
@@ -24,10 +23,6 @@ class Step(str):
         made = super().__new__(cls, text)
         made.share = done / total
         return made
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to rebuild the step in another process."""
-        return Step, (str(self), self.share, 1)
 
 
 def reading_of(progress: Callable[[str], None]) -> Callable[..., None]:
