@@ -3,7 +3,6 @@
 import json
 import time
 from base64 import b64encode
-from collections.abc import Callable
 from datetime import date
 from threading import Lock
 from typing import Any, NamedTuple
@@ -20,7 +19,6 @@ from collector.tickets.codes import has_tickets, is_issuers
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.signed import Signature, signed_json
 from schemas import Study
-from schemas.study import SignedStudy
 
 # Seconds until another process's publishing or closing is seen here. Devices may keep a document for 60.
 LIFETIME = 1.0
@@ -156,20 +154,6 @@ def reopen(session: Session, study_id: str) -> int:
         raise problems.deleted_study(study_id)
     row.closed = False
     return row.version
-
-
-def publish_signed(
-    session: Session, signed: SignedStudy, publish: Callable[[Session, Study], bool] = publish
-) -> bool:
-    """Publish a study, add its signatures to the stored ones, and return True if its version is new.
-
-    Raises ProblemError as `publish` does: an earlier version is rejected even if it is signed.
-    """
-    is_new = publish(session, signed.study)
-    document = store.require_document(session, signed.study.id)
-    for signature in signed.signatures:
-        store.add_signature(session, document, signature)
-    return is_new
 
 
 def fetch_signed(session: Session, study_id: str, version: int | None) -> str:

@@ -15,7 +15,7 @@ from collector.keys import Role
 from collector.models import DocumentRow
 from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study
 from collector.reports.rules import Rules
-from collector.studies import Published, close, fetch_signed, publish, publish_signed, reopen
+from collector.studies import Published, close, fetch_signed, publish, reopen
 from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
 from ldp_client.device.requests import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError
@@ -71,7 +71,11 @@ def publish_by(publish_here: Callable[[Session, Study], bool], signed: SignedStu
     collector, study, host, by = current_collector(), signed.study, request.host, acting_key().name
 
     def act(session: Session) -> bool:
-        is_new = publish_signed(session, signed, publish_here)
+        # An earlier version is rejected even if it is signed.
+        is_new = publish_here(session, study)
+        document = store.require_document(session, study.id)
+        for signature in signed.signatures:
+            store.add_signature(session, document, signature)
         if is_new:
             # A published version stays valid, and may be published again with more signatures.
             _check_new(study, host)
