@@ -51,7 +51,7 @@ def create_app(
     handling.install(app)
     for blueprint in (studies, operator, reports, exports, health, page, participant, gateway):
         app.register_blueprint(blueprint)
-    app.wsgi_app = UploadShortcut(app.wsgi_app, collector, handling.DEFAULT_HEADERS)  # type: ignore[method-assign]
+    app.wsgi_app = UploadShortcut(app.wsgi_app, collector)  # type: ignore[method-assign]
     if settings.logo:
         app.extensions[LOGO] = read_logo(settings.logo)
     if settings.ohttp_keys:
@@ -59,7 +59,7 @@ def create_app(
         keys = GatewayKeys.load(settings.ohttp_keys)
         app.extensions[GATEWAY] = Gateway(keys, app.wsgi_app)
     if settings.require_ohttp:
-        app.wsgi_app = OnlyOblivious(app.wsgi_app, handling.DEFAULT_HEADERS)  # type: ignore[method-assign]
+        app.wsgi_app = OnlyOblivious(app.wsgi_app)  # type: ignore[method-assign]
     if settings.cors_origins:
         # The outermost layer, because every answer needs these headers.
         app.wsgi_app = ForeignPages(app.wsgi_app, settings.cors_origins)  # type: ignore[method-assign]

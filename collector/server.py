@@ -59,8 +59,10 @@ def serve_collector(
         InputError: the address or the certificate cannot be used, or the application cannot be made.
     """
 
-    def load(in_worker: bool) -> Flask:
-        """Make the application: in a worker, or before to check that workers can make it."""
+    def load(master: int | None) -> Flask:
+        """Make the application: in a worker of the process `master`, or before to check that this works."""
+        if master is not None:
+            Thread(target=_watch, args=(master,), name="watch", daemon=True).start()
         # Import here: prometheus_client looks for the processes' shared folder when it is imported.
         from collector.app import create_app
         from collector.daily import Days
@@ -69,10 +71,10 @@ def serve_collector(
         sys.setswitchinterval(SWITCH_SECONDS)
         app = (create or create_app)(settings)
         collector = app.extensions["ldpkit"]
-        if in_worker:
-            Days(collector).start()
-        else:
+        if master is None:
             collector.close()
+        else:
+            Days(collector).start()
         return app
 
     check_certificate(certificate, key)
@@ -96,9 +98,9 @@ def serve_collector(
             # SIGTERM is lost while a worker starts; without a timeout we would wait forever.
             workers_kill_timeout=STOP_SECONDS,
         )
-        load(False)
+        load(None)
         announce(base_url(listener, "https" if certificate else "http"))
-        server.serve(target_loader=partial(_load_in_worker, load, os.getpid()), wrap_loader=False)
+        server.serve(target_loader=partial(load, os.getpid()), wrap_loader=False)
 
 
 class Server(Granian):  # type: ignore[misc,valid-type]
@@ -139,17 +141,13 @@ def base_url(listener: socket.socket, scheme: str) -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def _load_in_worker(load: Callable[[bool], Flask], master: int) -> Flask:
-    def watch() -> None:
-        """End this process when its parent has ended: an orphan would hold the port and the database."""
-        while os.getppid() == master:
-            time.sleep(WATCH_SECONDS)
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(STOP_SECONDS)
-        os._exit(1)
-
-    Thread(target=watch, name="watch", daemon=True).start()
-    return load(True)
+def _watch(master: int) -> None:
+    """End this process when its parent has ended: an orphan would hold the port and the database."""
+    while os.getppid() == master:
+        time.sleep(WATCH_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(STOP_SECONDS)
+    os._exit(1)
 
 
 @contextmanager

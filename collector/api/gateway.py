@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flask import Response, current_app
 
 from collector.api.bodies import require_type, sent_bytes
-from collector.api.handling import Headers, harden, refuse_upload, response_of
+from collector.api.handling import harden, refuse_upload, response_of
 from collector.api.openapi import TEXT, Api
 from collector.context import current_collector
 from collector.oblivious import Gateway
@@ -65,9 +65,8 @@ class OnlyOblivious:
     So people answer only what can be sent. Direct deletions pass: a person may always withdraw.
     """
 
-    def __init__(self, plain: WSGIApplication, headers: Headers) -> None:
+    def __init__(self, plain: WSGIApplication) -> None:
         self.plain = plain
-        self._headers = headers
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
@@ -76,4 +75,4 @@ class OnlyOblivious:
         if not is_fetch and not (method in ("PUT", "POST") and UPLOAD.fullmatch(path)):
             return self.plain(environ, start_response)
         problem = ProblemError(OBLIVIOUS_NEEDED, "this collector answers devices only through a relay")
-        return harden(response_of(problem), self._headers)(environ, start_response)
+        return harden(response_of(problem))(environ, start_response)

@@ -1,8 +1,6 @@
 """Parts of every answer: its headers, and a problem document for every exception that leaves a view."""
 
 import time
-from collections.abc import Sequence
-from functools import partial
 from http import HTTPStatus
 
 from flask import Flask, Response, g, request
@@ -13,9 +11,8 @@ from collector.errors import problem_of
 from collector.problems import BODY_TOO_LARGE, MEDIA_TYPE, STATEMENT_INVALID, Kind, ProblemError
 from ldp_client.documents.errors import InputError
 
-Headers = Sequence[tuple[str, str]]
 # The headers that every answer has by default.
-DEFAULT_HEADERS: Headers = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"))
+DEFAULT_HEADERS = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"))
 # Requests through a relay are also counted inside the gateway. The outer count has the unopened requests.
 UPLOADS = (
     *("reports.upload_report", "reports.upload_reports", "gateway.ask_obliviously"),
@@ -53,9 +50,9 @@ def _(_error: RequestEntityTooLarge) -> ProblemError:
     return ProblemError(BODY_TOO_LARGE, "the body is above the collector's limit")
 
 
-def harden(response: Response, defaults: Headers) -> Response:
-    """Set the headers that are missing."""
-    for name, value in defaults:
+def harden(response: Response) -> Response:
+    """Set the default headers that are missing."""
+    for name, value in DEFAULT_HEADERS:
         response.headers.setdefault(name, value)
     return response
 
@@ -89,4 +86,4 @@ def install(app: Flask) -> None:
     app.register_error_handler(Exception, lambda error: response_of(problem_of(error)))
     app.before_request(_note_start)
     app.after_request(_observe)
-    app.after_request(partial(harden, defaults=DEFAULT_HEADERS))
+    app.after_request(harden)

@@ -13,7 +13,7 @@ from flask import Response, jsonify, request
 
 from collector.api.auth import withdrawing_key
 from collector.api.bodies import sent_bytes
-from collector.api.handling import Headers, refuse_upload
+from collector.api.handling import DEFAULT_HEADERS, refuse_upload
 from collector.api.openapi import JSON, Api, reference
 from collector.api.parameters import ENCODING, TICKET_HEADER, WITHDRAWAL_HEADER
 from collector.audit_log import record_daily
@@ -47,10 +47,9 @@ class UploadShortcut:
     Flask's dispatch would be half of an upload's cost. The views below accept all other uploads.
     """
 
-    def __init__(self, plain: WSGIApplication, collector: Collector, headers: Headers) -> None:
+    def __init__(self, plain: WSGIApplication, collector: Collector) -> None:
         self.plain = plain
         self._collector = collector
-        self._headers = headers
         self._turn = Lock()
         limit = collector.settings.body_limit
         self._limits = {"PUT": min(MAX_BYTES, limit), "POST": limit}
@@ -74,7 +73,7 @@ class UploadShortcut:
         self._collector.metrics.observe_request(route, time.perf_counter() - start)
         size = ("Content-Length", str(len(answer.body)))
         status = f"{answer.status} {HTTPStatus(answer.status).phrase}"
-        start_response(status, [*answer.headers, size, *self._headers])
+        start_response(status, [*answer.headers, size, *DEFAULT_HEADERS])
         return [answer.body]
 
     def _read(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
