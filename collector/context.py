@@ -8,11 +8,10 @@ from typing import Any
 
 from flask import current_app
 
-from collector import limiter
 from collector.daily import Upkeep
 from collector.db import Database
 from collector.keys import KeyChecks, find_key, hash_key
-from collector.limiter import CostBoundCache, Deletions, Limiter, UploadLimits
+from collector.limiter import CostBoundCache, Limiter, TokenBucket, UploadLimits
 from collector.metrics import Metrics
 from collector.migrations import check
 from collector.models import RemovedKeyRow
@@ -32,6 +31,10 @@ PARSING_PATIENCE = 5.0
 # Reports that may wait to be written in a process.
 MOST_QUEUED = 100_000
 MOST_EXPORTS = 8
+# Deletions a second that one process makes for devices. Deletions of reports that are not stored get a share
+# of it: an attacker can draw secrets, and each deletion leaves a row.
+DELETION_RATE = 100.0
+UNKNOWN_SHARE = 0.1
 
 
 class Collector:
@@ -78,7 +81,8 @@ class Collector:
         # 3. Who may do it, and how often.
         self.keys = KeyChecks(self)
         self.limits = UploadLimits(settings.upload_rate)
-        self.deletions = Deletions(limiter.DELETION_RATE)
+        self.deletions = TokenBucket(DELETION_RATE)
+        self.unknown_deletions = TokenBucket(UNKNOWN_SHARE * DELETION_RATE)
         most = BODIES_IN_PARSING * settings.body_limit
         self.parsing = _room(most, PARSING_PATIENCE, "too much is being read")
         self.exports = _room(MOST_EXPORTS, 0.0, f"{MOST_EXPORTS} exports are being read")

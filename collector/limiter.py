@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from threading import Condition, Lock
 from typing import Generic, TypeVar
 
-from collector.problems import TOO_MANY_DELETIONS, TOO_MANY_REPORTS, Kind, ProblemError
+from collector.problems import TOO_MANY_REPORTS, Kind, ProblemError
 
 
 class Limiter:
@@ -131,10 +131,6 @@ class TokenBucket:
             self._tokens = max(self._tokens - stored, self._least)
 
 
-# Deletions a second that one process makes for devices.
-DELETION_RATE = 100.0
-
-
 class UploadLimits:
     """The limit of one process on the reports to each study, so that a flood of one stops no other.
 
@@ -155,26 +151,6 @@ class UploadLimits:
         """Count the stored reports of an upload to a published study."""
         if self._rate:
             self._studies.setdefault(study_id, TokenBucket(self._rate)).take(stored)
-
-
-class Deletions:
-    """The deletions that devices may make in one process.
-
-    rate: a second. Deletions of reports that are not stored get UNKNOWN_SHARE of it: an
-    attacker can draw secrets, and each deletion leaves a row.
-    """
-
-    UNKNOWN_SHARE = 0.1
-
-    def __init__(self, rate: float) -> None:
-        self._known = TokenBucket(rate)
-        self._unknown = TokenBucket(self.UNKNOWN_SHARE * rate)
-
-    def take(self, is_known: bool) -> None:
-        """Admit one more deletion. Raises ProblemError above the limit. is_known: the report is stored."""
-        bucket = self._known if is_known else self._unknown
-        bucket.require(1, TOO_MANY_DELETIONS, "more deletions arrived than are made a second")
-        bucket.take()
 
 
 LOGGER = logging.getLogger("collector")

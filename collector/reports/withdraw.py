@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from collector import store
 from collector.clock import settled_day
 from collector.models import EXPIRED
-from collector.problems import REPORT_UNKNOWN, ProblemError
+from collector.problems import REPORT_UNKNOWN, TOO_MANY_DELETIONS, ProblemError
 from collector.reports.sums import take_back_reports
 from collector.store import REPORTS, PackedReport
 
@@ -38,7 +38,9 @@ def withdraw(collector: Collector, study_id: str, report_id: bytes, by_device: b
             # It needs no write.
             return
         # Deletions of unknown ids have a separate allowance, so that invented ids use up no other.
-        collector.deletions.take(is_known=is_withdrawn is not None)
+        allowance = collector.unknown_deletions if is_withdrawn is None else collector.deletions
+        allowance.require(1, TOO_MANY_DELETIONS, "more deletions arrived than are made a second")
+        allowance.take()
     find = partial(collector.rules.find, reserved=True)
 
     def act(session: Session) -> None:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from sqlalchemy.exc import DataError
 
-from collector import limiter, store
+from collector import context, store
 from collector.limiter import TokenBucket
 from collector.problems import INTERNAL, STUDY_CLOSED, ProblemError
 from collector.reports import intake
@@ -222,8 +222,8 @@ def test_only_its_own_secret_deletes_a_report(filled):
 def test_invented_ids_keep_no_withdrawal_out(make_harness, study, monkeypatch, caplog):
     """A stranger asks for the deletion of invented reports, until nobody else's report can be withdrawn."""
     # Nothing is gained back while the requests are made.
-    monkeypatch.setattr(limiter, "TokenBucket", lambda rate: TokenBucket(rate, lambda: 0.0))
-    monkeypatch.setattr(limiter, "DELETION_RATE", 4.0)
+    monkeypatch.setattr(context, "TokenBucket", lambda rate: TokenBucket(rate, lambda: 0.0))
+    monkeypatch.setattr(context, "DELETION_RATE", 4.0)
     harness = make_harness()
     harness.publish(study)
     *mine, last = (build_report(study) for _ in range(41))
