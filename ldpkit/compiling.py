@@ -11,14 +11,13 @@ import json
 import re
 import string
 from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
+from math import ceil
 from typing import Any, NamedTuple
 
 from ldp_client import mechanism_for
 from ldp_client.device.arguments import checked_url, origin_of
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.public import PublicField
 from ldp_client.documents.question import Question
 from ldp_client.documents.report import FORMAT
 from ldp_client.documents.study import Study
@@ -107,11 +106,6 @@ def _key(*names: str) -> Array:
     return Array("unsigned char", list(digest[:KEY_BYTES]))
 
 
-def _units(number: Fraction, bits: int) -> int:
-    """Return a cost in units of 2**-bits, rounded up."""
-    return -(-(number.numerator << bits) // number.denominator)
-
-
 def _header(study: Study, base: str, name: str) -> str:
     """Return the study's tables in C."""
     origin, macro = origin_of(base), name.upper()
@@ -151,7 +145,10 @@ def _study_members(study: Study, origin: str) -> dict[str, Any]:
     carried = sorted((field for field in study.public if not field.from_ticket), key=lambda field: field.id)
     size = report_size(study, carried)
     tail = canonical_json({"study": study.id, "version": study.version})
-    public = [(field.id, Array("char *const", _values(field)), field.size) for field in carried]
+    public = []
+    for field in carried:
+        values = [json.dumps(field.value(index), ensure_ascii=False) for index in range(field.size)]
+        public.append((field.id, Array("char *const", values), field.size))
     questions = [question_in_c(question, origin, study.id) for question in study.questions]
     return {
         "id": study.id,
@@ -169,11 +166,6 @@ def _study_members(study: Study, origin: str) -> dict[str, Any]:
         "record_size": RECORD_BYTES + RECORD_QUESTION_BYTES * len(tables) + permanent + size,
         **({"public_fields": Array("ldp_public", public), "public_count": len(public)} if public else {}),
     }
-
-
-def _values(field: PublicField) -> list[str]:
-    """Return a public field's values as JSON."""
-    return [json.dumps(field.value(index), ensure_ascii=False) for index in range(field.size)]
 
 
 def question_in_c(question: Question, origin: str, study: str) -> Expression:
@@ -198,7 +190,8 @@ def question_in_c(question: Question, origin: str, study: str) -> Expression:
             table[key] = Array(kind, table[key])
     privacy, stated = mechanism_for(question).privacy, question.mechanism
     for cost, bits in (("epsilon", EPSILON_BITS), ("delta", DELTA_BITS)):
-        table[cost] = max(_units(getattr(privacy, cost), bits), _units(getattr(stated, cost), bits))
+        # In units of 2**-bits, rounded up.
+        table[cost] = ceil(max(getattr(privacy, cost), getattr(stated, cost)) * (1 << bits))
     return Expression(in_c({**table, "key": _key(origin, study, question.id)}))
 
 

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -206,9 +205,15 @@ def serve(
     file = sqlite_file(settings.database)
     if file is not None and workers > 1:
         warn(f"{workers} processes on one SQLite file wait for each other: one is faster, or take PostgreSQL")
+
+    def announce(url: str) -> None:
+        print(f"ldpkit collector listens on {url}", file=sys.stderr, flush=True)
+        if ready_file is not None:
+            with replacing(ready_file) as ready:
+                ready.write(url + "\n")
+
     # 2. Serve.
     with served_alone(file):
-        announce = partial(_announce, ready_file=ready_file)
         create = {NODE: _node, ISSUER: _issuer}.get(kind)
         serve_collector(settings, host, port, workers, tls_certificate, tls_key, announce, create)
 
@@ -246,10 +251,3 @@ def wait_for_database(settings: Settings) -> None:
                 raise
             warn(f"waiting for the database: {error}")
             time.sleep(PAUSE_SECONDS)
-
-
-def _announce(url: str, ready_file: str | None) -> None:
-    print(f"ldpkit collector listens on {url}", file=sys.stderr, flush=True)
-    if ready_file is not None:
-        with replacing(ready_file) as file:
-            file.write(url + "\n")

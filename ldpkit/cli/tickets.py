@@ -198,20 +198,20 @@ def key(study: str, public: dict[str, str], collector: Client) -> None:
 @collector_option
 def status(study: str, collector: Client) -> None:
     """Show how many tickets and tokens there are, and who got a token."""
-    lines = collector.ask("GET", f"{study_path(study)}/tickets", _status)
+
+    def read(body: Any) -> list[str]:
+        lines = []
+        for each in body["keys"]:
+            stratum = ", ".join(f"{name}={value}" for name, value in each["public"].items()) or "everybody"
+            ended = f"; {each['ended']} more ended as a backup was put back" if each["ended"] else ""
+            of_key = f"{each['tokens']} of {counted(each['tickets'], 'ticket')} got a token{ended}"
+            lines.append(visible(f"{stratum}: {of_key}"))
+        return lines + [f"  {visible(each['name'])}: {HAS_TOKEN[each['token']]}" for each in body["people"]]
+
+    lines = collector.ask("GET", f"{study_path(study)}/tickets", read)
     if not lines:
         raise InputError(f"study {study[:64]} has no key here", code="issuer.unknown_study")
     show(lines)
-
-
-def _status(body: Any) -> list[str]:
-    lines = []
-    for each in body["keys"]:
-        stratum = ", ".join(f"{name}={value}" for name, value in each["public"].items()) or "everybody"
-        ended = f"; {each['ended']} more ended as a backup was put back" if each["ended"] else ""
-        of_key = f"{each['tokens']} of {counted(each['tickets'], 'ticket')} got a token{ended}"
-        lines.append(visible(f"{stratum}: {of_key}"))
-    return lines + [f"  {visible(each['name'])}: {HAS_TOKEN[each['token']]}" for each in body["people"]]
 
 
 @tickets.command("resume", example="tickets resume --unused end")
