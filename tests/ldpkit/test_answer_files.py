@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.words.text import say
 from ldpkit import perturb
 from ldpkit.answer_files import read_answers, table_answers
@@ -17,6 +17,7 @@ from summaries import summarize
 from summaries.people.codebook import Column
 from tests import studies
 from tests.kit.errors import raises
+from tests.ldp_client.issuers import channel_of
 from tests.ldp_client.mechanisms.tables.asking import random_places, table
 
 STUDY = Study(
@@ -90,6 +91,13 @@ def test_one_bad_answer_writes_nothing(tmp_path, cell):
         perturb_file(study, path, path)
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
     assert "hours" in (tmp_path / "a.csv").read_text()
+
+
+def test_a_study_that_needs_tokens_is_refused_before_noise(tmp_path):
+    study = Study(studies.document(studies.YES_NO, channel=channel_of("https://issuer.example")))
+    with raises(RefusedError, "files.takes_tickets"):
+        perturb_file(study, write(tmp_path, "a.csv", "ever\nyes\n"), str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
 
 
 def test_codebook_decides_on_the_cells_of_a_choice(tmp_path):

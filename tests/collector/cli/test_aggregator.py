@@ -205,14 +205,18 @@ def command(network, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO())
     monkeypatch.chdir(tmp_path)
 
-    def run(*options, out="total.json", yes=("--yes",)):
+    def run(*, out="total.json", yes=("--yes",)):
         (tmp_path / "study.json").write_text(network.study.to_json())
-        return main(["node", "close", "study.json", "--out", out, *yes, *options])
+        return main(["node", "close", "study.json", "--out", out, *yes])
 
     return run
 
 
 def test_the_command_line_closes_and_verifies(answered, tmp_path, capsys, monkeypatch, command):
+    assert command(yes=()) == 2
+    said = capsys.readouterr().err
+    assert "leave up to 48 hours after they were made" in said
+    assert "needs --yes" in said
     command()
     total = Summary.from_json((tmp_path / "total.json").read_text(), answered.study)
     assert total.questions["ever"].n == FEWEST
@@ -254,15 +258,6 @@ def test_nodes_stay_open_if_total_cannot_be_written(answered, tmp_path, capsys, 
     assert command(out="folder") == 3
     assert "cannot write" in capsys.readouterr().err
     assert {node.post("/commitment").status_code for node in answered.nodes} == {409}
-
-
-@pytest.mark.parametrize(("yes", "code"), [((), 2), (("--yes",), 3)])
-def test_close_asks_while_shares_may_wait_for_their_window(network, capsys, command, yes, code):
-    network.publish("ever")
-    assert command(yes=yes) == code
-    said = capsys.readouterr().err
-    assert "leave up to 48 hours after they were made" in said
-    assert ("needs --yes" in said) is (code == 2)
 
 
 @pytest.mark.attack(15)

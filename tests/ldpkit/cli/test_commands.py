@@ -24,7 +24,6 @@ from tests.kit.collectors import REPOSITORY
 from tests.kit.commands import check, exit_code, leaves, parsed
 from tests.kit.errors import raises
 from tests.kit.operators import never_pause
-from tests.ldp_client.issuers import channel_of
 from tests.summaries.engines_data import STUDY as DATASET
 
 LEAVES = dict(leaves())
@@ -80,17 +79,6 @@ def test_wrong_call_prints_one_line_and_sets_the_exit_code(
     assert error.count("\n") == 1
     assert error.startswith("ldpkit: ")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_perturb_rejects_a_study_that_needs_tokens(tmp_path, capsys):
-    channel = channel_of("https://issuer.example")
-    (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO, channel=channel)))
-    (tmp_path / "answers.csv").write_text("ever\nyes\n")
-    files = [str(tmp_path / name) for name in ("study.json", "answers.csv", "reports.ndjson")]
-    before = sorted(tmp_path.iterdir())
-    assert cli.main(["perturb", *files[:2], "--out", files[2]]) == 3
-    assert "no collector accepts reports from a file. No noise was drawn" in capsys.readouterr().err
-    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize(
