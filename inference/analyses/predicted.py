@@ -174,26 +174,22 @@ def quantities_of(analysis: Assembled, sites: Draws, seed: int = 0) -> tuple[Qua
     found = shown(analysis, "", predicted.average(frame, sizes), "", " of all who reported")
     for column in frame.columns if sets_levels(analysis) else ():
         found += _by_levels(analysis, predicted, str(column), frame, sizes)
-    return (*found, *_odds_ratios(analysis, sites))
-
-
-def sets_levels(analysis: Assembled) -> bool:
-    """Return True if there are few enough cells to set each of their columns to each of its levels."""
-    each = len(analysis.law.matrix.combinations) * max(len(analysis.outcome.answers), 1)
-    return len(analysis.table.frame) * each <= MOST_SET
-
-
-def _odds_ratios(analysis: Assembled, sites: Draws) -> Iterator[Quantity]:
-    """Yield exp of each coefficient."""
     if not analysis.outcome.odds:
-        return
+        return tuple(found)
     law, answers = analysis.law, analysis.outcome.answers
     for one, draws in zip(law.entries, np.moveaxis(law.values(sites), -1, 0), strict=True):
         if one.variable != INTERCEPT:
             against = f"= {one.coordinates[law.labels.dimension] or answers[1]} against {answers[0]}"
             of = "being higher" if analysis.outcome.name == "ordered" else against
             words = f"odds ratio of {one.name}, for {analysis.formula.outcome} {of}"
-            yield Quantity(f"odds ratio {one.name}", words, np.exp(draws))
+            found.append(Quantity(f"odds ratio {one.name}", words, np.exp(draws)))
+    return tuple(found)
+
+
+def sets_levels(analysis: Assembled) -> bool:
+    """Return True if there are few enough cells to set each of their columns to each of its levels."""
+    each = len(analysis.law.matrix.combinations) * max(len(analysis.outcome.answers), 1)
+    return len(analysis.table.frame) * each <= MOST_SET
 
 
 def _by_levels(

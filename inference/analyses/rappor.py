@@ -9,7 +9,6 @@ normal, with the covariance of reports that have these shares.
 
 import csv
 import hashlib
-import math
 from collections.abc import Iterator
 from functools import partial
 from os import PathLike
@@ -21,7 +20,6 @@ import numpyro
 import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
 from inference.default_priors import EVEN
@@ -214,12 +212,16 @@ def _model_of(collection: Collection, others: bool, concentration: float) -> tup
     patterns = np.concatenate([collection.bits, spread], axis=-1) if others else collection.bits
     size = patterns.shape[-1]
     # 2. Whitened counts, linear in the shares, whose covariance follows from an estimate of these.
-    shares = np.full(size, 1 / size)
+    shares, roots = np.full(size, 1 / size), np.sqrt(collection.reports)[:, None, None]
+    ones = (collection.counts - collection.reports[:, None] * collection.seldom)[..., None] / roots
+    expected = (collection.often - collection.seldom) * roots * patterns
     for _ in range(ROUNDS):
-        design, values = _whitened(collection, patterns, covariance_of(collection, patterns, pairs, shares))
-        # The last row keeps the sum of the shares near one.
-        rows = np.vstack([np.linalg.qr(design, mode="r"), np.full((1, size), 1e3 * np.abs(design).max())])
+        factor = np.linalg.cholesky(covariance_of(collection, patterns, pairs, shares))
+        design = np.linalg.solve(factor, expected).reshape(-1, size)
+        values = np.linalg.solve(factor, ones).ravel()
         basis, root = np.linalg.qr(design)
+        # The last row keeps the sum of the shares near one.
+        rows = np.vstack([root, np.full((1, size), 1e3 * np.abs(design).max())])
         target = np.append(basis.T @ values, rows[-1, 0])
         shares = nnls(rows, target)[0]
         shares = (shares + 1e-6) / (shares + 1e-6).sum()
@@ -271,14 +273,3 @@ def _model_of(collection: Collection, others: bool, concentration: float) -> tup
         (partial(pulled, question, answers), misfit),
     )
     return model, study
-
-
-def _whitened(collection: Collection, patterns: Values, covariance: Values) -> tuple[Values, Values]:
-    """Return the design (m k, values) and the counts (m k,) in units of their standard deviations."""
-    gain, seldom = collection.often - collection.seldom, collection.seldom
-    designs, values = [], []
-    for n, counts, pattern, each in zip(collection.reports, collection.counts, patterns, covariance):
-        root = cholesky(each, lower=True)
-        designs.append(solve_triangular(root, math.sqrt(n) * gain * pattern, lower=True))
-        values.append(solve_triangular(root, (counts - n * seldom) / math.sqrt(n), lower=True))
-    return np.concatenate(designs), np.concatenate(values)

@@ -112,9 +112,14 @@ class RealPriors(Distribution):
             return np.reshape([float(one.get(name, default)) for one in priors], shape)
 
         self.flat = np.reshape([is_flat(one) for one in priors], shape)
-        self.logistic = np.reshape([one["distribution"] == "logistic" for one in priors], shape)
-        # 0 for another prior than Student's t.
-        self.freedom = entries("degrees_of_freedom", 0.0)
+        freedom = entries("degrees_of_freedom", 0.0)
+        logistic = np.reshape([one["distribution"] == "logistic" for one in priors], shape)
+        # Entries whose standard law is not the normal one, and that law.
+        others = (
+            (freedom > 0, dist.StudentT(np.where(freedom > 0, freedom, 1.0))),
+            (logistic, dist.Logistic(np.zeros(shape))),
+        )
+        self.others = [(mask, law) for mask, law in others if mask.any()]
         self.loc = entries("loc", 0.0) * unit + shift
         self.scale = entries("scale", 1.0) * unit
         self.ordered = ordered
@@ -127,32 +132,22 @@ class RealPriors(Distribution):
             return constraints.ordered_vector
         return constraints.independent(constraints.real, self.event_dim)
 
-    def _standard(self) -> tuple[NDArray[np.bool_], dist.Distribution]:
-        """Return which entries have Student's t, and its law; the other entries' values are unused."""
-        return self.freedom > 0, dist.StudentT(np.where(self.freedom > 0, self.freedom, 1.0))
-
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draw arrays (…, *shape)."""
         assert key is not None
-        heavy, student = self._standard()
         first, second = jax.random.split(key)
         drawn = jax.random.normal(first, (*sample_shape, *self.event_shape))
-        if heavy.any():
-            drawn = jnp.where(heavy, student.sample(second, sample_shape), drawn)
-        if self.logistic.any():
-            drawn = jnp.where(self.logistic, jax.random.logistic(second, drawn.shape), drawn)
+        for mask, law in self.others:
+            drawn = jnp.where(mask, law.sample(second, sample_shape), drawn)
         found = jnp.asarray(self.loc + self.scale * drawn)
         return jnp.sort(found, axis=-1) if self.ordered else found
 
     def log_prob(self, value: Any) -> Array:
         """Return the log density (…)."""
-        heavy, student = self._standard()
         standard = (value - self.loc) / self.scale
         each = dist.Normal().log_prob(standard)
-        if heavy.any():
-            each = jnp.where(heavy, student.log_prob(standard), each)
-        if self.logistic.any():
-            each = jnp.where(self.logistic, dist.Logistic().log_prob(standard), each)
+        for mask, law in self.others:
+            each = jnp.where(mask, law.log_prob(standard), each)
         each = jnp.where(self.flat, 0.0, each - jnp.log(self.scale))
         total: Array = jnp.sum(each, axis=tuple(range(-self.event_dim, 0)))
         return total
