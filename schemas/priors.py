@@ -7,19 +7,14 @@ scale, `log_normal` the loc and scale of the logarithm, `beta` a and b, `dirichl
 `dirichlet` is a number for all choices, a list with a number for each, or a prior for an unknown number.
 """
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from ldp_client.documents.fields import Constant, Decimal, printable
+from ldp_client.documents.fields import Constant, Decimal, Error, printable
 from ldp_client.documents.question import MOST_FIELDS as MOST_FEATURES
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.rules import refuse_study
 from ldp_client.documents.shapes import ListOf, MapOf, Record, Tagged
 from ldp_client.words.text import ENGLISH, Words
-
-if TYPE_CHECKING:
-    from ldp_client.documents.fields import Error
 
 MOST_CHOICES = 10000
 

@@ -1,17 +1,16 @@
 """The author's and the analyst's study: what a device knows of it, and models and priors."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldp_client.documents import question as device_question
 from ldp_client.documents import signed as device_signed
 from ldp_client.documents import study as device_study
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.catalogue import Fitting
+from ldp_client.documents.channel import SecureSum
 from ldp_client.documents.errors import InputError, StudyError
 from ldp_client.documents.rational import DECIMAL
 from ldp_client.documents.report import MOST_QUESTIONS
@@ -21,9 +20,6 @@ from ldp_client.documents.study import MAX_BYTES
 from schemas.disk import read_bytes
 from schemas.models import MODELS, NO_LAW
 from schemas.priors import check_prior, given_priors
-
-if TYPE_CHECKING:
-    from ldp_client.documents.channel import SecureSum
 
 
 def _with_model(ask: str, shape: Record) -> Record:

@@ -1,18 +1,12 @@
 """What an author is told before a study is published: warnings, notes, and one refusal."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.study import ASKER, Study
 from ldp_client.explain import cells_in_words, describe, factors
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.text import rounded_up, say, visible
 from schemas.priors import prior_lines
-
-if TYPE_CHECKING:
-    from schemas.study import Study as AuthoredStudy
+from schemas.study import Study as AuthoredStudy
 
 # Above this ε a report almost reveals the answer: 99.97 % sure at 8.
 HARDLY_PRIVATE = 8

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ldp_client.device.outbox import digest_of
-from ldp_client.device.policy import WIPED
+from ldp_client.device.policy import WIPED, Policy
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.documents.study import Study
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import sqlite3
     from datetime import date
 
-    from ldp_client.device.policy import Policy
     from ldp_client.mechanisms.memoized import Remembering
 
 # A device west of the study's author reaches the opening day later; an early device does no harm.

@@ -1,16 +1,11 @@
 """What a device disclosed: each study that it answered, what that cost, and the state of its reports."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from ldp_client.device.budget import ZERO
-
-if TYPE_CHECKING:
-    from ldp_client.device.ledger import Ledger
+from ldp_client.device.ledger import Ledger
 
 # A report's state in the ledger: its name for a person.
 _STATES = {

@@ -4,28 +4,22 @@ Only the collector's own receipts and problem documents settle anything. Any ans
 portal or another server, whatever its status, leaves a report as it was.
 """
 
-from __future__ import annotations
-
 import urllib.request
 from datetime import date
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
-from ldp_client.device.http import MOST_BYTES, MOST_CHARACTERS
-from ldp_client.device.transport import API, TEMPORARY
+from ldp_client.device.http import MOST_BYTES, MOST_CHARACTERS, Answer
+from ldp_client.device.outbox import Queued
+from ldp_client.device.transport import API, TEMPORARY, Transport
 from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError
 from ldp_client.documents.fields import printable
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import MAX_BYTES, Study
 from ldp_client.secure_sum import SHARES
-
-if TYPE_CHECKING:
-    from ldp_client.device.http import Answer
-    from ldp_client.device.outbox import Queued
-    from ldp_client.device.transport import Transport
 
 # Header of a served study: whether reports to it are taken.
 STUDY_STATE = "LDPKit-Study"

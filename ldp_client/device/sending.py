@@ -1,10 +1,7 @@
 """Send due reports and request due deletions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
 
 from ldp_client.device import outbox
 from ldp_client.device.http import CHANCE, backoff
@@ -14,12 +11,10 @@ from ldp_client.device.policy import Policy
 from ldp_client.device.requests import Outcome, delete_report, judged, put_report
 from ldp_client.device.shares import delete_shares, put_shares
 from ldp_client.device.tickets import ask_token
+from ldp_client.device.transport import Transport
 from ldp_client.documents.channel import Channel
 from ldp_client.documents.errors import LdpkitError, LedgerError
 from ldp_client.words.text import counted
-
-if TYPE_CHECKING:
-    from ldp_client.device.transport import Transport
 
 # No request starts later than this after its flush: a stalled server delays a flush no longer.
 LONGEST_FLUSH_SECONDS = 300.0

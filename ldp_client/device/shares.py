@@ -1,23 +1,18 @@
 """Sealed shares of a secure sum: how the outbox stores them, and their exchange with the nodes."""
 
-from __future__ import annotations
-
 import json
 from binascii import a2b_base64
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
+from ldp_client.device.outbox import Queued
 from ldp_client.device.requests import Outcome, delete_report, judged, put_share, why_not_over
+from ldp_client.device.transport import Transport
 from ldp_client.documents.canonical import canonical_json, to_base64
 from ldp_client.documents.study import Study
 from ldp_client.explain import report_size
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.secure_sum import OVERHEAD_BYTES, SEED_BYTES, share_path, shares_nonce
-
-if TYPE_CHECKING:
-    from ldp_client.device.outbox import Queued
-    from ldp_client.device.transport import Transport
 
 
 def body_size(study: Study) -> int:

@@ -8,23 +8,18 @@ then nothing on this device links the two.
 Only the signature of a key that the study names makes a token. Any other answer leaves the report as it was.
 """
 
-from __future__ import annotations
-
 import urllib.request
-from typing import TYPE_CHECKING
 
 from ldp_client.core.randomness import urandom
 from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, draw, short_id_of
 from ldp_client.device import outbox
+from ldp_client.device.ledger import Ledger
+from ldp_client.device.outbox import Queued
 from ldp_client.device.requests import Outcome, unsettled
 from ldp_client.device.shares import nonce_for
+from ldp_client.device.transport import Transport
 from ldp_client.documents.channel import Channel, Tickets
 from ldp_client.documents.errors import TransferError
-
-if TYPE_CHECKING:
-    from ldp_client.device.ledger import Ledger
-    from ldp_client.device.outbox import Queued
-    from ldp_client.device.transport import Transport
 
 TOKEN_PATH = "/v1/tokens"
 
