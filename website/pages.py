@@ -55,16 +55,7 @@ def attacks_page() -> str:
         "",
         "Each is tried by a test of the repository, and each promise by a planted fault of `tests/promises`.",
     ]
-    attacks = marked_attacks()
-    for path in sorted((ROOT / "tests" / "promises").glob("test_*.py")):
-        if tried := attacks.pop(int(path.stem.split("_")[1]), []):
-            promise = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0]
-            lines += ["", f"## {promise}", "", *tried]
-    return "\n".join([*lines, ""])
-
-
-def marked_attacks() -> dict[int, list[str]]:
-    """List the tests marked `attack` with what they try, by the promise's number."""
+    # 1. The tests marked `attack` with what they try, by the promise's number.
     attacks: dict[int, list[str]] = {}
     for path in sorted((ROOT / "tests").glob("**/test_*.py")):
         statements = [] if "node_modules" in path.parts else ast.parse(path.read_text("utf-8")).body
@@ -77,7 +68,12 @@ def marked_attacks() -> dict[int, list[str]]:
     for path in sorted((ROOT / "tests" / "js").glob("*.test.mjs")):
         for promise, about, name in NODE_ATTACK.findall(path.read_text("utf-8")):
             attacks.setdefault(int(promise), []).append(f"- **{name}**: {about}")
-    return attacks
+    # 2. The promises. Two files may test one.
+    for path in sorted((ROOT / "tests" / "promises").glob("test_*.py")):
+        if tried := attacks.pop(int(path.stem.split("_")[1]), []):
+            promise = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0]
+            lines += ["", f"## {promise}", "", *tried]
+    return "\n".join([*lines, ""])
 
 
 def python_page() -> str:

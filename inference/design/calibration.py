@@ -1,6 +1,6 @@
 """The calibration of a question: truths from its prior, simulated reports, fits, ranks, and a verdict."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.design.bands import leaves, simultaneous_band
-from inference.design.simulated_posteriors import FEWEST_EFFECTIVE, Parameters, fit_studies, poor_chains
+from inference.design.simulated_posteriors import FEWEST_EFFECTIVE, fit_studies, poor_chains
 from inference.design.simulation import clipping, for_devices
 from inference.limits import check_devices, check_seed, check_studies
 from inference.models import model_for
@@ -149,7 +149,12 @@ def calibrate(
     cells = [(n, truth) for truth in truths]
     draws, model = fit_studies(asked, cells, own_seed, DRAWS, THIN, line, progress, clip=clip)
     # 2. Judge the ranks.
-    ranks = _ranks(truths, draws, own_seed)
+    random, ranks = np.random.default_rng([own_seed, 2]), {}
+    for name, found in draws.items():
+        values = np.asarray([truth.parameters[name] for truth in truths])[:, None]
+        # A truth that equals some draws is placed among them by chance.
+        ties = np.sum(found == values, axis=1)
+        ranks[name] = np.sum(found < values, axis=1) + random.integers(0, ties + 1)
     band = simultaneous_band(studies, DRAWS, FALSE_ALARM / len(ranks))
     outside = tuple(name for name, own in ranks.items() if leaves(band, own))
     poor = {name: float(np.mean(own)) for name, own in poor_chains(draws).items()}
@@ -200,16 +205,6 @@ def prior_truths(question: Question, count: int, seed: int) -> list[Truth]:
         )
         for i in range(count)
     ]
-
-
-def _ranks(truths: Sequence[Truth], draws: Parameters, seed: int) -> dict[str, Ranks]:
-    """Return {parameter: how many of its draws are below the truth, for each study}; ties are drawn."""
-    random, ranks = np.random.default_rng([seed, 2]), {}
-    for name, found in draws.items():
-        truth = np.asarray([one.parameters[name] for one in truths])[:, None]
-        ties = np.sum(found == truth, axis=1)
-        ranks[name] = np.sum(found < truth, axis=1) + random.integers(0, ties + 1)
-    return ranks
 
 
 def covered(ranks: Ranks, level: float) -> float:
