@@ -21,27 +21,16 @@ from summaries import Summary, dask_summary, spark_summary, summarize_dataset
 from summaries.engines import running
 from tests.kit.errors import raises
 from tests.kit.programs import need
-from tests.summaries.engines_data import (
-    FEW,
-    OTHER,
-    REPEATED,
-    REPORTS,
-    RIGHT,
-    STUDY,
-    changed,
-    made,
-    write,
-    write_dataset,
-)  # fmt: skip
+from tests.summaries import engines_data as data
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A dataset, one.parquet and two.parquet; some reports are in both of these, and one twice."""
     root = tmp_path_factory.mktemp("reports")
-    write_dataset(root, REPORTS)
-    write(root / "one.parquet", REPORTS[:170])
-    write(root / "two.parquet", [*REPORTS[170:], *REPEATED])
+    data.write_dataset(root, data.REPORTS)
+    data.write(root / "one.parquet", data.REPORTS[:170])
+    data.write(root / "two.parquet", [*data.REPORTS[170:], *data.REPEATED])
     return root
 
 
@@ -54,37 +43,40 @@ def small(monkeypatch):
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("where", ["", "*.parquet", "study_id=survey/**/*.parquet"])
 def test_dataset_summary_equals_summary_of_one_process(folder, where):
-    assert summarize_dataset(STUDY, folder / where).to_json() == RIGHT
+    assert summarize_dataset(data.STUDY, folder / where).to_json() == data.RIGHT
 
 
 @pytest.mark.slow
 def test_several_processes_give_same_summary_and_progress(folder, capsys):
     told = []
     paths = [folder / "one.parquet", folder / "two.parquet"]
-    found = summarize_dataset(STUDY, paths, workers=2, told=lambda *counts: told.append(counts))
-    assert found.to_json() == RIGHT
+    found = summarize_dataset(data.STUDY, paths, workers=2, told=lambda *counts: told.append(counts))
+    assert found.to_json() == data.RIGHT
     assert told[-1] == (321, 321)
     assert capsys.readouterr().err == "21 reports were repeated and counted once\n"
 
 
 def test_id_with_two_contents_is_rejected(tmp_path):
-    reports = made(FEW, 400)
-    clash = changed(reports[3], public=reports[4].public)
-    paths = [write(tmp_path / "a.parquet", reports), write(tmp_path / "b.parquet", [*reports[:2], clash])]
+    reports = data.made(data.FEW, 400)
+    clash = data.changed(reports[3], public=reports[4].public)
+    paths = [
+        data.write(tmp_path / "a.parquet", reports),
+        data.write(tmp_path / "b.parquet", [*reports[:2], clash]),
+    ]
     where = f": b.parquet, row 3: report: id: {clash.id}"
     with raises(InputError, "reports.many_refused", "1 of 403 reports", where):
-        summarize_dataset(FEW, paths)
+        summarize_dataset(data.FEW, paths)
 
 
 def test_reports_on_other_versions_are_left_out_and_reported(tmp_path, capsys):
-    others = made(OTHER, 5)
-    write_dataset(tmp_path / "root", [*others, *REPORTS])
-    for where in (write(tmp_path / "a.parquet", [*REPORTS, *others]), tmp_path / "root"):
-        assert summarize_dataset(STUDY, where).to_json() == RIGHT
+    others = data.made(data.OTHER, 5)
+    data.write_dataset(tmp_path / "root", [*others, *data.REPORTS])
+    for where in (data.write(tmp_path / "a.parquet", [*data.REPORTS, *others]), tmp_path / "root"):
+        assert summarize_dataset(data.STUDY, where).to_json() == data.RIGHT
         said = "5 reports answer other versions of the study (version 2) and were left out"
         assert said in capsys.readouterr().err
     with raises(InputError, "reports.none_of_study", "survey"):
-        summarize_dataset(STUDY, write(tmp_path / "b.parquet", others))
+        summarize_dataset(data.STUDY, data.write(tmp_path / "b.parquet", others))
 
 
 def cut_off(path):
@@ -106,27 +98,27 @@ def compressed_otherwise(path):
     "damage", [cut_off, with_another_byte, compressed_otherwise, lambda path: path.unlink()]
 )
 def test_a_damaged_file_is_named(tmp_path, damage):
-    folder = write_dataset(tmp_path, REPORTS)
+    folder = data.write_dataset(tmp_path, data.REPORTS)
     path = sorted(folder.glob("study_version=1/*/*.parquet"))[1]
     damage(path)
     with pytest.raises(InputError, match=re.escape(str(path))):
-        summarize_dataset(STUDY, tmp_path)
+        summarize_dataset(data.STUDY, tmp_path)
     if damage is cut_off:
         with raises(InputError, "files.not_parquet", str(path)):
-            summarize_dataset(STUDY, path)
+            summarize_dataset(data.STUDY, path)
 
 
 def test_a_manifest_that_lacks_a_file_or_is_damaged_is_rejected(tmp_path):
-    folder = write_dataset(tmp_path, REPORTS)
+    folder = data.write_dataset(tmp_path, data.REPORTS)
     path = folder / "_manifest.json"
     manifest = json.loads(path.read_text())
     for damaged in ("{}", json.dumps({**manifest, "files": manifest["files"][1:]})):
         path.write_text(damaged)
         with raises(InputError, "merge.manifest_damaged", "_manifest.json"):
-            summarize_dataset(STUDY, tmp_path)
+            summarize_dataset(data.STUDY, tmp_path)
     path.unlink()
     with raises(InputError, "merge.dataset_unfinished"):
-        summarize_dataset(STUDY, tmp_path)
+        summarize_dataset(data.STUDY, tmp_path)
 
 
 def killed(_items):
@@ -141,13 +133,13 @@ def test_a_killed_process_is_an_error():
 
 def test_summarize_command_reads_a_dataset(folder, tmp_path):
     study, out = tmp_path / "study.json", tmp_path / "summary.json"
-    study.write_text(STUDY.to_json())
+    study.write_text(data.STUDY.to_json())
     call = ["summarize", str(study), str(folder), "--out", str(out)]
     assert main(call) == 0
-    assert out.read_text() == RIGHT + "\n"
-    (tmp_path / "reports.ndjson").write_text(REPORTS[0].to_json())
+    assert out.read_text() == data.RIGHT + "\n"
+    (tmp_path / "reports.ndjson").write_text(data.REPORTS[0].to_json())
     with raises(InputError, "merge.not_parquet_name"):
-        summarize_dataset(STUDY, [tmp_path / "reports.ndjson", folder / "one.parquet"])
+        summarize_dataset(data.STUDY, [tmp_path / "reports.ndjson", folder / "one.parquet"])
 
 
 @pytest.mark.usefixtures("small")
@@ -159,7 +151,7 @@ def test_full_temporary_folder_is_named_in_error(folder, monkeypatch):
 
     monkeypatch.setattr(running, "open", full, raising=False)
     with raises(InputError, "engine.no_room", tempfile.gettempdir(), "No space left", "TMPDIR"):
-        summarize_dataset(STUDY, folder)
+        summarize_dataset(data.STUDY, folder)
 
 
 OWN = "study_id=survey"
@@ -169,13 +161,13 @@ JANUARY, FEBRUARY = "study_version=1/day=2026-01-01", "study_version=1/day=2026-
 @pytest.mark.attack(19)
 def test_unlisted_files_in_a_dataset_are_reported_with_a_fix(tmp_path):
     """Put a later day's file into a dataset's folder, whose manifest does not list it."""
-    folder = write_dataset(tmp_path, REPORTS[:200])
-    write(folder / FEBRUARY / "part-00.parquet", REPORTS[200:])
+    folder = data.write_dataset(tmp_path, data.REPORTS[:200])
+    data.write(folder / FEBRUARY / "part-00.parquet", data.REPORTS[200:])
     named = f"{folder}/**/*.parquet"
     for where in (tmp_path, folder):
         with raises(InputError, "merge.dataset_copied", f"{FEBRUARY}/part-00.parquet", f"'{named}'"):
-            summarize_dataset(STUDY, where)
-    assert summarize_dataset(STUDY, named).to_json() == RIGHT
+            summarize_dataset(data.STUDY, where)
+    assert summarize_dataset(data.STUDY, named).to_json() == data.RIGHT
 
 
 @pytest.mark.parametrize(
@@ -188,10 +180,10 @@ def test_unlisted_files_in_a_dataset_are_reported_with_a_fix(tmp_path):
     ],
 )
 def test_unrelated_files_in_a_dataset_are_ignored(tmp_path, name):
-    write_dataset(tmp_path, REPORTS)
+    data.write_dataset(tmp_path, data.REPORTS)
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_bytes(b"")
-    assert summarize_dataset(STUDY, tmp_path).to_json() == RIGHT
+    assert summarize_dataset(data.STUDY, tmp_path).to_json() == data.RIGHT
 
 
 @pytest.mark.attack(19)
@@ -210,13 +202,13 @@ def test_pattern_finds_new_files(monkeypatch, tmp_path):
     monkeypatch.setattr(store, "ls", ls)
     monkeypatch.setattr(store, "find", fsspec.AbstractFileSystem.find)
     monkeypatch.setattr(store, "invalidate_cache", lambda _self, _path=None: listings.clear())
-    memory, reports = fsspec.filesystem("memory"), made(FEW, 50)
+    memory, reports = fsspec.filesystem("memory"), data.made(data.FEW, 50)
     for name, some, total in (("a", reports[:20], 20), ("b", reports[20:], 50)):
         kept = dict(listings)
-        memory.put_file(write(tmp_path / name, some), f"/day/{name}.parquet")
+        memory.put_file(data.write(tmp_path / name, some), f"/day/{name}.parquet")
         # Of what another program writes this one's library hears nothing.
         listings.update(kept)
-        assert summarize_dataset(FEW, "memory://day/*.parquet").questions["ever"].n == total
+        assert summarize_dataset(data.FEW, "memory://day/*.parquet").questions["ever"].n == total
     monkeypatch.undo()
     memory.rm("/day", recursive=True)
 
@@ -224,11 +216,11 @@ def test_pattern_finds_new_files(monkeypatch, tmp_path):
 @pytest.mark.attack(19)
 def test_a_linked_folder_in_a_dataset_is_refused(tmp_path):
     """A link puts a second dataset into the folder of the first, so that its reports would be left out."""
-    folder = write_dataset(tmp_path / "first", REPORTS[:200])
-    write(tmp_path / "second" / "part-00.parquet", REPORTS[200:])
+    folder = data.write_dataset(tmp_path / "first", data.REPORTS[:200])
+    data.write(tmp_path / "second" / "part-00.parquet", data.REPORTS[200:])
     (folder / "study_version=1" / "more").symlink_to(tmp_path / "second")
     with raises(InputError, "merge.dataset_copied", "more"):
-        summarize_dataset(STUDY, tmp_path / "first")
+        summarize_dataset(data.STUDY, tmp_path / "first")
 
 
 class NoCredentialsError(Exception):
@@ -238,9 +230,9 @@ class NoCredentialsError(Exception):
 @pytest.fixture
 def store(tmp_path):
     memory = pytest.importorskip("fsspec").filesystem("memory")
-    write_dataset(tmp_path, made(FEW, 60))
+    data.write_dataset(tmp_path, data.made(data.FEW, 60))
     memory.put(f"{tmp_path}/study_id=survey", "/away/study_id=survey", recursive=True)
-    memory.put(write(tmp_path / "one.parquet", made(FEW, 60)), "/files/one.parquet")
+    memory.put(data.write(tmp_path / "one.parquet", data.made(data.FEW, 60)), "/files/one.parquet")
     yield memory
     memory.rm("/away", recursive=True)
     memory.rm("/files", recursive=True)
@@ -258,7 +250,7 @@ def test_failing_store_gives_an_error_of_one_line(store, monkeypatch, address, a
 
     monkeypatch.setattr(type(store), "open", failing)
     with raises(TransferError, "files.store_not_readable") as caught:
-        summarize_dataset(FEW, address)
+        summarize_dataset(data.FEW, address)
     assert "part-0" in str(caught.value) or "files/one.parquet" in str(caught.value)
     assert "no credentials, nowhere" in str(caught.value) or "TimeoutError" in str(caught.value)
 
@@ -266,7 +258,7 @@ def test_failing_store_gives_an_error_of_one_line(store, monkeypatch, address, a
 def test_damaged_content_is_distinguished_from_failing_store(store):
     store.pipe_file("/files/two.parquet", b"PAR1 and nothing")
     with raises(InputError, "files.not_parquet", "two.parquet"):
-        summarize_dataset(FEW, "memory://files/*.parquet")
+        summarize_dataset(data.FEW, "memory://files/*.parquet")
 
 
 Summarized = Callable[..., Summary]
@@ -308,17 +300,17 @@ def summarized(request: pytest.FixtureRequest) -> Any:
 def test_reports_in_two_partitions_count_once(
     summarized: Summarized, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    paths = [write(tmp_path / "one.parquet", REPORTS[:170])]
-    paths.append(write(tmp_path / "two.parquet", [*REPORTS[170:], *REPEATED]))
-    assert summarized(STUDY, *paths).to_json() == RIGHT
+    paths = [data.write(tmp_path / "one.parquet", data.REPORTS[:170])]
+    paths.append(data.write(tmp_path / "two.parquet", [*data.REPORTS[170:], *data.REPEATED]))
+    assert summarized(data.STUDY, *paths).to_json() == data.RIGHT
     assert "21 reports were repeated and counted once\n" in capsys.readouterr().err
-    clash = changed(REPORTS[3], public=REPORTS[4].public)
-    paths.append(write(tmp_path / "three.parquet", [clash]))
+    clash = data.changed(data.REPORTS[3], public=data.REPORTS[4].public)
+    paths.append(data.write(tmp_path / "three.parquet", [clash]))
     with raises(InputError, "reports.many_refused", f"report: id: {clash.id} stands twice"):
-        summarized(STUDY, *paths)
+        summarized(data.STUDY, *paths)
 
 
 @pytest.mark.parametrize("summary_of", [dask_summary, spark_summary])
 def test_frame_without_export_columns_is_rejected_by_name(summary_of: Summarized) -> None:
     with raises(InputError, "engine.frame_column_missing", "report_id, version, digest, payloads"):
-        summary_of(FEW, SimpleNamespace(columns=["id", "study"]))
+        summary_of(data.FEW, SimpleNamespace(columns=["id", "study"]))
