@@ -21,7 +21,6 @@ import pytest
 from tests.kit.programs import need
 
 ROOT = Path(__file__).parents[2]
-NUMBER = r"-?\d[\d.,]*(e-?\d+)?"
 # Of the census records.
 NUMBERS = ("age", "education_num", "capital_gain", "capital_loss", "hours_per_week")
 KINDS = ("workclass", "marital_status", "occupation", "relationship", "race", "sex")
@@ -36,7 +35,7 @@ class Run:
     """
 
     arguments: str
-    prints: str
+    prints: str = r"\d"
     needs: tuple[str, ...] = ()
     reads: bool = False
     stand_ins: Mapping[str, object] = field(default_factory=dict)
@@ -61,46 +60,27 @@ def some_lines(_model, _epsilon, parts, *_more):
     return [np.ones(1 + part.x.shape[1]) for part in parts]
 
 
+NONE_LOST = r"× {}: [1-9]\d+ acknowledged, [1-9]\d+ exported, 0 lost, "
 RUNS: dict[str, tuple[Run, ...]] = {
     # test_parts.py has a formula.
-    "analyses": (Run("--studies 2 --case crossing", r"crossing: 2 studies in .*%   ranks p = [\d.]+\n"),),
-    "choice_forms": (Run("--reports 200 --choices 8", r"k =   8, 1 / rank +([\d.]+ \([\d.]+\) *){4}"),),
-    "chunked_likelihood": (Run("--n 200 --size 8", r"size +8 cpu +: CPU [\d.]+ s, .*; peak"),),
-    "client": (
-        Run(
-            "--starts 1 rr16 unary_many",
-            rf"wheel: \d+ kB .*\nimporting Device: [^ ]+ ms.* 16 choices: {NUMBER} µs, .*perturb_many",
-        ),
-    ),
-    "collector": (
-        Run("--share 0.01", rf"shortcut: {NUMBER} of a bare Flask route\nFlask view: {NUMBER} of "),
-    ),
+    "analyses": (Run("--studies 2 --case crossing"),),
+    "choice_forms": (Run("--reports 200 --choices 8"),),
+    "chunked_likelihood": (Run("--n 200 --size 8"),),
+    "client": (Run("--starts 1 rr16 unary_many"),),
+    "collector": (Run("--share 0.01"),),
     "collector_faults": (
-        Run(
-            "--kills 0 --powers 2 --restarts 0 --failovers 0 --reports 1000",
-            r"loss of power × 2: [1-9]\d+ acknowledged, [1-9]\d+ exported, 0 lost, ",
-            ("gcc",),
-        ),
+        Run("--kills 0 --powers 2 --restarts 0 --failovers 0 --reports 1000", NONE_LOST.format(2), ("gcc",)),
         Run(
             "--kills 0 --powers 0 --restarts 0 --failovers 1 --on-postgresql 500",
-            r"failover × 1: [1-9]\d+ acknowledged, [1-9]\d+ exported, 0 lost, ",
+            NONE_LOST.format(1),
             ("postgres",),
         ),
     ),
-    "collector_rows": (
-        Run("--rows 100 --batches 1", r"100 reports .* bytes stored.* µs to look up\n", ("postgres",)),
-    ),
-    "collector_scale": (
-        Run(
-            "--reports 50 --batches 0 --workers 2",
-            rf"1 worker +{NUMBER}/s  ×1.00.*2 workers +{NUMBER}/s",
-            ("postgres",),
-        ),
-    ),
+    "collector_rows": (Run("--rows 100 --batches 1", needs=("postgres",)),),
+    "collector_scale": (Run("--reports 50 --batches 0 --workers 2", "2 workers", ("postgres",)),),
     "dca": (
         Run(
             "--tiny --data red_wine",
-            r"proj DDP .*proj, marginal .*  ours: best",
             reads=True,
             stand_ins={
                 "dca.experiment.marginal_lines": lambda every: [np.zeros(one.features) for one in every]
@@ -111,46 +91,23 @@ RUNS: dict[str, tuple[Run, ...]] = {
         Run(
             "--tiny --table 1 --table 2 --runs 2 --data PowerPlant --holders 1 "
             "--methods mcmc_fixeds bayes_fixeds_fast ada_ssp marginal",
-            r"Table 1 and 2.* published constants.* in \d of 1 cells.* right constants",
+            r"in \d of 1 cells.* right constants",
             reads=True,
         ),
     ),
     "dpblr": (
-        Run(
-            "--tiny --noise gaussian --out {folder} --methods non_private gibbs_ss_noisy bayes_fixeds_fast",
-            r"calibrated.*by_records_gaussian.png",
-        ),
-        Run("--tiny --methods marginal --out {folder}", r"calibrated.*by_records_laplace.png"),
+        Run("--tiny --noise gaussian --out {folder} --methods non_private gibbs_ss_noisy bayes_fixeds_fast"),
+        Run("--tiny --methods marginal --out {folder}", "by_records_laplace.png"),
     ),
-    "engines": (Run("--reports 1024", r"number: .* MiB\nolh: .* 1,000,000 choices"),),
-    "false_reports": (
-        Run(
-            "--runs 2 --only '6 choices, oue, ε = 1' 'a mean, laplace, ε = 1'",
-            rf"6 choices.*a mean, laplace, ε = 1 +adaptive +set +{NUMBER} %  interval",
-        ),
-    ),
-    "nonparametric": (
-        Run(
-            "--only normal --epsilon 4 --people 200 --studies 2 --draws 100",
-            r"normal +epsilon 4 n +200: mean .*; R-hat [\d.]+ diverged",
-        ),
-    ),
-    "inference": (
-        Run(
-            "--tiny",
-            r"summarise numbers .*normal, n = 200 .*bernoulli .*fresh process, .*: bernoulli .*"
-            r": signs, linear d = 1 .*1.0 s .*(met|MISSED)\n",
-            stand_ins={"inference_rows.fresh.seconds_of": lambda *_given: 1.0},
-        ),
-    ),
+    "engines": (Run("--reports 1024"),),
+    "false_reports": (Run("--runs 2 --only '6 choices, oue, ε = 1' 'a mean, laplace, ε = 1'"),),
+    "nonparametric": (Run("--only normal --epsilon 4 --people 200 --studies 2 --draws 100"),),
+    "inference": (Run("--tiny", stand_ins={"inference_rows.fresh.seconds_of": lambda *_given: 1.0}),),
     "ldpbi": (
-        Run(
-            "3 10 --tiny --out {folder}",
-            r"n = 100: lower .*figure_3.png.*rank histograms.*figure_10.png",
-        ),
+        Run("3 10 --tiny --out {folder}", r"figure_3.png.*figure_10.png"),
         Run(
             "1 2 4 5 11 --tiny --out {folder}",
-            r"figure_1.png.*figure_2.png.*2 splits of 120 wines.*2 splits of 60 records.*figure_11.png",
+            r"figure_1.png.*figure_2.png.*figure_11.png",
             reads=True,
             stand_ins={
                 "ldpbi.figure_2._draws": lambda *_given: np.full((50, 4), 0.25),
@@ -159,16 +116,9 @@ RUNS: dict[str, tuple[Run, ...]] = {
             },
         ),
     ),
-    "sampled_products": (
-        Run("--repetitions 1 --people 2000", r"even: .* means 4: median [\d.]+, largest [\d.]+\n"),
-    ),
-    "secure_sum": (Run("--d 10 --clients 100", rf"d +10  N +100  all 10 nodes .* one seed node {NUMBER}"),),
-    "shuffling": (
-        Run(
-            "--people 1000",
-            rf"any mechanism +1,000\n  ε = 0.5 +{NUMBER}\n",
-        ),
-    ),
+    "sampled_products": (Run("--repetitions 1 --people 2000"),),
+    "secure_sum": (Run("--d 10 --clients 100"),),
+    "shuffling": (Run("--people 1000"),),
 }
 
 
