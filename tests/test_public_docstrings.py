@@ -37,12 +37,6 @@ def exported() -> dict[str, Any]:
 EXPORTED = exported()
 
 
-def explained_above(thing: Any, name: str) -> bool:
-    """Whether a base class explains this method or property: who overrides it need not say it again."""
-    above = [vars(base).get(name) for base in thing.__mro__[1:]]
-    return any(isinstance(one, FunctionType | PROPERTY) and one.__doc__ for one in above)
-
-
 def parts_of(thing: Any) -> dict[str, tuple[Any, str]]:
     """Each public part with the docstring that explains it, unless a base class does."""
     if not inspect.isclass(thing):
@@ -54,7 +48,7 @@ def parts_of(thing: Any) -> dict[str, tuple[Any, str]]:
             found[name] = part, f"{inspect.cleandoc(thing.__doc__ or '')}\n\n{part.__doc__ or ''}"
         elif name[0] == "_" or not isinstance(part, FunctionType | PROPERTY):
             continue
-        elif part.__doc__ or not explained_above(thing, name):
+        elif part.__doc__ or not inspect.getdoc(getattr(thing, name)):
             found[name] = part, part.__doc__ or ""
     return found
 
