@@ -1,5 +1,5 @@
 /** What the tests of js/ share: studies, devices on ledgers in memory, a collector and an issuer without a network. */
-import { constants, createHash, createPrivateKey, createPublicKey, generateKeyPairSync, verify } from "node:crypto";
+import { constants, createHash, createPrivateKey, createPublicKey, generateKeyPairSync, privateDecrypt, verify } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { openDevice, parseStudy } from "../../js/index.js";
 import { memoryLedger } from "../../js/ledgers/memory.js";
@@ -107,28 +107,20 @@ export class Collector {
   }
 }
 
-const integerOf = (bytes) => BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
-const bytesOf = (number) => Buffer.from(number.toString(16).padStart(512, "0"), "hex");
-const power = (base, exponent, modulus) => {
-  let result = 1n;
-  for (; exponent; exponent >>= 1n, base = (base * base) % modulus) if (exponent & 1n) result = (result * base) % modulus;
-  return result;
-};
-
 /** A key of an issuer, as a study states it (RFC 9578), with what signs blinded messages. */
 class Key {
   constructor(privateKey) {
+    this.privateKey = privateKey;
     this.publicKey = createPublicKey(privateKey);
-    const { n, d } = privateKey.export({ format: "jwk" });
-    [this.modulus, this.secret] = [n, d].map((part) => integerOf(Buffer.from(part, "base64url")));
-    this.spki = Buffer.concat([HEAD, bytesOf(this.modulus), Buffer.from("0203010001", "hex")]);
-    this.stated = this.spki.toString("base64");
-    this.id = createHash("sha256").update(this.spki).digest();
+    const modulus = Buffer.from(privateKey.export({ format: "jwk" }).n, "base64url");
+    const spki = Buffer.concat([HEAD, modulus, Buffer.from("0203010001", "hex")]);
+    this.stated = spki.toString("base64");
+    this.id = createHash("sha256").update(spki).digest();
     this.shortId = this.id.at(-1);
   }
 
   sign(blinded) {
-    return bytesOf(power(integerOf(blinded), this.secret, this.modulus));
+    return privateDecrypt({ key: this.privateKey, padding: constants.RSA_NO_PADDING }, blinded);
   }
 }
 
