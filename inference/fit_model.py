@@ -5,12 +5,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import jax
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
-from inference.models.base import Fit, Model
+from inference.compiling import Program
+from inference.likelihoods import PackedSupportSets
+from inference.likelihoods.common import CellCounts
+from inference.models.base import Draws, Fit, Model
 from inference.models.plain_means import Clipped
-from inference.pointwise import log_likelihood
 from inference.predictive import Predictive, predict
 from inference.results.convergence import diagnose, is_fixed
 from inference.results.intervals import REFUSED
@@ -19,7 +23,7 @@ from inference.results.prior_notes import WIDER, disagreements, informativeness,
 from inference.results.verdict import CARE, CONVERGENCE, FIT, INFORMATIVENESS, NOTE, Finding, findings, listed
 from inference.samplers import CHAINS, KEPT, OTHER_REMEDY, SAMPLERS
 from inference.sampling.nuts import Sampled
-from inference.sampling.space import PriorDraws
+from inference.sampling.space import PriorDraws, as_arrays, reports_site
 from inference.seeds import seed_of
 from schemas import Question, Study
 
@@ -217,3 +221,52 @@ def _stuck(method: str, after: Parameters, before: Parameters) -> tuple[str, ...
     if not names:
         return ()
     return (f"{listed(names)}: the sampler returned one value in every draw: use another method",)
+
+
+# Reports × draws that a result holds, 800 MB. Larger fits have no log-likelihoods by report.
+MOST_ENTRIES = 100_000_000
+
+
+def log_likelihood(model: Model, sites: Draws) -> NDArray[np.float64] | None:
+    """Return the log-likelihood of each report, (chains, draws, reports).
+
+    Args:
+        model: the model of the reports.
+        sites: {site: draws (chains, draws, …)}.
+
+    Returns:
+        None if the model describes sums of reports, not single reports, or if there are too many reports.
+    """
+    first = {name: values[0, 0] for name, values in sites.items()}
+    each = model.pointwise or _each(model, first)
+    if each is None:
+        return None
+    draws = next(iter(sites.values())).shape[:2]
+    with jax.enable_x64(True):
+        counts = np.asarray(each(as_arrays(first))[1], np.int64)
+        if counts.sum() * int(np.prod(draws)) > MOST_ENTRIES:
+            return None
+        flat = as_arrays({name: values.reshape(-1, *values.shape[2:]) for name, values in sites.items()})
+        program = Program(lambda sites: jax.lax.map(lambda one: each(one)[0], sites), runs_once=True)
+        kinds = np.asarray(program(flat), np.float64)
+    # A report of a kind that came several times has an entry each.
+    return np.repeat(kinds, counts, axis=1).reshape(*draws, -1)
+
+
+def _each(model: Model, first: Draws) -> Callable[[Mapping[str, Any]], tuple[Array, Array]] | None:
+    """Return a function from one draw to (log-likelihoods of each kind of report, their counts)."""
+
+    def law_at(sites: Mapping[str, Any]) -> tuple[Any, Any]:
+        site = reports_site(model, sites, as_arrays(model.data))
+        return site["fn"], site["value"]
+
+    def each(sites: Mapping[str, Any]) -> tuple[Array, Array]:
+        law, value = law_at(sites)
+        if isinstance(law, CellCounts):
+            return law.log_cell_probs, value
+        return law.log_densities(value).ravel(), law.counts.ravel()
+
+    with jax.enable_x64(True):
+        law, _ = law_at(as_arrays(first))
+    known = isinstance(law, CellCounts | PackedSupportSets)
+    return each if known else None

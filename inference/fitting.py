@@ -16,9 +16,8 @@ from inference.fit_model import fields_of, fit_model
 from inference.limits import check_sampling
 from inference.models import model_for, priors_of
 from inference.models.base import Model
-from inference.models.from_reports import SmallSamples, holder_statistics
-from inference.models.holder_regression import holder_regression
-from inference.models.unlike_holders import holders_differ
+from inference.models.choice_forms import SmallSamples
+from inference.models.holder_regression import holder_regression, holder_statistics, holders_differ
 from inference.priors.laws import with_priors
 from inference.published import NAMES
 from inference.published.posteriors import draw_published

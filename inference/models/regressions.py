@@ -18,7 +18,7 @@ from inference.likelihoods.holders import HolderStatistics
 from inference.likelihoods.regression.moments import linear_moments
 from inference.models.base import Draws, Model, Replicates, Summaries, Truth
 from inference.models.clipping import ClippedMoments, warnings
-from inference.models.family import Family, Priors, register
+from inference.models.family import Family, Priors, add_model
 from inference.models.leveled_cells import random_people
 from inference.models.record_sums import clipped_moments, rows_of, sums_model
 from inference.models.regression import Scale, draw_sites, first_values
@@ -161,9 +161,16 @@ BUILDS: Mapping[str, Callable[[Question, Mechanism, QuestionSummary], Model]] = 
 
 
 class RecordRegression(Family):
-    """A regression of a record's response on its features, mostly x ~ Normal(mean, covariance)."""
+    """A regression of a record's response on its features, mostly x ~ Normal(mean, covariance).
+
+    Linear: y | x ~ Normal(intercept + coefficients·x, sd). Logistic: P(yes | x) = sigmoid(intercept +
+    coefficients·x).
+    """
 
     reads = tuple(BUILDS)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def priors(self, question: Question) -> Priors:
         return regression_priors(question)
@@ -206,15 +213,5 @@ def _random_people(
     return answers, features
 
 
-@register
-class LinearRegression(RecordRegression):
-    """y | x ~ Normal(intercept + coefficients·x, sd)."""
-
-    name = "linear_regression"
-
-
-@register
-class LogisticRegression(RecordRegression):
-    """P(yes | x) = sigmoid(intercept + coefficients·x)."""
-
-    name = "logistic_regression"
+for _name in ("linear_regression", "logistic_regression"):
+    add_model(RecordRegression(_name))

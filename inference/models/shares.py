@@ -5,6 +5,15 @@ posterior by its own width or more. A Dirichlet of total concentration A is wort
 the posterior mean of each share, and of every sum of shares, is A/(A + answers). Without it the mean would
 be farther from the prior mean by A/answers times their distance. A 90 % interval moved by one posterior sd
 covers the truth in about 77 % of studies.
+
+Shares are drawn as sticks broken off in the order of their sizes. Breaking the largest shares off first makes
+the coordinates nearly independent: under a Dirichlet prior they are exactly independent in any order, and a
+share that the reports determine well depends only on its own coordinate and on those for larger shares.
+
+Under a small or unknown concentration a the logarithm of a share has an sd of 1/a: a sampler needs very long
+paths, and shares become zero in floating point, at which a Dirichlet's density is not finite. So the logit
+of each stick's part is x = y + y³/12. A tail of length 1/a in x has the length of its cube root in y, and the
+density, computed on logits, stays finite. With a larger cubic term, a uniform part would have two modes in y.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,12 +24,16 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 from jax import Array
+from jax.nn import log_sigmoid
+from jax.scipy.special import betaln
+from jax.typing import ArrayLike
 from numpy.typing import NDArray
+from numpyro.distributions import Distribution, constraints
+from numpyro.distributions.util import validate_sample
 
 from inference.models.base import Draws, Fit
 from inference.models.family import priors_of
 from inference.priors.laws import law
-from inference.priors.shares import ShareSticks, breaking_order, coordinates_of, shares_of
 from inference.results.convergence import is_fixed
 from inference.results.intervals import AT_MOST, PLACE
 from inference.results.verdict import CARE, INFORMATIVENESS, Finding, listed
@@ -28,6 +41,58 @@ from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
 from schemas import Question
+
+Values = NDArray[np.float64]
+# The weight of the cube in a logit.
+CUBIC = 1 / 12
+
+
+class ShareSticks(Distribution):
+    """Coordinates y (k − 1,) of shares (k,) ~ Dirichlet(concentration), in the order of breaking."""
+
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}  # noqa: RUF012
+    support = constraints.real_vector
+
+    def __init__(self, concentration: ArrayLike) -> None:
+        self.concentration = jnp.asarray(concentration)
+        super().__init__((), (self.concentration.shape[-1] - 1,))
+
+    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
+        assert key is not None
+        shape = (*sample_shape, self.concentration.shape[-1])
+        return coordinates_of(jax.random.loggamma(key, jnp.broadcast_to(self.concentration, shape)))
+
+    @validate_sample
+    def log_prob(self, value: Any) -> Array:
+        y = jnp.asarray(value)
+        x, own = y + CUBIC * y**3, self.concentration[..., :-1]
+        later = jnp.cumsum(self.concentration[..., ::-1], -1)[..., ::-1][..., 1:]
+        # Each part is Beta(own, later).
+        slope = jnp.log1p(3 * CUBIC * y**2)
+        return jnp.sum(own * log_sigmoid(x) + later * log_sigmoid(-x) - betaln(own, later) + slope, -1)
+
+
+def shares_of(y: Array) -> Array:
+    """Return shares (..., k) of coordinates (..., k − 1), in breaking order; the smallest may be zero."""
+    x = y + CUBIC * y**3
+    left = jnp.cumsum(log_sigmoid(-x), -1)
+    before = jnp.concatenate([jnp.zeros_like(left[..., :1]), left[..., :-1]], -1)
+    return jnp.exp(jnp.concatenate([log_sigmoid(x) + before, left[..., -1:]], -1))
+
+
+def coordinates_of(log_shares: Array) -> Array:
+    """Return coordinates (..., k − 1) from log shares (..., k), which need not add up to one."""
+    after = jax.lax.cumlogsumexp(log_shares, axis=log_shares.ndim - 1, reverse=True)[..., 1:]
+    # The one real root y of CUBIC y³ + y = x.
+    scale = jnp.sqrt(3 * CUBIC)
+    return 2 / scale * jnp.sinh(jnp.arcsinh(1.5 * scale * (log_shares[..., :-1] - after)) / 3)
+
+
+def breaking_order(shares: Values) -> NDArray[np.intp]:
+    """Return the indices of shares by falling size, and the inverse permutation, (2, k)."""
+    order = np.argsort(-shares, kind="stable")
+    return np.stack([order, np.argsort(order)])
+
 
 # A prior with more than this weight in a share gets a note.
 LIGHT = 0.05
@@ -88,7 +153,6 @@ def prior_note(question: Question, answers: float) -> tuple[str, ...]:
     )
 
 
-Values = NDArray[np.float64]
 # Below this concentration a share may be nothing, and chains must redraw it from its prior.
 SMALL = 0.1
 STICKS = "p_sticks"

@@ -1,1 +1,1 @@
-"""Priors: the distributions that a study or a caller may state, and coordinates for shares."""
+"""Priors: the distributions that a study or a caller may state, and correlation matrices."""

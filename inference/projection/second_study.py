@@ -18,7 +18,7 @@ import numpy as np
 
 from inference.likelihoods.holders import HolderStatistics
 from inference.models.clipping import cuts_records
-from inference.models.from_reports import holder_statistics
+from inference.models.holder_regression import holder_statistics
 from inference.models.record_sums import rows_of
 from inference.projection.thresholds import Thresholds, find_thresholds
 from inference.results.saving import RESULT

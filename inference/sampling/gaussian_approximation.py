@@ -130,14 +130,6 @@ class ImportanceWeights:
     def good(self) -> bool:
         return self.pareto_k <= MAX_PARETO_K and self.ess >= MIN_ESS
 
-    def reasons(self) -> tuple[str, ...]:
-        if self.good:
-            return ()
-        return (
-            f"the Gaussian approximation is poor (importance weights: Pareto k {self.pareto_k:.2f}, may be "
-            f"{MAX_PARETO_K}; effective draws {self.ess:.0f}, should be {MIN_ESS:.0f}): use --method nuts",
-        )
-
 
 # At most this share may be far out, where sums overflow.
 MAX_NOT_FINITE = 0.01
@@ -206,7 +198,11 @@ def draw(model: Model, seed: int, draws: int = KEPT, chains: int = CHAINS) -> Sa
     rows = resample(weights, seed, chains, several) if weights.good else np.arange(several // chains * chains)
     shape = (chains, len(rows) // chains)
     found = {name: value[rows].reshape(*shape, *value.shape[1:]) for name, value in sites.items()}
-    reasons = (*mode.reasons, *weights.reasons())
+    poor = (
+        f"the Gaussian approximation is poor (importance weights: Pareto k {weights.pareto_k:.2f}, may be "
+        f"{MAX_PARETO_K}; effective draws {weights.ess:.0f}, should be {MIN_ESS:.0f}): use --method nuts"
+    )
+    reasons = mode.reasons if weights.good else (*mode.reasons, poor)
     return Sampled(found, np.zeros(shape, dtype=bool), reasons, chained=False)
 
 

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from inference import fit, summarize
+from inference.fit_model import log_likelihood
 from inference.histogram import Histogram
 from inference.models import model_for
 from inference.models.base import Model
-from inference.pointwise import log_likelihood
 from inference.predictive import MISFIT, Predictive, is_far
 from inference.results.verdict import FALSE_ALARM, FIT, Finding
 from inference.sampling.space import as_arrays, reports_site
@@ -135,7 +135,7 @@ def test_sums_and_very_many_reports_have_no_single_log_likelihoods(monkeypatch: 
     draws = {name: np.asarray(at)[None, None] for name, at in sums.initial.items()}
     assert log_likelihood(sums, draws) is None
     document, answers, _ = CASES["randomized_response"]
-    monkeypatch.setattr("inference.pointwise.MOST_ENTRIES", 2 * len(answers) - 1)
+    monkeypatch.setattr("inference.fit_model.MOST_ENTRIES", 2 * len(answers) - 1)
     assert log_likelihood(model_of(document, answers), {"p": np.asarray([[0.2], [0.7]])}) is None
 
 

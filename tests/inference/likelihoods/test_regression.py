@@ -18,7 +18,8 @@ from inference.likelihoods.holders import (
     one_by_one,
 )
 from inference.likelihoods.regression import moments
-from inference.likelihoods.regression.sigmoid import response_moments, sigmoid_table
+from inference.likelihoods.regression.moments import response_moments
+from inference.likelihoods.regression.records import sigmoid_table
 from inference.likelihoods.regression.sums import DenseSums, NoisySums, Total
 
 D = 2

@@ -9,9 +9,7 @@ from scipy.stats import truncnorm
 from inference import fit, summarize
 from inference.likelihoods.holders import HolderStatistics
 from inference.models import model_for
-from inference.models.from_reports import holder_statistics
-from inference.models.holder_regression import holder_regression, refusal, rows_of
-from inference.models.unlike_holders import p_value
+from inference.models.holder_regression import holder_regression, holder_statistics, p_value, refusal, rows_of
 from inference.results.intervals import USUAL
 from inference.results.printed import text_of
 from inference.results.verdict import FIT

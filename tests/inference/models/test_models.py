@@ -6,8 +6,7 @@ import pytest
 from numpyro.infer.util import log_density
 
 from inference.models import MODELS, model_for
-from inference.models.from_reports import holder_statistics
-from inference.models.holder_regression import holder_regression
+from inference.models.holder_regression import holder_regression, holder_statistics
 from inference.sampling.space import as_arrays
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError

@@ -9,9 +9,9 @@ from numpyro.distributions.transforms import CorrCholeskyTransform
 from scipy import stats
 
 from inference.models import MODELS, model_for, priors_of
+from inference.models.shares import ShareSticks, shares_of
 from inference.priors.correlations import CorrelationFactor, correlation_factor
 from inference.priors.laws import with_priors
-from inference.priors.shares import ShareSticks, shares_of
 from inference.sampling.space import sample_prior
 from ldp_client.documents.errors import StudyError
 from schemas import Study

@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from inference.models.from_reports import holder_statistics
+from inference.models.holder_regression import holder_statistics
 from inference.projection import thresholds
 from inference.projection.second_study import (
     field_spread,
