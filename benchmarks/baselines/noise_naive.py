@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from inference.models import MODELS, family_of
 from inference.models.base import Model
 from inference.models.choice_forms import unbiased_shares
-from inference.models.number import cell_edges, place_of
+from inference.models.number import cell_edges
 from inference.models.number_law import NumberModel
 from inference.models.shares import Shares
 from ldp_client import Mechanism, mechanism_for
@@ -39,7 +39,7 @@ def noise_naive_model_for(question: Question, summary: QuestionSummary) -> Model
 def _number(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """Every report in the middle of its cell; those beyond a bound count as half a cell inside."""
     family = cast(NumberModel, family_of(question))
-    place = place_of(family, question)
+    place = family.place(question)
     values = place.shift + place.stretch * _middles(mechanism)
     if family.law.positive:
         # Laws on the positive numbers.
@@ -49,7 +49,7 @@ def _number(question: Question, mechanism: Mechanism, summary: QuestionSummary) 
         numpyro.factor("reports", jnp.sum(counts * family.draw(question).log_prob(values)))
 
     data = {"values": np.rint(values) if family.law.whole else values, "counts": summary.values}
-    start = place.start(family)
+    start = family.start(place)
     return Model(program, data, start, lambda draws: family.own(draws, place.units))
 
 
