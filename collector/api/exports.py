@@ -5,16 +5,19 @@ from itertools import chain
 
 from flask import Response, make_response, request
 
-from collector import audit_log
+from collector import audit_log, store
 from collector.api.auth import acting_key
 from collector.api.openapi import Api
 from collector.api.parameters import AFTER, DELETIONS, FORMAT, VERSION
 from collector.context import current_collector
 from collector.keys import Role
+from collector.problems import SUMMARY_IMPOSSIBLE, SUMMARY_TOO_COSTLY, ProblemError, deleted_study
+from collector.reports import sums
 from collector.reports.paging import MEDIA_TYPE, open_export
-from collector.reports.sums import summary_text
+from collector.reports.rules import require_same
 from collector.store import count_withdrawn
 from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER
+from summaries.summary import NEEDS_REPORTS
 
 exports = Api("exports", __name__)
 
@@ -59,10 +62,27 @@ def export_reports(study_id: str, format: str | None, after: bytes | None, delet
 )
 def read_summary(study_id: str, version: int | None) -> Response:
     """Return all that a posterior needs of one version's reports, by default the current one's."""
+    # 1. The version.
     collector = current_collector()
-    text = summary_text(collector, study_id, version)
+    with collector.database.read() as session:
+        is_deleted = store.require_study(session, study_id).deleted
+        document = store.require_document(session, study_id, version)
+    if is_deleted:
+        raise deleted_study(study_id)
+    rules = collector.rules.find(study_id, document.version)
+    require_same({document.version: document.digest}, [rules])
+    # 2. Its sums, if they are kept.
+    if rules.study.protocol is not None:
+        raise ProblemError(SUMMARY_IMPOSSIBLE, "its total comes from `ldpkit node close`", "protocol")
+    for question in rules.tally.needs_reports:
+        raise ProblemError(SUMMARY_IMPOSSIBLE, NEEDS_REPORTS, f"questions.{question}")
+    if not rules.tally.is_kept:
+        raise ProblemError(SUMMARY_TOO_COSTLY, "no summary is kept: it would slow down each upload")
+    with collector.database.read() as session:
+        kept = sums.read(session, document.study, document.version, rules.tally.size)
+    # 3. The answer.
     audit_log.record_daily(collector.writer.act, acting_key().name, "read summary", study_id)
-    response = make_response(text)
+    response = make_response(rules.tally.summary(kept).to_json())
     response.content_type = "application/json"
     response.add_etag()
     response.make_conditional(request)

@@ -68,8 +68,9 @@ STUDY_ID = Parameter("study_id", Identifier(), "path", problem=unknown_study)
 REPORT_ID = Parameter(
     "report_id", Hex(2 * ID_BYTES), "path", bytes.fromhex, "A hash of a secret that only the device has."
 )
-KEY_NAME = Parameter("name", Identifier(), "path")
-IN_PATH = {parameter.name: parameter for parameter in (STUDY_ID, REPORT_ID, KEY_NAME)}
+IN_PATH = {
+    parameter.name: parameter for parameter in (STUDY_ID, REPORT_ID, Parameter("name", Identifier(), "path"))
+}
 VERSION = Parameter("version", Integer(1, 10**6))
 FORMAT = Parameter("format", OneOf(FORMATS))
 AFTER = Parameter("after", Hex(2 * ID_BYTES), parse=bytes.fromhex)

@@ -5,11 +5,9 @@ its own row (a slot) for each version. A row may go below zero if one process ta
 added.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 from sqlalchemy import Connection, Table, bindparam, delete, select, update
@@ -18,13 +16,8 @@ from sqlalchemy.orm import Session
 from collector import store
 from collector.errors import WrongSumsError
 from collector.models import SumsRow
-from collector.problems import SUMMARY_IMPOSSIBLE, SUMMARY_TOO_COSTLY, ProblemError, deleted_study
 from collector.reports.rules import Rules, Sums, require_same
 from collector.store import Prepared, insert_new
-from summaries.summary import NEEDS_REPORTS
-
-if TYPE_CHECKING:
-    from collector.context import Collector
 
 FindRules = Callable[[str, int], Rules]
 SUMS = cast(Table, SumsRow.__table__)
@@ -51,30 +44,6 @@ def take_back_reports(
     for rules, payloads in _by_version(find, study_id, reports):
         require_same(store.document_digests(session, study), [rules])
         add(session, study, rules.study.version, -rules.tally.count(payloads))
-
-
-def summary_text(collector: Collector, study_id: str, version: int | None) -> str:
-    """Return the summary of one version's reports as JSON; without a version, of the current version.
-
-    Raises ProblemError also if no summary is kept.
-    """
-    with collector.database.read() as session:
-        is_deleted = store.require_study(session, study_id).deleted
-        document = store.require_document(session, study_id, version)
-    if is_deleted:
-        raise deleted_study(study_id)
-    rules = collector.rules.find(study_id, document.version)
-    require_same({document.version: document.digest}, [rules])
-    tally = rules.tally
-    if rules.study.protocol is not None:
-        raise ProblemError(SUMMARY_IMPOSSIBLE, "its total comes from `ldpkit node close`", "protocol")
-    for question in tally.needs_reports:
-        raise ProblemError(SUMMARY_IMPOSSIBLE, NEEDS_REPORTS, f"questions.{question}")
-    if not tally.is_kept:
-        raise ProblemError(SUMMARY_TOO_COSTLY, "no summary is kept: it would slow down each upload")
-    with collector.database.read() as session:
-        sums = read(session, document.study, document.version, tally.size)
-    return tally.summary(sums).to_json()
 
 
 def _by_version(
