@@ -36,8 +36,8 @@ SECTIONS = {
     "studies.status studies.close studies.open_ studies.delete tickets.invite studies.keys exporting.export "
     "server_files.backup server_files.restore",
     "Answer": "answering.answer answering.withdraw answering.budget",
-    "Analyse": "perturbing.codebook perturbing.perturb perturbing.summarize fitting.fit surveys.survey "
-    "planning.calibrate perturbing.audit",
+    "Analyse": "analysing.codebook analysing.perturb analysing.summarize analysing.fit surveys.survey "
+    "planning.calibrate analysing.audit",
     "More": "node.node tickets.tickets server_files.ohttp making.derive making.dossier trying.demo",
 }
 HOMES = {home.partition(".")[2].rstrip("_"): home for homes in SECTIONS.values() for home in homes.split()}

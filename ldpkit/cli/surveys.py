@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ldp_client.documents.errors import InputError, UsageError
+from ldpkit.cli.analysing import sampling_options, show_posteriors
 from ldpkit.cli.commands import codebook_option, command, out_option
-from ldpkit.cli.fitting import sampling_options, show_posteriors
 from ldpkit.cli.output import progress
 from schemas.disk import STREAM, read_bytes
 

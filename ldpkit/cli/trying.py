@@ -14,8 +14,8 @@ import click
 
 from ldp_client.documents.errors import UsageError
 from ldpkit.answer_files import read_answers
+from ldpkit.cli.analysing import show_posteriors
 from ldpkit.cli.commands import COUNT, command, study_argument
-from ldpkit.cli.fitting import show_posteriors
 from ldpkit.cli.output import progress, show, warn
 from schemas import Study
 

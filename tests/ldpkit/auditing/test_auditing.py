@@ -22,7 +22,7 @@ from ldp_client.mechanisms.unary import Oue
 from ldpkit import cli
 from ldpkit.auditing.auditing import audit_mechanism
 from ldpkit.auditing.exact import delta_of, epsilon_of, largest_distance, lower_share, upper_share
-from ldpkit.cli import perturbing
+from ldpkit.cli import analysing
 from tests import studies
 from tests.statistics import seed_the_system
 
@@ -289,7 +289,7 @@ def test_audit_command_prints_verdict_and_exits_by_it(tmp_path, capsys, monkeypa
     path, out = tmp_path / "study.json", tmp_path / "audit.json"
     path.write_text(json.dumps(studies.document(studies.NUMBER, studies.YES_NO)))
     command = ["audit", str(path)]
-    monkeypatch.setattr(perturbing, "SAMPLES", 300)
+    monkeypatch.setattr(analysing, "SAMPLES", 300)
     assert cli.main([*command, "--out", str(out)]) == 0
     written = json.loads(out.read_text())
     assert [entry["question"] for entry in written] == ["hours", "ever"]
