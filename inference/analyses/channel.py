@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from inference.analyses.formula import named
-from inference.analyses.table import Codes, Values
+
+if TYPE_CHECKING:
+    from inference.analyses.table import Codes, Values
 
 # From the root of a mixture to a matrix: (name of unknown weights, branch), sorted.
 Path = tuple[tuple[str, int], ...]

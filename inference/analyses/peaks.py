@@ -147,8 +147,8 @@ def unidentified(analysis: Assembled) -> list[str]:
                 return analysis.each(dict(data), *analysis.drawn(dict(data)))
 
         def scores_of(vector: Array, data: Arrays) -> Array:
-            along = lambda way: jax.jvp(lambda at: log_chances(at, data), (vector,), (way,))[1]  # noqa: E731
-            return jax.lax.map(along, jnp.eye(len(vector)))
+            slope = jax.linearize(partial(log_chances, data=data), vector)[1]
+            return jax.lax.map(slope, jnp.eye(len(vector)))
 
         scores = np.asarray(Program(scores_of, runs_once=True)(vector, data))
         # 3. The directions of no information, and the parameters that move along them.

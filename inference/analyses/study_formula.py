@@ -15,8 +15,7 @@ from inference.analyses.formula import known_column
 from inference.analyses.matrices import columns_of
 from inference.analyses.population import Population
 from inference.analyses.private_columns import private_of
-from inference.analyses.table import WAVE, Table
-from inference.analyses.waves import concat, refuse_wave
+from inference.analyses.table import WAVE, Table, concat, refuse_wave
 from inference.false_reports.conformance import conformance
 from inference.false_reports.details import Details
 from inference.results.methods import noise_of

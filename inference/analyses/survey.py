@@ -13,8 +13,7 @@ from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import columns_of
 from inference.analyses.public_columns import as_taken, notes_of
-from inference.analyses.table import WAVE, Codes, Private, Table, level_text, table_of
-from inference.analyses.waves import concat, refuse_wave
+from inference.analyses.table import WAVE, Codes, Private, Table, concat, level_text, refuse_wave, table_of
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted, rounded_up
 from schemas.disk import read_bytes

@@ -10,8 +10,7 @@ from inference import analyse_waves
 from inference.analyses.program import assemble
 from inference.analyses.study_formula import table_of_reports, table_of_waves
 from inference.analyses.survey import load_survey
-from inference.analyses.table import Private, table_of
-from inference.analyses.waves import concat
+from inference.analyses.table import Private, concat, table_of
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
