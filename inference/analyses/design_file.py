@@ -109,35 +109,33 @@ class _ShareOrName:
         return (_NAME if isinstance(value, dict) else _Probability()).read(value, path, error)
 
 
-class _Component:
-    """A matrix, a named design or a mixture, with people who behave otherwise.
+def _component(required: Mapping[str, Any], optional: Mapping[str, Any]) -> Either:
+    """Return the shape of a matrix, a named design or a mixture, with people who behave otherwise.
 
-    Args:
-        required: further fields.
-        optional: further fields that may be missing.
+    required: further fields. optional: further fields that may be missing.
     """
 
-    def __init__(self, required: Mapping[str, Any], optional: Mapping[str, Any]) -> None:
-        self.required, self.optional = required, {**dict.fromkeys(BEHAVIOURS, _ShareOrName()), **optional}
+    def record(needed: Mapping[str, Any], also: Mapping[str, Any] | None = None) -> Record:
+        behaviours = dict.fromkeys(BEHAVIOURS, _ShareOrName())
+        return Record({**needed, **required}, {**(also or {}), **behaviours, **optional})
 
-    def read(self, value: Any, path: str, error: Error) -> dict[str, Any]:
-        kinds = {
-            name: self._record(
-                {"design": Constant(name), **dict.fromkeys(named.needs, _Probability())},
-                {**({"cards": _CARDS} if named.cards else {}), **dict.fromkeys(named.shares, _ShareOrName())},
-            )
-            for name, named in NAMED.items()
-        }
-        shape: Any = Tagged("design", kinds)
-        if isinstance(value, dict) and "matrix" in value:
-            shape = self._record({"matrix": _Matrix()})
-        elif isinstance(value, dict) and "mixture" in value:
-            shape = self._record({"mixture": _Map(_Component({}, {}), 2), "weights": _WEIGHTS})
-        found: dict[str, Any] = shape.read(value, path, error)
-        return found
+    named_designs = {
+        name: record(
+            {"design": Constant(name), **dict.fromkeys(named.needs, _Probability())},
+            {**({"cards": _CARDS} if named.cards else {}), **dict.fromkeys(named.shares, _ShareOrName())},
+        )
+        for name, named in NAMED.items()
+    }
+    of_name = Tagged("design", named_designs)
 
-    def _record(self, required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> Record:
-        return Record({**required, **self.required}, {**(optional or {}), **self.optional})
+    def shape(stated: Mapping[str, Any]) -> Any:
+        if "matrix" in stated:
+            return record({"matrix": _Matrix()})
+        if "mixture" in stated:
+            return record({"mixture": _Map(_component({}, {}), 2), "weights": _WEIGHTS})
+        return of_name
+
+    return Either(shape, of_name)
 
 
 _LABELS = {
@@ -145,12 +143,12 @@ _LABELS = {
     "reports": ListOf(_Label(), 2, MOST_ANSWERS),
     "ordered": Boolean(),
 }
-_GROUPS = ListOf(_Component({"rows": _Map(_Label())}, {}), 1, MOST_ANSWERS, repeats=True)
+_GROUPS = ListOf(_component({"rows": _Map(_Label())}, {}), 1, MOST_ANSWERS, repeats=True)
 _COLUMN = Either(
     lambda stated: (
         Record({"matrices": _GROUPS}, {**dict.fromkeys(BEHAVIOURS, _ShareOrName()), **_LABELS})
         if "matrices" in stated
-        else _Component({}, _LABELS)
+        else _component({}, _LABELS)
     ),
     Record({}),
 )
