@@ -5,16 +5,10 @@ import pytest
 from arviz_stats.base.array import array_stats
 from scipy import stats
 
+from inference import tail_probabilities as tails
 from inference.results.convergence import diagnose, ess_bulk, ess_tail, mixing, r_hat
 from inference.results.prior_notes import disagreements, informativeness, leaning_notes
 from inference.results.verdict import NOT_USABLE, USABLE, Verdict
-from inference.tail_probabilities import (
-    average_ranks,
-    binomial_at_least,
-    binomial_at_most,
-    binomial_exactly,
-    squares_beyond,
-)
 
 
 def ar(coefficient, chains=4, draws=300, seed=0):
@@ -55,18 +49,20 @@ def test_binomial_probabilities_match_scipy():
     counts = np.arange(-2, 30)
     for n, p in ((0, 0.3), (1, 0.5), (20, 0.0), (20, 1.0), (27, 0.2), (28, 1e-9)):
         law = stats.binom(n, p)
-        np.testing.assert_allclose(binomial_at_most(counts, n, p), law.cdf(counts), rtol=1e-9, atol=1e-300)
-        np.testing.assert_allclose(
-            binomial_at_least(counts, n, p), law.sf(counts - 1), rtol=1e-9, atol=1e-300
-        )
-        np.testing.assert_allclose(binomial_exactly(counts, n, p), law.pmf(counts), rtol=1e-9, atol=1e-300)
+        for found, right in (
+            (tails.binomial_at_most(counts, n, p), law.cdf(counts)),
+            (tails.binomial_at_least(counts, n, p), law.sf(counts - 1)),
+            (tails.binomial_exactly(counts, n, p), law.pmf(counts)),
+        ):
+            np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-300)
     law = stats.binom(10**6, 0.3)
     far = np.array([290_000, 299_999, 310_000])
-    np.testing.assert_allclose(binomial_at_most(far, 10**6, 0.3), law.cdf(far), rtol=1e-6)
-    np.testing.assert_allclose(binomial_at_least(far, 10**6, 0.3), law.sf(far - 1), rtol=1e-6)
-    assert squares_beyond(31.0, 10) == pytest.approx(stats.chi2.sf(31.0, 10), rel=1e-10)
+    np.testing.assert_allclose(tails.binomial_at_most(far, 10**6, 0.3), law.cdf(far), rtol=1e-6)
+    np.testing.assert_allclose(tails.binomial_at_least(far, 10**6, 0.3), law.sf(far - 1), rtol=1e-6)
+    assert tails.squares_beyond(31.0, 10) == pytest.approx(stats.chi2.sf(31.0, 10), rel=1e-10)
     ties = CHAINS["ties"]
-    np.testing.assert_array_equal(average_ranks(ties), stats.rankdata(ties, axis=None).reshape(ties.shape))
+    ranks = stats.rankdata(ties, axis=None).reshape(ties.shape)
+    np.testing.assert_array_equal(tails.average_ranks(ties), ranks)
 
 
 LONG = ar(0, draws=1000)
