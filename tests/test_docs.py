@@ -132,12 +132,6 @@ def test_the_architecture_names_every_layer():
         assert [one.name for one in folders if not re.search(rf"`(?:\w+/)?{one.name}`", text)] == []
 
 
-def test_every_package_has_a_docstring():
-    for package in PACKAGES:
-        for path in (ROOT / package).rglob("__init__.py"):
-            assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
-
-
 def test_the_guides_study_is_valid():
     document, spoken, *_ = blocks(DOCS / "study.md", "json")
     assert Study.from_json(spoken).shown_in("de").questions[0].choices == ("Apfel", "Birne", "kiwi")
