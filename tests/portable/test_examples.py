@@ -5,10 +5,8 @@ import shutil
 import subprocess
 
 import pytest
-from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 
 from schemas import Report, Study
 from tests import studies
@@ -17,22 +15,12 @@ from tests.kit.serving import served
 from tests.portable import npm
 from tests.portable.chromium import Site, forget
 from tests.portable.npm import JAVASCRIPT, REPOSITORY
-from tests.portable.participant import Participant, stored_at
+from tests.portable.participant import Participant
 
 pytestmark = pytest.mark.slow
 EVER = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}))
 SECOND = Study(studies.document({**studies.YES_NO, "id": "still", "text": "Do you still?"}, version=2))
 AWAY = "window.tried = 0; window.fetch = async () => { tried += 1; throw new TypeError('away'); };"
-
-
-def until(browser, condition):
-    # A component replaces its parts as it goes on: one that is gone is looked for again.
-    wait = WebDriverWait(browser, 20, 0.02, ignored_exceptions=[StaleElementReferenceException])
-    wait.until(lambda _: condition())
-
-
-def find(browser, selector):
-    return browser.find_element(By.CSS_SELECTOR, selector)
 
 
 @pytest.mark.attack(8)
@@ -54,18 +42,18 @@ def test_flask_site_shows_a_study_and_sees_no_answer(browser, tmp_path):
         collector.request("POST", "/v1/studies", EVER.document)
         apps.append(module.create_app(collector.url, EVER.id))
         browser.get(address)
-        state = "return document.querySelector('ldp-study').state"
-        until(browser, lambda: browser.execute_script(state) == "ready")
-        # The app's Content-Security-Policy lets the element be as high as it says.
-        assert find(browser, "ldp-study").size["height"] == 42 * 16
-        frame = find(browser, "ldp-study").shadow_root.find_element(By.CSS_SELECTOR, "iframe")
-        browser.switch_to.frame(frame)
         person = Participant(browser, collector, EVER)
+        state = "return document.querySelector('ldp-study').state"
+        person.wait_until(lambda: browser.execute_script(state) == "ready")
+        # The app's Content-Security-Policy lets the element be as high as it says.
+        assert person.find("ldp-study").size["height"] == 42 * 16
+        frame = person.find("ldp-study").shadow_root.find_element(By.CSS_SELECTOR, "iframe")
+        browser.switch_to.frame(frame)
         person.answer(ever="yes")
         person.until("report")
         person.send()
         browser.switch_to.default_content()
-        until(browser, lambda: browser.execute_script(state) == "done")
+        person.wait_until(lambda: browser.execute_script(state) == "done")
         assert len(person.stored()) == 1
         assert set(asked) == {("GET", "/", "")}
 
@@ -115,7 +103,7 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def react(browser, built):
-    """A function that publishes a study and opens the example for it. It returns the collector."""
+    """A function that publishes a study and opens the example for it. It returns a person there."""
     site, server, page = built
 
     def opened(study):
@@ -125,14 +113,14 @@ def react(browser, built):
         page.write_text(text)
         forget(browser, site.url)
         browser.get(f"{site.url}/index.html")
-        return server
+        return Participant(browser, server, study)
 
     return opened
 
 
-def shows(browser, selector, words=""):
-    parts = browser.find_elements(By.CSS_SELECTOR, selector)
-    return any(words in part.text for part in parts)
+def until_shown(person, selector, words=""):
+    find = person.browser.find_elements
+    person.wait_until(lambda: any(words in part.text for part in find(By.CSS_SELECTOR, selector)))
 
 
 def reachable(browser):
@@ -145,11 +133,11 @@ def reachable(browser):
 @pytest.mark.attack(8)
 def test_app_state_never_holds_the_typed_number(react, browser):
     """A library of an app, or its error reports, read the answer from the app's state."""
-    react(BITS)
-    until(browser, lambda: shows(browser, "[role=alert]", "asks numbers and choices, once"))
-    server = react(HOURS)
-    until(browser, lambda: shows(browser, "fieldset"))
-    field = find(browser, "#app input")
+    person = react(BITS)
+    until_shown(person, "[role=alert]", "asks numbers and choices, once")
+    person = react(HOURS)
+    until_shown(person, "fieldset")
+    field = person.find("#app input")
     for typed in ("1.234,5", "1,234", "1.234", "7,5,5", "seven", "1e3", "."):
         field.clear()
         field.send_keys(typed)
@@ -161,48 +149,48 @@ def test_app_state_never_holds_the_typed_number(react, browser):
     field.clear()
     field.send_keys(ENTERED)
     looks = reachable(browser)
-    ActionChains(browser).double_click(find(browser, "#app button")).perform()
-    until(browser, lambda: shows(browser, "pre", "ldpkit.report/1"))
-    body = find(browser, "pre").text
+    ActionChains(browser).double_click(person.find("#app button")).perform()
+    until_shown(person, "pre", "ldpkit.report/1")
+    body = person.find("pre").text
     looks += reachable(browser)
-    ActionChains(browser).double_click(find(browser, "#app button")).perform()
-    until(browser, lambda: shows(browser, "[role=status]", "It was sent"))
+    ActionChains(browser).double_click(person.find("#app button")).perform()
+    until_shown(person, "[role=status]", "It was sent")
     assert not browser.find_elements(By.CSS_SELECTOR, "[role=alert]")
     assert looks + reachable(browser) == []
-    assert stored_at(server, HOURS.id) == [Report.from_json(body)]
+    assert person.stored() == [Report.from_json(body)]
 
 
-def answer(browser, given):
+def answer(person, given):
     """Answer a yes/no question. Return the report that is shown."""
-    until(browser, lambda: shows(browser, "fieldset"))
-    find(browser, f"input[value={given}]").click()
-    find(browser, "#app button").click()
-    until(browser, lambda: shows(browser, "pre", "ldpkit.report/1"))
-    return find(browser, "pre").text
+    until_shown(person, "fieldset")
+    person.find(f"input[value={given}]").click()
+    person.find("#app button").click()
+    until_shown(person, "pre", "ldpkit.report/1")
+    return person.find("pre").text
 
 
 @pytest.mark.attack(8)
 def test_report_that_the_person_saw_is_sent_after_two_tabs_and_a_lost_network(react, browser):
     """An app sends a report that its user did not see, or sends two."""
-    server = react(EVER)
+    person = react(EVER)
     address, first = browser.current_url, browser.current_window_handle
-    shown = answer(browser, "yes")
+    shown = answer(person, "yes")
     # In another tab the next version is answered meanwhile: its report is shown before it is sent.
-    assert server.request("POST", "/v1/studies", SECOND.document) == 201
+    assert person.server.request("POST", "/v1/studies", SECOND.document) == 201
     browser.switch_to.new_window("tab")
     browser.get(address)
-    other = answer(browser, "no")
+    other = answer(person, "no")
     browser.close()
     browser.switch_to.window(first)
-    assert find(browser, "pre").text == shown != other
-    find(browser, "#app button").click()
-    until(browser, lambda: shows(browser, "pre", other))
-    assert stored_at(server, EVER.id) == []
+    assert person.find("pre").text == shown != other
+    person.find("#app button").click()
+    until_shown(person, "pre", other)
+    assert person.stored() == []
     # What could not be sent is sent at the next visit.
     browser.execute_script(AWAY)
-    ActionChains(browser).double_click(find(browser, "#app button")).perform()
-    until(browser, lambda: browser.execute_script("return tried > 0"))
-    until(browser, lambda: shows(browser, "[role=status]", "could not leave"))
+    ActionChains(browser).double_click(person.find("#app button")).perform()
+    person.wait_until(lambda: browser.execute_script("return tried > 0"))
+    until_shown(person, "[role=status]", "could not leave")
     browser.get(address)
-    until(browser, lambda: shows(browser, "[role=status]", "It was sent"))
-    assert stored_at(server, EVER.id) == [Report.from_json(other)]
+    until_shown(person, "[role=status]", "It was sent")
+    assert person.stored() == [Report.from_json(other)]
