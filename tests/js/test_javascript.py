@@ -37,7 +37,7 @@ def test_modules_keep_their_rules(name):
 
 def answering(folder, count):
     """Start a process that answers on one ledger after the other, and prints what became of it."""
-    command = [npm.newer_node(), "ledger_race.mjs", npm.JAVASCRIPT / "index.js", folder, str(count), NUMBERS]
+    command = [npm.newer_node(), "ledger_race.mjs", folder, str(count), NUMBERS]
     return subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True)
 
 
