@@ -6,23 +6,13 @@ from types import SimpleNamespace
 import pytest
 
 from collector import limiter
-from collector.limiter import (
-    BURST_SECONDS,
-    DEBT_SECONDS,
-    QUIET_SECONDS,
-    REST,
-    CostBoundCache,
-    Limiter,
-    ThrottledLog,
-    TokenBucket,
-)
 from tests.kit.answers import problem
 from tests.kit.collectors import build_report, build_study
 
 
 def test_room_is_waited_for_unless_nothing_is_given_back(monkeypatch):
     now, waits = [0.0], []
-    room = Limiter(100, 2, lambda: OSError("full"))
+    room = limiter.Limiter(100, 2, lambda: OSError("full"))
 
     def wait(seconds):
         waits.append(seconds)
@@ -47,13 +37,13 @@ def test_room_is_waited_for_unless_nothing_is_given_back(monkeypatch):
 
 def test_an_outage_is_logged_at_once_and_then_counted(caplog):
     clock = [0.0]
-    seldom = ThrottledLog(lambda: clock[0])
+    seldom = limiter.ThrottledLog(lambda: clock[0])
     for _ in range(5000):
         seldom.log(30, "the database is away")
         seldom.log(40, "a request failed", OSError("x"))
     said = [record.getMessage() for record in caplog.records]
     assert said == ["the database is away", "a request failed\nbuiltins.OSError"]
-    clock[0] = QUIET_SECONDS
+    clock[0] = limiter.QUIET_SECONDS
     seldom.log(30, "the database is away")
     assert (
         caplog.records[-1].getMessage() == "the database is away (and 4999 times since this was last logged)"
@@ -70,9 +60,9 @@ def test_cached_value_is_kept_in_proportion_to_its_cost(monkeypatch):
         computed.append(now[0])
         return len(computed)
 
-    recent = CostBoundCache(compute)
+    recent = limiter.CostBoundCache(compute)
     assert [recent.get(), recent.get()] == [1, 1]
-    now[0] += 2.0 * REST
+    now[0] += 2.0 * limiter.REST
     assert recent.get() == 2
 
 
@@ -101,8 +91,8 @@ def stored(bucket, reports):
 
 def test_a_bucket_holds_a_burst_and_refills():
     now = [0.0]
-    bucket = TokenBucket(2.0, lambda: now[0])
-    burst = int(2 * BURST_SECONDS)
+    bucket = limiter.TokenBucket(2.0, lambda: now[0])
+    burst = int(2 * limiter.BURST_SECONDS)
     assert [stored(bucket, 1) for _ in range(burst)] == [0.0] * burst
     assert stored(bucket, 1) == 0.5
     now[0] = 0.5
@@ -110,8 +100,8 @@ def test_a_bucket_holds_a_burst_and_refills():
     now[0] = 1e6
     assert [stored(bucket, 1) for _ in range(burst + 1)] == [0.0] * burst + [0.5]
     # A batch above the burst passes and leaves a debt. Uploads that are not stored use nothing up.
-    bucket = TokenBucket(5.0, lambda: 0.0)
+    bucket = limiter.TokenBucket(5.0, lambda: 0.0)
     assert [bucket.let_in(70_000) for _ in range(3)] == [0.0] * 3
     assert stored(bucket, 70_000) == 0.0
-    assert stored(bucket, 1) == DEBT_SECONDS + 0.2
-    assert stored(bucket, 70_000) == DEBT_SECONDS + BURST_SECONDS
+    assert stored(bucket, 1) == limiter.DEBT_SECONDS + 0.2
+    assert stored(bucket, 70_000) == limiter.DEBT_SECONDS + limiter.BURST_SECONDS

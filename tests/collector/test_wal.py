@@ -51,10 +51,6 @@ REPLACED = {
 }
 
 
-def log_of(path):
-    return path.with_name(path.name + "-wal")
-
-
 def ids_in(path):
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -71,7 +67,7 @@ def test_server_with_replaced_database_acknowledges_nothing(habits, study, caplo
     path = habits.path
     assert habits.put(build_report(study)).status_code == 201
     REPLACED[how](path)
-    log = log_of(path).read_bytes()
+    log = wal.sidecar(path, "-wal").read_bytes()
     for _ in range(12):
         assert problem(habits.put(build_report(study))) == (503, "unavailable")
     assert habits.publish(build_study(2)).status_code == 503
@@ -84,7 +80,7 @@ def test_server_with_replaced_database_acknowledges_nothing(habits, study, caplo
         (aside,) = path.parent.glob("*-wal.replaced-*")
         assert (aside.read_bytes(), aside.stat().st_mode & 0o777) == (log, 0o600)
         assert str(aside) in caplog.text
-        assert not log_of(path).stat().st_size
+        assert not wal.sidecar(path, "-wal").stat().st_size
 
 
 @pytest.mark.attack(10)
@@ -105,7 +101,7 @@ def test_stopping_server_does_not_change_restored_file(habits, study, caplog):
     check(opened(path))
     assert ids_in(path) == {before.id}
     # Nothing that was acknowledged is lost to whoever wants it back.
-    aside.rename(log_of(kept))
+    aside.rename(wal.sidecar(kept, "-wal"))
     assert ids_in(kept) == {before.id, after.id}
 
 
@@ -127,7 +123,7 @@ def test_log_held_by_another_reader_is_reported_at_stop(habits, study, monkeypat
         with wal.served_alone(habits.path):
             pass
     assert not caplog.text
-    assert log_of(habits.path).stat().st_size == 0
+    assert wal.sidecar(habits.path, "-wal").stat().st_size == 0
 
 
 def inspected_backup(path):
