@@ -228,8 +228,15 @@ class KeyChecks:
         if hashed is not None and self._is_token(hashed):
             return TOKEN_KEY
         if hashed is None or key is None:
+            self._collector.metrics.count_wrong_key()
+            log_throttled(logging.WARNING, "a request had a key that this collector does not know")
+            if seconds:
+                detail = "too many wrong keys came; a right one is taken at any time"
+                raise ProblemError(TOO_MANY_KEYS, detail)
+            self._wrong.take()
             unknown = "this collector does not know the key"
-            raise self._refusal(seconds, "the session has ended: sign in again" if is_session else unknown)
+            detail = "the session has ended: sign in again" if is_session else unknown
+            raise ProblemError(UNAUTHORIZED, detail, headers=CHALLENGE)
         if key.has_expired(self._collector.today()):
             detail = f"the key {key.name} was good until {key.expires}: have another one made"
             raise ProblemError(UNAUTHORIZED, detail, headers=CHALLENGE)
@@ -247,15 +254,6 @@ class KeyChecks:
             self._collector.writer.act(lambda session: session.execute(statement))
         except (SQLAlchemyError, ProblemError):
             log_throttled(logging.WARNING, "a key's use cannot be written down")
-
-    def _refusal(self, seconds: float, unknown: str) -> ProblemError:
-        self._collector.metrics.count_wrong_key()
-        line = "a request had a key that this collector does not know"
-        log_throttled(logging.WARNING, line)
-        if seconds:
-            return ProblemError(TOO_MANY_KEYS, "too many wrong keys came; a right one is taken at any time")
-        self._wrong.take()
-        return ProblemError(UNAUTHORIZED, unknown, headers=CHALLENGE)
 
     def _read_hashes(self) -> frozenset[bytes]:
         with self._collector.database.read() as session:
