@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -134,18 +134,6 @@ class Kept(NamedTuple):
     def is_past(self) -> bool:
         """Return True if the last day of all the version's reports is over."""
         return self.until is not None and self.before == date.max
-
-    def document(self) -> dict[str, Any]:
-        """Return the members for programs."""
-        until = self.until and self.until.isoformat()
-        return {
-            "study": self.study,
-            "version": self.version,
-            "days": self.days,
-            "until": until,
-            "reports": self.reports,
-            "overdue": self.overdue,
-        }
 
 
 def kept_of(find: FindRules, study: StudyOverview, today: date) -> list[Kept]:

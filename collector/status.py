@@ -161,7 +161,17 @@ def status_of(
         "tickets_left": left,
         "issuer": None if tickets is None else tickets.issuer,
         "refused": dict(sorted(refusals.get(study.id, {}).items())),
-        "retention": [version.document() for version in kept],
+        "retention": [
+            {
+                "study": study.id,
+                "version": version.version,
+                "days": version.days,
+                "until": version.until and version.until.isoformat(),
+                "reports": version.reports,
+                "overdue": version.overdue,
+            }
+            for version in kept
+        ],
     }
     return {**status, "attention": _attention(status, study, kept, today)}
 
@@ -251,16 +261,11 @@ def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"ldpkit_{name}", text, labels=labels)
 
 
-class Check(NamedTuple):
-    """One line. ok: whether nothing needs action. detail: what is found, and what to do."""
+def checks_of(collector: Collector) -> list[dict[str, Any]]:
+    """Return what the collector knows of its health, at least one entry for each subject.
 
-    name: str
-    ok: bool
-    detail: str
-
-
-def checks_of(collector: Collector) -> list[Check]:
-    """Return what the collector knows of its health, at least one line for each subject."""
+    ok: whether nothing needs action. detail: what is found, and what to do.
+    """
     today, studies, file = collector.today(), collector.studies.get(), collector.database.file
     with collector.database.read() as session:
         last, made, size = audit_log.last_backup(session), keys.list_keys(session), database_bytes(session)
@@ -306,7 +311,7 @@ def checks_of(collector: Collector) -> list[Check]:
         if count != exported[study_id][1]
     ]
     return [
-        Check(name, not problems, detail)
+        {"name": name, "ok": not problems, "detail": detail}
         for name, problems, fine in (
             ("backup", stale, age),
             ("keys", ending, f"none expires before {soon}"),

@@ -235,7 +235,7 @@ def read_audit_log(limit: int | None, since: date | None) -> Response:
 @operator.operation("get", "/v1/health", "Checks", role=Role.OPERATE)
 def read_health() -> Response:
     """Return what needs an operator's action: backups, keys, disk, ended studies, exports."""
-    return jsonify(checks=[check._asdict() for check in checks_of(current_collector())])
+    return jsonify(checks=checks_of(current_collector()))
 
 
 def require_token(key: Key) -> None:
