@@ -40,7 +40,7 @@ from collector.reports.uploads import parse_body, require_json
 from collector.settings import Settings
 from collector.studies import close as close_study
 from ldp_client.documents.canonical import to_base64
-from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.documents.errors import InputError, StatementError, StudyError
 from ldp_client.documents.fields import Text
 from ldp_client.documents.shapes import Record
 from ldp_client.secure_sum import SHARES
@@ -187,7 +187,8 @@ def sum_shares(study_id: str) -> Response:
     node = current_node()
     require_json(request.mimetype)
     # It may be larger than a device's body.
-    drawing = Drawing.from_document(parse_body(sent_bytes(node.drawing_limit)))
+    document = parse_body(sent_bytes(node.drawing_limit))
+    drawing = Drawing.from_fields(DRAWING.read(document, "", StatementError))
     statement, total = node.total(study_id, drawing, current_collector().writer.act)
     return jsonify(NodeSum(statement, total).to_document())
 

@@ -204,13 +204,8 @@ class Drawing:
         return canonical_json(self.to_document())
 
     @classmethod
-    def from_document(cls, document: Any) -> Drawing:
-        """Validate a plain JSON value; `chosen` checks its contents. Raises StatementError."""
-        return cls.from_fields(DRAWING.read(document, "", StatementError))
-
-    @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Drawing:
-        """Make a drawing of what DRAWING read. Raises StatementError."""
+        """Make a drawing of what DRAWING read; `chosen` checks its contents. Raises StatementError."""
         ids, holders = split_ids(fields["ids"]), fields["holders"]
         if len(holders) != HOLDERS_BYTES * len(ids):
             raise StatementError("holders", "must be 4 bytes for each id", code="statement.holders_size")

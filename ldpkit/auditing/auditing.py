@@ -11,8 +11,9 @@ from typing import Any
 from ldp_client.documents.errors import AnswerError
 from ldp_client.documents.question import Question
 from ldp_client.documents.study import Study
-from ldp_client.mechanisms import mechanisms_of
+from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.memoized import Memoized
 from ldp_client.words.text import rounded_up
 from ldpkit.auditing import exact
 from ldpkit.auditing.answers import answers_for, pairs_of, random_answers
@@ -78,12 +79,12 @@ def audit(study: Study, questions: Sequence[Question], samples: int = SAMPLES) -
         yield audit_mechanism(mechanisms[question.id], question, samples)
 
 
-def audit_mechanism(mechanism: Any, question: Question, samples: int = SAMPLES) -> Audit:
+def audit_mechanism(mechanism: Mechanism, question: Question, samples: int = SAMPLES) -> Audit:
     """Run all checks of one mechanism that answers this question."""
     privacy, stated = mechanism.privacy, question.mechanism
     audit = Audit(question.id, mechanism.name, float(privacy.epsilon), float(privacy.delta))
     stages: list[tuple[str, Any, Any]] = [("", mechanism, stated.epsilon)]
-    if hasattr(mechanism, "permanent"):
+    if isinstance(mechanism, Memoized):
         # It promises one ε for the permanent answer, hence for all reports together, and a smaller ε for a
         # single report.
         alone = copy(mechanism)
