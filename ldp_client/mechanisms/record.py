@@ -37,7 +37,7 @@ class RecordMechanism(Mechanism):
     def quantise_fields(self, answer: Any) -> tuple[list[int], int]:
         """Return features in units or as levels, not clipped to the norm, and the response in units.
 
-        Raises AnswerError.
+        A level is an index for a choice or bins, and plus or minus one unit for a yes/no. Raises AnswerError.
         """
         if not isinstance(answer, dict):
             raise AnswerError.say("core.record", self.field)
@@ -49,28 +49,24 @@ class RecordMechanism(Mechanism):
         unit, weight = self.units
         scaled = []
         for field, path, limits in self._asked:
-            size = weight if field is self.response else unit
+            size, value = weight if field is self.response else unit, answer[field.id]
             if limits:
-                scaled.append(signed_units(answer[field.id], limits, size, path))
+                scaled.append(signed_units(value, limits, size, path))
+            elif field.choices:
+                index = self.places[field.id].of(value) if isinstance(value, str) else -1
+                if index < 0:
+                    raise AnswerError.say("core.one_of_choices", path, choices=len(field.choices))
+                scaled.append(index)
+            elif field.cuts:
+                number = as_float(value, path)
+                scaled.append(sum(number >= cut for cut in self.cuts[field.id]))
             else:
-                scaled.append(self._quantise_level(field, answer[field.id], size, path))
+                sign = SIGNS.get(value) if isinstance(value, (str, bool)) else None
+                if sign is None:
+                    raise AnswerError.say("core.yes_or_no", path)
+                scaled.append(sign * size)
         response = scaled.pop()
         return scaled, response
-
-    def _quantise_level(self, field: Field, value: Any, size: int, path: str) -> int:
-        """Return −size for no and size for yes; for a choice or bins, return the index."""
-        if field.choices:
-            index = self.places[field.id].of(value) if isinstance(value, str) else -1
-            if index < 0:
-                raise AnswerError.say("core.one_of_choices", path, choices=len(field.choices))
-            return index
-        if field.cuts:
-            number = as_float(value, path)
-            return sum(number >= cut for cut in self.cuts[field.id])
-        sign = SIGNS.get(value) if isinstance(value, (str, bool)) else None
-        if sign is None:
-            raise AnswerError.say("core.yes_or_no", path)
-        return sign * size
 
 
 def _limits(field: Field) -> tuple[float, float] | None:
