@@ -109,7 +109,7 @@ class Predicted:
         outcome = self.analysis.outcome
         if not outcome.answers:
             return np.exp(eta) if outcome.law.log_link else eta
-        return np.exp(self._computed(outcome.law.at, eta, self._own))
+        return np.exp(self._computed(outcome.law.at, eta))
 
     def beyond(self, frame: pd.DataFrame, weights: Values, low: float, high: float) -> float:
         """Return the share of people whose number the law puts below low or above high, over the draws."""
@@ -133,16 +133,14 @@ class Predicted:
 
         parts: the same probabilities, from linear predictors and the law's own parameters.
         """
-        found = self._computed(parts, eta, self._own)
+        found = self._computed(parts, eta)
         # Very wide priors overflow floating point.
         sound = np.isfinite(found).all(axis=-1, keepdims=True)
         return np.where(sound, found, np.eye(found.shape[-1])[-1])
 
-    def _computed(
-        self, of: Callable[[Array, Mapping[str, Array]], Array], eta: Values, own: Mapping[str, Values]
-    ) -> Values:
+    def _computed(self, of: Callable[[Array, Mapping[str, Array]], Array], eta: Values) -> Values:
         with jax.enable_x64(True):
-            found = of(jnp.asarray(eta), {name: jnp.asarray(values) for name, values in own.items()})
+            found = of(jnp.asarray(eta), {name: jnp.asarray(values) for name, values in self._own.items()})
             return np.asarray(found, np.float64)
 
     def _varying(self, group: Group, rows: pd.DataFrame) -> Values:
