@@ -186,7 +186,6 @@ def test_script_repeats_total_and_jackknife_of_strata(tmp_path, name):
         assert noise == pytest.approx(survey["noise"], rel=PRINTED)
 
 
-REPOSITORY = Path(__file__).parents[2]
 BLOCK = re.compile(r"```python\n# ([^\n]*)\n(.*?)```", re.DOTALL)
 EDIT = re.compile(r'(\S+), below "(.*)"')
 FITTED = """
@@ -219,8 +218,8 @@ print(*(np.median(found.draws[name]) for name in ("loc", "scale")))
 def test_fit_of_added_model_finds_the_simulated_truth(tmp_path):
     # 1. Make the page's edits to a copy of the repository.
     for name in ("schemas", "ldp_client", "js", "summaries", "inference"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    blocks = BLOCK.findall((REPOSITORY / "docs" / "adding-a-model.md").read_text(encoding="utf-8"))
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    blocks = BLOCK.findall((ROOT / "docs" / "adding-a-model.md").read_text(encoding="utf-8"))
     assert len(blocks) == 2
     for title, text in blocks:
         if edit := EDIT.fullmatch(title):

@@ -34,13 +34,6 @@ def unit_matrices(p: int) -> np.ndarray:
     return units
 
 
-def record_moments(vectors: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of svec(v v') under a discrete law of v."""
-    values = svec(vectors[:, :, None] * vectors[:, None, :])
-    mean = weights @ values
-    return mean, (values - mean).T @ ((values - mean) * weights[:, None])
-
-
 def logistic_moments(
     coefficients: np.ndarray,
     intercept: float,
@@ -59,10 +52,13 @@ def logistic_moments(
     fine = np.arange(-10, 10.01, 0.05)
     nodes, node_weights = np.polynomial.hermite_e.hermegauss(5)
     axes = [fine] + [nodes] * (d - 1)
-    weights = [np.exp(-(fine**2) / 2) * 0.05] + [node_weights] * (d - 1)
+    parts = [np.exp(-(fine**2) / 2) * 0.05] + [node_weights] * (d - 1)
     z = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], -1)
-    w = np.prod([g.ravel() for g in np.meshgrid(*weights, indexing="ij")], axis=0)
+    w = np.prod([g.ravel() for g in np.meshgrid(*parts, indexing="ij")], axis=0)
     x = mean + z @ (root @ rotation).T
     yes = 1 / (1 + np.exp(-(intercept + x @ coefficients)))
     sides = [np.column_stack([np.full(len(x), ends[0]), x, np.full(len(x), ends[1] * y)]) for y in (1, -1)]
-    return record_moments(np.concatenate(sides), np.concatenate([w * yes, w * (1 - yes)]) / w.sum())
+    vectors, weights = np.concatenate(sides), np.concatenate([w * yes, w * (1 - yes)]) / w.sum()
+    values = svec(vectors[:, :, None] * vectors[:, None, :])
+    middle = weights @ values
+    return middle, (values - middle).T @ ((values - middle) * weights[:, None])

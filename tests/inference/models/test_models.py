@@ -63,11 +63,10 @@ def test_odd_summaries_have_finite_density_and_gradient(template, epsilon):
 
 
 LINE = np.linspace(0.1, 0.9, 400)
-CLIPPED = dict.fromkeys(("t", "v", "pe"), np.full(400, 1e6))
 TABLES = {
     "fewer records than columns": [{name: values[:1] for name, values in studies.ROWS.items()}],
     "collinear": [{"t": 40 * LINE, "v": 20 + 60 * LINE, "pe": 420 + 80 * LINE**2}],
-    "all clipped": [CLIPPED, studies.ROWS],
+    "all clipped": [dict.fromkeys(("t", "v", "pe"), np.full(400, 1e6)), studies.ROWS],
     "no holder": [],
 }
 

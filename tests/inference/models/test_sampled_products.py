@@ -83,15 +83,11 @@ def test_too_few_reports_of_products_together_are_noted():
     assert enough == ()
 
 
-STRONG = {"name": "gaussian_record", "epsilon": "40", "delta": "1e-5", "response_share": "0.25"}
-LOGISTIC = {**studies.YES_NO_RECORD, "mechanism": STRONG}
-
-
 def test_replicated_records_match_device_reports():
     """Counts in cells of perturbed features and told responses, from devices and from the model's own law."""
-    question = studies.question_of(LOGISTIC)
-    mechanism = mechanism_for(question)
-    random = np.random.default_rng(6)
+    strong = {**studies.NOISY_RECORD, "epsilon": "40", "delta": "1e-5"}
+    question = studies.question_of(studies.YES_NO_RECORD, mechanism=strong)
+    mechanism, random = mechanism_for(question), np.random.default_rng(6)
     sites = {
         "intercept": np.asarray(0.3),
         "coefficients": np.asarray([0.8, -0.5]),
@@ -110,16 +106,12 @@ def test_replicated_records_match_device_reports():
     assert np.abs((found.observed - wrong) / np.sqrt(found.observed + wrong + 1)).max() > 6
 
 
-YES_NO = {"ask": "yes_no"}
 JOB = {"ask": "choice", "choices": ["none", "part", "full"]}
 EIGHTHS = {"bounds": ["-1", "1"], "cuts": ["-0.75", "-0.5", "-0.25", "0", "0.25", "0.5", "0.75"]}
-
-
-ILL = {"id": "ill", "ask": "yes_no"}
 RISK = {
     "id": "risk",
     "ask": "record",
-    "response": ILL,
+    "response": {"id": "ill", "ask": "yes_no"},
     "mechanism": {"name": "sampled_products", "epsilon": "2"},
     "model": {"name": "logistic_regression"},
 }
@@ -157,7 +149,7 @@ def test_slopes_of_binned_number_are_unbiased(law, intercept, slope):
 
 @pytest.mark.slow
 def test_transform_matches_enumeration():
-    question = question_of(JOB, {**EIGHTHS, "cuts": ["-0.2", "0.5"]}, YES_NO)
+    question = question_of(JOB, {**EIGHTHS, "cuts": ["-0.2", "0.5"]}, {"ask": "yes_no"})
     mechanism = mechanism_for(question)
     fields = levels_of(mechanism)
     random = np.random.default_rng(1)
