@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 DESIGN = b'"ldpkit.design/'
 
 
+def _refuse_design(_context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    """Raise UsageError for options that people know from R's survey: intervals would ignore the design."""
+    if value is not None:
+        raise UsageError(
+            f"{parameter.opts[0]} is not supported: use R's survey package on the unbiased columns of "
+            "`ldpkit export` (docs/surveys.md)",
+            code="survey.no_design",
+        )
+
+
 @command("survey", 'survey study.json reports.ndjson --formula "ever ~ age + region" --out analysis')
 @click.argument("document", metavar="[DOCUMENT.json", required=False)
 @click.argument("data", metavar="DATA]", required=False)
@@ -53,6 +63,8 @@ DESIGN = b'"ldpkit.design/'
 @click.option("--by", metavar="COLUMN", help="also show shares within each level of a public column")
 @click.option("--weights", metavar="COLUMN", help="how many people each row represents")
 @click.option("--poststratify", metavar="CENSUS.csv", help="totals over its rows, `count` people each")
+@click.option("--strata", hidden=True, expose_value=False, callback=_refuse_design)
+@click.option("--cluster", hidden=True, expose_value=False, callback=_refuse_design)
 @sampling_options
 def survey(
     out: str, seed: int, method: str, draws: int, level: float, check: str | None, strict: bool, **given: Any

@@ -33,6 +33,8 @@ def files(tmp_path, monkeypatch):
         ([*FIT, "--crosstab", "a,b", "--prior", "flat"], "--prior is for a --formula"),
         ([*FIT, "--crosstab", "a"], "two or more"),
         (["s.json", "r.ndjson", "--by", "place"], "give --formula"),
+        ([*FIT, "--formula", "a ~ 1", "--strata", "place"], "--strata is not supported: use R's survey"),
+        ([*FIT, "--formula", "a ~ 1", "--cluster", "place"], "--cluster is not supported: use R's survey"),
     ],
 )
 def test_options_that_do_not_go_together_are_named(options, said, capsys):
