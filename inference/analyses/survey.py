@@ -23,7 +23,7 @@ from summaries.people.files import read_frame
 
 
 def load_survey(
-    paths: Mapping[str, str],
+    path: str | Mapping[str, str],
     design_path: str,
     formula: str | None = None,
     drop: bool = False,
@@ -32,13 +32,13 @@ def load_survey(
 ) -> tuple[Table, Design]:
     """Read a table's file, or those of several waves, and the design.
 
-    paths: {name of a wave: path}, or {"": path}; with waves, `wave` is an added public column, by which the
-    design may have matrices, `"rows": {"wave": NAME}`. formula: its columns are read, and `also`; only their
+    path: of waves, {name: path}; `wave` is an added public column, by which the design may have matrices,
+    `"rows": {"wave": NAME}`. formula: its columns are read, and `also`; only their
     blanks matter. drop: leave out rows with blanks, and say so in a note, instead of refusing them. codebook:
     what public columns mean. Raises InputError.
     """
     text = read_bytes(design_path)
-    design = read_design(text)
+    design, paths = read_design(text), {"": path} if isinstance(path, str) else path
     reports = {one.name: Column(levels=tuple(one.reports)) for one in design.columns}
     frames = {name: read_frame(file) for name, file in paths.items()}
     # 1. The columns that are read: all that the formula names, which every table has.

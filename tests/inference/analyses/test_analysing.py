@@ -122,7 +122,7 @@ def test_nigeria_survey_matches_published_estimates(tmp_path):
     """The mode, the log-likelihood and the sds from the observed information, as published."""
     (tmp_path / "d.json").write_text(design(**{"rr.q1": {"matrix": MATRIX, "reports": ["0", "1"]}}))
     formula = f"rr.q1 ~ {COLUMNS}"
-    table, _ = load_survey({"": str(NIGERIA)}, str(tmp_path / "d.json"), formula, drop=True)
+    table, _ = load_survey(str(NIGERIA), str(tmp_path / "d.json"), formula, drop=True)
     wanted = [-0.34017, 0.07896, -0.26743, -0.35283, 0.04099, -0.00691, -0.55439]
     sds = [0.49292, 0.04042, 0.24137, 0.26368, 0.02713, 0.04466, 0.16268]
     has_peak(table, formula, wanted, sds, -1540.11785)

@@ -29,7 +29,7 @@ def loaded(folder: Path, rows: list[list[object]], text: str = DESIGN, **options
     """A file of armed, place and note, under a design."""
     path = write(folder / "t.csv", ["armed", "place", "note"], rows)
     (folder / "design.json").write_text(text, encoding="utf-8")
-    return load_survey({"": path}, str(folder / "design.json"), "armed ~ place", **options)[0]
+    return load_survey(path, str(folder / "design.json"), "armed ~ place", **options)[0]
 
 
 def at_places(folder: Path, places: Sequence[object], text: str = DESIGN, **options: Any) -> Table:
@@ -122,7 +122,7 @@ def test_label_that_looks_blank_stays_a_label(kind: str, tmp_path: Path) -> None
     assert (list(frame["land"]), list(counts)) == (["ZA", "NA"], [200, 100])
     (tmp_path / "design.json").write_text(design(armed={"reports": ["no", "NA"]}))
     reports = saved("a", armed=["no", "NA", "NA"])
-    read, _ = load_survey({"": reports}, str(tmp_path / "design.json"), "armed ~ 1")
+    read, _ = load_survey(reports, str(tmp_path / "design.json"), "armed ~ 1")
     assert read.private["armed"].codes.tolist() == [0, 1, 1]
 
 
