@@ -1,7 +1,5 @@
 """Datasets and files of reports on all kinds of questions, as tests of engines read them."""
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ldp_client import mechanisms_of
+from ldpkit.cli import dataset
+from ldpkit.cli.dataset import rows_batch, schema_of
 from schemas import Report, Study
 from summaries import summarize
 from tests import studies
@@ -38,16 +38,17 @@ def made(study: Study, count: int) -> list[Report]:
 
 
 def changed(report: Report, **fields: Any) -> Report:
-    names = ("id", "study", "version", "digest", "payloads", "public")
-    return Report(**{**{name: getattr(report, name) for name in names}, **fields})
+    return Report(**{**vars(report), **fields})
 
 
 def table(reports: list[Report]) -> pa.Table:
-    names = ("study", "version", "digest", "public", "payloads")
-    rows = [{"report_id": one.id, **{name: getattr(one, name) for name in names}} for one in reports]
-    # Parquet has no struct without fields.
-    found = pa.Table.from_pylist(rows)
-    return found if reports[0].public else found.drop_columns("public")
+    """Reports in the columns of an export."""
+    questions, public = (
+        dict.fromkeys(name for one in reports for name in getattr(one, field))
+        for field in ("payloads", "public")
+    )
+    batch = rows_batch(schema_of(questions, [*public]), [(one, {}) for one in reports])
+    return pa.Table.from_batches([batch])
 
 
 def write(path: Path, reports: list[Report]) -> str:
@@ -56,28 +57,12 @@ def write(path: Path, reports: list[Report]) -> str:
     return str(path)
 
 
-def write_dataset(root: Path, reports: list[Report], buckets: int = 4, days: int = 2) -> Path:
+def write_dataset(root: Path, reports: list[Report]) -> Path:
     """A finished dataset; returns the folder of its study."""
-    folder = root / f"study_id={reports[0].study}"
-    sorted_out: dict[str, list[Report]] = {}
-    for number, one in enumerate(reports):
-        part = f"part-{bytes.fromhex(one.id)[0] * buckets // 256:02x}.parquet"
-        name = f"study_version={one.version}/day=2026-01-0{number % days + 1}/{part}"
-        sorted_out.setdefault(name, []).append(one)
-    files = []
-    for name, some in sorted(sorted_out.items()):
-        content = Path(write(folder / name, some)).read_bytes()
-        digest = hashlib.sha256(content).hexdigest()
-        files.append({"path": name, "reports": len(some), "bytes": len(content), "sha256": digest})
-    manifest = {
-        "format": "ldpkit.dataset/1",
-        "study": reports[0].study,
-        "documents": {one.digest: one.version for one in reports},
-        "files": files,
-        "reports": len(reports),
-    }
-    (folder / "_manifest.json").write_text(json.dumps(manifest))
-    return folder
+    known = {study.digest: study for study in (STUDY, OTHER, FEW)}
+    ordered = sorted(reports, key=lambda one: one.id)
+    dataset.write_dataset(ordered, "survey", str(root), lambda _version, digest: known[digest])
+    return root / "study_id=survey"
 
 
 REPORTS = made(STUDY, 300)

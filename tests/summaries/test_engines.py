@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def small(monkeypatch):
     """Reports are split into many parts, though they are few."""
-    monkeypatch.setattr(running, "PART", 1 << 12)
+    monkeypatch.setattr(running, "PART", 1 << 10)
 
 
 @pytest.mark.usefixtures("small")
@@ -99,7 +99,7 @@ def compressed_otherwise(path):
 )
 def test_a_damaged_file_is_named(tmp_path, damage):
     folder = data.write_dataset(tmp_path, data.REPORTS)
-    path = sorted(folder.glob("study_version=1/*/*.parquet"))[1]
+    path = sorted(folder.glob("study_version=1/*.parquet"))[1]
     damage(path)
     with pytest.raises(InputError, match=re.escape(str(path))):
         summarize_dataset(data.STUDY, tmp_path)
@@ -154,18 +154,14 @@ def test_full_temporary_folder_is_named_in_error(folder, monkeypatch):
         summarize_dataset(data.STUDY, folder)
 
 
-OWN = "study_id=survey"
-JANUARY, FEBRUARY = "study_version=1/day=2026-01-01", "study_version=1/day=2026-02-01"
-
-
 @pytest.mark.attack(19)
 def test_unlisted_files_in_a_dataset_are_reported_with_a_fix(tmp_path):
-    """Put a later day's file into a dataset's folder, whose manifest does not list it."""
+    """Put another file into a dataset's folder, whose manifest does not list it."""
     folder = data.write_dataset(tmp_path, data.REPORTS[:200])
-    data.write(folder / FEBRUARY / "part-00.parquet", data.REPORTS[200:])
+    data.write(folder / "study_version=1" / "part-99.parquet", data.REPORTS[200:])
     named = f"{folder}/**/*.parquet"
     for where in (tmp_path, folder):
-        with raises(InputError, "merge.dataset_copied", f"{FEBRUARY}/part-00.parquet", f"'{named}'"):
+        with raises(InputError, "merge.dataset_copied", "study_version=1/part-99.parquet", f"'{named}'"):
             summarize_dataset(data.STUDY, where)
     assert summarize_dataset(data.STUDY, named).to_json() == data.RIGHT
 
@@ -173,10 +169,10 @@ def test_unlisted_files_in_a_dataset_are_reported_with_a_fix(tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        f"study_id=other/{FEBRUARY}/part-00.parquet",
-        f"{OWN}/study_version=2/day=2026-02-01/part-00.parquet",
-        f"{OWN}/{JANUARY}/._part-00.parquet",
-        f"{OWN}/study_version=1/_temporary/part-00.parquet",
+        "study_id=other/study_version=1/part-00.parquet",
+        "study_id=survey/study_version=2/part-00.parquet",
+        "study_id=survey/study_version=1/._part-00.parquet",
+        "study_id=survey/study_version=1/_temporary/part-00.parquet",
     ],
 )
 def test_unrelated_files_in_a_dataset_are_ignored(tmp_path, name):
