@@ -3,6 +3,8 @@
 import functools
 import json
 
+import pytest
+
 from ldp_client import Device, Direct
 from ldp_client.device.requests import fetch_document
 from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError
@@ -85,6 +87,13 @@ class Server(AnsweringServer):
             result = "stored" if method == "PUT" else "withdrawn"
             content = json.dumps({"id": path.rsplit("/", 1)[1], "result": result}).encode()
         return status, {"Content-Type": media_type, **self.headers}, content
+
+
+@pytest.fixture
+def server():
+    """A collector that serves the study."""
+    with Server(STUDY.canonical()) as started:
+        yield started
 
 
 PAIR = Study(studies.document(studies.NUMBER, studies.YES_NO))

@@ -1,26 +1,16 @@
 """What the tests of several promises share."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.kit import collector_fixtures as fixtures
 from tests.kit import collectors, connections
-from tests.ldp_client import exact_laws
-from tests.ldp_client.devices import Server
+from tests.ldp_client import devices, exact_laws
 from tests.promises import lives
 
 log_everything, make_harness, study = fixtures.log_everything, fixtures.make_harness, fixtures.study
 start_server, postgresql = fixtures.start_server, fixtures.postgresql
-make_postgresql = fixtures.make_postgresql
+make_postgresql, server = fixtures.make_postgresql, devices.server
 memoized, watched, few_hashes = lives.memoized, connections.watched, exact_laws.few_hashes
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    """A collector of devices on loopback, which keeps what it was sent."""
-    with Server() as started:
-        yield started
 
 
 @pytest.fixture

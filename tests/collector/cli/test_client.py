@@ -15,8 +15,10 @@ from ldpkit.cli.exporting import fetch_reports, fetch_summary
 from tests.kit.errors import raises
 from tests.kit.operators import URL, never_pause
 from tests.kit.stalling import STALLS
-from tests.ldp_client.devices import STUDY, Server
+from tests.ldp_client import devices
+from tests.ldp_client.devices import STUDY
 
+server = devices.server
 KEY = "operators-token-0123456789"
 SUMMARY = b'{"format":"ldpkit.summary/1"}'
 FETCH = {
@@ -74,13 +76,8 @@ def test_endless_line_is_not_kept_in_memory(monkeypatch, endless_server):
     assert sum(sent) < 16 << 20
 
 
-@pytest.fixture
-def server():
-    with Server(SUMMARY) as started:
-        yield started
-
-
 def test_operator_key_for_local_server_bypasses_proxy(server, monkeypatch):
+    server.content = SUMMARY
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     assert FETCH["summary"](server.url) == json.loads(SUMMARY)

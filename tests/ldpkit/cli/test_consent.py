@@ -10,19 +10,14 @@ from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.commands import check
-from tests.ldp_client.devices import Server
+from tests.ldp_client import devices
 
 QUESTION = {**studies.ONE_OF, "text": "What are you?", "choices": ["a spy", "a thief"]}
 WEAK = studies.with_epsilon(studies.NUMBER, "64")
 # The fixture asks for the study "survey".
 HOLDER = Study(studies.document(studies.TABLE, respondent="holder"))
 TABLE = "t,v,pe\n10,40,480\n"
-
-
-@pytest.fixture
-def server():
-    with Server() as started:
-        yield started
+server = devices.server
 
 
 @pytest.fixture
