@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -39,6 +40,13 @@ def run_on(database: str, *words: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LDPKIT_DATABASE", database)
         run(*words)
+
+
+def run_export(url: str, out: Path, token: str = TOKEN) -> None:
+    """Export `habits` from a collector by its address; it succeeds, or raises what it refuses with."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LDPKIT_TOKEN", token)
+        run("export", "habits", "--collector", url, "--out", str(out))
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
