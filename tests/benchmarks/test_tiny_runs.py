@@ -4,8 +4,6 @@ Most of the time goes into programs that JAX compiles, one for each model that i
 posteriors have stand-ins here, as has what else fits where one fit of several alike is made: all else runs.
 """
 
-import csv
-import gzip
 import re
 import shlex
 import sys
@@ -16,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.kit.programs import need
@@ -179,24 +178,21 @@ def without_simulated_posteriors(monkeypatch, module: str) -> None:
 
 def make_tables(folder: Path) -> None:
     """The papers' files with few rows, drawn at random: their columns, and nothing else of them."""
+
+    def write(name, columns):
+        pd.DataFrame(columns).to_csv(folder / f"{name}.csv.gz", index=False)
+
     random = np.random.default_rng(1)
     for colour in ("red", "white"):
         measured = random.normal(size=(60, 4))
         quality = np.clip(np.rint(6 + measured[:, 0] + random.normal(size=60) / 2), 3, 9)
         columns = {f"property_{place}": column for place, column in enumerate(measured.T)}
-        write(folder / f"wine_{colour}.csv.gz", {**columns, "quality": quality})
+        write(f"wine_{colour}", {**columns, "quality": quality})
     numbers = {name: random.integers(20, 60, 60) for name in NUMBERS}
     kinds = {name: random.choice(["a", "b"], 60) for name in KINDS}
     rich = np.where(numbers["age"] + random.normal(0, 10, 60) > 40, ">50K", "<=50K")
     split = random.choice(["train", "test"], 60)
-    write(folder / "adult.csv.gz", {**numbers, **kinds, "income": rich, "split": split})
-    write(folder / "kosarak_5_25_item_counts.csv.gz", {"item": np.arange(8), "count": 800 // np.arange(1, 9)})
+    write("adult", {**numbers, **kinds, "income": rich, "split": split})
+    write("kosarak_5_25_item_counts", {"item": np.arange(8), "count": 800 // np.arange(1, 9)})
     heat, vacuum, noise = random.normal(size=(3, 100))
-    write(folder / "power_plant.csv.gz", {"AT": heat, "V": vacuum, "PE": heat - vacuum + noise})
-
-
-def write(file: Path, columns: Mapping[str, np.ndarray]) -> None:
-    with gzip.open(file, "wt", encoding="utf-8", newline="") as out:
-        rows = csv.writer(out)
-        rows.writerow(columns)
-        rows.writerows(zip(*columns.values(), strict=True))
+    write("power_plant", {"AT": heat, "V": vacuum, "PE": heat - vacuum + noise})
