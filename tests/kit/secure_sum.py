@@ -137,6 +137,11 @@ class Node:
             self.app.extensions["ldpkit"].close()
             self._is_open = False
 
+    def restart(self) -> None:
+        """Close the application, and open it again."""
+        self.stop()
+        self.start()
+
     def close(self) -> None:
         """Close the server, too."""
         self._server.shutdown()

@@ -83,11 +83,6 @@ def test_wrong_key_or_document_leaves_the_study_open(answered):
     assert devices_in(close(answered)) == FEWEST + 1
 
 
-def restart(node):
-    node.stop()
-    node.start()
-
-
 def test_an_aggregator_that_stops_anywhere_can_run_again(answered):
     """Each run comes one request further, the nodes start again, and the last runs give the same total."""
     node, stopped = answered.nodes[2], 0
@@ -98,14 +93,14 @@ def test_an_aggregator_that_stops_anywhere_can_run_again(answered):
             close(answered)
         except TransferError:
             stopped += 1
-        restart(node)
+        node.restart()
     assert stopped >= 4
     node.trouble = None
     first = close(answered)
     assert devices_in(first) == FEWEST
     for each in answered.nodes:
         assert delete_at(each) == FEWEST
-        restart(each)
+        each.restart()
     again = close(answered)
     assert again.total.to_json() == first.total.to_json()
     assert again.transcript.to_json() == first.transcript.to_json()

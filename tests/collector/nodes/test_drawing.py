@@ -66,8 +66,7 @@ def test_nonce_is_revealed_after_all_commitments_for_one_list(network):
     statement = Statement.from_document(said[2])
     other = replace(statement, signature=b"", total=sha256(bytes(32)).hexdigest())
     again = [*said[:2], other.signed(network.nodes[2].keys.signing).to_document()]
-    honest.stop()
-    honest.start()
+    honest.restart()
     assert problem(honest.post("/nonce", json={"commitments": again})) == (409, "set-conflict")
     assert honest.post("/nonce", json={"commitments": said}).status_code == 200
     assert honest.post("/commitment").get_json() == answers[0]
@@ -106,8 +105,7 @@ def test_hostile_closer_cannot_change_drawn_set(network):
         answer = node.post("/sum", json=drawing.to_document()).get_json()
         said = Statement.from_document(answer["statement"])
         assert (said.devices, said.set) == (4, set_digest(chosen))
-    node.stop()
-    node.start()
+    node.restart()
     for wrong in changed(drawing):
         assert problem(node.post("/sum", json=wrong.to_document())) == (422, "statement-invalid")
     assert node.post("/sum", json=drawing.to_document()).get_json() == answer
