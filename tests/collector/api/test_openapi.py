@@ -16,7 +16,6 @@ from collector.nodes.keys import NodeKeys
 from collector.oblivious import GatewayKeys
 from ldp_client.device.requests import FINAL
 from tests.kit.collectors import REPOSITORY, TOKEN, build_report, ensure_database
-from tests.kit.programs import need
 
 
 @pytest.mark.parametrize(
@@ -49,36 +48,17 @@ def test_openapi_describes_exactly_the_routes_and_who_needs_a_key(habits, tmp_pa
         Draft202012Validator.check_schema(schema)
 
 
-@pytest.fixture
-def run_cases():
-    """Imported here: it takes a second, and a package that `make test-all` alone installs."""
-    need("schemathesis")
+@pytest.mark.slow
+@pytest.mark.needs("schemathesis")
+def test_generated_requests_get_documented_answers(make_harness, study, tmp_path):
+    # It takes a second, and a package that `make test-all` alone installs.
     from tests.kit.contract import run_cases
 
-    return run_cases
-
-
-@pytest.fixture
-def with_gateway(make_harness, study, tmp_path):
-    """A collector with a study, which takes requests from relays too."""
     GatewayKeys.generate().save(tmp_path / "ohttp.keys")
     harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"))
     assert harness.publish(study).status_code == 201
-    return harness
-
-
-@pytest.mark.slow
-def test_generated_requests_get_documented_answers(run_cases, with_gateway, study):
-    answered = run_cases(with_gateway, [build_report(study) for _ in range(5)], 12)
+    answered = run_cases(harness, [build_report(study) for _ in range(5)], 12)
     assert answered.total() >= 5 * 12
-
-
-def test_undocumented_answer_is_detected(run_cases, with_gateway, study):
-    from schemathesis.core.failures import FailureGroup
-
-    with_gateway.app.view_functions["health.is_alive"] = lambda: ("", 418)
-    with pytest.raises(FailureGroup, match="418"):
-        run_cases(with_gateway, [build_report(study)], 1, "/healthz")
 
 
 def test_problems_match_their_table_and_device_behaviour():
