@@ -16,7 +16,6 @@ REGION = {"id": "region", "choices": ["north", 'the “south”\n"end"'], "text"
 AGE_GROUP = {"id": "band", "bounds": ["-0.5", "1"], "step": "0.25"}
 REFUSABLE = {**studies.NUMBER, "id": "income", "refusal": {"share": "0.5"}}
 COLLECTOR = "https://study.example.org/base"
-STORAGE = -8
 SYNC_STEPS = 200
 READ = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_ubyte), ctypes.c_uint32
@@ -34,17 +33,11 @@ STUDIES = {
     "first": _study(1, studies.NUMBER, studies.MEMOIZED),
     "second": _study(2, studies.MEMOIZED),
     "third": _study(3, studies.MEMOIZED, studies.AGE),
-    "other_noise": _study(
-        4, {**studies.MEMOIZED, "mechanism": {**studies.MEMOIZED["mechanism"], "epsilon": "3"}}
-    ),
+    "other_noise": _study(4, studies.with_epsilon(studies.MEMOIZED, "3")),
     "again": _study(5, studies.NUMBER),
     "elsewhere": _study(1, studies.NUMBER, id="elsewhere"),
     "sampled": _study(
-        1,
-        studies.NUMBER,
-        {**studies.AGE, "mechanism": {"name": "laplace", "epsilon": "2"}},
-        id="sampled",
-        sample_one_question=True,
+        1, studies.NUMBER, studies.with_epsilon(studies.AGE, "2"), id="sampled", sample_one_question=True
     ),
 }
 
@@ -188,8 +181,7 @@ class Device:
         self, core: ctypes.CDLL, storage: Storage, fill: Any, epsilon: float = 100, *, raised: int = 0
     ) -> None:
         self.core, self.storage, self.ledger = core, storage, Ledger()
-        self.random = (ctypes.c_ubyte * RANDOM_BYTES)()
-        self.fill = fill
+        self.random, self.fill = (ctypes.c_ubyte * RANDOM_BYTES)(), fill
         core.ldp_random_begin_recorded(self.random, fill, None)
         budget = (ctypes.c_uint64(int(epsilon * 2**32)), ctypes.c_uint64(1 << 62), raised)
         self.opened = core.ldp_ledger_open(ctypes.byref(self.ledger), ctypes.byref(storage.journal), *budget)

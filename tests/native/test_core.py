@@ -31,7 +31,6 @@ def port(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def asked():
-    """Pairs of case and expected answer."""
     return list(cases())
 
 

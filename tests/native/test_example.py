@@ -19,7 +19,7 @@ from tests.kit.programs import need
 from tests.native.vectors_in_c import vectors_in_c
 
 EXAMPLE = CORE.parent / "examples" / "native"
-BOARD = EXAMPLE / "board"
+BOARD, STUDY = EXAMPLE / "board", EXAMPLE / "study.json"
 NOTHING = 1
 # Standard error names each call. The sync of number FAILING_SYNC fails: only the cache has what was written.
 CALLS = """
@@ -44,6 +44,11 @@ int __wrap_fsync(int file) {
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Wno-unused-variable", "-Werror")
 
 
+def compiled_into(folder):
+    command = ["compile", str(STUDY), "--to", "c", "--collector", "https://collector.example"]
+    assert main([*command, "--out", str(folder)]) == 0
+
+
 def sent(url, words, body, **headers):
     """Send what `sleep next` printed. Return the answer."""
     method, report, *secret = words.split()
@@ -63,15 +68,7 @@ def program(tmp_path_factory):
     need("gcc")
     folder = tmp_path_factory.mktemp("sleep")
     (folder / "calls.c").write_text(CALLS)
-    command = [
-        "compile",
-        str(EXAMPLE / "study.json"),
-        "--to",
-        "c",
-        "--collector",
-        "https://collector.example",
-    ]
-    assert main([*command, "--out", str(folder)]) == 0
+    compiled_into(folder)
     sources = [*sorted(CORE.glob("*.c")), CORE / "posix" / "device.c", EXAMPLE / "sleep.c"]
     include = [f"-I{path}" for path in (CORE, CORE / "posix", folder)]
     watched = ["-Wl,--wrap=write,--wrap=fsync", folder / "calls.c"]
@@ -96,7 +93,7 @@ def call(program, tmp_path):
 @pytest.fixture
 def collector(tmp_path):
     with Server(tmp_path) as started:
-        assert started.request("POST", "/v1/studies", json.loads((EXAMPLE / "study.json").read_text())) == 201
+        assert started.request("POST", "/v1/studies", json.loads(STUDY.read_text())) == 201
         yield started
 
 
@@ -224,16 +221,12 @@ def test_vectors_pass_on_a_cortex_m3(tmp_path):
 
 
 @pytest.mark.slow
-def test_collector_stores_the_board_s_report(tmp_path):
-    study = EXAMPLE / "study.json"
-    command = ["compile", str(study), "--to", "c", "--collector", "https://study.example.org"]
-    assert main([*command, "--out", str(tmp_path)]) == 0
+def test_collector_stores_the_board_s_report(tmp_path, collector):
+    compiled_into(tmp_path)
     first = run_on_board(tmp_path, [BOARD / "main.c"], "board.elf")
     assert run_on_board(tmp_path, [BOARD / "main.c"], "board.elf") == first
     words, body, _ = first.split("\n")
-    with Server(tmp_path) as collector:
-        assert collector.request("POST", "/v1/studies", json.loads(study.read_text())) == 201
-        assert sent(collector.url, words, body)["result"] == "stored"
+    assert sent(collector.url, words, body)["result"] == "stored"
 
 
 @pytest.mark.slow

@@ -11,8 +11,6 @@ from tests.kit.programs import need
 from tests.native.compiled import STUDIES, Device, Storage, library_of, source
 
 ANSWERED, BUDGET, JOURNAL, ANSWER, STORAGE = -5, -6, -7, -1, -8
-NUMBER, EVER = studies.NUMBER, studies.MEMOIZED
-AGE = studies.AGE
 
 
 @pytest.fixture(scope="module")
@@ -27,22 +25,23 @@ def device(core, storage, seed=1, epsilon=100, **more):
     return started
 
 
-@pytest.mark.attack(4)
-def test_question_is_answered_once(core):
-    storage = Storage()
-    first = device(core, storage)
-    assert first.answer("first", [3.5, 1]) == 0
-    assert first.answer("first", [3.5, 1]) == ANSWERED
-    assert device(core, storage, 2).answer("first", [3.5, 1]) == ANSWERED
-    assert first.answer("again", [3.5]) == ANSWERED
-    assert first.answer("elsewhere", [3.5]) == 0
-    assert len(first.parcels()) == 2
+@pytest.fixture
+def started(core):
+    return device(core, Storage())
 
 
 @pytest.mark.attack(4)
-def test_permanent_answer_is_drawn_once(core):
-    storage = Storage()
-    started = device(core, storage)
+def test_question_is_answered_once(core, started):
+    assert started.answer("first", [3.5, 1]) == 0
+    assert started.answer("first", [3.5, 1]) == ANSWERED
+    assert device(core, started.storage, 2).answer("first", [3.5, 1]) == ANSWERED
+    assert started.answer("again", [3.5]) == ANSWERED
+    assert started.answer("elsewhere", [3.5]) == 0
+    assert len(started.parcels()) == 2
+
+
+@pytest.mark.attack(4)
+def test_permanent_answer_is_drawn_once(core, started):
     assert started.answer("first", [3.5, 1]) == 0
     spent = started.ledger.epsilon
     assert spent == 3 << 32
@@ -51,7 +50,7 @@ def test_permanent_answer_is_drawn_once(core):
     assert started.answer("second", [0]) == ANSWERED
     assert started.answer("other_noise", [0]) == ANSWERED
     assert started.answer("third", [0, 30.0]) == 0
-    assert device(core, storage).ledger.epsilon == started.ledger.epsilon == 4 << 32
+    assert device(core, started.storage).ledger.epsilon == started.ledger.epsilon == 4 << 32
 
 
 @pytest.mark.attack(4)
@@ -65,7 +64,7 @@ def test_instantaneous_answers_repeat_one_permanent_answer(core):
             assert started.answer("first", [3.5, 1]) == 0
             assert started.answer("second", [answer]) == 0
             report = json.loads(started.parcels()[1][2])
-            told += report["payloads"][EVER["id"]] == "AQ=="
+            told += report["payloads"][studies.MEMOIZED["id"]] == "AQ=="
         shares.append(told)
     assert shares[0] == shares[1]
 
@@ -83,32 +82,27 @@ def test_budget_holds(core):
     assert device(core, storage, epsilon=4).answer("sampled", [3.5, 30.0]) == BUDGET
 
 
-def test_sampled_study_costs_its_dearest_question(core):
-    started = device(core, Storage())
+def test_sampled_study_costs_its_dearest_question(started):
     assert started.answer("sampled", [3.5, 30.0]) == 0
     assert started.ledger.epsilon == 2 << 32
     assert len(json.loads(started.parcels()[0][2])["payloads"]) == 1
 
 
-def test_wrong_answer_spends_nothing(core):
-    storage = Storage()
-    started = device(core, storage)
-    before = bytes(storage.bytes)
+def test_wrong_answer_spends_nothing(started):
+    before = bytes(started.storage.bytes)
     assert started.answer("first", [float("nan"), 1]) == ANSWER
     assert started.answer("first", [3.5, 2]) == ANSWER
-    assert (bytes(storage.bytes), started.ledger.epsilon) == (before, 0)
+    assert (bytes(started.storage.bytes), started.ledger.epsilon) == (before, 0)
     assert started.answer("first", [3.5, 1]) == 0
 
 
-def test_withdrawn_report_is_deleted_and_not_answered_again(core):
-    storage = Storage()
-    started = device(core, storage)
+def test_withdrawn_report_is_deleted_and_not_answered_again(core, started):
     assert started.answer("first", [3.5, 1]) == 0
     assert started.done() == 0
     assert started.parcels() == []
     assert started.answer("elsewhere", [3.5]) == 0
     assert started.withdraw("first") == 0
-    again = device(core, storage)
+    again = device(core, started.storage)
     assert [withdrawn for _, withdrawn, _ in again.parcels()] == [1, 0]
     assert again.answer("second", [1]) == ANSWERED
     assert again.done() == 0
@@ -116,25 +110,21 @@ def test_withdrawn_report_is_deleted_and_not_answered_again(core):
 
 
 @pytest.mark.parametrize("place", range(0, 400, 37))
-def test_damaged_record_is_refused(core, place):
+def test_damaged_record_is_refused(core, started, place):
     """But not the last one: its damage looks like a loss of power."""
-    storage = Storage()
-    started = device(core, storage)
     assert started.answer("first", [3.5, 1]) == 0
-    assert len(storage.bytes) > 400
+    assert len(started.storage.bytes) > 400
     assert started.answer("elsewhere", [3.5]) == 0
-    storage.bytes[place] ^= 1
-    assert Device(core, storage, source(1)).opened == JOURNAL
+    started.storage.bytes[place] ^= 1
+    assert Device(core, started.storage, source(1)).opened == JOURNAL
 
 
-def test_failed_append_closes_the_ledger(core):
-    storage = Storage()
-    started = device(core, storage)
-    storage.fuse = 20
+def test_failed_append_closes_the_ledger(core, started):
+    started.storage.fuse = 20
     assert started.answer("first", [3.5, 1]) == STORAGE
-    storage.fuse = None
+    started.storage.fuse = None
     assert started.answer("elsewhere", [3.5]) == STORAGE
-    assert device(core, storage).answer("first", [3.5, 1]) == 0
+    assert device(core, started.storage).answer("first", [3.5, 1]) == 0
 
 
 STEPS = (

@@ -86,13 +86,8 @@ def study_in_c(question: Question, name: str) -> list[str]:
     study = {
         **{"id": '"v"', "version": 1, "digest": '""', "key": bytes_in_c(bytes(16))},
         "questions": f"(const ldp_question[]){{{question_in_c(question, '', '')}}}",
-        "question_count": 1,
-        **{
-            "head": '"{\\"id\\":\\""',
-            "tail": f'"{TAIL}"',
-            "report_size": length,
-            "permanent_size": permanent,
-        },
+        **{"question_count": 1, "head": '"{\\"id\\":\\""', "tail": f'"{TAIL}"'},
+        **{"report_size": length, "permanent_size": permanent},
         "work_words": (size + 7) // 8 + table.get("work_words", 0),
         "record_size": RECORD_BYTES + RECORD_QUESTION_BYTES + permanent + length,
     }
