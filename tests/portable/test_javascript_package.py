@@ -13,6 +13,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from selenium.webdriver.webkitgtk.options import Options
 from selenium.webdriver.webkitgtk.service import Service
 
+from conformance.run import stream
 from tests import studies
 from tests.kit.collectors import Server
 from tests.kit.programs import need, which
@@ -20,7 +21,7 @@ from tests.portable import npm
 from tests.portable.chromium import Site, visit
 from tests.portable.npm import JAVASCRIPT
 from tests.portable.participant import stored_at
-from tests.portable.vectors import FILES, Stream, load
+from tests.portable.vectors import FILES, load
 
 MECHANISMS = [name for name in FILES if (JAVASCRIPT / "mechanisms" / f"{name}.js").exists()]
 # Most bytes, minified, of what a page loads to answer a study with one mechanism, and of the whole library.
@@ -131,8 +132,8 @@ def vectors():
         entry = load(name)
         good = [draw for draw in entry["draws"] if "payload" in draw and draw["bytes"] < 3000][-3:]
         assert good
-        streams = [Stream(bytes.fromhex(draw.get("head", "")), draw["seed"]) for draw in good]
-        draws = [{**draw, "bytes": [*stream.read(draw["bytes"])]} for draw, stream in zip(good, streams)]
+        read = [stream(draw.get("head", ""), draw["seed"], draw["bytes"]) for draw in good]
+        draws = [{**draw, "bytes": [*taken]} for draw, taken in zip(good, read)]
         asked = {draw["study"]: entry["studies"][draw["study"]]["study"] for draw in draws}
         found.append({"studies": asked, "draws": draws})
     return found
