@@ -31,13 +31,11 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def empty(make_harness: Callable[..., Harness]) -> Harness:
-    """A collector without studies."""
     return make_harness()
 
 
 @pytest.fixture
 def habits(empty: Harness, study: Study) -> Harness:
-    """A collector with the study `habits` published."""
     assert empty.publish(study).status_code == 201
     return empty
 

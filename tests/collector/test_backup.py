@@ -88,7 +88,6 @@ def killed(habits, study, tmp_path):
 
 
 def test_a_restore_keeps_the_replaced_file_with_its_log_and_can_be_undone(killed, capsys):
-    """The restored database has the backup's reports, and the replaced file all of them."""
     path, copy = killed
     with raises(InputError, "restore.has_log"):
         restore(path, path)
@@ -180,7 +179,6 @@ def test_restore_is_rejected_while_a_server_runs(killed):
 def test_backup_moves_a_collector_between_sqlite_and_postgresql(
     habits, make_harness, postgresql, study, tmp_path, monkeypatch
 ):
-    """Both ways: the reports are the same, and another study gets another number."""
     database, reports = Database(postgresql.new_database(), 10), [build_report(study) for _ in range(20)]
     assert {habits.put(report).status_code for report in reports} == {201}
     habits.withdraw(reports[0].id)

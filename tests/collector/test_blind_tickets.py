@@ -5,7 +5,7 @@ moment. Known limit: a device that is woken at an hour of its own each day asks 
 """
 
 import random
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,15 +27,6 @@ DAY = 86_400
 START = 21_000 * DAY
 PEOPLE = 16
 COLLECTOR, ISSUER = "https://collector.example", "https://issuer.example"
-
-
-class Seen(NamedTuple):
-    """One request as a server sees it; truth: who sent it, which the adversary wants to know."""
-
-    moment: float
-    body: bytes
-    headers: dict[str, str]
-    truth: int | None
 
 
 class World:
@@ -70,7 +61,10 @@ class World:
         app, seen = (self.issuer, self.asked) if is_issuer else (self.collector.app, self.sent)
         path, headers = request.full_url.split("example", 1)[1], dict(request.header_items())
         if request.data:
-            seen.append(Seen(self.now, request.data, headers, self.sender))
+            # The adversary sees all but who sent it, which it wants to know.
+            seen.append(
+                SimpleNamespace(moment=self.now, body=request.data, headers=headers, truth=self.sender)
+            )
         answer = app.test_client().open(path, method=request.get_method(), data=request.data, headers=headers)
         return Answer(answer.status_code, answer.headers, answer.data)
 

@@ -73,17 +73,14 @@ def test_study_key_cannot_use_up_page_header_room(habits):
 TEXTS = {"en": "Which do you like?", "de": "Was mögen Sie?", "es": "¿Cuál le gusta?"}
 OTHER = {**TEXTS, "de": "Was essen Sie?"}
 APPLE = {"en": "apple", "de": "Apfel", "es": "manzana"}
-PEAR = {**APPLE, "de": "Birne"}
 BRAND = {**studies.MEMOIZED_BITS, "ordered": True, "mechanism": studies.KEPT}
 PLAIN = {**BRAND, "text": TEXTS["en"], "choices": ["apple", "kiwi"]}
 COUNTED = {key: value for key, value in {**PLAIN, "choices": {"count": 40}}.items() if key != "ordered"}
 BARE = studies.MEMOIZED
-PRIOR = {"name": "multinomial", "prior": {"p": {"distribution": "dirichlet", "concentration": "2"}}}
-ONCE = {"name": "randomized_response", "epsilon": "2"}
+PRIOR = {"p": {"distribution": "dirichlet", "concentration": "2"}}
 
 
 def asked_in(*languages, text=TEXTS, apple=APPLE):
-    """The question with its texts in these languages."""
     choices = [{tag: apple[tag] for tag in languages}, "kiwi"]
     return {**BRAND, "text": {tag: text[tag] for tag in languages}, "choices": choices}
 
@@ -99,7 +96,7 @@ def version_of(version, *questions, **fields):
     ("before", "question", "part"),
     [
         (PLAIN, PLAIN, ""),
-        (PLAIN, {**PLAIN, "model": PRIOR}, ""),
+        (PLAIN, {**PLAIN, "model": {"name": "multinomial", "prior": PRIOR}}, ""),
         # The plain text is one of the languages; one language is left, and is not stated.
         (PLAIN, asked_in("de", "en"), ""),
         (asked_in("en", "de"), asked_in("en", "es"), ""),
@@ -107,12 +104,12 @@ def version_of(version, *questions, **fields):
         # The text moves to the title.
         ({**BARE, "text": "A survey"}, BARE, ""),
         (PLAIN, {**BARE, "id": PLAIN["id"], "text": PLAIN["text"]}, "type"),
-        (PLAIN, {**PLAIN, "mechanism": ONCE}, "mechanism"),
+        (PLAIN, {**PLAIN, "mechanism": {"name": "randomized_response", "epsilon": "2"}}, "mechanism"),
         (PLAIN, {**PLAIN, "choices": ["kiwi", "apple"]}, "text or choices"),
         (COUNTED, {**COUNTED, "choices": {"count": 41}}, "text or choices"),
         (PLAIN, asked_in("de", "es"), "text or choices"),
         (asked_in("en", "de"), asked_in("en", "de", text=OTHER), "text or choices"),
-        (asked_in("en", "de"), asked_in("en", "de", apple=PEAR), "text or choices"),
+        (asked_in("en", "de"), asked_in("en", "de", apple={**APPLE, "de": "Birne"}), "text or choices"),
         (BARE, {**BARE, "text": "Do you smoke?"}, "text or choices"),
     ],
 )

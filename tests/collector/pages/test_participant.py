@@ -57,7 +57,6 @@ def test_assets_are_immutable_only_under_their_content_hash(habits):
 
 
 def address_of(harness, name):
-    """The address of an asset, on the page."""
     page = harness.client.get("/s/habits").text
     return next(part for part in page.split('"') if f"/assets/{name}?v=" in part)
 
@@ -84,8 +83,6 @@ def test_worker_address_changes_with_its_content_policy(habits, monkeypatch):
     assert habits.client.get(before).headers["Cache-Control"] == "no-store"
 
 
-OTHER = {**MEMOIZED, "id": "other"}
-ONE = {"sample_one_question": True}
 TOGETHER, ONCE = "This holds for all reports to these questions together", "leaves, once"
 
 
@@ -94,7 +91,7 @@ TOGETHER, ONCE = "This holds for all reports to these questions together", "leav
     [
         # Each round draws another question, until all are answered.
         (
-            studies.document(MEMOIZED, OTHER, **ONE),
+            studies.document(MEMOIZED, {**MEMOIZED, "id": "other"}, sample_one_question=True),
             [odds(4.0), "In each round this browser draws one"],
             [odds(2.0), ONCE],
         ),
@@ -114,7 +111,6 @@ TOGETHER, ONCE = "This holds for all reports to these questions together", "leav
     ids=["draws one of two memoized", "memoized", "mixed", "plain"],
 )
 def test_page_promises_what_the_mechanisms_give(empty, document, said, unsaid):
-    """In the section of the promise, and in the hint below the form."""
     assert empty.publish(document).status_code == 201
     page = empty.client.get(f"/s/{document['id']}").text
     (text,) = re.findall(r'<section class="promise".*?</section>', page, re.S)

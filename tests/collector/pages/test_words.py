@@ -12,12 +12,10 @@ from tests import studies
 from tests.kit import catalogues
 
 PLACE = re.compile(r"\{[^{}]*\}")
-NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
 
 def stated_in(text):
-    """The facts and numbers of a sentence."""
-    numbers = NUMBER.findall(PLACE.sub("", text).replace("0,", "0."))
+    numbers = re.findall(r"\d+(?:[.,]\d+)?", PLACE.sub("", text).replace("0,", "0."))
     return set(PLACE.findall(text)) - {"{count}"}, sorted(numbers)
 
 

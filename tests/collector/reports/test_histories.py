@@ -24,13 +24,9 @@ from tests.kit.answers import fail_next_commit
 from tests.kit.collectors import TICKET_KEY, TODAY, Harness, build_study, conflicting, device_report
 from tests.kit.deleting import delete_reports
 
-EXAMPLES = {"sqlite": 4, "postgresql": 5}
-STEPS = 30
-LATE = timedelta(days=7)
 CLOSES = TODAY + timedelta(days=10)
 PICK = st.integers(0, 10**6)
 KIND = st.sampled_from(["none", "new", "used", "unknown"])
-STATUS = {kind.type: kind.status for kind in KINDS}
 PUBLIC = [{"id": "age", "bounds": ["0", "2"], "step": "1"}, {"id": "region", "choices": ["north", "south"]}]
 # The second one asks each device one question, the third one has public values, and so a summary by cell.
 CHANGES = {1: {}, 2: {"sample_one_question": True}, 3: {"public": PUBLIC}}
@@ -63,10 +59,10 @@ class Histories(RuleBasedStateMachine):
 
     @property
     def open(self):
-        return not self.closed and self.day <= CLOSES + LATE
+        # Reports are taken for a week after the last day.
+        return not self.closed and self.day <= CLOSES + timedelta(days=7)
 
     def expected(self, report, ticket=None):
-        """The status that an upload of this report deserves."""
         if report.id in self.gone:
             return 410
         if report.id in self.held:
@@ -85,7 +81,6 @@ class Histories(RuleBasedStateMachine):
                 self.used.append(ticket)
 
     def ticket(self, kind):
-        """A ticket of a kind, if there is one."""
         return next(iter({"new": self.unused, "used": self.used, "unknown": ["unknown"]}.get(kind, [])), None)
 
     def put(self, report, ticket):
@@ -95,7 +90,6 @@ class Histories(RuleBasedStateMachine):
         self.remember(report, ticket)
 
     def report(self, pick, is_new=True):
-        """A new report, or one that was made before."""
         if self.sent and not is_new:
             return self.sent[pick % len(self.sent)]
         study = VERSIONS[self.published[pick % len(self.published)]]
@@ -132,7 +126,8 @@ class Histories(RuleBasedStateMachine):
         result = self.harness.post([report.to_document() for report in batch]).get_json()
         assert (result["stored"], result["duplicates"]) == (statuses.count(201), statuses.count(200))
         refused = [(report.id, status) for report, status in zip(batch, statuses) if status >= 400]
-        assert [(entry["id"], STATUS[entry["type"]]) for entry in result["failed"]] == refused
+        status_of = {kind.type: kind.status for kind in KINDS}
+        assert [(entry["id"], status_of[entry["type"]]) for entry in result["failed"]] == refused
 
     @rule(pick=PICK, kind=KIND, commits=st.booleans())
     def upload_into_a_failure(self, pick, kind, commits):
@@ -168,7 +163,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def restart(self):
-        self.harness.collector.close()
+        self.teardown()
         self.start()
 
     @rule(days=st.integers(-3, 9))
@@ -228,8 +223,8 @@ def test_random_histories_match_the_model(kind, request, tmp_path, monkeypatch):
     run_state_machine_as_test(
         lambda: Histories(new_database()),
         settings=settings(
-            max_examples=EXAMPLES[kind],
-            stateful_step_count=STEPS,
+            max_examples={"sqlite": 4, "postgresql": 5}[kind],
+            stateful_step_count=30,
             phases=[Phase.generate],
             deadline=None,
             derandomize=True,

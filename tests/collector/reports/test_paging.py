@@ -16,6 +16,7 @@ from tests.kit.collectors import build_report, build_study, device_report
 from tests.kit.deleting import delete_reports, delete_study
 
 PAGE = 10
+OLH = {"name": "olh", "epsilon": "1"}
 
 
 @pytest.fixture(autouse=True)
@@ -120,9 +121,6 @@ def test_export_that_fails_midway_is_incomplete_and_quotes_no_report(filled, mon
     assert filled.sent[0].id not in "".join(traceback.format_exception(cut.value)) + caplog.text
     # Before the first report it is a status.
     assert filled.export(format=form).status_code == 500
-
-
-OLH = {"name": "olh", "epsilon": "1"}
 
 
 @pytest.mark.attack(15)
