@@ -6,11 +6,8 @@ What they look at is drawn from a seed, so that each check passes always or neve
 import hashlib
 import os
 from random import Random
-from typing import Any
 
 import numpy as np
-import pytest
-from numpy.typing import ArrayLike
 from scipy import stats
 
 from ldp_client.core.randomness import NotForRealAnswers
@@ -19,22 +16,20 @@ FALSE_ALARM = 1e-6
 FEWEST_EXPECTED = 10.0
 
 
-def seeded(*what: Any) -> NotForRealAnswers:
+def seeded(*what):
     """Randomness that follows from what is perturbed: the same in every run, another for other answers."""
     # NumPy takes 40 times as long for a few bytes, and mechanisms read millions of times.
     whole = [part.tolist() if isinstance(part, np.ndarray) else part for part in what]
     return NotForRealAnswers(Random(repr(whole)).randbytes)
 
 
-def seed_the_system(monkeypatch: pytest.MonkeyPatch, *what: Any) -> None:
-    """Have the system's generator give such bytes, for code that takes no other source."""
-    source = seeded(*what).source
+def replace_system_bytes(monkeypatch, source):
+    """Have the system's generator, which random.SystemRandom reads too, give these bytes."""
     monkeypatch.setattr(os, "urandom", source)
-    # The one of random.SystemRandom.
     monkeypatch.setattr("random._urandom", source)
 
 
-def no_noise(_size: int) -> bytes:
+def no_noise(_size):
     """A source for what must be refused before any byte is read."""
     raise AssertionError("noise was drawn")
 
@@ -44,14 +39,14 @@ class Stream(NotForRealAnswers):
 
     BLOCK = 512
 
-    def __init__(self, seed: int, head: bytes = b"") -> None:
+    def __init__(self, seed, head=b""):
         super().__init__(self)
         self.seed = seed
         self.taken = 0
         self._rest = head
         self._blocks = 0
 
-    def __call__(self, size: int) -> bytes:
+    def __call__(self, size):
         while len(self._rest) < size:
             name = f"{self.seed}/{self._blocks}".encode()
             self._rest += hashlib.shake_256(name).digest(self.BLOCK)
@@ -61,7 +56,7 @@ class Stream(NotForRealAnswers):
         return taken
 
 
-def follows(counts: ArrayLike, probabilities: ArrayLike) -> bool:
+def follows(counts, probabilities):
     """Whether counts could come from the probabilities: chi-square, cells with few expected pooled."""
     counts, expected = np.asarray(counts, float), np.asarray(probabilities, float) * np.sum(counts)
     rare = expected < FEWEST_EXPECTED
@@ -75,6 +70,6 @@ def follows(counts: ArrayLike, probabilities: ArrayLike) -> bool:
     return bool(stats.chi2.sf(statistic, len(observed) - 1) > FALSE_ALARM)
 
 
-def share_is(successes: int, trials: int, probability: float) -> bool:
+def share_is(successes, trials, probability):
     """Whether a share of successes could have this probability: exact binomial test."""
     return bool(stats.binomtest(successes, trials, probability).pvalue > FALSE_ALARM)

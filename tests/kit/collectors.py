@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from copy import copy
 from datetime import date
@@ -17,13 +16,12 @@ from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Condition
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import text
-from werkzeug.test import TestResponse
 
 from collector import create_app
-from collector.audit_log import Entry, entries
+from collector.audit_log import entries
 from collector.db import Database
 from collector.migrations import make
 from collector.tickets.codes import make_tickets
@@ -42,7 +40,7 @@ TODAY = date(2026, 6, 15)
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
 
-QUESTIONS: list[dict[str, Any]] = [
+QUESTIONS = [
     {
         "id": "hours",
         "ask": "number",
@@ -64,6 +62,12 @@ QUESTIONS: list[dict[str, Any]] = [
         "model": {"name": "bernoulli"},
     },
 ]
+# Its payloads have 25 bytes, which no other bytes are like.
+LONG_CHOICE = {
+    **QUESTIONS[1],
+    "choices": ["pear", *map(str, range(199))],
+    "mechanism": {"name": "sue", "epsilon": "1"},
+}
 REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
 AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}
 STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
@@ -83,7 +87,7 @@ sys.exit(main())
 """
 
 
-def build_study(version: int = 1, **changes: Any) -> Study:
+def build_study(version=1, **changes):
     """A study of three questions; `changes` replace fields of the document."""
     document = {
         "format": "ldpkit.study/1",
@@ -96,7 +100,7 @@ def build_study(version: int = 1, **changes: Any) -> Study:
     return Study.from_json(json.dumps(document))
 
 
-def build_report(study: Study, **changes: Any) -> Report:
+def build_report(study, **changes):
     """A report that a device might send; `changes` replace its fields."""
     payloads = {
         question.id: mechanism_for(question).perturb(ANSWERS[question.id]) for question in study.questions
@@ -114,20 +118,20 @@ def build_report(study: Study, **changes: Any) -> Report:
     return Report(**fields)
 
 
-def conflicting(report: Report) -> Report:
+def conflicting(report):
     """Another report under the same id."""
     other = copy(report)
     other.payloads = {**report.payloads, "ever": bytes([1 - report.payloads["ever"][0]])}
     return other
 
 
-def device_report(study: Study, **answers: Any) -> Report:
+def device_report(study, **answers):
     """A report as a device makes it, with its id's secret and its padding; public values among `answers`."""
     asked = {question.id: ANSWERS.get(question.id, "yes") for question in study.questions}
     return perturb_answers(study, mechanisms_of(study), {**asked, **answers})
 
 
-def ensure_database(url: str) -> str:
+def ensure_database(url):
     """A database with this release's tables, made unless it is there."""
     file = Path(url.removeprefix("sqlite:///"))
     if url.startswith("sqlite:") and not file.exists():
@@ -142,7 +146,7 @@ def ensure_database(url: str) -> str:
 
 
 @cache
-def empty_database() -> bytes:
+def empty_database():
     """An SQLite file just made: that takes many times as long as a copy."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "empty.sqlite3"
@@ -155,9 +159,7 @@ def empty_database() -> bytes:
 class Harness:
     """A collector on one database, with a clock that tests can set, and shorthand for its routes."""
 
-    sent: list[Report]
-
-    def __init__(self, database: str, **settings: Any) -> None:
+    def __init__(self, database, **settings):
         self.day = TODAY
         config = {"database": ensure_database(database), "token": TOKEN, "lock_timeout": 5, **settings}
         self.app = create_app(config, today=lambda: self.day)
@@ -165,86 +167,86 @@ class Harness:
         self.client = self.app.test_client()
         self.operator = {"Authorization": f"Bearer {TOKEN}"}
 
-    def operate(self, *arguments: str) -> None:
+    def operate(self, *arguments):
         """Run an operator's command here; it succeeds, or raises what it refuses with."""
         operate(self.app, *arguments)
 
-    def exit_code(self, *arguments: str) -> int:
+    def exit_code(self, *arguments):
         """The exit code of an operator's command here."""
         return exit_code(self.app, *arguments)
 
-    def upkeep(self, **body: Any) -> TestResponse:
+    def upkeep(self, **body):
         """Run the daily upkeep now."""
         return self.client.post("/v1/upkeep", json=body, headers=self.operator)
 
-    def publish(self, study: Study | dict[str, Any], path: str = "/v1/studies") -> TestResponse:
+    def publish(self, study, path="/v1/studies"):
         """Publish a study, or a document; by another path, check a draft."""
         document = study.document if isinstance(study, Study) else study
         return self.client.post(path, json=document, headers=self.operator)
 
-    def close(self, study_id: str = "habits") -> TestResponse:
+    def close(self, study_id="habits"):
         return self.client.post(f"/v1/studies/{study_id}/close", headers=self.operator)
 
-    def write(self, change: Callable[..., T], *arguments: Any) -> T:
+    def write(self, change, *arguments):
         """What a function of a session returns, once it is durable."""
         with self.collector.database.write() as session:
             return change(session, *arguments)
 
-    def sql(self, statement: str, **values: Any) -> list[Any]:
+    def sql(self, statement, **values):
         """The rows of a statement, as another process runs it."""
         with self.collector.database.writing_connection() as connection:
             result = connection.execute(text(statement), values)
             return list(result) if result.returns_rows else []
 
-    def tickets(self, count: int, study_id: str = "habits", **public: str) -> list[str]:
+    def tickets(self, count, study_id="habits", **public):
         """So many new tickets, without which the study takes no more reports."""
         words = self.write(make_tickets, study_id, count, TICKET_KEY.encode(), public)
         self.collector.current.forget(study_id)
         return words
 
-    def logged(self, action: str) -> list[Entry]:
+    def logged(self, action):
         """The audit log's lines about an action."""
         return [entry for entry in self.write(entries, 100) if entry.action == action]
 
-    def metrics(self) -> str:
+    def metrics(self):
         return self.client.get("/metrics", headers=self.operator).text
 
-    def reopen(self, study_id: str = "habits") -> int:
+    def reopen(self, study_id="habits"):
         """The status of opening a closed study."""
         path = f"/v1/studies/{study_id}/open"
         return self.client.post(path, headers=self.operator).status_code
 
     @property
-    def path(self) -> Path:
+    def path(self):
         """The file of an SQLite database."""
         return Path(self.collector.database.url.database)
 
-    def stored_bytes(self) -> bytes:
+    def stored_bytes(self):
         """All bytes of an SQLite database's file and of its log."""
         files = sorted(self.path.parent.glob(f"{self.path.name}*"))
         return b"".join(file.read_bytes() for file in files)
 
-    def put(self, report: Report, ticket: str | None = None) -> TestResponse:
+    def put(self, report, ticket=None):
         headers = {} if ticket is None else {"LDPKit-Ticket": ticket}
         path = f"/v1/studies/{report.study}/reports/{report.id}"
         return self.app.test_client().put(path, json=report.to_document(), headers=headers)
 
-    def post(self, reports: list[Any], study_id: str = "habits") -> TestResponse:
+    def post(self, reports, study_id="habits"):
         return self.client.post(f"/v1/studies/{study_id}/reports", json={"reports": reports})
 
-    def withdraw(self, report_id: str, study_id: str = "habits", secret: bytes = b"") -> TestResponse:
+    def withdraw(self, report_id, study_id="habits", secret=b""):
         """As the device does that has the secret; without one, as the operator does."""
         headers = {"LDPKit-Withdrawal": secret.hex()} if secret else self.operator
         return self.client.delete(f"/v1/studies/{study_id}/reports/{report_id}", headers=headers)
 
-    def export(self, **query: str) -> TestResponse:
+    def export(self, **query):
         return self.client.get("/v1/studies/habits/export", query_string=query, headers=self.operator)
 
-    def summary(self, study_id: str = "habits", **query: Any) -> TestResponse:
+    def summary(self, study_id="habits", **query):
         path = f"/v1/studies/{study_id}/summary"
         return self.client.get(path, query_string=query, headers=self.operator)
 
-    def exported(self, **query: str) -> list[Report]:
+    def exported(self, **query):
         """The reports of a whole export."""
         *lines, _end = self.export(**query).text.splitlines()
         return [Report.from_json(line) for line in lines]
@@ -253,16 +255,16 @@ class Harness:
 class WatchedQueue(SimpleQueue[Any]):
     """The queue of a writer, of which a test is told when work arrives. count: how much has arrived."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._changed, self.count = Condition(), 0
 
-    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+    def put(self, item, block=True, timeout=None):
         super().put(item, block, timeout)
         with self._changed:
             self.count += 1
             self._changed.notify_all()
 
-    def wait_until(self, count: int) -> None:
+    def wait_until(self, count):
         """Wait until so much has arrived."""
         with self._changed:
             assert self._changed.wait_for(lambda: self.count >= count, START_SECONDS)
@@ -273,11 +275,11 @@ class Server:
 
     def __init__(
         self,
-        folder: Path,
-        *options: str,
-        environment: dict[str, str] | None = None,
-        command: Sequence[str] = ("serve",),
-    ) -> None:
+        folder,
+        *options,
+        environment=None,
+        command=("serve",),
+    ):
         self.database = folder / "collector.sqlite3"
         self.log = folder / "server.log"
         ready = folder / "ready"
@@ -305,15 +307,13 @@ class Server:
             assert ready.exists(), self.log.read_text()
             self.url = ready.read_text().strip()
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self.kill()
 
-    def exchange(
-        self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None
-    ) -> tuple[int, str]:
+    def exchange(self, method, path, document=None, headers=None):
         """The status and text of an answer to a request that the server grants."""
         body = None if document is None else json.dumps(document).encode()
         fields = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", **(headers or {})}
@@ -321,44 +321,44 @@ class Server:
         with urllib.request.urlopen(request, timeout=30) as response:
             return response.status, response.read().decode()
 
-    def request(self, *arguments: Any) -> int:
+    def request(self, *arguments):
         """The status of such a request."""
         return self.exchange(*arguments)[0]
 
-    def read(self, path: str) -> str:
+    def read(self, path):
         """The text of a page for the operator."""
         return self.exchange("GET", path)[1]
 
-    def tickets(self, study_id: str, count: int, **public: str) -> list[str]:
+    def tickets(self, study_id, count, **public):
         """So many new tickets, without which the study takes no more reports."""
         asked = {"count": count, "public": [{"field": name, "value": public[name]} for name in public]}
         _, text = self.exchange("POST", f"/v1/studies/{study_id}/tickets", asked)
-        words: list[str] = json.loads(text)["tickets"]
+        words = json.loads(text)["tickets"]
         return words
 
-    def put(self, report: Report, headers: dict[str, str] | None = None) -> int:
+    def put(self, report, headers=None):
         path = f"/v1/studies/{report.study}/reports/{report.id}"
         return self.request("PUT", path, report.to_document(), headers)
 
-    def logged(self, words: str) -> list[str]:
+    def logged(self, words):
         """The log's lines with these words, once there is one: some are written after an answer is."""
         wait_for(lambda: words in self.log.read_text())
         return [line for line in self.log.read_text().splitlines() if words in line]
 
-    def children(self) -> list[int]:
+    def children(self):
         """The workers' process ids. The list may lack some while processes start and end (man 5 proc)."""
         file = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         wait_for(file.read_text)
         return [int(pid) for pid in file.read_text().split()]
 
-    def kill(self) -> None:
+    def kill(self):
         """kill -9 of the master and every worker at once."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 
-def wait_for(condition: Callable[[], object], seconds: float = START_SECONDS) -> None:
+def wait_for(condition, seconds=START_SECONDS):
     """Wait until it holds."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -366,7 +366,7 @@ def wait_for(condition: Callable[[], object], seconds: float = START_SECONDS) ->
         time.sleep(0.05)
 
 
-def damage_reports(file: Path) -> None:
+def damage_reports(file):
     """Overwrite the first page of an SQLite file's table of reports."""
     with closing(sqlite3.connect(file)) as connection:
         (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'reports'").fetchone()

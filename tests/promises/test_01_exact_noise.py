@@ -8,7 +8,6 @@ import copy
 import io
 import struct
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,14 +30,14 @@ UNIT = 1 << 20
 EDGES = np.floor(np.linspace(-4, 4, 17) * UNIT) + 0.5
 
 
-def of_choice(name: str, count: int) -> Any:
+def of_choice(name, count):
     """A question with so many numbered choices."""
     return studies.question_of(
         studies.CHOICE, choices={"count": count}, mechanism={"name": name, "epsilon": "1"}
     )
 
 
-def check_choice(m: Any) -> None:
+def check_choice(m):
     """Enumerate the law of a choice; test_memoized.py and test_sampled_products.py enumerate other laws."""
     laws = laws_of(m)
     assert faults(m, laws) == set()
@@ -48,20 +47,20 @@ def check_choice(m: Any) -> None:
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.usefixtures("few_hashes")
-def test_the_law_of_a_choice_holds(name: str, count: int) -> None:
+def test_the_law_of_a_choice_holds(name, count):
     check_choice(mechanism_for(of_choice(name, count)))
 
 
 class GenerousCoin(RandomizedResponse):
     """The truth is told one time in 2**32 more often than stated."""
 
-    def randomise(self, quantised: int, random: Any) -> bytes:
+    def randomise(self, quantised, random):
         generous = copy.copy(self)
         generous.threshold += 1
         return RandomizedResponse.randomise(generous, quantised, random)
 
 
-def test_a_planted_coin_is_found() -> None:
+def test_a_planted_coin_is_found():
     with pytest.raises(AssertionError):
         check_choice(GenerousCoin(of_choice("randomized_response", 5)))
 
@@ -75,9 +74,9 @@ LAST_BYTES = {
 
 
 @pytest.mark.parametrize("name", LAST_BYTES)
-def test_the_coin_of_a_last_byte_turns_at_its_threshold(name: str) -> None:
+def test_the_coin_of_a_last_byte_turns_at_its_threshold(name):
     asked, *answers, numbers = LAST_BYTES[name]
-    m: Any = studies.mechanism_of(asked)
+    m = studies.mechanism_of(asked)
     assert (m.odds, m.p) == ((m.threshold, WHOLE - m.threshold), Rational(m.threshold, WHOLE))
     lasts = []
     for answer in answers:
@@ -89,14 +88,14 @@ def test_the_coin_of_a_last_byte_turns_at_its_threshold(name: str) -> None:
     assert lasts == [0, 1, 1, 0]
 
 
-def laplace_cdf(x: np.ndarray) -> np.ndarray:
+def laplace_cdf(x):
     return np.where(x < 0, 0.5 * np.exp(-np.abs(x)), 1 - 0.5 * np.exp(-np.abs(x)))
 
 
-NUMBERS: dict[str, Any] = {"laplace": laplace_cdf, "normal": special.ndtr}
+NUMBERS = {"laplace": laplace_cdf, "normal": special.ndtr}
 
 
-def number_follows(name: str) -> bool:
+def number_follows(name):
     """Whether 200,000 draws of a number's noise have the stated law; bulk noise is the same numbers."""
     source = seeded(name)
     noise = np.concatenate([getattr(strips, name)(1000, source) for _ in range(DRAWS // 1000)])
@@ -105,9 +104,7 @@ def number_follows(name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_the_law_of_a_number_holds_and_a_planted_scale_of_097_is_found(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_law_of_a_number_holds_and_a_planted_scale_of_097_is_found(name, monkeypatch):
     assert number_follows(name)
     draw = getattr(strips, name)
     monkeypatch.setattr(strips, name, lambda *given: np.asarray(draw(*given)) * 97 // 100)
@@ -128,7 +125,7 @@ NOISY = {
 
 
 @pytest.mark.parametrize("name", NOISY)
-def test_the_noise_of_a_record_or_table_holds(name: str) -> None:
+def test_the_noise_of_a_record_or_table_holds(name):
     """A record's words have a draw of their own each: those that the same bytes give of the number's law."""
     asked, answer, kind = NOISY[name]
     m, law = studies.mechanism_of(asked), strips.laplace if "Laplace" in name else strips.normal
@@ -141,7 +138,7 @@ def test_the_noise_of_a_record_or_table_holds(name: str) -> None:
     assert noise == law(len(noise), seeded(name))
 
 
-def test_a_planted_byte_order_is_found_by_the_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_byte_order_is_found_by_the_vectors(monkeypatch):
     """tests/portable/test_vectors.py runs all vectors, and tests/mutants plants faults in JavaScript."""
     pack, vectors = base.pack_signed, load("gaussian")
     assert differences(vectors) == []

@@ -5,13 +5,10 @@ payloads without noise. test_study.py adds up a study's ε, and test_policy.py c
 """
 
 import re
-from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
 from itertools import combinations, product
-from pathlib import Path
-from typing import Any
 
 import mpmath
 import pytest
@@ -26,7 +23,6 @@ from tests.kit.collectors import Harness
 from tests.ldp_client.exact_laws import (
     CHOICES,
     RECORDS,
-    Read,
     coin,
     law_of,
     laws_of,
@@ -37,7 +33,7 @@ from tests.ldp_client.exact_laws import (
 
 pytestmark = pytest.mark.usefixtures("few_hashes")
 UNIT = 1 << 20
-KINDS: dict[str, Mapping[str, Any]] = {
+KINDS = {
     **{name: {**studies.CHOICE, "choices": {"count": 3}, "mechanism": {"name": name}} for name in CHOICES},
     "yes or no": studies.YES_NO,
     "memoized response": studies.MEMOIZED,
@@ -59,11 +55,11 @@ for norm, share in (("0.01", "0.25"), ("0.3", "0.9"), ("1.4", "0.01")):
     KINDS[f"record, norm {norm}"] = {**studies.RECORD, "norm": norm, "mechanism": stated}
 
 
-def log_of(ratio: Fraction) -> Any:
+def log_of(ratio):
     return mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator)
 
 
-def gaussian_epsilon(distance: Any, delta: str) -> Any:
+def gaussian_epsilon(distance, delta):
     """The ε of normal noise of sd 1 and that distance at δ (Balle and Wang 2018, theorem 8), by bisection."""
     low, high = mpmath.mpf(0), mpmath.mpf(40)
     for _ in range(80):
@@ -74,7 +70,7 @@ def gaussian_epsilon(distance: Any, delta: str) -> Any:
     return low
 
 
-def extreme_answers(asked: Mapping[str, Any]) -> list[Any]:
+def extreme_answers(asked):
     """The answers that lie furthest from one another: at, beyond and between bounds, in all combinations."""
     if asked["ask"] == "number":
         return [-1e300, 1e300, *map(float, asked["bounds"]), *([None] if "refusal" in asked else [])]
@@ -86,16 +82,16 @@ def extreme_answers(asked: Mapping[str, Any]) -> list[Any]:
     return [dict(zip([field["id"] for field in fields], each)) for each in product(*values)]
 
 
-def distance_of(m: Any, answers: Sequence[Any]) -> Any:
+def distance_of(m, answers):
     """The greatest distance of two payloads without noise, in the noise's scale. Zeros give no noise."""
     words = [m.words(m.perturb(answer, NotForRealAnswers(bytes))) for answer in answers]
     squares = [sum((a - b) ** 2 for a, b in zip(one, other)) for one, other in combinations(words, 2)]
     return mpmath.sqrt(max(squares)) / UNIT
 
 
-def coin_of(m: Any, first: Any, second: Any) -> Any:
+def coin_of(m, first, second):
     """The log odds of the byte behind the noise, whatever stands before it."""
-    reads: list[Read] = [[(bytes(12 * (m.payload_size // 4)), Fraction(1))], coin(m.threshold), uniform(1)]
+    reads = [[(bytes(12 * (m.payload_size // 4)), Fraction(1))], coin(m.threshold), uniform(1)]
     laws = []
     for answer in (first, second):
         drawn = law_of(m, m.quantise(answer), reads)
@@ -103,7 +99,7 @@ def coin_of(m: Any, first: Any, second: Any) -> Any:
     return log_of(worst_ratio(laws))
 
 
-def true_epsilon(asked: Mapping[str, Any], m: Any) -> Any:
+def true_epsilon(asked, m):
     """What the payloads of a mechanism really tell."""
     if m.name == "memoized":
         return log_of(worst_ratio(laws_of(m.first)))
@@ -125,14 +121,14 @@ def true_epsilon(asked: Mapping[str, Any], m: Any) -> Any:
     return epsilon
 
 
-def at(name: str, epsilon: str) -> dict[str, Any]:
+def at(name, epsilon):
     asked = studies.with_epsilon(dict(KINDS[name]), epsilon)
     if name.startswith("memoized"):
         asked["mechanism"]["instantaneous_epsilon"] = "0.05"
     return asked
 
 
-def check_epsilon(name: str, epsilon: str) -> None:
+def check_epsilon(name, epsilon):
     """Neither the mechanism nor the document that asks for it states less than the payloads tell."""
     asked = at(name, epsilon)
     m = studies.mechanism_of(asked)
@@ -143,14 +139,12 @@ def check_epsilon(name: str, epsilon: str) -> None:
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
 @pytest.mark.parametrize("name", KINDS)
-def test_the_stated_epsilon_of_a_mechanism_holds(name: str, epsilon: str) -> None:
+def test_the_stated_epsilon_of_a_mechanism_holds(name, epsilon):
     check_epsilon(name, epsilon)
 
 
 @pytest.mark.parametrize(("name", "module"), [("gaussian", "number"), ("record", "gaussian_record")])
-def test_a_planted_grid_for_more_than_its_epsilon_is_found(
-    name: str, module: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_planted_grid_for_more_than_its_epsilon_is_found(name, module, monkeypatch):
     home = import_module(f"ldp_client.mechanisms.{module}")
     radius = home.gaussian_radius
     monkeypatch.setattr(home, "gaussian_radius", lambda *given: radius(*given) * 1000 // 999)
@@ -163,13 +157,13 @@ STUDY = Study(studies.document(*ASKED))
 
 
 @cache
-def truths() -> list[Any]:
+def truths():
     """The true ε of each question of the study, from mechanisms that no test has touched."""
     with mpmath.workprec(200):
         return [true_epsilon(asked, studies.mechanism_of(asked)) for asked in ASKED]
 
 
-def check_texts(folder: Path) -> None:
+def check_texts(folder):
     """No number of the consent text, the ethics board's dossier and the web page is below the true one."""
     said = "\n".join(describe(STUDY))
     rows = [row.split(" | ") for row in dossier_of(STUDY).partition("| ε |")[2].splitlines()[2:6]]
@@ -187,14 +181,12 @@ def check_texts(folder: Path) -> None:
         )
 
 
-def test_the_epsilon_of_texts_holds(tmp_path: Path) -> None:
+def test_the_epsilon_of_texts_holds(tmp_path):
     check_texts(tmp_path)
 
 
 @pytest.mark.parametrize("home", ["ldp_client.explain", "ldpkit.dossier"])
-def test_a_planted_text_that_states_0999_of_epsilon_is_found(
-    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_planted_text_that_states_0999_of_epsilon_is_found(home, tmp_path, monkeypatch):
     rounded_up = text.rounded_up
     monkeypatch.setattr(f"{home}.rounded_up", lambda value, *digits: rounded_up(0.999 * value, *digits))
     with pytest.raises(AssertionError):

@@ -12,11 +12,8 @@ import random
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,9 +35,8 @@ from ldp_client.secure_sum import split
 from schemas import Study
 from tests import studies
 from tests.ldp_client.issuers import study_of
-from tests.statistics import seeded
+from tests.statistics import replace_system_bytes, seeded
 
-Source = Callable[[int], bytes]
 YES_NO = Study(studies.document(studies.YES_NO))
 WHOLE = Study(studies.document(*studies.ALL, *studies.NEWER))
 ANSWERS = studies.ANSWERS | studies.NEWER_ANSWERS
@@ -48,34 +44,33 @@ MECHANISMS = {question.id: mechanism_for(question) for question in WHOLE.questio
 FOLDERS = itertools.count()
 
 
-def noise(name: str) -> bytes:
+def noise(name):
     """Many payloads, as one of a yes or no hardly differs from the next."""
     return b"".join(MECHANISMS[name].perturb(ANSWERS[name]) for _ in range(64))
 
 
-def permanent(name: str) -> bytes:
-    """Permanent answers of many people."""
+def permanent(name):
     people = [Remembering(MECHANISMS[name], None) for _ in range(64)]
     for person in people:
         person.perturb(ANSWERS[name])
     return b"".join(bytes(person.answer or b"") for person in people)
 
 
-def token(source: Source | None = None) -> bytes:
+def token(source=None):
     """The nonce, the salt and the blinding factor of a token."""
     channel = study_of("https://issuer.example").channel
     nonce, salt, factor = draw(channel.tickets.keys[0], source or randomness.urandom)
     return nonce + salt + factor.to_bytes(256, "big")
 
 
-def report(folder: Path) -> bytes:
+def report(folder):
     """What a device queues: an id and all noise, permanent answers among it."""
     device = Device(folder / str(next(FOLDERS)), "99", require_consent=False, max_delta="0.1")
     device.answer(WHOLE, ANSWERS)
     return b"".join(bytes(queued.body, "utf-8") for queued in device.ledger.queued())
 
 
-SECRETS: dict[str, Callable[[Path], bytes]] = {
+SECRETS = {
     "report of a device": report,
     **{f"noise of {name}": lambda _, name=name: noise(name) for name in MECHANISMS},
     **{f"permanent answer of {name}": lambda _, name=name: permanent(name) for name in ("habit", "brand")},
@@ -85,36 +80,30 @@ SECRETS: dict[str, Callable[[Path], bytes]] = {
     "nonce of tickets": lambda _: Spending.of(b"secret").nonce,
 }
 # These come from OpenSSL, which reads the system's generator itself.
-KEYS: dict[str, Callable[[Path], bytes]] = {
+KEYS = {
     "gateway's key": lambda _: GatewayKeys.generate().keys[0].private.private_bytes_raw(),
     "node's key": lambda _: NodeKeys.generate().sealing.private_bytes_raw(),
 }
 
 
-def give(monkeypatch: pytest.MonkeyPatch, source: Source) -> None:
-    """Have the system's generator, which random.SystemRandom reads too, give these bytes."""
-    monkeypatch.setattr(os, "urandom", source)
-    monkeypatch.setattr("random._urandom", source)
-
-
-def check_origin(name: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def check_origin(name, monkeypatch, folder):
     """A secret must be made of the system's bytes, and of nothing else."""
     made = []
     for seed in ("a", "a", "b"):
-        give(monkeypatch, seeded(name, seed).source)
+        replace_system_bytes(monkeypatch, seeded(name, seed).source)
         made.append(SECRETS[name](folder))
     assert made[0] == made[1], "the same bytes give another secret"
     assert made[0] != made[2], "other bytes give the same secret"
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_the_origin_of_a_secret_holds(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_origin_of_a_secret_holds(name, monkeypatch, tmp_path):
     check_origin(name, monkeypatch, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["report of a device", "token"])
-def test_a_planted_fixed_seed_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def constant(size: int) -> bytes:
+def test_a_planted_fixed_seed_is_found(name, monkeypatch, tmp_path):
+    def constant(size):
         return hashlib.shake_128(b"seed").digest(size)
 
     monkeypatch.setattr(randomness, "os", SimpleNamespace(urandom=constant))
@@ -122,7 +111,7 @@ def test_a_planted_fixed_seed_is_found(name: str, monkeypatch: pytest.MonkeyPatc
         check_origin(name, monkeypatch, tmp_path)
 
 
-EXACT: dict[str, tuple[int, Callable[[], Any]]] = {
+EXACT = {
     "report id": (16, lambda: perturb_answers(YES_NO, mechanisms_of(YES_NO), {"ever": "yes"}).id),
     "token": (32 + 48 + 256 + 16, token),
     "key of an operator": (32, partial(new_word, 32)),
@@ -130,21 +119,21 @@ EXACT: dict[str, tuple[int, Callable[[], Any]]] = {
 }
 
 
-def unused_bytes(name: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def unused_bytes(name, monkeypatch):
     """Which of the bytes that a secret reads last may change without the secret."""
     size, make = EXACT[name]
 
-    def made(changed: int) -> tuple[Any, int]:
+    def made(changed):
         source, taken = seeded(name).source, bytearray()
 
-        def flipping(count: int) -> bytes:
+        def flipping(count):
             start = len(taken)
             taken.extend(source(count))
             if start <= changed < len(taken):
                 taken[changed] ^= 1
             return bytes(taken[start:])
 
-        give(monkeypatch, flipping)
+        replace_system_bytes(monkeypatch, flipping)
         return make(), len(taken)
 
     whole, total = made(-1)
@@ -153,24 +142,24 @@ def unused_bytes(name: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_each_random_byte_changes_secret(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_random_byte_changes_secret(name, monkeypatch):
     assert unused_bytes(name, monkeypatch) == []
 
 
-def test_a_planted_secret_of_15_of_16_bytes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_secret_of_15_of_16_bytes_is_found(monkeypatch):
     whole = report_id_of
     monkeypatch.setattr("ldp_client.answering.report_id_of", lambda secret: whole(secret[:15] + b"0"))
     assert len(unused_bytes("report id", monkeypatch)) == 1
 
 
-def periodic(period: int) -> Source:
+def periodic(period):
     stream = itertools.cycle(seeded(period)(period))
     return lambda size: bytes(itertools.islice(stream, size))
 
 
 SHORT = seeded("short").source
-TEXT: Any = "x".__mul__
-UNFIT: dict[str, Callable[[], Source]] = {
+TEXT = "x".__mul__
+UNFIT = {
     "short": lambda: NotForRealAnswers(lambda size: SHORT(size)[:-1]),
     "long": lambda: NotForRealAnswers(lambda size: SHORT(size + 1)),
     "text": lambda: NotForRealAnswers(TEXT),
@@ -181,7 +170,7 @@ UNFIT: dict[str, Callable[[], Source]] = {
 }
 
 
-def check_refusals(source: Source) -> None:
+def check_refusals(source):
     """Nothing is made with an unfit source, which is the reason for each refusal."""
     ways = {name: partial(m.perturb, ANSWERS[name], source) for name, m in MECHANISMS.items()}
     ways["many answers"] = partial(perturb_many, MECHANISMS["hours"], [3] * 3, source)
@@ -194,14 +183,14 @@ def check_refusals(source: Source) -> None:
 
 
 @pytest.mark.parametrize("name", UNFIT)
-def test_the_refusal_of_an_unfit_source_holds(name: str) -> None:
+def test_the_refusal_of_an_unfit_source_holds(name):
     check_refusals(UNFIT[name]())
 
 
 @pytest.mark.parametrize(
     ("fault", "name"), [("core.strips.read", "short"), ("core.randomness.NotForRealAnswers", "stuck")]
 )
-def test_planted_missing_refusal_is_found(fault: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_missing_refusal_is_found(fault, name, monkeypatch):
     """Lengths are not looked at, or every source is taken for a test's."""
     unchecked = object if name == "stuck" else lambda source, size: source(size)
     monkeypatch.setattr(f"ldp_client.{fault}", unchecked)
@@ -210,15 +199,15 @@ def test_planted_missing_refusal_is_found(fault: str, name: str, monkeypatch: py
 
 
 @pytest.mark.parametrize("period", [1, 8, 60, 100])
-def test_periodic_system_is_refused(period: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_periodic_system_is_refused(period, monkeypatch):
     """A period of 1 is a stuck generator."""
-    give(monkeypatch, periodic(period))
+    replace_system_bytes(monkeypatch, periodic(period))
     numbers = (MECHANISMS["hours"].perturb(3, randomness.urandom) for _ in range(100))
     with pytest.raises(RandomnessError):
         list(numbers)
 
 
-def secrets_of_a_copy(folder: Path) -> dict[str, str]:
+def secrets_of_a_copy(folder):
     """All of them, from a process that begins as a copy of this one."""
     file = folder / f"{next(FOLDERS)}.json"
     if not (process := os.fork()):
@@ -229,13 +218,13 @@ def secrets_of_a_copy(folder: Path) -> dict[str, str]:
         finally:
             os._exit(0)
     os.waitpid(process, 0)
-    secrets: dict[str, str] = json.loads(file.read_text())
+    secrets = json.loads(file.read_text())
     return secrets
 
 
 @pytest.mark.slow
 @pytest.mark.entropy
-def test_secrets_differ_between_processes(tmp_path: Path) -> None:
+def test_secrets_differ_between_processes(tmp_path):
     token()
     first, second = (secrets_of_a_copy(tmp_path) for _ in range(2))
     assert first.keys() == second.keys() == SECRETS.keys() | KEYS.keys()
@@ -264,7 +253,7 @@ assert len(accepted) == 1, len(accepted)
 
 @pytest.mark.slow
 @pytest.mark.attack(3)
-def test_threads_that_read_first_share_what_was_read() -> None:
+def test_threads_that_read_first_share_what_was_read():
     """Repeat one read in eight threads, before the process has loaded its hash function."""
     for _ in range(5):
         subprocess.run([sys.executable, "-c", STUCK], check=True)

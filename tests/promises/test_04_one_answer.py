@@ -6,12 +6,9 @@ device on the same folder, which lives whole in that moment. Real kills and real
 
 import multiprocessing
 import shutil
-from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
 from itertools import count
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +20,7 @@ from tests import studies
 from tests.kit.connections import Watched, close_all
 from tests.kit.errors import raises
 from tests.ldp_client import killing
-from tests.ldp_client.devices import Server, race
+from tests.ldp_client.devices import race
 from tests.promises.lives import BUDGET, ROUNDS, bodies_of, live
 
 pytestmark = pytest.mark.usefixtures("memoized", "watched", "hurried")
@@ -38,19 +35,19 @@ class Crash(BaseException):
     """The process ends here."""
 
 
-def unflushed(_connection: Watched, statement: str) -> str:
+def unflushed(_connection, statement):
     """The statement, with which SQLite waits for no disk."""
     return "PRAGMA synchronous = OFF" if statement.startswith("PRAGMA synchronous =") else statement
 
 
 @pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def hurried(monkeypatch):
     """A device waits for no lock, nor for the disk: these tests lose no power."""
     monkeypatch.setattr(ledger_module, "LOCK_SECONDS", 0)
     Watched.rewrite = unflushed
 
 
-def check_life(folder: Path, server: Server) -> None:
+def check_life(folder, server):
     """The device can live again, with other answers, and what is once comes once."""
     live(folder, server.url, hours=11)
     reports = [Report.from_json(body) for body in set(bodies_of(server))]
@@ -59,9 +56,7 @@ def check_life(folder: Path, server: Server) -> None:
     assert Device(folder, BUDGET, server.url).epsilon_left == Fraction(BUDGET) - COST
 
 
-def check_every_statement(
-    folder: Path, server: Server, act: Callable[[Path], Any], which: tuple[str, ...] = CHANGES
-) -> int:
+def check_every_statement(folder, server, act, which=CHANGES):
     """Act ahead of each statement that begins so, in a life of its own; how many there were."""
     Device(folder / "0", BUDGET, server.url).consent(ROUNDS[0])
     for point in count(1):
@@ -69,7 +64,7 @@ def check_every_statement(
         device, seen = folder / str(point), 0
         shutil.copytree(folder / "0", device)
 
-        def before(_connection: Watched, statement: str, point: int = point, device: Path = device) -> None:
+        def before(_connection, statement, point=point, device=device):
             nonlocal seen
             # A commit follows the seal at once.
             if statement.startswith(which) and not statement.startswith("UPDATE seal"):
@@ -89,36 +84,34 @@ def check_every_statement(
     return point - 1
 
 
-def crash(_folder: Path) -> None:
-    """The process ends."""
+def crash(_folder):
     raise Crash
 
 
-def crash_and_lose_the_lock(folder: Path) -> None:
-    """The process ends, and the lock's file is gone."""
+def crash_and_lose_the_lock(folder):
     (folder / "lock.sqlite3").unlink(missing_ok=True)
     raise Crash
 
 
-def test_one_answer_after_a_crash_at_any_statement_holds(tmp_path: Path, server: Server) -> None:
+def test_one_answer_after_a_crash_at_any_statement_holds(tmp_path, server):
     assert check_every_statement(tmp_path, server, crash) > 12
 
 
-def test_one_answer_after_a_crash_that_lost_the_lock_holds(tmp_path: Path, server: Server) -> None:
+def test_one_answer_after_a_crash_that_lost_the_lock_holds(tmp_path, server):
     """The crash comes before commits only, of which there are fewer."""
     assert check_every_statement(tmp_path, server, crash_and_lose_the_lock, ("COMMIT",)) > 2
 
 
-def test_one_answer_of_two_devices_at_once_holds(tmp_path: Path, server: Server) -> None:
-    def second_device(folder: Path) -> None:
+def test_one_answer_of_two_devices_at_once_holds(tmp_path, server):
+    def second_device(folder):
         with suppress(LdpkitError):
             live(folder, server.url, hours=5, rounds=1)
 
     assert check_every_statement(tmp_path, server, second_device, TAKEN) > 4
 
 
-def test_a_planted_ledger_that_commits_each_statement_is_found(tmp_path: Path, server: Server) -> None:
-    def without_transactions(connection: Watched, statement: str) -> str:
+def test_a_planted_ledger_that_commits_each_statement_is_found(tmp_path, server):
+    def without_transactions(connection, statement):
         is_idle_end = statement == "COMMIT" and not connection.in_transaction
         return (
             "SELECT 1" if statement == "BEGIN IMMEDIATE" or is_idle_end else unflushed(connection, statement)
@@ -129,7 +122,7 @@ def test_a_planted_ledger_that_commits_each_statement_is_found(tmp_path: Path, s
         check_every_statement(tmp_path, server, crash)
 
 
-def test_one_collector_gets_no_second_answer_at_another_address(tmp_path: Path) -> None:
+def test_one_collector_gets_no_second_answer_at_another_address(tmp_path):
     """The second version has one blank more in the question's text."""
     for version, path, text in ((1, "a", "Did you ever?"), (2, "b", "Did you  ever?")):
         study = Study(studies.document({**studies.NUMBER, "text": text}, version=version))
@@ -141,12 +134,12 @@ def test_one_collector_gets_no_second_answer_at_another_address(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_one_answer_after_real_kills_holds() -> None:
+def test_one_answer_after_real_kills_holds():
     done = killing.start(loses_power=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow
-def test_only_one_real_process_answers(tmp_path: Path) -> None:
+def test_only_one_real_process_answers(tmp_path):
     outcomes = race(multiprocessing.get_context("spawn"), str(tmp_path), RACERS)
     assert outcomes == ["answered"] + ["refused"] * (RACERS - 1)

@@ -6,8 +6,6 @@ SQLite flushes at each commit decides what a loss of power leaves; slow tests dr
 """
 
 import shutil
-import sqlite3
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,6 @@ from ldp_client.documents.errors import AlreadyAnsweredError
 from schemas import Report
 from tests.kit.connections import Watched
 from tests.ldp_client import killing
-from tests.ldp_client.devices import Server
 from tests.promises.lives import BUDGET, ROUNDS, bodies_of, live
 
 pytestmark = pytest.mark.usefixtures("memoized", "watched")
@@ -30,11 +27,11 @@ FULL, EXTRA = 2, 3
 KEPT_JOURNALS = ("wal", "persist", "truncate")
 
 
-def test_each_commit_of_the_ledger_is_flushed(tmp_path: Path, server: Server) -> None:
+def test_each_commit_of_the_ledger_is_flushed(tmp_path, server):
     """tests/mutants plants a ledger that flushes nothing."""
     commits = []
 
-    def before(connection: Watched, statement: str) -> None:
+    def before(connection, statement):
         if statement.startswith("COMMIT"):
             file, journal = connection.pragma("database_list"), connection.pragma("journal_mode")
             is_ledger = Path(file).name.startswith("ledger.sqlite3")
@@ -51,20 +48,20 @@ def test_each_commit_of_the_ledger_is_flushed(tmp_path: Path, server: Server) ->
 class Arrivals(list[Any]):
     """The requests that a collector got, each of which a test looks at as it arrives."""
 
-    def __init__(self, look: Callable[[str, bytes], None]) -> None:
+    def __init__(self, look):
         self.look = look
 
-    def append(self, request: Any) -> None:
+    def append(self, request):
         """Look first: the device learns nothing of the arrival yet."""
         self.look(request[0], request[2])
         super().append(request)
 
 
-def check_arrivals(folder: Path, server: Server) -> None:
+def check_arrivals(folder, server):
     """The folder lacks nothing when a report arrives, as a device finds that goes on from a copy of it."""
     copies = []
 
-    def look(method: str, body: bytes) -> None:
+    def look(method, body):
         if method == "PUT":
             copies.append((folder / f"copy-{len(copies)}", body))
             shutil.copytree(folder / "device", copies[-1][0])
@@ -76,7 +73,7 @@ def check_arrivals(folder: Path, server: Server) -> None:
         check_copy(copy, body, server)
 
 
-def check_copy(folder: Path, body: bytes, server: Server) -> None:
+def check_copy(folder, body, server):
     """A device on a copy of the folder has spent, sends this body and repeats the permanent answer."""
     sent, device = Report.from_json(body), Device(folder, BUDGET, server.url)
     assert device.epsilon_left == Fraction(BUDGET) - 2, "the spend is missing"
@@ -95,17 +92,15 @@ def check_copy(folder: Path, body: bytes, server: Server) -> None:
         assert [report.payloads["ever"][:9] for report in later] == [sent.payloads["ever"][:9]]
 
 
-def test_all_is_durable_when_a_report_arrives(tmp_path: Path, server: Server) -> None:
+def test_all_is_durable_when_a_report_arrives(tmp_path, server):
     check_arrivals(tmp_path, server)
 
 
-def test_a_report_that_leaves_before_the_commit_is_found(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_that_leaves_before_the_commit_is_found(tmp_path, server, monkeypatch):
     """The report is sent while it is being queued."""
     enqueue = outbox.enqueue
 
-    def hasty(connection: sqlite3.Connection, report: Any, most: int) -> None:
+    def hasty(connection, report, most):
         enqueue(connection, report, most)
         url = f"{server.url}/v1/studies/{report.study}/reports/{report.report_id}"
         put_report(Direct(), url, report.body)
@@ -117,6 +112,6 @@ def test_a_report_that_leaves_before_the_commit_is_found(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", [False, True], ids=["as it is", "nothing is flushed"])
-def test_a_loss_of_power_leaves_all_or_nothing(broken: bool) -> None:
+def test_a_loss_of_power_leaves_all_or_nothing(broken):
     done = killing.start(loses_power=True, broken=broken)
     assert done.returncode == int(broken), done.stdout + done.stderr

@@ -9,7 +9,6 @@ import sqlite3
 import tempfile
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ from ldp_client.documents.errors import AlreadyAnsweredError
 from ldp_client.mechanisms import MECHANISMS
 from schemas import Report, Study
 from tests import studies
-from tests.ldp_client.devices import Memoized, Server
+from tests.ldp_client.devices import Memoized
 from tests.promises.lives import BUDGET, ROUNDS, bodies_of
 
 FROZEN = Path(__file__).parent / "frozen"
@@ -35,15 +34,15 @@ ANSWERED = [
 ]
 
 
-def thaw(folder: Path) -> dict[str, str]:
+def thaw(folder):
     """Put the older library's ledger into a folder, without its lock; the reports' paths and bodies."""
     with closing(sqlite3.connect(folder / "ledger.sqlite3")) as connection:
         connection.executescript((FROZEN / "ledger.sql").read_text(encoding="utf-8"))
-    reports: dict[str, str] = json.loads((FROZEN / "requests.json").read_text(encoding="utf-8"))
+    reports = json.loads((FROZEN / "requests.json").read_text(encoding="utf-8"))
     return reports
 
 
-def answer_all(folder: Path) -> dict[str, str]:
+def answer_all(folder):
     """The paths and bodies of reports that a device makes now."""
     device = Device(folder, BUDGET)
     for study, answers, public in ANSWERED:
@@ -53,7 +52,7 @@ def answer_all(folder: Path) -> dict[str, str]:
     return {f"/v1/studies/{queued.study}/reports/{queued.report_id}": queued.body for queued in queue}
 
 
-def check_retries(folder: Path, server: Server, expected: dict[str, str]) -> None:
+def check_retries(folder, server, expected):
     """Each report leaves in the same bytes, in vain twice and then with success, by a device each."""
     for statuses in ([404] * 2, [404] * 2, []):
         server.statuses = statuses
@@ -65,13 +64,13 @@ def check_retries(folder: Path, server: Server, expected: dict[str, str]) -> Non
 
 
 @pytest.mark.parametrize("make", [answer_all, thaw], ids=["written today", "written before an update"])
-def test_a_retry_is_identical(tmp_path: Path, server: Server, make: Any) -> None:
+def test_a_retry_is_identical(tmp_path, server, make):
     expected = make(tmp_path)
     assert any(body.endswith(" ") for body in expected.values())
     check_retries(tmp_path, server, expected)
 
 
-def test_updated_library_remembers_earlier_answers(tmp_path: Path, server: Server) -> None:
+def test_updated_library_remembers_earlier_answers(tmp_path, server):
     """The library answers no study twice, and repeats the permanent answer in the next round."""
     thaw(tmp_path)
     device = Device(tmp_path, BUDGET, server.url)
@@ -88,12 +87,10 @@ def test_updated_library_remembers_earlier_answers(tmp_path: Path, server: Serve
     assert len({payload[:9] for payload in rounds}) == 1
 
 
-def test_planted_other_bytes_in_a_retry_are_found(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planted_other_bytes_in_a_retry_are_found(tmp_path, server, monkeypatch):
     put, tried = sending.put_report, set()
 
-    def changed(transport: Any, url: str, body: str, *more: Any) -> Any:
+    def changed(transport, url, body, *more):
         body += " " * (url in tried)
         tried.add(url)
         return put(transport, url, body, *more)
@@ -104,7 +101,7 @@ def test_planted_other_bytes_in_a_retry_are_found(
         check_retries(tmp_path, server, expected)
 
 
-def freeze() -> None:
+def freeze():
     """Write the ledger and the requests of a device of today."""
     with tempfile.TemporaryDirectory() as folder:
         requests = answer_all(Path(folder))

@@ -4,11 +4,8 @@ The test counts what a device's reports reveal, in exact fractions and without t
 answer to a number costs its epsilon, and so does each permanent answer that differs from those before.
 """
 
-import sqlite3
 from contextlib import suppress
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,27 +15,26 @@ from ldp_client.documents.errors import EXIT_REFUSED, BudgetError
 from ldpkit.cli import main
 from schemas import Report, Study
 from tests import studies
-from tests.ldp_client.devices import Server, cheap_study
+from tests.ldp_client.devices import cheap_study
 
 COLLECTORS = ("https://a.example", "https://b.example")
 ANSWERS = {"hours": 3, "ever": True}
-Step = tuple[str, Study]
 
 
-def number(name: str, collector: str, epsilon: str) -> Step:
-    """A study of one number, which is asked in words of its own."""
-    question = {**studies.with_epsilon(studies.NUMBER, epsilon), "text": f"{name} for {collector}"}
-    return collector, Study(studies.document(question, id=name))
+def asking(collector, question, epsilon, text, **fields):
+    """A study of one question, which each collector asks in words of its own."""
+    stated = {**studies.with_epsilon(question, epsilon), "text": f"{text} {collector}"}
+    return collector, Study(studies.document(stated, **fields))
 
 
-def life() -> list[Step]:
+def number(name, collector, epsilon):
+    return asking(collector, studies.NUMBER, epsilon, name, id=name)
+
+
+def life():
     """Studies and versions at two collectors, which ask for more than 3.3."""
-    asked = {**studies.with_epsilon(studies.YES_NO, "0.4")}
     rounds = [
-        (
-            collector,
-            Study(studies.document({**asked, "text": f"{text} {collector}"}, id="rounds", version=version)),
-        )
+        asking(collector, studies.YES_NO, "0.4", text, id="rounds", version=version)
         for version, text in enumerate(("Ever?", "Ever?", "Never?", "Never?"), 1)
         for collector in COLLECTORS
     ]
@@ -57,10 +53,10 @@ LIVES = {
 }
 
 
-def revealed(device: Device, steps: list[Step]) -> Fraction:
+def revealed(device, steps):
     """What all reports of the device together cost."""
     by_digest = {study.digest: study for _, study in steps}
-    costs: dict[tuple[str, object], Fraction] = {}
+    costs = {}
     for queued in device.ledger.queued():
         report = Report.from_json(queued.body)
         question = by_digest[report.digest].questions[0]
@@ -71,7 +67,7 @@ def revealed(device: Device, steps: list[Step]) -> Fraction:
     return sum(costs.values(), Fraction(0))
 
 
-def check_life(folder: Path, budget: str) -> None:
+def check_life(folder, budget):
     """A device, opened anew for each study, reveals no more than its budget, and knows what is left."""
     refused = 0
     for collector, study in LIVES[budget]:
@@ -89,17 +85,15 @@ def check_life(folder: Path, budget: str) -> None:
 
 @pytest.mark.usefixtures("memoized")
 @pytest.mark.parametrize("budget", LIVES)
-def test_the_budget_of_a_life_holds(tmp_path: Path, budget: str) -> None:
+def test_the_budget_of_a_life_holds(tmp_path, budget):
     check_life(tmp_path, budget)
 
 
 @pytest.mark.usefixtures("memoized")
-def test_a_planted_round_that_forgets_earlier_costs_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_planted_round_that_forgets_earlier_costs_is_found(tmp_path, monkeypatch):
     write = budget_module.write_spends
 
-    def forgetting(connection: sqlite3.Connection, *arguments: Any) -> None:
+    def forgetting(connection, *arguments):
         write(connection, *arguments)
         connection.execute("UPDATE spent SET epsilon = '0' WHERE version > 1")
 
@@ -108,7 +102,7 @@ def test_a_planted_round_that_forgets_earlier_costs_is_found(
         check_life(tmp_path, "3.3")
 
 
-def test_one_collector_cannot_use_up_the_whole_budget(tmp_path: Path) -> None:
+def test_one_collector_cannot_use_up_the_whole_budget(tmp_path):
     left = []
     for index, collector in enumerate(
         ("https://a.example/one", "https://a.example/two", "https://b.example")
@@ -120,7 +114,7 @@ def test_one_collector_cannot_use_up_the_whole_budget(tmp_path: Path) -> None:
     assert left == [7, 7, 6]
 
 
-def test_larger_budget_applies_only_with_explicit_option(tmp_path: Path, server: Server) -> None:
+def test_larger_budget_applies_only_with_explicit_option(tmp_path, server):
     folder, codes = tmp_path / "device", []
     for index, budget in enumerate((["1"], [], ["2.5"], ["2.5", "--raise-budget"], [])):
         study = Study(studies.document(studies.YES_NO, id=f"study-{index}"))

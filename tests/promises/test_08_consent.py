@@ -4,11 +4,7 @@ tests/ldp_client/test_answering.py has the public values that a device rejects.
 """
 
 import json
-import sqlite3
-from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +14,6 @@ from ldp_client.documents.errors import RefusedError
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.devices import Server
 from tests.statistics import share_is
 
 BUDGET = "200"
@@ -31,38 +26,38 @@ EVER, HOURS = ([f"{name}-{index:02}" for index in range(50)] for name in ("ever"
 MANY = [{**studies.YES_NO, "id": name} for name in EVER] + [{**studies.NUMBER, "id": name} for name in HOURS]
 
 
-def study_of(version: int = 1, **fields: Any) -> Study:
+def study_of(version=1, **fields):
     """A version of one study, each with words of its own."""
     questions = [{**question, "text": f"Round {version}?"} for question in (studies.YES_NO, studies.NUMBER)]
     return Study(studies.document(*questions, version=version, **fields))
 
 
-def agrees_to_nothing(_device: Device) -> None:
+def agrees_to_nothing(_device):
     """The person was not asked."""
 
 
-def agrees_to_an_earlier_version(device: Device) -> None:
+def agrees_to_an_earlier_version(device):
     """The person agreed to version 1, and is asked version 2."""
     device.consent(study_of())
 
 
-def agrees_to_another_document(device: Device) -> None:
+def agrees_to_another_document(device):
     """The person agreed to a document of the same version, in which one field more is public."""
     device.consent(study_of(2, public=PUBLIC[:1]))
 
 
-def agrees_elsewhere(device: Device) -> None:
+def agrees_elsewhere(device):
     """The person agreed to the same document of another collector."""
     Device(device.ledger.folder, BUDGET, "https://other.example").consent(study_of(2))
 
 
-def takes_it_back(device: Device) -> None:
+def takes_it_back(device):
     """The person agreed to this very document, and withdrew."""
     device.consent(study_of(2))
     device.withdraw("survey")
 
 
-def check_refusal(folder: Path, server: Server, agree: Callable[[Device], None]) -> None:
+def check_refusal(folder, server, agree):
     """A device takes, spends and sends no answers to version 2, to which the person did not agree."""
     device = Device(folder, BUDGET, server.url)
     agree(device)
@@ -83,27 +78,23 @@ WITHOUT = [
 
 
 @pytest.mark.parametrize("agree", WITHOUT)
-def test_nothing_leaves_without_consent(
-    tmp_path: Path, server: Server, agree: Callable[[Device], None]
-) -> None:
+def test_nothing_leaves_without_consent(tmp_path, server, agree):
     check_refusal(tmp_path, server, agree)
 
 
-def ignore_the_version(connection: sqlite3.Connection, study: Study) -> None:
+def ignore_the_version(connection, study):
     """Consent to any version is consent to all."""
     if not connection.execute("SELECT 1 FROM consents WHERE study = ?", (study.id,)).fetchone():
         raise RefusedError("no consent", code="device.no_consent")
 
 
-def test_planted_consent_that_ignores_version_is_found(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planted_consent_that_ignores_version_is_found(tmp_path, server, monkeypatch):
     monkeypatch.setattr(policy, "refuse_without_consent", ignore_the_version)
     with pytest.raises(pytest.fail.Exception):
         check_refusal(tmp_path, server, agrees_to_an_earlier_version)
 
 
-def check_clear(folder: Path, public: list[dict[str, Any]]) -> None:
+def check_clear(folder, public):
     """A report of many a yes, and one of as many a no, tell the same without noise: what is public."""
     study = Study(studies.document(*MANY, **({"public": public} if public else {})))
     declared = {field["id"]: IN_CLEAR[field["id"]] for field in public}
@@ -126,14 +117,14 @@ def check_clear(folder: Path, public: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("public", [PUBLIC, PUBLIC[:1], []], ids=["two fields", "one field", "none"])
-def test_only_public_fields_leave_without_noise(tmp_path: Path, public: list[dict[str, Any]]) -> None:
+def test_only_public_fields_leave_without_noise(tmp_path, public):
     check_clear(tmp_path, public)
 
 
-def test_a_planted_answer_without_noise_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_answer_without_noise_is_found(tmp_path, monkeypatch):
     perturb = answering.perturb_answers
 
-    def telling(study: Study, mechanisms: Any, answers: dict[str, Any], random: Any) -> Report:
+    def telling(study, mechanisms, answers, random):
         report = perturb(study, mechanisms, answers, random)
         report.payloads.update({name: bytes([answers[name]]) for name in EVER})
         return report

@@ -8,14 +8,10 @@ waking service worker adds no other host.
 import json
 import socket
 import subprocess
-import urllib.request
 from base64 import b64encode
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace as World
-from typing import Any
 
 import pytest
 
@@ -34,27 +30,24 @@ from tests.portable import npm
 
 NOON = 20_000 * 86_400 + 12 * 3600
 STEP = 1800
-Address = tuple[str, int]
-Spy = list[Address]
-Patch = pytest.MonkeyPatch
 
 
-def address_of(url: str) -> Address:
+def address_of(url):
     host, port = url.split("/")[2].split(":")
     return host, int(port)
 
 
 @pytest.fixture
-def connected(monkeypatch: Patch) -> Spy:
+def connected(monkeypatch):
     """Each name that is looked up, and each address that is connected to, from now on."""
-    seen: Spy = []
+    seen = []
     connect, look_up = socket.socket.connect, socket.getaddrinfo
 
-    def spied_connect(self: socket.socket, address: Any) -> None:
+    def spied_connect(self, address):
         seen.append(address[:2])
         connect(self, address)
 
-    def spied_look_up(host: Any, port: Any, *more: Any, **options: Any) -> Any:
+    def spied_look_up(host, port, *more, **options):
         seen.append((host, port))
         return look_up(host, port, *more, **options)
 
@@ -64,14 +57,14 @@ def connected(monkeypatch: Patch) -> Spy:
 
 
 @pytest.fixture
-def world(make_harness: Any, tmp_path: Path, monkeypatch: Patch) -> Iterator[World]:
+def world(make_harness, tmp_path, monkeypatch):
     """A collector, its relay, an issuer, a host that nobody named, and a study."""
     keys = GatewayKeys.generate()
     keys.save(tmp_path / "ohttp.keys")
     harness, study = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys")), batched_study()
     assert harness.publish(study).status_code == 201
 
-    def hand_on(body: bytes) -> tuple[int, dict[str, str], bytes]:
+    def hand_on(body):
         """Ask the collector in this process, by no socket."""
         response = harness.app.test_client().post("/ohttp", data=body, content_type=REQUEST_TYPE)
         return response.status_code, {"Content-Type": response.headers["Content-Type"]}, response.data
@@ -86,13 +79,13 @@ def world(make_harness: Any, tmp_path: Path, monkeypatch: Patch) -> Iterator[Wor
         yield world
 
 
-def flush(world: World, hours: int) -> list[Any]:
+def flush(world, hours):
     """What comes of a flush every half hour for so many hours."""
     moments = [world.now + STEP * number for number in range(1, 1 + hours * 3600 // STEP)]
     return [(setattr(world, "now", moment), world.device.flush(1))[1] for moment in moments]
 
 
-def hosts_asked(world: World, connected: Spy, is_reachable: bool = True) -> set[Address]:
+def hosts_asked(world, connected, is_reachable=True):
     """Whom a device asks that fetches a study, answers and withdraws; all arrives where it can."""
     connected.clear()
     with suppress(LdpkitError):
@@ -106,17 +99,15 @@ def hosts_asked(world: World, connected: Spy, is_reachable: bool = True) -> set[
     return set(connected)
 
 
-def test_fetching_answering_and_withdrawing_connect_to_the_relay_alone(world: World, connected: Spy) -> None:
+def test_fetching_answering_and_withdrawing_connect_to_the_relay_alone(world, connected):
     assert hosts_asked(world, connected) == {address_of(world.relay.url)}
 
 
 @pytest.mark.parametrize("planted", ["GET", "DELETE"])
-def test_a_request_that_goes_directly_is_found(
-    world: World, connected: Spy, monkeypatch: Patch, planted: str
-) -> None:
+def test_a_request_that_goes_directly_is_found(world, connected, monkeypatch, planted):
     oblivious = Oblivious.exchange
 
-    def plain_exchange(self: Any, request: urllib.request.Request, most: int = 0) -> Any:
+    def plain_exchange(self, request, most=0):
         exchange = Direct().exchange if request.get_method() == planted else partial(oblivious, self)
         return exchange(request, most)
 
@@ -125,9 +116,7 @@ def test_a_request_that_goes_directly_is_found(
     assert address_of(world.collector.url) in hosts_asked(world, connected)
 
 
-def test_a_direct_device_connects_to_collector_and_issuer_alone(
-    world: World, connected: Spy, tmp_path: Path
-) -> None:
+def test_a_direct_device_connects_to_collector_and_issuer_alone(world, connected, tmp_path):
     study = Study(studies.document(studies.YES_NO, channel=channel_of(world.issuer.url, hours=1)))
     world.collector.content = study.to_json().encode()
     world.device = Device(tmp_path / "direct", "9", world.collector.url, require_consent=False)
@@ -138,20 +127,18 @@ def test_a_direct_device_connects_to_collector_and_issuer_alone(
 
 
 @pytest.mark.parametrize("status", [302, 307])
-def test_no_redirect_leads_to_another_host(world: World, connected: Spy, status: int) -> None:
+def test_no_redirect_leads_to_another_host(world, connected, status):
     world.relay.answer = status, {"Location": world.elsewhere.url}, b""
     assert hosts_asked(world, connected, is_reachable=False) == {address_of(world.relay.url)}
 
 
-def test_proxy_variables_change_nothing_on_this_machine(
-    world: World, connected: Spy, monkeypatch: Patch
-) -> None:
+def test_proxy_variables_change_nothing_on_this_machine(world, connected, monkeypatch):
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, world.elsewhere.url)
     assert hosts_asked(world, connected) == {address_of(world.relay.url)}
 
 
-def woken(worker: Path) -> Any:
+def woken(worker):
     """Return the requests of the participant's page's service worker when it wakes and reports are due."""
     command = [*map(str, (npm.newer_node(), "worker_wakes.mjs", worker))]
     done = subprocess.run(command, cwd=npm.FOLDER, capture_output=True, text=True, check=True)
@@ -160,7 +147,7 @@ def woken(worker: Path) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.needs("node")
-def test_the_service_worker_asks_the_collector_alone(tmp_path: Path) -> None:
+def test_the_service_worker_asks_the_collector_alone(tmp_path):
     worker = REPOSITORY / "collector" / "pages" / "assets" / "worker.js"
     sent = ["PUT collector.example", "PUT collector.example", "unregistered"]
     assert woken(worker) == sent

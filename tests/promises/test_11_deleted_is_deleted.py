@@ -1,38 +1,32 @@
 """Withdrawn, expired and deleted reports leave the tables, the summaries and the bytes on disk permanently.
 
-The files are searched before the daily job rewrites them. Each payload of a report is long enough that no
-other bytes are like it.
+The files are searched before the daily job rewrites them.
 """
 
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import pytest
 
 from collector.retention import delete_overdue, kept_everywhere
-from schemas import Report, Study
 from tests.kit import collector_fixtures as fixtures
-from tests.kit.collectors import TODAY, Harness, build_report, build_study
+from tests.kit.collectors import LONG_CHOICE, TODAY, build_report, build_study
 from tests.kit.connections import Watched
-from tests.promises.canaries import CHOICES
 
-pytestmark = pytest.mark.usefixtures("one_of_200")
 commands_know_the_day = fixtures.commands_know_the_day
 REPORTS, BATCHES = 80, 4
-WITHDRAWN, DELETED, EXPIRED = "withdrawn", "study deleted", "expired"
-WAYS = (WITHDRAWN, DELETED, EXPIRED)
+WAYS = WITHDRAWN, DELETED, EXPIRED = ("withdrawn", "study deleted", "expired")
 
 
-def study_of(way: str) -> Study:
+def study_of(way):
     """A study that states how long its reports are kept where they are to expire."""
     kept = {"closes": (TODAY + timedelta(2)).isoformat(), "retention": {"days": 20}}
-    return build_study(questions=[CHOICES], **(kept if way == EXPIRED else {}))
+    return build_study(questions=[LONG_CHOICE], **(kept if way == EXPIRED else {}))
 
 
-def delete(harness: Harness, way: str, reports: list[Report]) -> list[Report]:
+def delete(harness, way, reports):
     """The reports that went: some that were withdrawn, or all."""
     if way == WITHDRAWN:
         gone = reports[::2]
@@ -51,7 +45,7 @@ def delete(harness: Harness, way: str, reports: list[Report]) -> list[Report]:
     return reports
 
 
-def canaries_in(harness: Harness, way: str, reports: list[Report]) -> int:
+def canaries_in(harness, way, reports):
     """How many of these reports' secrets, payloads, and ids unless they were withdrawn, the files have."""
     with closing(sqlite3.connect(harness.path)) as connection:
         assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
@@ -62,7 +56,7 @@ def canaries_in(harness: Harness, way: str, reports: list[Report]) -> int:
     return sum(canary in content for canary in canaries)
 
 
-def check_deletion(harness: Harness, way: str) -> None:
+def check_deletion(harness, way):
     """A deleted report is not read, counted or found any more, and never comes back."""
     study = study_of(way)
     assert harness.publish(study).status_code == 201
@@ -88,21 +82,19 @@ def check_deletion(harness: Harness, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_deleted_reports_are_in_no_table_summary_or_file(make_harness: Any, way: str) -> None:
+def test_deleted_reports_are_in_no_table_summary_or_file(make_harness, way):
     check_deletion(make_harness(), way)
 
 
 @pytest.mark.slow
 @pytest.mark.needs("postgres")
 @pytest.mark.parametrize("way", WAYS)
-def test_deleted_reports_are_in_no_table_or_summary_of_postgresql(
-    make_harness: Any, postgresql: Any, way: str
-) -> None:
+def test_deleted_reports_are_in_no_table_or_summary_of_postgresql(make_harness, postgresql, way):
     check_deletion(make_harness(database=postgresql.new_database(), lock_timeout=5), way)
 
 
 @pytest.mark.usefixtures("watched")
-def test_planted_bytes_that_are_not_overwritten_are_found(make_harness: Any) -> None:
+def test_planted_bytes_that_are_not_overwritten_are_found(make_harness):
     Watched.rewrite = lambda _connection, statement: statement.replace(
         "secure_delete = ON", "secure_delete = OFF"
     )

@@ -9,10 +9,8 @@ import logging
 import os
 import re
 import sqlite3
-from collections.abc import Sequence
 from contextlib import closing
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from scipy import stats
@@ -20,11 +18,9 @@ from sqlalchemy import text
 
 from collector.tickets import redeem
 from ldp_client.core.tokens import header_of
-from schemas import Report, Study
-from tests.kit.collectors import Harness, build_report, build_study
+from tests.kit.collectors import build_report, build_study
 from tests.ldp_client.issuers import channel_of, token_of
 
-Log = pytest.LogCaptureFixture
 REPORTS, FEWER, TOKENS = 400, 30, 20
 ADDRESS = "203.0.113.77"
 HEADERS = {
@@ -37,7 +33,7 @@ TIME = re.compile(r"\d\d:\d\d|\d{8}T\d{4}")
 UNITS = (1, 10**3, 10**6, 10**9)
 
 
-def send(harness: Harness, report: Report, **headers: str) -> None:
+def send(harness, report, **headers):
     """Send a report as a device does whose address and program are known."""
     response = harness.app.test_client().put(
         f"/v1/studies/{report.study}/reports/{report.id}",
@@ -48,7 +44,7 @@ def send(harness: Harness, report: Report, **headers: str) -> None:
     assert response.status_code == 201
 
 
-def rows_of(harness: Harness) -> dict[str, list[dict[str, Any]]]:
+def rows_of(harness):
     """Each table's rows, in no order that is asked for."""
     with closing(sqlite3.connect(harness.path)) as connection:
         connection.row_factory = sqlite3.Row
@@ -57,19 +53,19 @@ def rows_of(harness: Harness) -> dict[str, list[dict[str, Any]]]:
     return {name: [dict(row) for row in rows] for name, rows in tables.items() if name != "audit_log"}
 
 
-def check_order(places: Sequence[int]) -> None:
+def check_order(places):
     """The places of reports, in their order of arrival, do not follow that order."""
     assert abs(float(stats.spearmanr(range(len(places)), places)[0])) < 4 / len(places) ** 0.5
 
 
-def is_time(value: Any) -> bool:
+def is_time(value):
     """Whether a value is a moment finer than a day."""
     if isinstance(value, str):
         return TIME.search(value) is not None
     return isinstance(value, (int, float)) and any(1.5e9 <= value / unit < 2.5e9 for unit in UNITS)
 
 
-def check_links(harness: Harness, log: Log, count: int) -> None:
+def check_links(harness, log, count):
     """Nothing links reports to persons or moments after the daily job, and no address before it either."""
     study = build_study()
     assert harness.publish(study).status_code == 201
@@ -94,14 +90,14 @@ def check_links(harness: Harness, log: Log, count: int) -> None:
         check_order([index(report_id) for report_id in ids])
 
 
-def test_collector_stores_no_address_time_or_order(make_harness: Any, caplog: Log) -> None:
+def test_collector_stores_no_address_time_or_order(make_harness, caplog):
     check_links(make_harness(lock_timeout=0.2), caplog, REPORTS)
 
 
 @pytest.mark.parametrize(
     ("old", "new"), [("WITHOUT ROWID", ""), ("(", "(at INTEGER DEFAULT (strftime('%s')),")]
 )
-def test_a_planted_table_of_reports_is_found(make_harness: Any, caplog: Log, old: str, new: str) -> None:
+def test_a_planted_table_of_reports_is_found(make_harness, caplog, old, new):
     harness = make_harness()
     with closing(sqlite3.connect(harness.path)) as connection:
         (made,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'reports'").fetchone()
@@ -112,9 +108,9 @@ def test_a_planted_table_of_reports_is_found(make_harness: Any, caplog: Log, old
         check_links(harness, caplog, FEWER)
 
 
-def check_tokens(harness: Harness) -> None:
+def check_tokens(harness):
     """No token stands beside its report, is stored whole, or follows the order of arrival."""
-    study: Study = build_study(channel=channel_of("https://issuer.example"))
+    study = build_study(channel=channel_of("https://issuer.example"))
     assert harness.publish(study).status_code == 201
     reports = [build_report(study) for _ in range(TOKENS + 1)]
     nonces = [os.urandom(32) for _ in reports]
@@ -133,15 +129,15 @@ def check_tokens(harness: Harness) -> None:
     check_order([content.index(digest) for digest in hashes[:-1]])
 
 
-def test_tokens_are_not_stored_with_reports(make_harness: Any) -> None:
+def test_tokens_are_not_stored_with_reports(make_harness):
     check_tokens(make_harness())
 
 
-def test_a_table_of_tokens_and_reports_is_found(make_harness: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_tokens_and_reports_is_found(make_harness, monkeypatch):
     """A planted fault: each token is kept with the report that it let in."""
     spend = redeem.spend
 
-    def remember(session: Any, study: int, by_nonce: Any) -> Any:
+    def remember(session, study, by_nonce):
         session.execute(text("CREATE TABLE IF NOT EXISTS pairs (nonce BLOB, report BLOB)"))
         for nonce, report in by_nonce.items():
             values = {"nonce": nonce, "report": report.id}

@@ -4,10 +4,10 @@ Canaries go to every address of the collector, in good and in wrong requests, an
 What a sender names itself, such as a study or a media type, is no canary.
 """
 
+import base64
 import json
 import logging
-from pathlib import Path
-from typing import Any
+import re
 
 import pytest
 from flask import request
@@ -17,26 +17,105 @@ from collector import store
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from tests import studies
-from tests.kit.collectors import QUESTIONS, TICKET_KEY, Harness, build_report, build_study
+from tests.kit.collectors import LONG_CHOICE, QUESTIONS, TICKET_KEY, build_report, build_study
 from tests.kit.commands import exit_code
-from tests.ldp_client.devices import Server
-from tests.promises.canaries import ANSWERS, CHOICES, CODE, REPORTS, TABLES, TRUE, requests_of, within
 
-Patch, Log, Captured = pytest.MonkeyPatch, pytest.LogCaptureFixture, pytest.CaptureFixture[str]
-pytestmark = pytest.mark.usefixtures("one_of_200")
 LIMIT = 20_000
 PEOPLE = studies.document(studies.NUMBER, studies.CHOICE, studies.YES_NO)
+CODE = "code-of-the-canary-0123456789"
+JSON = {"Content-Type": "application/json"}
+REPORTS = "/reports"
+# Tables and answers for the commands, with canaries that are good and such that are wrong.
+TABLES = (
+    "hours,occupation,ever\n2.7182818284,worker,yes\nnumber-canary,worker,yes\n",
+    "hours,occupation,ever\n2.7182818284,choice-canary,yes\n",
+    "hours,occupation,ever\n2.7182818284,worker,ever-canary\n",
+    "hours,occupation,ever\n2.7182818284,,yes\n",
+    "hours,occupation,ever\n98765.4321,worker,yes\n",
+    "hours,occupation\n2.7182818284,worker\n",
+)
+ANSWERS = (
+    ("hours=number-canary", "occupation=worker", "ever=yes"),
+    ("hours=2.7182818284", "occupation=choice-canary", "ever=yes"),
+    ("hours=98765.4321", "occupation=worker", "ever=ever-canary"),
+    ("hours=2.7182818284", "occupation=worker"),
+    ("hours=2.7182818284", "occupation=worker", "ever=yes"),
+)
+TRUE = ("2.7182818284", "98765.4321", "-canary")
+
+
+def spellings(secret):
+    """How bytes may stand in a text."""
+    plain, url = base64.b64encode(secret).decode(), base64.urlsafe_b64encode(secret).decode()
+    return [secret.hex(), secret.hex().upper(), plain.rstrip("="), url.rstrip("="), repr(secret)[2:-1]]
+
+
+def within(text, report):
+    """Which secrets of a report, or of who sends it, a text has."""
+    secrets = {
+        "an id": spellings(bytes.fromhex(report.id)),
+        "a secret": spellings(report.secret),
+        "a payload": spellings(report.payloads["fruit"]),
+        "a code": [CODE, *spellings(CODE.encode())],
+    }
+    return [name for name, words in secrets.items() if any(word in text for word in words)]
+
+
+def bodies(report):
+    """Bodies of one report: good, wrong in one field, no JSON, too large, and badly compressed."""
+    document = report.to_document()
+    payloads, fruit = document["payloads"], document["payloads"]["fruit"]
+    changes = [
+        {},
+        {"digest": "0" * 64},
+        {"version": 7},
+        {"id": document["id"] + "00"},
+        {"payloads": {**payloads, "fruit": fruit[:-4]}},
+        {"payloads": {**payloads, "fruit": f"!{fruit}"}},
+        {"payloads": {"fruit": fruit}},
+        {"payloads": {**payloads, "fruit": {"value": fruit}}},
+        {"more": fruit},
+    ]
+    for change in changes:
+        yield json.dumps({**document, **change}).encode(), JSON
+    text = json.dumps(document).encode()
+    yield json.dumps({"reports": document}).encode(), JSON
+    for body in (text[:-5], text + text, text + b" " * LIMIT):
+        yield body, JSON
+    yield text, {"Content-Type": "text/plain"}
+    yield text, {**JSON, "Content-Encoding": "gzip"}
+
+
+def requests_of(harness, report):
+    """Every address with every method, with the canaries where a device or an operator puts them."""
+    word, secret = report.payloads["fruit"].hex(), report.secret.hex()
+    rights = {"LDPKit-Ticket": CODE, "LDPKit-Withdrawal": secret}
+    key = {"Authorization": f"Bearer {CODE}", "Cookie": f"ldpkit-session={CODE}"}
+    query = f"?version={word}&after={report.id}0&format={CODE}&limit={word}&since={word}"
+    first, *others = bodies(report)
+    form = f"key={CODE}&token={report.id}".encode(), {"Content-Type": "application/x-www-form-urlencoded"}
+    for rule in [*(rule.rule for rule in harness.app.url_map.iter_rules()), "/v1/<report_id>"]:
+        names = {"study_id": "habits", "report_id": report.id}
+        path = re.sub(r"<(?:path:)?(\w+)>", lambda match, names=names: names.get(match[1], "absent"), rule)
+        for method in ("GET", "POST", "PUT", "DELETE"):
+            for body, headers in (first, form):
+                yield method, path, body, headers | key
+                yield method, path, body, headers | rights
+            yield method, f"{path}{query}", b"", (harness.operator if method == "GET" else key) | rights
+        if REPORTS in path:
+            for body, headers in others:
+                yield "PUT" if report.id in path else "POST", path, body, headers | rights
+        yield "GET", f"{path}/{report.id}/", b"", key
 
 
 @pytest.fixture(autouse=True)
-def all_is_logged(caplog: Log) -> None:
-    """Each line of every logger."""
+def all_is_logged(caplog):
     caplog.set_level(logging.DEBUG)
 
 
-def check_requests(harness: Harness, log: Log, only: str = "") -> None:
+def check_requests(harness, log, only=""):
     """No canary comes out of any address. only: what the addresses have that are asked; all without it."""
-    study = build_study(questions=[CHOICES, QUESTIONS[0]])
+    study = build_study(questions=[LONG_CHOICE, QUESTIONS[0]])
     assert harness.publish(study).status_code == 201
     report = build_report(study)
     harness.app.testing = False
@@ -53,15 +132,15 @@ def check_requests(harness: Harness, log: Log, only: str = "") -> None:
     assert within(log.text + "".join(str(vars(record)) for record in log.records), report) == []
 
 
-def test_no_canary_leaves_the_collector(make_harness: Any, caplog: Log) -> None:
+def test_no_canary_leaves_the_collector(make_harness, caplog):
     check_requests(make_harness(body_limit=LIMIT, ticket_key=TICKET_KEY), caplog)
 
 
-def test_no_canary_is_in_a_traceback(make_harness: Any, caplog: Log, monkeypatch: Patch) -> None:
+def test_no_canary_is_in_a_traceback(make_harness, caplog, monkeypatch):
     """The database refuses a statement, in words that quote the report."""
     genuine = store.insert_reports
 
-    def insert(session: Any, number: int, day: Any, rows: Any) -> Any:
+    def insert(session, number, day, rows):
         for row in rows:
             raise DataError(f"INSERT {row.id.hex()}", {"id": row.id}, ValueError(row.id.hex()))
         return genuine(session, number, day, rows)
@@ -71,14 +150,14 @@ def test_no_canary_is_in_a_traceback(make_harness: Any, caplog: Log, monkeypatch
     assert "DataError" in caplog.text
 
 
-def test_a_planted_log_line_is_found(make_harness: Any, caplog: Log) -> None:
+def test_a_planted_log_line_is_found(make_harness, caplog):
     harness = make_harness(body_limit=LIMIT)
     harness.app.before_request(lambda: logging.getLogger("collector").debug("%s", request.path))
     with pytest.raises(AssertionError):
         check_requests(harness, caplog, REPORTS)
 
 
-def check_commands(folder: Path, server: Server, captured: Captured, log: Log) -> None:
+def check_commands(folder, server, captured, log):
     """No command says a true answer, a code, or what a report holds, whatever becomes of it."""
     study, people, server.content = folder / "study.json", folder / "dev", json.dumps(PEOPLE).encode()
     study.write_bytes(server.content)
@@ -110,17 +189,15 @@ def check_commands(folder: Path, server: Server, captured: Captured, log: Log) -
         assert secret not in said
 
 
-def test_no_command_prints_canary(tmp_path: Path, server: Server, capsys: Captured, caplog: Log) -> None:
+def test_no_command_prints_canary(tmp_path, server, capsys, caplog):
     check_commands(tmp_path, server, capsys, caplog)
 
 
-def test_a_command_that_quotes_an_answer_is_found(
-    tmp_path: Path, server: Server, capsys: Captured, caplog: Log, monkeypatch: Patch
-) -> None:
+def test_a_command_that_quotes_an_answer_is_found(tmp_path, server, capsys, caplog, monkeypatch):
     """A planted fault: the error of a choice names what was answered."""
     genuine = ChoiceMechanism.quantise
 
-    def quoting(mechanism: ChoiceMechanism, answer: Any) -> int:
+    def quoting(mechanism, answer):
         try:
             return genuine(mechanism, answer)
         except AnswerError as error:

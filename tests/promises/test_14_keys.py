@@ -5,18 +5,16 @@ One table has every address of the collector, and what it answers to each kind o
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from functools import partial
 from itertools import count
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from collector import keys, limiter
 from collector.keys import Role, add_key
 from collector.limiter import TokenBucket
-from tests.kit.collectors import TICKET_KEY, TOKEN, Harness, build_report, build_study
+from tests.kit.collectors import TICKET_KEY, TOKEN, build_report, build_study
 from tests.kit.connections import before_each
 
 Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
@@ -71,7 +69,7 @@ ALIKE[200] += [f"POST {STUDY}/reports"]
 ALIKE[404] += ["GET /assets/operator/<path:filename>", "GET /assets/logo"]
 for status, requests in ALIKE.items():
     ANSWERS |= {request: " ".join([str(status)] * len(KINDS)) for request in requests}
-BODIES: dict[str, Any] = {
+BODIES = {
     **dict.fromkeys(("POST /new/preview", "POST /v1/check", "POST /v1/studies"), build_study().document),
     f"POST {STUDY}/tickets": {"count": 1},
     "POST /v1/keys": {"name": "new", "role": "read"},
@@ -85,7 +83,7 @@ PAGES = ("GET /", "GET /new", "GET /share/<study_id>")
 OF_PAGE = {"LDPKit-Page": "1", "Sec-Fetch-Site": "same-origin"}
 
 
-def words_of(harness: Harness) -> dict[str, str]:
+def words_of(harness):
     """A key of each kind."""
     with harness.collector.database.write() as session:
         made = {role.value: add_key(session, role.value, role, ["habits"]) for role in Role}
@@ -97,7 +95,7 @@ def words_of(harness: Harness) -> dict[str, str]:
     return {"none": "", "wrong": WRONG, "token": TOKEN, **made}
 
 
-def requests_of(harness: Harness) -> list[str]:
+def requests_of(harness):
     """Every method and address that the application has, those last that end what others need."""
     made = [
         f"{method} {rule.rule}"
@@ -107,7 +105,7 @@ def requests_of(harness: Harness) -> list[str]:
     return sorted(made, key=lambda made: (made == f"DELETE {STUDY}", "report_id" not in made, made))
 
 
-def status_of(harness: Harness, request: str, word: str, in_page: bool = False) -> int:
+def status_of(harness, request, word, in_page=False):
     """The status of one request with a key, sent as a program or as a browser sends it.
 
     in_page: the operator's page sends it, after its user signed in with the key.
@@ -122,7 +120,7 @@ def status_of(harness: Harness, request: str, word: str, in_page: bool = False) 
     names = {"study_id": "habits", "report_id": report.id, "name": "spare"}
     path = re.sub(r"<(?:path:)?(\w+)>", lambda match: names.get(match[1], "absent"), rule)
     client = harness.app.test_client()
-    options: dict[str, Any] = {}
+    options = {}
     if in_page:
         options["headers"] = OF_PAGE
     elif rule.startswith("/v1") or rule in ("/metrics", "/new/preview"):
@@ -139,7 +137,7 @@ def status_of(harness: Harness, request: str, word: str, in_page: bool = False) 
 
 
 @pytest.fixture(autouse=True)
-def clocks(monkeypatch: Patch) -> None:
+def clocks(monkeypatch):
     """Clocks that tick when they are read, and one that stands still."""
     monkeypatch.setattr(keys, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
     ticks = count(1)
@@ -147,15 +145,15 @@ def clocks(monkeypatch: Patch) -> None:
 
 
 @pytest.fixture
-def harness(make_harness: Any) -> Harness:
+def harness(make_harness):
     """Two studies at a collector that makes tickets."""
-    made: Harness = make_harness(ticket_key=TICKET_KEY)
+    made = make_harness(ticket_key=TICKET_KEY)
     for study in (build_study(), build_study(id="other")):
         assert made.publish(study).status_code == 201
     return made
 
 
-def check_keys(harness: Harness, requests: Sequence[str]) -> None:
+def check_keys(harness, requests):
     """Each key opens what the table says, which lacks no request."""
     words = words_of(harness)
     seen = {
@@ -165,11 +163,11 @@ def check_keys(harness: Harness, requests: Sequence[str]) -> None:
     assert seen == {request: ANSWERS.get(request) for request in requests}
 
 
-def test_each_key_opens_only_its_listed_addresses(harness: Harness) -> None:
+def test_each_key_opens_only_its_listed_addresses(harness):
     check_keys(harness, requests_of(harness))
 
 
-def test_the_page_may_do_what_the_key_of_its_user_may(harness: Harness) -> None:
+def test_the_page_may_do_what_the_key_of_its_user_may(harness):
     words, alike = words_of(harness), {request for requests in ALIKE.values() for request in requests}
     for request in (one for one in requests_of(harness) if " /v1" in one and one not in alike):
         for kind, expected in zip(KINDS, ANSWERS[request].split(), strict=True):
@@ -179,17 +177,17 @@ def test_the_page_may_do_what_the_key_of_its_user_may(harness: Harness) -> None:
                 assert status == int(expected), (request, kind)
 
 
-def test_a_planted_read_key_that_deletes_is_found(harness: Harness, monkeypatch: Patch) -> None:
+def test_a_planted_read_key_that_deletes_is_found(harness, monkeypatch):
     allows = Role.allows
     monkeypatch.setattr(Role, "allows", lambda role, needed: role is Role.READ or allows(role, needed))
     with pytest.raises(AssertionError):
         check_keys(harness, [f"DELETE {STUDY}/reports/<report_id>"])
 
 
-def check_costs(harness: Harness, monkeypatch: Patch, log: Log) -> None:
+def check_costs(harness, monkeypatch, log):
     """A flood of wrong keys costs few statements, hashes and lines of the log, and stops no right key."""
     words = [harness.write(add_key, f"key-{number}", Role.READ) for number in range(40)]
-    made: Counter[str] = Counter()
+    made = Counter()
     before_each(harness.collector.database.engine, lambda: made.update(["statements"]))
     hashed = keys.hash_key
     monkeypatch.setattr(keys, "hash_key", lambda key: (made.update(["hashes"]), hashed(key))[1])
@@ -204,13 +202,11 @@ def check_costs(harness: Harness, monkeypatch: Patch, log: Log) -> None:
     assert harness.client.get("/v1/studies", headers=right).status_code == 200
 
 
-def test_wrong_keys_cost_a_bounded_amount(harness: Harness, monkeypatch: Patch, caplog: Log) -> None:
+def test_wrong_keys_cost_a_bounded_amount(harness, monkeypatch, caplog):
     check_costs(harness, monkeypatch, caplog)
 
 
-def test_planted_wrong_keys_that_are_all_looked_up_are_found(
-    make_harness: Any, monkeypatch: Patch, caplog: Log
-) -> None:
+def test_planted_wrong_keys_that_are_all_looked_up_are_found(make_harness, monkeypatch, caplog):
     monkeypatch.setattr(keys, "TokenBucket", lambda _rate: TokenBucket(1e6))
     with pytest.raises(AssertionError):
         check_costs(make_harness(), monkeypatch, caplog)

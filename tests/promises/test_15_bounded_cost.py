@@ -8,16 +8,14 @@ import io
 import json
 import re
 import tracemalloc
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
-from typing import Any
 
 import pytest
 
 from collector import store
 from collector.reports import uploads
-from tests.kit.collectors import Harness, WatchedQueue, build_report, build_study
+from tests.kit.collectors import WatchedQueue, build_report, build_study
 from tests.kit.work import counted
 
 LIMIT = 100_000
@@ -27,8 +25,8 @@ PART, LENGTH = 1 << 16, 1 << 22
 MOST_CALLS, MOST_MEMORY, MOST_ANSWER = 10_000, 20 << 20, 40_000
 REPORTS = "/v1/studies/habits/reports"
 JSON = "application/json"
-COMPRESS: dict[str, Callable[[bytes], bytes]] = {"identity": bytes, "gzip": gzip.compress}
-INFLATE: dict[str, Callable[[bytes], bytes]] = {"identity": bytes, "gzip": gzip.decompress}
+COMPRESS = {"identity": bytes, "gzip": gzip.compress}
+INFLATE = {"identity": bytes, "gzip": gzip.decompress}
 HONEST = build_report(build_study()).to_json().encode()
 BODIES = {
     "nothing but blanks": b" " * 24_000_000,
@@ -47,17 +45,17 @@ class Counted(io.RawIOBase):
 
     taken = 0
 
-    def readable(self) -> bool:
+    def readable(self):
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer):
         size = min(len(buffer), LENGTH - self.taken)
         buffer[:size] = b" " * size
         self.taken += size
         return size
 
 
-def check_costs(harness: Harness, only: str = "") -> None:
+def check_costs(harness, only=""):
     """No body costs more memory or calls than is allowed, or makes a server fail. only: of this name."""
     post(harness, b'{"reports":[1]}', "gzip")
     for encoding, compress in COMPRESS.items():
@@ -79,7 +77,7 @@ def check_costs(harness: Harness, only: str = "") -> None:
             assert calls.made <= MOST_CALLS, (name, encoding)
 
 
-def post(harness: Harness, body: bytes, encoding: str) -> tuple[int, int]:
+def post(harness, body, encoding):
     """The status of a batch of reports, and the length of its answer."""
     headers = {"Content-Encoding": encoding} if encoding != "identity" else {}
     client = harness.app.test_client()
@@ -88,14 +86,14 @@ def post(harness: Harness, body: bytes, encoding: str) -> tuple[int, int]:
 
 
 @pytest.fixture
-def harness(make_harness: Any) -> Harness:
+def harness(make_harness):
     """A collector of short bodies, with a study."""
-    made: Harness = make_harness(body_limit=LIMIT)
+    made = make_harness(body_limit=LIMIT)
     assert made.publish(build_study()).status_code == 201
     return made
 
 
-def test_no_address_reads_too_long_body(harness: Harness) -> None:
+def test_no_address_reads_too_long_body(harness):
     for rule in harness.app.url_map.iter_rules():
         for method in sorted((rule.methods or set()) & {"PUT", "POST", "DELETE"}):
             path = re.sub(r"<(?:path:)?\w+>", "0" * 32, rule.rule.replace("<study_id>", "habits"))
@@ -108,19 +106,17 @@ def test_no_address_reads_too_long_body(harness: Harness) -> None:
                 assert status == 413 or not body.taken, (method, path)
 
 
-def test_a_costly_body_is_refused_at_a_bounded_cost(harness: Harness) -> None:
+def test_a_costly_body_is_refused_at_a_bounded_cost(harness):
     check_costs(harness)
 
 
-def test_a_planted_body_without_limit_is_found(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_body_without_limit_is_found(harness, monkeypatch):
     monkeypatch.setattr(uploads, "inflate", lambda body, encoding, _limit: INFLATE[encoding](body))
     with pytest.raises(AssertionError, match="nothing but blanks"):
         check_costs(harness, "blanks")
 
 
-def test_full_queue_of_one_study_does_not_block_others(
-    make_harness: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_queue_of_one_study_does_not_block_others(make_harness, monkeypatch):
     monkeypatch.setattr("collector.context.MOST_QUEUED", 4)
     harness, opened, entered, queue = make_harness(), Event(), Event(), WatchedQueue()
     harness.collector.writer._queue = queue
@@ -128,7 +124,7 @@ def test_full_queue_of_one_study_does_not_block_others(
     assert [harness.publish(version).status_code for version in (study, other)] == [201, 201]
     insert = store.insert_reports
 
-    def held(*arguments: Any) -> Any:
+    def held(*arguments):
         entered.set()
         assert opened.wait(60)
         return insert(*arguments)

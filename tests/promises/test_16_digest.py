@@ -5,10 +5,7 @@ Each part of a study's document is changed by itself: every word, number, yes or
 
 import copy
 import json
-from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +16,6 @@ from ldp_client.documents.errors import InputError, RefusedError, StudyError, Su
 from schemas import Report, Study
 from summaries import Summary, summarize
 from tests import studies
-from tests.ldp_client.devices import Server
 
 MORE = {
     **studies.ASKER,
@@ -34,7 +30,7 @@ WHOLE = studies.document(
 OTHER_NAMES = {"oue": "sue", "exponential": "normal", "laplace": "discrete_laplace"}
 
 
-def changed(value: Any) -> Any:
+def changed(value):
     """A value like this one, and another; a list is turned round."""
     if isinstance(value, list):
         return value[::-1]
@@ -48,10 +44,10 @@ def changed(value: Any) -> Any:
     return f"{value}2"
 
 
-def edits(document: Any) -> Iterator[tuple[str, Any]]:
+def edits(document):
     """The document with each part changed or left out, and what was done to it."""
 
-    def holders(part: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    def holders(part, path=()):
         for key in (
             list(part) if isinstance(part, dict) else range(len(part)) if isinstance(part, list) else ()
         ):
@@ -72,16 +68,14 @@ def edits(document: Any) -> Iterator[tuple[str, Any]]:
                 yield f"{'.'.join(map(str, (*path, last)))} {change}", edited
 
 
-def studies_beside(document: Any) -> Iterator[tuple[str, Study]]:
+def studies_beside(document):
     """Every valid study that differs in one part."""
     for name, edited in edits(document):
         with suppress(StudyError):
             yield name, Study(edited)
 
 
-def tries_of(
-    study: Study, folder: Path, server: Server
-) -> Callable[[Study], dict[str, Callable[[], object]]]:
+def tries_of(study, folder, server):
     """What those try with another document who know this study, answered it, or have its reports."""
     knowing = Device(folder / "knowing", "9", server.url, require_consent=False, known_digests=[study.digest])
     before = Device(folder / "before", "99", server.url, require_consent=False, max_delta="0.1")
@@ -94,8 +88,8 @@ def tries_of(
     summary, file = summarize(study, reports), folder / "reports.ndjson"
     file.write_text("".join(report.to_json() + "\n" for report in reports))
 
-    def tries(edited: Study) -> dict[str, Callable[[], object]]:
-        found: dict[str, Callable[[], object]] = {
+    def tries(edited):
+        found = {
             "a device accepts it": lambda: knowing.accept(edited),
             "a device answers it": lambda: knowing.answer(edited, {}),
             "a device answers it without consent": lambda: consenting.answer(edited, {}),
@@ -114,7 +108,7 @@ def tries_of(
     return tries
 
 
-def check_edits(document: Any, folder: Path, server: Server, only: str = "") -> None:
+def check_edits(document, folder, server, only=""):
     """No other document passes for this one. only: which edits are tried; all without it."""
     study = Study(document)
     tries = tries_of(study, folder, server)
@@ -127,7 +121,7 @@ def check_edits(document: Any, folder: Path, server: Server, only: str = "") -> 
                     pytest.fail(f"{what}: {name}")
 
 
-def test_each_part_changes_digest_and_other_document_is_rejected(tmp_path: Path, server: Server) -> None:
+def test_each_part_changes_digest_and_other_document_is_rejected(tmp_path, server):
     assert len(list(studies_beside(WHOLE))) > 60
     check_edits(WHOLE, tmp_path, server)
 
@@ -135,14 +129,14 @@ def test_each_part_changes_digest_and_other_document_is_rejected(tmp_path: Path,
 @pytest.mark.parametrize(
     "options", [{}, {"indent": 3}, {"ensure_ascii": False, "separators": (" ,", ":\r\n")}]
 )
-def test_digest_does_not_depend_on_json_spelling(options: dict[str, Any]) -> None:
+def test_digest_does_not_depend_on_json_spelling(options):
     document = {**WHOLE, "title": 'Ünder 18/"over" 18, tab\tand \u2028'}
     study, turned = Study(document), dict(reversed(document.items()))
     assert Study.from_json(json.dumps(turned, **options)).canonical() == study.canonical()
 
 
 @pytest.mark.parametrize("change", [{"version": 2}, {"study": "other"}, {"digest": "0" * 64}])
-def test_report_that_does_not_match_digest_is_rejected(change: dict[str, Any]) -> None:
+def test_report_that_does_not_match_digest_is_rejected(change):
     study = Study(studies.document(studies.YES_NO))
     report = perturb_answers(study, mechanisms_of(study), {"ever": True})
     fields = {"study": study.id, "version": 1, "digest": study.digest, **change}
@@ -150,9 +144,7 @@ def test_report_that_does_not_match_digest_is_rejected(change: dict[str, Any]) -
         fit(study, [Report(id=report.id, payloads=report.payloads, **fields)])
 
 
-def test_a_planted_fit_that_ignores_the_digest_is_found(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_planted_fit_that_ignores_the_digest_is_found(tmp_path, server, monkeypatch):
     monkeypatch.setattr(fitting, "check_evidence", lambda _study, _summary: None)
     with pytest.raises(pytest.fail.Exception, match="fit takes a summary"):
         check_edits(studies.document(studies.YES_NO), tmp_path, server, "title")

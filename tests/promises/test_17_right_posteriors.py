@@ -5,7 +5,6 @@ These were computed without the code under test. `python -m tests.inference.gold
 
 import json
 from functools import cache
-from typing import Any
 
 import pytest
 
@@ -17,25 +16,23 @@ from tests.kit.modes import fit_without_derivatives
 ALL = [(family, name) for family, cases in FAMILIES.items() for name in cases]
 
 
-def _marked(family: str, name: str) -> Any:
+def _marked(family, name):
     marks = () if name in FAST[family] else (pytest.mark.slow,)
     return pytest.param(family, name, id=f"{family}: {name}", marks=marks)
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The approximation compiles no derivatives."""
+def quick(monkeypatch):
     fit_without_derivatives(monkeypatch)
 
 
 @cache
-def data_of(family: str, name: str) -> Any:
-    """A case's reports."""
+def data_of(family, name):
     return FAMILIES[family][name].data()
 
 
 @pytest.mark.parametrize(("family", "name"), [_marked(*one) for one in ALL])
-def test_fit_matches_golden_posterior(family: str, name: str) -> None:
+def test_fit_matches_golden_posterior(family, name):
     case, golden = FAMILIES[family][name], read(family)[name]
     data = data_of(family, name)
     assert data.digest == golden["data"], "the reports are others than those of the golden values"
@@ -44,7 +41,7 @@ def test_fit_matches_golden_posterior(family: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["many, bernoulli with refusals", "many, multinomial, hadamard"])
-def test_noise_that_is_off_by_three_percent_is_detected(name: str) -> None:
+def test_noise_that_is_off_by_three_percent_is_detected(name):
     """The reports are taken for those of another epsilon."""
     data = data_of("choices", name)
     document = json.loads(data.study.to_json())

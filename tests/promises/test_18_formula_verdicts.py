@@ -4,19 +4,14 @@ Tables are of a forced-response survey by dice, or of private predictors. The ve
 `ldpkit survey --formula`. The tests of checks, populations and separation have more bad analyses.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.random import Generator
-from numpy.typing import NDArray
 
 from inference.analyses import analysing
 from inference.analyses.analysing import analyse_table
 from inference.analyses.crossing import cross_table
-from inference.analyses.table import Private, Table, table_of
+from inference.analyses.table import table_of
 from tests.kit.channels import known_channel
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -26,23 +21,22 @@ NO_YES = ("no", "yes")
 FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
 LOUD = [[0.53, 0.47], [0.47, 0.53]]
 PEOPLE = 4000
-Answers = NDArray[np.int64]
 
 
-def reported(random: Generator, answers: Answers, channel: Any = FORCED) -> Answers:
+def reported(random, answers, channel=FORCED):
     """Of each answer, 0 or 1, the report."""
     return (random.random(len(answers)) < np.asarray(channel)[answers, 1]).astype(np.int64)
 
 
-def column(name: str, reports: Answers, channel: Any = FORCED) -> Private:
+def column(name, reports, channel=FORCED):
     return known_channel(name, NO_YES, reports, channel)
 
 
-def regions(random: Generator, people: int = PEOPLE) -> NDArray[np.str_]:
+def regions(random, people=PEOPLE):
     return random.choice(["north", "south"], people)
 
 
-def by_region(random: Generator, people: int = PEOPLE, channel: Any = FORCED) -> Table:
+def by_region(random, people=PEOPLE, channel=FORCED):
     """A fifth say yes in the north, and half in the south."""
     region = regions(random, people)
     answers = (random.random(people) < np.where(region == "north", 0.2, 0.5)).astype(np.int64)
@@ -51,27 +45,27 @@ def by_region(random: Generator, people: int = PEOPLE, channel: Any = FORCED) ->
     )
 
 
-def with_predictor(random: Generator) -> Table:
+def with_predictor(random):
     ever = (random.random(PEOPLE) < 0.4).astype(np.int64)
     died = random.random(PEOPLE) < np.where(ever, 0.6, 0.3)
     frame = pd.DataFrame({"died": np.where(died, "yes", "no")})
     return table_of(frame, [column("ever", reported(random, ever))])
 
 
-def two_peaks(random: Generator) -> Table:
+def two_peaks(random):
     """Incomes of each answer are of two kinds, and the formula's law has one."""
     ever = (random.random(PEOPLE) < 0.4).astype(np.int64)
     income = ever + random.choice([-6.0, 6.0], PEOPLE) + random.normal(0, 0.3, PEOPLE)
     return table_of(pd.DataFrame({"income": income}), [column("ever", reported(random, ever))])
 
 
-def one_peak(random: Generator) -> Table:
+def one_peak(random):
     ever = (random.random(PEOPLE) < 0.4).astype(np.int64)
     income = ever + random.normal(0, 1, PEOPLE)
     return table_of(pd.DataFrame({"income": income}), [column("ever", reported(random, ever))])
 
 
-def crossed(random: Generator, people: int = PEOPLE, channel: Any = FORCED) -> Table:
+def crossed(random, people=PEOPLE, channel=FORCED):
     first = (random.random(people) < 0.4).astype(np.int64)
     second = (random.random(people) < np.where(first, 0.6, 0.3)).astype(np.int64)
     both = [
@@ -82,12 +76,12 @@ def crossed(random: Generator, people: int = PEOPLE, channel: Any = FORCED) -> T
 
 
 # Tables, and formulas over them; an empty one crosses the private columns.
-BAD: dict[str, tuple[Callable[[Generator], Table], str]] = {
+BAD = {
     "30 reports that noise drowns": (lambda random: by_region(random, 30, LOUD), "ever ~ region"),
     "two kinds of income under one normal law": (two_peaks, "income ~ ever"),
     "crossed questions that noise drowns": (lambda random: crossed(random, 60, LOUD), ""),
 }
-GOOD: dict[str, tuple[Callable[[Generator], Table], str]] = {
+GOOD = {
     "two regions": (by_region, "ever ~ region"),
     "a private predictor": (with_predictor, "died ~ ever"),
     "a public number by a private answer": (one_peak, "income ~ ever"),
@@ -95,7 +89,7 @@ GOOD: dict[str, tuple[Callable[[Generator], Table], str]] = {
 }
 
 
-def is_usable(name: str) -> bool:
+def is_usable(name):
     """Whether `ldpkit fit` would end with 0."""
     make, formula = {**BAD, **GOOD}[name]
     table = make(np.random.default_rng(list(name.encode())))
@@ -106,15 +100,15 @@ def is_usable(name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_analysis_is_not_called_usable(name: str) -> None:
+def test_a_bad_analysis_is_not_called_usable(name):
     assert not is_usable(name)
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_a_sound_analysis_is_called_usable(name: str) -> None:
+def test_a_sound_analysis_is_called_usable(name):
     assert is_usable(name)
 
 
-def test_a_planted_verdict_that_ignores_the_model_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_verdict_that_ignores_the_model_is_found(monkeypatch):
     monkeypatch.setattr(analysing, "checked", lambda *_arguments: None)
     assert is_usable("two kinds of income under one normal law")

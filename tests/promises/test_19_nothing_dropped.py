@@ -5,8 +5,6 @@ Each row or report that goes in comes out, or is counted as left out, for every 
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +16,6 @@ from summaries import reading
 from tests import studies
 from tests.kit.reporting import reports_of, write_columns
 
-Captured = pytest.CaptureFixture[str]
 REFUSED = 3
 PEOPLE = Study(studies.document(studies.NUMBER, studies.YES_NO))
 NEWER = Study({**PEOPLE.document, "version": 2})
@@ -46,7 +43,7 @@ TABLES = {
 }
 
 
-def check_rows(name: str, rows: int, people: int, code: int, words: str, made: int | None) -> None:
+def check_rows(name, rows, people, code, words, made):
     """All people came out, and other rows are counted in words; or nothing came out, and one line says why.
 
     people: how many the rows are of. made: how many came out; None for no file.
@@ -60,7 +57,7 @@ def check_rows(name: str, rows: int, people: int, code: int, words: str, made: i
         assert (made, people + stated) == (people, rows), name
 
 
-def test_table_of_answers_keeps_every_row(tmp_path: Path, capsys: Captured) -> None:
+def test_table_of_answers_keeps_every_row(tmp_path, capsys):
     study, out = tmp_path / "study.json", tmp_path / "out.ndjson"
     study.write_text(PEOPLE.to_json())
     for name, (lines, rows) in TABLES.items():
@@ -72,7 +69,7 @@ def test_table_of_answers_keeps_every_row(tmp_path: Path, capsys: Captured) -> N
         check_rows(name, rows, rows, code, capsys.readouterr().err, made)
 
 
-def test_a_device_refuses_a_blank(tmp_path: Path) -> None:
+def test_a_device_refuses_a_blank(tmp_path):
     device = Device(tmp_path, "9", require_consent=False)
     for answers in ({"hours": 3}, {"hours": 3, "ever": None}, {"hours": 3, "ever": True, "more": 1}, {}):
         with pytest.raises(AnswerError):
@@ -80,7 +77,7 @@ def test_a_device_refuses_a_blank(tmp_path: Path) -> None:
     assert list(device.ledger.queued()) == []
 
 
-def write(path: Path, reports: Sequence[Report]) -> bytes:
+def write(path, reports):
     """Write reports in the form that the file's suffix says, and return its bytes."""
     path.unlink(missing_ok=True)
     if path.suffix == ".ndjson":
@@ -90,7 +87,7 @@ def write(path: Path, reports: Sequence[Report]) -> bytes:
     return path.read_bytes()
 
 
-def files_of(folder: Path, suffix: str) -> Iterator[tuple[str, list[Path], int, int]]:
+def files_of(folder, suffix):
     """Files of reports by what is odd about them, their rows in all, and of how many people they are."""
     few, late, foreign = reports_of(PEOPLE, 6 * MAN), reports_of(NEWER, 2 * MAN), reports_of(FOREIGN, MAN)
     other = Report(few[0].id, "survey", 1, PEOPLE.digest, few[1].payloads | {"ever": b"\7"})
@@ -126,7 +123,7 @@ def files_of(folder: Path, suffix: str) -> Iterator[tuple[str, list[Path], int, 
         yield name, [path], 6, 6
 
 
-def check_summaries(folder: Path, captured: Captured, suffix: str) -> None:
+def check_summaries(folder, captured, suffix):
     """`summarize` loses no report; `fit` rejects the same files."""
     study, out = folder / "study.json", folder / "summary.json"
     study.write_text(PEOPLE.to_json())
@@ -145,13 +142,11 @@ def check_summaries(folder: Path, captured: Captured, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["ndjson", "csv", "parquet"])
-def test_a_file_of_reports_loses_none(tmp_path: Path, capsys: Captured, suffix: str) -> None:
+def test_a_file_of_reports_loses_none(tmp_path, capsys, suffix):
     check_summaries(tmp_path, capsys, suffix)
 
 
-def test_a_planted_reader_that_skips_bad_lines_is_found(
-    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_planted_reader_that_skips_bad_lines_is_found(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(reading.Findings, "refuse_bad", lambda _found: None)
     with pytest.raises(AssertionError):
         check_summaries(tmp_path, capsys, "ndjson")

@@ -9,16 +9,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from inference import analyse, fit
-from schemas import Report, Study
+from schemas import Study
 from tests import studies
 from tests.kit.reporting import reports_of
 
@@ -30,7 +28,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 @cache
-def reports(data: str) -> list[Report]:
+def reports(data):
     """Reports of 300 people, other ones of other data."""
     every = 3 if data == "first" else 4
     people = [{"ever": person % every == 0, "region": REGION["choices"][person % 2]} for person in range(300)]
@@ -38,7 +36,7 @@ def reports(data: str) -> list[Report]:
 
 
 # Each fit takes two seconds of tracing: the fast tests make six.
-FITS: dict[str, Callable[[str, int], Any]] = {
+FITS = {
     "a yes or no, approximated": lambda data, seed: fit(
         STUDY, reports(data), seed, method="gaussian_approx", draws=500
     )["ever"],
@@ -48,11 +46,11 @@ FITS: dict[str, Callable[[str, int], Any]] = {
 NAMES = [name if "approximated" in name else pytest.param(name, marks=pytest.mark.slow) for name in FITS]
 
 
-def draws_of(posterior: Any) -> dict[str, np.ndarray]:
+def draws_of(posterior):
     return {name: np.asarray(draws) for name, draws in posterior.draws.items()}
 
 
-def correlation(one: Any, other: Any) -> float:
+def correlation(one, other):
     """The largest correlation of a parameter's draws in two posteriors, draw by draw."""
     first, second = draws_of(one), draws_of(other)
     assert first.keys() == second.keys()
@@ -61,7 +59,7 @@ def correlation(one: Any, other: Any) -> float:
     return max(abs(float(np.corrcoef(*pair)[0, 1])) for pair in pairs)
 
 
-def is_same(one: Any, other: Any) -> bool:
+def is_same(one, other):
     """Whether two posteriors have the same draws and the same document."""
     first, second = draws_of(one), draws_of(other)
     documents = [json.dumps(posterior.to_document()) for posterior in (one, other)]
@@ -69,19 +67,17 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 @cache
-def first_fit(name: str) -> Any:
+def first_fit(name):
     """The posterior with which others are compared."""
     return FITS[name]("first", 1)
 
 
-def repeats(name: str) -> bool:
+def repeats(name):
     return is_same(first_fit(name), FITS[name]("first", 1))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_repeated_fit_is_identical_and_planted_unseeded_generator_is_found(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repeated_fit_is_identical_and_planted_unseeded_generator_is_found(name, monkeypatch):
     assert repeats(name)
     calls = itertools.count(7)
     monkeypatch.setattr("inference.fit_model.seed_of", lambda *_arguments: next(calls))
@@ -89,17 +85,17 @@ def test_repeated_fit_is_identical_and_planted_unseeded_generator_is_found(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_fits_of_other_data_are_independent(name: str) -> None:
+def test_fits_of_other_data_are_independent(name):
     assert correlation(first_fit(name), FITS[name]("second", 1)) < CORRELATION
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
-def test_another_seed_gives_other_draws(name: str) -> None:
+def test_another_seed_gives_other_draws(name):
     assert correlation(first_fit(name), FITS[name]("first", 2)) < CORRELATION
 
 
-def fitted_elsewhere(folder: Path, hash_seed: str) -> Any:
+def fitted_elsewhere(folder, hash_seed):
     """What posterior.json says after a fit in a process whose hashes of texts begin with that seed."""
     command = ["fit", "study.json", "reports.ndjson", "--out", f"fit-{hash_seed}", "--seed", "5"]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(REPOSITORY)}
@@ -110,7 +106,7 @@ def fitted_elsewhere(folder: Path, hash_seed: str) -> Any:
 
 
 @pytest.mark.slow
-def test_posterior_does_not_depend_on_hash_seed(tmp_path: Path) -> None:
+def test_posterior_does_not_depend_on_hash_seed(tmp_path):
     (tmp_path / "study.json").write_text(STUDY.to_json(), encoding="utf-8")
     lines = [report.to_json() + "\n" for report in reports("first")]
     (tmp_path / "reports.ndjson").write_text("".join(lines), encoding="utf-8")

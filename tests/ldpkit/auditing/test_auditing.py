@@ -24,7 +24,7 @@ from ldpkit.auditing.auditing import audit_mechanism
 from ldpkit.auditing.exact import delta_of, epsilon_of, largest_distance, lower_share, upper_share
 from ldpkit.cli import analysing
 from tests import studies
-from tests.statistics import seed_the_system
+from tests.statistics import replace_system_bytes, seeded
 
 
 class CoarseLaplace(Laplace):
@@ -170,7 +170,7 @@ SAMPLES = 8000
 @pytest.fixture(autouse=True)
 def seeded_system(request, monkeypatch):
     """An audit judges what mechanisms draw by themselves: here it finds a fault always or never."""
-    seed_the_system(monkeypatch, request.node.name)
+    replace_system_bytes(monkeypatch, seeded(request.node.name).source)
 
 
 # For checks that look at the code's own numbers.
