@@ -4,7 +4,6 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -23,16 +22,16 @@ settings.load_profile("busy")
 class FailuresAtOnce:
     """Name a failed test when it fails, in case that the run is ended before its summary."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config):
         self._plugins = config.pluginmanager
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def pytest_runtest_logreport(self, report):
         terminal = self._plugins.get_plugin("terminalreporter")
         if report.failed and terminal is not None:
             terminal.write_line(f"\nFAILED {report.nodeid} ({report.when})")
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """JAX reads these when it is first imported, in this process and in those that tests start."""
     # Processes that tests start would compile all modules anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -59,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     """Skip what needs an absent program; compile thoroughly where a file says that its programs run long.
 
     Elsewhere most run once or twice, and that costs more than it saves.
@@ -72,21 +71,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         sys.modules["jax"].config.update("jax_disable_most_optimizations", quick)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Files with slow tests go first, so that no process waits at the end for another one's longest file."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
+def port():
     """A port of loopback for a server that the test starts."""
     with held_port() as held:
         yield held
 
 
 @pytest.fixture(autouse=True, scope="module")
-def forgotten_programs() -> Iterator[None]:
+def forgotten_programs():
     """What a file's tests compiled does not stay in memory; the folder above has it."""
     yield
     if "jax" in sys.modules:

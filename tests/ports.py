@@ -1,12 +1,11 @@
 """Ports of loopback for servers that a test starts, and that nobody else is given meanwhile."""
 
 import socket
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
-def held_port(port: int = 0) -> Iterator[int]:
+def held_port(port=0):
     """A port for a server that is to listen there, now or again, while the block lasts; 0 takes a free one.
 
     One that is free for a moment alone may be another server's by then: a program takes a second to start.
@@ -15,5 +14,5 @@ def held_port(port: int = 0) -> Iterator[int]:
         # As servers set it too, they may listen beside one that does not listen.
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.bind(("127.0.0.1", port))
-        taken: int = held.getsockname()[1]
+        taken = held.getsockname()[1]
         yield taken

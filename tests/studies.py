@@ -2,9 +2,7 @@
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from ldp_client import mechanism_for
 from schemas import Study
@@ -52,7 +50,7 @@ LOGISTIC = {
 NORMAL = {**AGE, "id": "weight", "mechanism": {"name": "gaussian", "epsilon": "1", "delta": "1e-6"}}
 ALL = [NUMBER, AGE, CHOICE, ONE_OF, YES_NO, LINEAR, LOGISTIC]
 
-ANSWERS: dict[str, Any] = {
+ANSWERS = {
     "hours": 3.5,
     "age": 30,
     "occupation": "worker",
@@ -127,31 +125,29 @@ ROWS = {"t": [10.0, 20.0, 35.0], "v": [40.0, 60.0, 70.0], "pe": [480.0, 450.0, 4
 
 
 # In three languages, with public fields.
-TRANSLATED: dict[str, Any] = json.loads(
-    (Path(__file__).parent / "golden" / "studies" / "languages.json").read_text("utf-8")
-)
+TRANSLATED = json.loads((Path(__file__).parent / "golden" / "studies" / "languages.json").read_text("utf-8"))
 
 
-def document(*questions: dict[str, Any], **fields: Any) -> dict[str, Any]:
+def document(*questions, **fields):
     """A study document with these questions (all kinds if none are given)."""
     head = {"format": "ldpkit.study/1", "id": "survey", "version": 1, "title": "A survey"}
     return copy.deepcopy({**head, "questions": list(questions or ALL), **fields})
 
 
-def question_of(asked: Mapping[str, Any], **changes: Any) -> Any:
+def question_of(asked, **changes):
     """The question, with other fields, of a study that asks only this; a holder's for a table."""
     holder = HOLDER if asked["ask"] == "table" else {}
     return Study(document({**asked, **changes}, **holder)).questions[0]
 
 
-def mechanism_of(asked: Mapping[str, Any], **changes: Any) -> Any:
+def mechanism_of(asked, **changes):
     """The mechanism of a question, with other fields."""
     return mechanism_for(question_of(asked, **changes))
 
 
-def answers_csv(people: Sequence[dict[str, Any]]) -> str:
+def answers_csv(people):
     """Return people's answers as a file for `ldpkit perturb`: each field of a record has a column."""
-    rows: list[dict[str, Any]] = []
+    rows = []
     for answers in people:
         rows.append({})
         for name, answer in answers.items():
@@ -161,12 +157,12 @@ def answers_csv(people: Sequence[dict[str, Any]]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def with_epsilon(question: dict[str, Any], epsilon: str) -> dict[str, Any]:
+def with_epsilon(question, epsilon):
     """The question with another epsilon."""
     return {**question, "mechanism": {**question["mechanism"], "epsilon": epsilon}}
 
 
-def of_large_choices(count: int, **fields: Any) -> Study:
+def of_large_choices(count, **fields):
     """A study of questions whose reports are as large as they come."""
     oue = {"mechanism": {"name": "oue", "epsilon": "0.05"}, "model": {"name": "multinomial"}}
     large = {"ask": "choice", "choices": {"count": 65_536}, **oue}

@@ -7,7 +7,6 @@ import re
 import textwrap
 from functools import cached_property
 from types import FunctionType
-from typing import Any
 
 import pytest
 
@@ -24,7 +23,7 @@ PACKAGES = (
 PROPERTY = property | cached_property
 
 
-def exported() -> dict[str, Any]:
+def exported():
     """Each exported class and function by where it is defined, however many packages export it."""
     found = {}
     for package in map(importlib.import_module, PACKAGES):
@@ -37,11 +36,11 @@ def exported() -> dict[str, Any]:
 EXPORTED = exported()
 
 
-def parts_of(thing: Any) -> dict[str, tuple[Any, str]]:
+def parts_of(thing):
     """Each public part with the docstring that explains it, unless a base class does."""
     if not inspect.isclass(thing):
         return {thing.__name__: (thing, thing.__doc__ or "")}
-    found: dict[str, tuple[Any, str]] = {thing.__name__: (None, thing.__doc__ or "")}
+    found = {thing.__name__: (None, thing.__doc__ or "")}
     for name, value in vars(thing).items():
         part = getattr(value, "__func__", value)
         if name == "__init__":
@@ -53,7 +52,7 @@ def parts_of(thing: Any) -> dict[str, tuple[Any, str]]:
     return found
 
 
-def raised_by(function: Any) -> set[str]:
+def raised_by(function):
     """The errors that its own lines raise."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
@@ -64,7 +63,7 @@ def raised_by(function: Any) -> set[str]:
     return {error.id for error in called if isinstance(error, ast.Name)} - {"NotImplementedError"}
 
 
-def gaps_of(thing: Any) -> list[str]:
+def gaps_of(thing):
     """List its own parts without a docstring, and parameters and errors that their docstrings omit."""
     gaps = []
     for name, (part, docstring) in parts_of(thing).items():
@@ -88,11 +87,11 @@ class Base:
         first: explained.
     """
 
-    def __init__(self, first: int, second: int) -> None:
+    def __init__(self, first, second):
         if first > second:
             raise ValueError(second)
 
-    def scale(self, factor: int) -> int:
+    def scale(self, factor):
         """Multiply.
 
         Args:
@@ -104,11 +103,11 @@ class Base:
 class Overriding(Base):
     """Overrides a documented method, and adds what has no docstring."""
 
-    def scale(self, factor: int) -> int:
+    def scale(self, factor):
         return factor
 
     @property
-    def size(self) -> int:
+    def size(self):
         return 1
 
 

@@ -1,8 +1,6 @@
 """Every page that people see, in Chromium and Firefox: what axe, the console and narrow screens object to."""
 
-from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -42,14 +40,14 @@ SIGHTS = [("chrome", "dark", 390), ("firefox", "light", 1280)]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory):
     with Server(tmp_path_factory.mktemp("collector")) as started:
         for study in (ASKED, KINDS, HOLDER):
             assert started.request("POST", "/v1/studies", study.document) == 201
         yield started
 
 
-def report_page(folder: Path) -> str:
+def report_page(folder):
     # The regression learnt nothing.
     posteriors = {
         question: learnt(POSTERIORS, question, names, 0.022 if question == "rating" else 1.0)
@@ -60,13 +58,13 @@ def report_page(folder: Path) -> str:
     return path.as_uri()
 
 
-def pressed(act: str, before: str, after: str, *filled: list[str]) -> list[list[str]]:
+def pressed(act, before, after, *filled):
     """What the operator's page asks about an action, and what it says then."""
     asked = [["click", f"[data-act={act}]"], ["wait", "#fields label"], *filled, ["look", before]]
     return [*asked, ["click", "#do"], ["wait", ".shown"], ["look", after], ["click", "#leave"]]
 
 
-def everything(url: str, report: str, key: str) -> list[dict[str, object]]:
+def everything(url, report, key):
     """A person who slips, sees it and sends; then the other pages, and the operator's."""
     person = [
         ["wait", "#ask"],

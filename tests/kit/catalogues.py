@@ -41,7 +41,7 @@ NOT_SHOWN = "mechanism.summed_gaussian"
 
 
 @cache
-def sentences() -> Catalog:
+def sentences():
     """Return all sentences of the page, without translations."""
     found = Catalog(charset="utf-8")
     device = {key: said for start in DEVICE for key, said in ENGLISH.sentences(start).items()}
@@ -55,13 +55,13 @@ def sentences() -> Catalog:
     return found
 
 
-def read(language: str) -> Catalog:
+def read(language):
     """Return a language's catalogue."""
     with catalogue_path(language).open("rb") as file:
         return read_po(file, language)
 
 
-def update(language: str) -> None:
+def update(language):
     """Bring a language's catalogue up to date."""
     catalogue = read(language)
     catalogue.update(sentences(), no_fuzzy_matching=True)
@@ -80,7 +80,7 @@ msgstr ""
 """
 
 
-def write(language: str, catalogue: Catalog) -> None:
+def write(language, catalogue):
     """Write a catalogue, with the plural forms of the CLDR."""
     plurals = to_gettext(Locale.parse(language).plural_form)
     with catalogue_path(language).open("wb") as file:

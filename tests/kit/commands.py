@@ -1,10 +1,7 @@
 """How tests call the commands of `ldpkit`, and look at what each takes."""
 
 import json
-from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import click
@@ -14,12 +11,12 @@ from ldpkit.cli.commands import Collector, NewPath, StudyFile
 from schemas import Study
 
 
-def run(*words: str) -> None:
+def run(*words):
     """Run a command that succeeds, or raise the error that it raises."""
     assert not cli.main(words, "ldpkit", standalone_mode=False)
 
 
-def exit_code(words: list[str]) -> int:
+def exit_code(words):
     """Run a command as `ldpkit` does and return its exit code."""
     try:
         return main(words)
@@ -27,16 +24,14 @@ def exit_code(words: list[str]) -> int:
         return int(ended.code or 0)
 
 
-def check(folder: Path, study: Study | dict[str, Any], *options: str) -> int:
+def check(folder, study, *options):
     """Run `ldpkit check` on a study, which it writes to a folder, and return the exit code."""
     path = folder / "study.json"
     path.write_text(json.dumps(study.document if isinstance(study, Study) else study), encoding="utf-8")
     return main(["check", str(path), *options])
 
 
-def leaves(
-    command: click.Command = cli, words: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def leaves(command=cli, words=()):
     """Yield each command that does something by itself, after its words."""
     if not isinstance(command, click.Group):
         yield words, command
@@ -48,13 +43,13 @@ def leaves(
         yield from leaves(inner, (*words, name))
 
 
-def parsed(words: list[str]) -> dict[str, Any]:
+def parsed(words):
     """Return what a command makes of its words, without running it. Raises what a wrong call raises.
 
     No file is opened, so studies stay paths, and collectors addresses.
     """
     ctx = click.Context(cli, info_name="ldpkit")
-    command: click.Command = cli
+    command = cli
     while isinstance(command, click.Group):
         name, inner, words = command.resolve_command(ctx, words)
         assert inner is not None

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import event
 
 
 class Watched(sqlite3.Connection):
@@ -18,37 +16,35 @@ class Watched(sqlite3.Connection):
     connections since they were last closed.
     """
 
-    before: ClassVar[Callable[[Watched, str], object]]
-    rewrite: ClassVar[Callable[[Watched, str], str]]
-    opened: ClassVar[list[sqlite3.Connection]] = []
+    opened = []
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         Watched.opened.append(self)
 
-    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+    def execute(self, statement, *values):
         """Run one statement, unless the test stops it."""
         Watched.before(self, statement)
         return super().execute(Watched.rewrite(self, statement), *values)
 
-    def commit(self) -> None:
+    def commit(self):
         """Commit, unless the test stops it."""
         Watched.before(self, "COMMIT")
         super().commit()
 
-    def pragma(self, name: str) -> Any:
+    def pragma(self, name):
         """The value of a setting."""
         return super().execute(f"PRAGMA {name}").fetchone()[-1]
 
 
-def close_all() -> None:
+def close_all():
     """Close what a process that ended had open: SQLite undoes what was not committed."""
     while Watched.opened:
         Watched.opened.pop().close()
 
 
 @pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> None:
+def watched(monkeypatch):
     """Each connection that is made from now on is a watched one, whose statements run as they are."""
     monkeypatch.setattr(Watched, "before", lambda _connection, _statement: None, raising=False)
     monkeypatch.setattr(Watched, "rewrite", lambda _connection, statement: statement, raising=False)
@@ -58,10 +54,10 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "connect", partial(module.connect, factory=Watched))
 
 
-def before_each(engine: Engine, call: Callable[[], object]) -> None:
+def before_each(engine, call):
     """Call something before each statement of an engine, except the ends of transactions."""
 
-    def trace(driver: Any, *_: object) -> None:
+    def trace(driver, *_):
         driver.set_trace_callback(lambda text: text.startswith(("COMMIT", "ROLLBACK")) or call())
 
     if engine.dialect.name == "sqlite":

@@ -1,7 +1,6 @@
 """Schemathesis over the OpenAPI document of a collector in this process."""
 
 from collections import Counter
-from typing import Any
 
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -14,13 +13,11 @@ from schemathesis.specs.openapi.checks import (
 
 from collector.problems import KINDS, MEDIA_TYPE
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE
-from schemas import Report
-from tests.kit.collectors import Harness
 
 TYPES = {kind.type for kind in KINDS}
 
 
-def problem_type_conformance(_context: Any, response: Any, _case: schemathesis.Case) -> None:
+def problem_type_conformance(_context, response, _case):
     """A refusal has a documented type, whose status it has. Another check refuses other media types."""
     if response.headers["content-type"] == [MEDIA_TYPE]:
         document = response.json()
@@ -39,14 +36,12 @@ SEED = 20260615
 
 
 @schemathesis.serializer(REQUEST_TYPE)
-def _as_bytes(_context: schemathesis.SerializationContext, value: Any) -> bytes:
+def _as_bytes(_context, value):
     """What is generated for a gateway, as it is: bytes are all that the type promises."""
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 
 
-def run_cases(
-    harness: Harness, reports: list[Report], most: int, only: str | None = None
-) -> Counter[tuple[str, int]]:
+def run_cases(harness, reports, most, only=None):
     """Send up to `most` generated requests, wrong and right, to each operation, or only to one path.
 
     Returns how often each operation, by its id, answered with which status. Raises where one is answered in a
@@ -58,7 +53,7 @@ def run_cases(
         assert harness.put(report).status_code == 201
     schema = schemathesis.openapi.from_wsgi("/openapi.json", harness.app)
     schema = schema if only is None else schema.include(path=only)
-    answered: Counter[tuple[str, int]] = Counter()
+    answered = Counter()
     for operation in [result.ok() for result in schema.get_all_operations()]:
 
         @seed(SEED)
@@ -70,7 +65,7 @@ def run_cases(
             suppress_health_check=list(HealthCheck),
         )
         @given(operation.as_strategy())
-        def send(case: schemathesis.Case) -> None:
+        def send(case):
             sent = answered.total()
             _make_real(case, reports[sent % len(reports)], sent)
             response = case.call_and_validate(headers=harness.operator, checks=CHECKS)
@@ -80,11 +75,11 @@ def run_cases(
     return answered
 
 
-def _operation(case: schemathesis.Case) -> str:
+def _operation(case):
     return str(case.operation.definition.raw["operationId"])
 
 
-def _make_real(case: schemathesis.Case, report: Report, number: int) -> None:
+def _make_real(case, report, number):
     """Name what is stored, in two cases of three; and in some send what a device would."""
     if number % 3 == 0:
         return

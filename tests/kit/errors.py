@@ -1,23 +1,20 @@
 """Expected errors by what stays when words change: class, code, field and the facts in the message."""
 
 import re
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-
-from ldp_client.documents.errors import LdpkitError
 
 Code = str | tuple[str, ...]
 
 
 @contextmanager
 def raises(
-    kind: type[LdpkitError] | tuple[type[LdpkitError], ...],
-    code: Code,
-    *facts: str,
-    field: str | None = None,
-) -> Iterator[pytest.ExceptionInfo[LdpkitError]]:
+    kind,
+    code,
+    *facts,
+    field=None,
+):
     """Fail unless the block raises an error of this class and code.
 
     Args:

@@ -15,7 +15,7 @@ class FailingDisk:
     A file that was removed is there again, unless its folder was flushed since.
     """
 
-    def __init__(self, folder: Path, loses_power: bool = True) -> None:
+    def __init__(self, folder, loses_power=True):
         need("gcc")
         self.root = folder / "disk"
         self._durable = folder / "durable"
@@ -28,11 +28,11 @@ class FailingDisk:
         if loses_power:
             self.environment["FAILING_DISK_DURABLE"] = str(self._durable)
 
-    def keep(self) -> None:
+    def keep(self):
         """All that is there by now is flushed."""
         shutil.copytree(self.root, self._durable, dirs_exist_ok=True)
 
-    def lose_power(self) -> None:
+    def lose_power(self):
         """Only what was flushed is left; the server must have been killed."""
         # What is copied gets numbers of its own in the file system, not those of the files that it replaces.
         gone = self.root.rename(self.root.with_name("gone"))

@@ -15,10 +15,8 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
 from hashlib import shake_256
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,7 +33,7 @@ TESTS = str(Path(__file__).parents[1])
 class Guard:
     """What the running test did that it should not; the plugin of each process that runs tests."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._watches, self._item, self._kinds = False, "", set[str]()
         self._others = set[int]()
         # Libraries ask for it, and the first question starts `uname`.
@@ -43,37 +41,37 @@ class Guard:
         sys.addaudithook(self._hear)
         self._true_bytes, self._seeded = os.urandom, False
         self._reads = itertools.count()
-        os.urandom = random._urandom = self._system_bytes  # type: ignore[attr-defined,assignment]
+        os.urandom = random._urandom = self._system_bytes
         os.register_at_fork(after_in_child=self._stop_seeding)  # else children would draw the same bytes
         time.sleep = self._telling(time.sleep, SLEEPS)
         for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter"):
             setattr(time, name, self._telling(getattr(time, name), CLOCK))
 
-    def _system_bytes(self, size: int, /) -> bytes:
+    def _system_bytes(self, size, /):
         """Return bytes that follow from the running test's name, or the true generator's."""
         if not self._seeded:
             return self._true_bytes(size)
         return shake_256(f"{next(self._reads)} {self._item}".encode()).digest(size)
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item):
         """Seed what a test and its fixtures read."""
         self._item, self._reads = item.nodeid, itertools.count()
         self._seeded = item.get_closest_marker("entropy") is None
         yield
         self._stop_seeding()
 
-    def _stop_seeding(self) -> None:
+    def _stop_seeding(self):
         self._seeded = False
 
-    def _hear(self, event: str, _arguments: tuple[object, ...]) -> None:
+    def _hear(self, event, _arguments):
         if self._watches and event in EVENTS:
             self._kinds.add(EVENTS[event])
 
-    def _telling(self, function: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    def _telling(self, function, kind):
         """The function, which notes that a test's own code called it."""
 
-        def told(*arguments: Any) -> Any:
+        def told(*arguments):
             is_own = sys._getframe(1).f_code.co_filename.startswith(TESTS)
             if self._watches and is_own and threading.get_ident() not in self._others:
                 self._kinds.add(kind)
@@ -82,7 +80,7 @@ class Guard:
         return told
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+    def pytest_runtest_call(self, item):
         """Watch one test, and let it fail if it does what no fast test may."""
         if item.get_closest_marker("slow"):
             return (yield)

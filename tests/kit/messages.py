@@ -21,7 +21,7 @@ CLASSES = {name for name, value in vars(errors).items() if isinstance(value, typ
 
 
 @cache
-def calls() -> tuple[tuple[str, ast.Call, str], ...]:
+def calls():
     """Each call that makes an error: its file, the call and the class's name."""
     found = []
     for path in sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
@@ -31,7 +31,7 @@ def calls() -> tuple[tuple[str, ast.Call, str], ...]:
         texts = [node for node in nodes if isinstance(node, ast.Assign)]
         for call in (node for node in nodes if isinstance(node, ast.Call)):
             is_said = isinstance(call.func, ast.Attribute) and call.func.attr == "say"
-            name = call.func.value if is_said else call.func  # type: ignore[attr-defined]
+            name = call.func.value if is_said else call.func
             if not isinstance(name, ast.Name) or name.id not in {"refuse_study", *CLASSES} - own:
                 continue
             call.args = [_stated(argument, texts) for argument in call.args]
@@ -44,7 +44,7 @@ def calls() -> tuple[tuple[str, ast.Call, str], ...]:
     return tuple(found)
 
 
-def _stated(argument: ast.expr, assigned: list[ast.Assign]) -> ast.expr:
+def _stated(argument, assigned):
     """The text that was assigned in a line above to the name that is an argument, else the argument."""
     for node in assigned if isinstance(argument, ast.Name) else ():
         is_above = argument.lineno - 3 <= node.lineno < argument.lineno
@@ -54,7 +54,7 @@ def _stated(argument: ast.expr, assigned: list[ast.Assign]) -> ast.expr:
     return argument
 
 
-def code_of(call: ast.Call) -> str | None:
+def code_of(call):
     """The code that a call states; None where it states none, "" where a variable has it."""
     if isinstance(call.func, ast.Attribute):
         key = call.args[0]
@@ -65,21 +65,21 @@ def code_of(call: ast.Call) -> str | None:
     return None
 
 
-def words_of(call: ast.Call) -> str:
+def words_of(call):
     """A call's message with {names} in place of facts."""
     if isinstance(call.func, ast.Attribute):
         return " | ".join(_sentences(code_of(call) or ""))
     return ": ".join(_plain(argument) for argument in call.args)
 
 
-def _sentences(key: str) -> list[str]:
+def _sentences(key):
     if not key:
         return ["…"]
     found = ENGLISH.sentences(key).get(key, "")
     return [found] if isinstance(found, str) else list(found.values())
 
 
-def _plain(node: ast.expr) -> str:
+def _plain(node):
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
@@ -89,7 +89,7 @@ def _plain(node: ast.expr) -> str:
     return "{" + ast.unparse(node) + "}"
 
 
-def lines() -> list[str]:
+def lines():
     """A line for each message: class, code, words; then a line for each kind of problem."""
     found = {f"{name} {code_of(call) or '-'}: {words_of(call)}" for _file, call, name in calls()}
     found |= {f"Problem {kind.name} {kind.status}: {kind.title}. {kind.advice}" for kind in KINDS}

@@ -1,16 +1,12 @@
 """The Gaussian approximation without derivatives, whose compilation takes most of a small fit's time."""
 
-from typing import Any
-
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 from scipy import optimize
 
 from inference.compiling import Program
 from inference.sampling import gaussian_approximation
 from inference.sampling.gaussian_approximation import LARGEST, Mode
-from inference.sampling.space import Arrays, Space
 
 # The search takes many steps in more dimensions.
 MOST_DIMENSIONS = 4
@@ -18,14 +14,14 @@ STEP = 0.01
 Vector = NDArray[np.float64]
 
 
-def fit_without_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
+def fit_without_derivatives(monkeypatch):
     """Let `gaussian_approx` find modes by values of the density alone.
 
     Importance weights correct the draws, so a mode that is a little off changes nothing else.
     """
     with_derivatives = gaussian_approximation.find_mode
 
-    def find_mode(space: Space, start: Vector, data: Arrays) -> Mode:
+    def find_mode(space, start, data):
         if space.dimension > MOST_DIMENSIONS:
             return with_derivatives(space, start, data)
         return mode_by_values(Program(space.potential, runs_once=True), start, data)
@@ -33,10 +29,10 @@ def fit_without_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gaussian_approximation, "find_mode", find_mode)
 
 
-def mode_by_values(potential: Any, start: Vector, data: Arrays) -> Mode:
+def mode_by_values(potential, start, data):
     """The mode by Nelder and Mead's search, and the curvature by differences."""
 
-    def value(vector: Vector) -> float:
+    def value(vector):
         found = float(potential(vector, data))
         return found if np.isfinite(found) else LARGEST
 
@@ -54,7 +50,7 @@ def mode_by_values(potential: Any, start: Vector, data: Arrays) -> Mode:
     )
     factor, lifted = gaussian_approximation._factor(hessian)
 
-    def slope(vector: Vector) -> tuple[float, Vector]:
+    def slope(vector):
         rises = [(value(vector + one) - value(vector - one)) / (2 * STEP) for one in steps]
         return value(vector), np.array(rises)
 

@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,13 +35,13 @@ class Mutant:
     tests: list[str]
 
 
-def mutants_in(path: Path) -> list[Mutant]:
+def mutants_in(path):
     """Read the faults of one list."""
     with path.open("rb") as file:
         return [Mutant(**entry) for entry in tomllib.load(file)["mutant"]]
 
 
-def copied(folder: Path) -> Path:
+def copied(folder):
     """Copy the tracked files into a folder, with links to installed packages."""
     tracked = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
@@ -57,7 +56,7 @@ def copied(folder: Path) -> Path:
     return folder
 
 
-def survives(mutant: Mutant, folder: Path) -> bool:
+def survives(mutant, folder):
     """Plant a fault in the copy, and return True if its tests pass nevertheless."""
     file = folder / mutant.file
     text = file.read_text("utf-8")
@@ -78,7 +77,7 @@ def survives(mutant: Mutant, folder: Path) -> bool:
         file.write_text(text, "utf-8")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv=None):
     """Plant the faults, print each that survives, and return 1 if there is one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--only", nargs="+", help="lists of tests/mutants, without .toml")

@@ -1,12 +1,9 @@
 """The collector's commands, run as `ldpkit` runs them, at a collector in this process where they ask one."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from flask import Flask
 
 from collector import server
 from ldp_client.device.http import Answer
@@ -18,7 +15,7 @@ URL = "http://127.0.0.1:1"
 TOKEN = "token-of-the-operator"
 
 
-def said_at_start(database: str, capsys: pytest.CaptureFixture[str]) -> str:
+def said_at_start(database, capsys):
     """What `ldpkit serve` says before it serves, which is left out."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server, "serve_collector", lambda *_arguments: None)
@@ -28,43 +25,43 @@ def said_at_start(database: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().err
 
 
-def main_on(database: str, *words: str) -> int:
+def main_on(database, *words):
     """The exit code of a command on a database."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LDPKIT_DATABASE", database)
         return main(list(words))
 
 
-def run_on(database: str, *words: str) -> None:
+def run_on(database, *words):
     """Run a command on a database; it succeeds, or raises what it refuses with."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LDPKIT_DATABASE", database)
         run(*words)
 
 
-def run_export(url: str, out: Path, token: str = TOKEN) -> None:
+def run_export(url, out, token=TOKEN):
     """Export `habits` from a collector by its address; it succeeds, or raises what it refuses with."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LDPKIT_TOKEN", token)
         run("export", "habits", "--collector", url, "--out", str(out))
 
 
-def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+def lines(capsys):
     """The lines that were printed since the last look."""
     return capsys.readouterr().out.splitlines()
 
 
-def never_pause(patch: pytest.MonkeyPatch) -> None:
+def never_pause(patch):
     """Have commands that failed try again at once."""
     clock = SimpleNamespace(monotonic=client.time.monotonic, sleep=lambda _seconds: None)
     patch.setattr(client, "time", clock)
 
 
 @contextmanager
-def answering(app: Flask) -> Iterator[None]:
+def answering(app):
     """Have the commands' requests to URL answered by an application; they send its operator's token."""
 
-    def exchange(request, _most, _seconds):  # type: ignore[no-untyped-def]
+    def exchange(request, _most, _seconds):
         headers = {**request.headers, **request.unredirected_hdrs}
         path, body = request.full_url.removeprefix(URL), request.data
         response = app.test_client().open(path, method=request.get_method(), headers=headers, data=body)
@@ -77,13 +74,13 @@ def answering(app: Flask) -> Iterator[None]:
         yield
 
 
-def operate(app: Flask, *arguments: str) -> None:
+def operate(app, *arguments):
     """Run an operator's command at an application; it succeeds, or raises what it refuses with."""
     with answering(app):
         run(*arguments, "--collector", URL)
 
 
-def exit_code(app: Flask, *arguments: str) -> int:
+def exit_code(app, *arguments):
     """The exit code of an operator's command at an application."""
     with answering(app):
         return main([*arguments, "--collector", URL])

@@ -7,11 +7,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
@@ -25,7 +23,7 @@ OPTIONS = ("listen_addresses=", "max_connections=200", "log_min_messages=fatal",
 class Postgresql:
     """A running server. It never runs as root: PostgreSQL refuses to."""
 
-    def __init__(self, options: Sequence[str] = ("fsync=off",), primary: Postgresql | None = None) -> None:
+    def __init__(self, options=("fsync=off",), primary=None):
         """primary: whose replica it is, by streaming, called STANDBY there."""
         need("postgres")
         self._options = [part for option in (*OPTIONS, *options) for part in ("-c", option)]
@@ -44,7 +42,7 @@ class Postgresql:
         if primary is not None:
             wait_for(lambda: primary.query("SELECT 1 FROM pg_stat_replication"))
 
-    def start(self) -> None:
+    def start(self):
         """Start the server and wait until it answers."""
         command = [which("postgres") or "", "-D", self._data, "-k", str(self.folder), *self._options]
         with (self.folder / "log").open("ab") as log:
@@ -55,33 +53,33 @@ class Postgresql:
         assert self._server.poll() is None, (self.folder / "log").read_text()
 
     @property
-    def pid(self) -> int:
+    def pid(self):
         """The process that all others of the server are children of."""
         return self._server.pid
 
-    def restart(self, mode: str) -> None:
+    def restart(self, mode):
         """As `pg_ctl restart -m MODE` does it: immediate (as a crash) or fast (connections are ended)."""
         self._server.send_signal({"immediate": signal.SIGQUIT, "fast": signal.SIGINT}[mode])
         self._server.wait(timeout=60)
         self.start()
 
-    def set(self, name: str, value: str) -> None:
+    def set(self, name, value):
         """Change a setting for all that is connected, from now on."""
         with self._connect() as connection:
             connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
             connection.execute("SELECT pg_reload_conf()")
 
-    def promote(self) -> None:
+    def promote(self):
         """Make a replica a server of its own that takes writes."""
         with self._connect() as connection:
             assert connection.execute("SELECT pg_promote()").fetchone() == (True,)
 
-    def query(self, statement: str) -> list[tuple[Any, ...]]:
+    def query(self, statement):
         """The rows of a statement that reads."""
         with self._connect() as connection:
             return connection.execute(statement).fetchall()
 
-    def kill(self) -> None:
+    def kill(self):
         """kill -9 of the server with every process of its own."""
         children = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children").read_text().split()
         # Each leads a process group of its own, and would answer one more request.
@@ -90,14 +88,14 @@ class Postgresql:
                 os.kill(pid, signal.SIGKILL)
         self._server.wait()
 
-    def remove(self) -> None:
+    def remove(self):
         """Stop the server and delete its files."""
         if self._server.poll() is None:
             self._server.send_signal(signal.SIGINT)
             self._server.wait(timeout=60)
         shutil.rmtree(self.folder)
 
-    def new_database(self, owner: str = "postgres") -> str:
+    def new_database(self, owner="postgres"):
         """The SQLAlchemy URL of an empty database, as its owner: a role that is made where it is missing."""
         name = f"collector{next(self._numbers)}"
         with self._connect() as connection:
@@ -107,17 +105,17 @@ class Postgresql:
         return f"postgresql://{owner}@/{name}?host={self.folder}"
 
     @property
-    def _data(self) -> str:
+    def _data(self):
         return str(self.folder / "data")
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def _run(self, program, *arguments):
         command = [which(program) or "", *arguments]
         subprocess.run(command, user=self._user, cwd=self.folder, check=True, capture_output=True)
 
-    def _connect(self) -> psycopg.Connection:
+    def _connect(self):
         return psycopg.connect(host=str(self.folder), user="postgres", dbname="postgres", autocommit=True)
 
-    def _answers(self) -> bool:
+    def _answers(self):
         try:
             self._connect().close()
         except psycopg.OperationalError:

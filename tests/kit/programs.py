@@ -61,7 +61,7 @@ PROGRAMS = {
 }
 
 
-def need(*names: str) -> None:
+def need(*names):
     """Skip the test unless this machine has these programs; other names are of Python packages."""
     for name in names:
         advice = missing(name)
@@ -72,7 +72,7 @@ def need(*names: str) -> None:
 
 
 @cache
-def missing(name: str) -> str:
+def missing(name):
     """How to install what is not there; "" if it is."""
     if name not in PROGRAMS:
         return "" if find_spec(name) else "`make test-all` installs it"
@@ -83,7 +83,7 @@ def missing(name: str) -> str:
     return "" if is_there else f"apt-get install {program.packages}"
 
 
-def which(command: str) -> str | None:
+def which(command):
     """The path of a program, also where Debian keeps servers and PostgreSQL."""
     folders = sorted(Path("/").glob(POSTGRESQL_FOLDERS[1:]), key=lambda folder: int(folder.parent.name))
     return shutil.which(command, path=os.pathsep.join([*map(str, reversed(folders)), PATH]))

@@ -1,13 +1,10 @@
 """Nodes on loopback in threads of the test, and devices that send them shares."""
 
 from base64 import b64decode
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple
-from wsgiref.types import StartResponse, WSGIEnvironment
+from typing import NamedTuple
 
 import pytest
 from werkzeug.serving import make_server
@@ -16,13 +13,12 @@ from collector.nodes.app import create_node_app
 from collector.nodes.drawing import Drawing, Statement, split_ids
 from collector.nodes.keys import NodeKeys
 from collector.nodes.transcript import Transcript
-from ldp_client import Device, mechanisms_of
+from ldp_client import mechanisms_of
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
-from ldp_client.device.sending import Flushed
 from ldp_client.secure_sum import SHARES, sealed_shares, share_path, shares_nonce
 from ldpkit.cli.node import collect, nodes_of
-from schemas import Report, Study
+from schemas import Study
 from summaries import Summary
 from tests.kit.collectors import ensure_database
 from tests.kit.deleting import delete_study
@@ -34,12 +30,12 @@ POLL_SECONDS = 0.01
 STATED = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
 
 
-def _asked(ask: str, model: str, mechanism: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+def _asked(ask, model, mechanism=None, **fields):
     return {"ask": ask, **fields, "mechanism": STATED | (mechanism or {}), "model": {"name": model}}
 
 
 AGE, RATE = {"id": "age", "bounds": ["0", "1"]}, {"id": "rate", "bounds": ["0", "1"]}
-QUESTIONS: dict[str, dict[str, Any]] = {
+QUESTIONS = {
     "hours": _asked("number", "normal", bounds=["0", "10"]),
     "wait": _asked("number", "exponential", {"cells": 16}, bounds=["0", "10"]),
     "fruit": _asked("choice", "multinomial", choices=["apple", "pear", "plum"]),
@@ -53,7 +49,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         response=RATE,
     ),
 }
-ANSWERS: dict[str, Any] = {
+ANSWERS = {
     "hours": 3,
     "wait": 9,
     "fruit": "pear",
@@ -72,7 +68,7 @@ ISSUER = "https://issuer.example"
 PATIENCE = 60
 
 
-def build_study(*names: str, **protocol: Any) -> Study:
+def build_study(*names, **protocol):
     """A study of these questions (all, if none is named); `protocol` replaces fields of its protocol."""
     questions = [{"id": name, **QUESTIONS[name]} for name in names or QUESTIONS]
     stated = {"name": "secure_sum", "nodes": ADDRESSES, "devices": 20, "max_faulty": 5, **protocol}
@@ -80,7 +76,7 @@ def build_study(*names: str, **protocol: Any) -> Study:
     return Study({**head, "protocol": stated, "questions": questions})
 
 
-def tokened_study(*names: str, issuer: str = ISSUER, **protocol: Any) -> Study:
+def tokened_study(*names, issuer=ISSUER, **protocol):
     """A study as `build_study` makes it, whose shares need tokens."""
     return Study({**build_study(*names, **protocol).document, "channel": channel_of(issuer)})
 
@@ -95,7 +91,7 @@ class Share:
     headers: dict[str, str]
 
 
-def shares_of(study: Study, answers: dict[str, Any]) -> tuple[Report, list[Share]]:
+def shares_of(study, answers):
     """What one device sends whose owner trusts all of the study's nodes; first its id and secret."""
     mechanisms = mechanisms_of(study)
     report, bodies = sealed_shares(study, mechanisms, answers)
@@ -110,20 +106,20 @@ def shares_of(study: Study, answers: dict[str, Any]) -> tuple[Report, list[Share
 class Node:
     """A node on loopback. trouble: what it does with a request instead, if anything."""
 
-    def __init__(self, folder: Path, name: str, host: str = HOSTS[0]) -> None:
+    def __init__(self, folder, name, host=HOSTS[0]):
         self.host = host
         self.keys = NodeKeys.generate()
         self.key_file = folder / f"{name}.key"
         self.keys.save(self.key_file)
         self.database = folder / f"{name}.sqlite3"
-        self.trouble: Callable[[WSGIEnvironment], Any] | None = None
+        self.trouble = None
         # Devices reach it also while its application is away for a moment.
         self._server = make_server(HOSTS[0], 0, self._call, threaded=True)
         Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True).start()
         self._is_open = False
         self.start()
 
-    def start(self) -> None:
+    def start(self):
         """Open the application, also again after `stop`."""
         database = ensure_database(f"sqlite:///{self.database}")
         # The disk of a busy machine takes seconds for a commit now and then.
@@ -131,43 +127,43 @@ class Node:
         self.app = create_node_app(settings, key_file=self.key_file)
         self._is_open = True
 
-    def stop(self) -> None:
+    def stop(self):
         """Close the application."""
         if self._is_open:
             self.app.extensions["ldpkit"].close()
             self._is_open = False
 
-    def restart(self) -> None:
+    def restart(self):
         """Close the application, and open it again."""
         self.stop()
         self.start()
 
-    def close(self) -> None:
+    def close(self):
         """Close the server, too."""
         self._server.shutdown()
         self._server.server_close()
         self.stop()
 
-    def _call(self, environment: WSGIEnvironment, start_response: StartResponse) -> Any:
+    def _call(self, environment, start_response):
         answer = self.trouble(environment) if self.trouble else None
         return (answer or self.app)(environment, start_response)
 
     @property
-    def url(self) -> str:
+    def url(self):
         return f"http://{self.host}:{self._server.server_port}"
 
     @property
-    def address(self) -> str:
+    def address(self):
         return f"{self.url}#{self.keys.fragment}"
 
     @property
-    def operator(self) -> dict[str, str]:
+    def operator(self):
         return {"Authorization": f"Bearer {TOKEN}"}
 
-    def publish(self, study: Study) -> Any:
+    def publish(self, study):
         return self.app.test_client().post("/v1/studies", json=study.document, headers=self.operator)
 
-    def put(self, message: Share, path: str | None = None) -> Any:
+    def put(self, message, path=None):
         return self.app.test_client().put(
             path or message.path,
             data=message.body,
@@ -175,21 +171,21 @@ class Node:
             headers=message.headers,
         )
 
-    def post(self, path: str, **options: Any) -> Any:
+    def post(self, path, **options):
         return self.app.test_client().post(f"/v1/studies/summed{path}", headers=self.operator, **options)
 
-    def get(self, path: str) -> Any:
+    def get(self, path):
         return self.app.test_client().get(f"/v1/studies/summed{path}", headers=self.operator)
 
 
 class Network:
     """Three nodes with one study published, and devices."""
 
-    def __init__(self, nodes: list[Node], issuer: Issuer) -> None:
+    def __init__(self, nodes, issuer):
         self.nodes = nodes
         self.issuer = issuer
 
-    def publish(self, *names: str, **protocol: Any) -> Study:
+    def publish(self, *names, **protocol):
         """Publish a study of `MOST` devices, of which `FEWEST` are enough."""
         size = {"devices": MOST, "max_faulty": MOST - FEWEST, **protocol}
         nodes = [node.address for node in self.nodes]
@@ -199,12 +195,12 @@ class Network:
             assert node.publish(self.study).status_code == 201
         return self.study
 
-    def messages(self) -> list[Share]:
+    def messages(self):
         """One device's messages, not yet sent."""
         answers = {name: ANSWERS[name] for name in self.mechanisms}
         return shares_of(self.study, answers)[1]
 
-    def draw(self) -> Drawing:
+    def draw(self):
         """Close all nodes, and have them commit and show their nonces, as the closer does."""
         for node in self.nodes:
             assert node.post("/close").status_code == 200
@@ -215,7 +211,7 @@ class Network:
         nonces = [bytes.fromhex(each["nonce"]) for each in shown]
         return Drawing.of([Statement.from_document(each) for each in said], nonces, lists)
 
-    def answer(self, devices: int, reach: int = NODES) -> list[list[Share]]:
+    def answer(self, devices, reach=NODES):
         """So many devices answer; their shares reach the first `reach` nodes."""
         sent = [self.messages() for _ in range(devices)]
         for messages in sent:
@@ -224,7 +220,7 @@ class Network:
         return sent
 
 
-def delete_at(node: Node) -> int:
+def delete_at(node):
     """Delete the study at a node, as its operator does; return how many shares there were."""
     collector = node.app.extensions["ldpkit"]
     deleted = delete_study(collector.database, "summed")
@@ -234,7 +230,7 @@ def delete_at(node: Node) -> int:
 
 
 @pytest.fixture
-def network(tmp_path: Path) -> Iterator[Network]:
+def network(tmp_path):
     nodes = [Node(tmp_path, f"node-{index}", HOSTS[index]) for index in range(NODES)]
     with Issuer() as issuer:
         yield Network(nodes, issuer)
@@ -243,12 +239,12 @@ def network(tmp_path: Path) -> Iterator[Network]:
 
 
 @pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def hurried(monkeypatch):
     """Devices wait for no window."""
     monkeypatch.setattr(outbox, "in_next_window", lambda _hours: 0)
 
 
-def flush(device: Device, attempts: int = 5) -> Flushed:
+def flush(device, attempts=5):
     """Get the tokens that reports need, then send the reports."""
     device.flush(attempts)
     return device.flush(attempts)
@@ -261,7 +257,7 @@ class Closed(NamedTuple):
     transcript: Transcript
 
 
-def close_study(study: Study, tokens: list[str]) -> Closed:
+def close_study(study, tokens):
     """Close a study at its nodes, and check what they signed."""
     assert study.protocol is not None
     each = tokens * len(study.protocol.nodes) if len(tokens) == 1 else tokens

@@ -1,11 +1,8 @@
 """An application on loopback in a thread of the test, where devices reach it by its address."""
 
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Self
-from wsgiref.types import WSGIApplication
 
 import pytest
 from werkzeug.serving import make_server
@@ -14,16 +11,16 @@ from werkzeug.serving import make_server
 class LocalServer:
     """A hand-written server on loopback in a thread of the test, from `with` to its end."""
 
-    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+    def __init__(self, handler):
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.address = f"127.0.0.1:{self.http.server_port}"
         self._thread = Thread(target=self.http.serve_forever, args=(0.01,))
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self.http.shutdown()
         self._thread.join()
         self.http.server_close()
@@ -32,11 +29,11 @@ class LocalServer:
 class AnsweringServer(LocalServer):
     """A server whose `respond` gives each request's status, headers and content; None ends the connection."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         server = self
 
         class Handler(BaseHTTPRequestHandler):
-            def handle_request(self) -> None:
+            def handle_request(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 answer = server.respond(self.command, self.path, body, dict(self.headers))
                 if answer is None:
@@ -50,19 +47,17 @@ class AnsweringServer(LocalServer):
 
             do_GET = do_PUT = do_POST = do_DELETE = do_OPTIONS = handle_request  # noqa: N815
 
-            def log_message(self, *_: object) -> None:
+            def log_message(self, *_):
                 pass
 
         super().__init__(Handler)
 
-    def respond(
-        self, method: str, path: str, body: bytes, headers: dict[str, str]
-    ) -> tuple[int, dict[str, str], bytes] | None:
+    def respond(self, method, path, body, headers):
         raise NotImplementedError
 
 
 @contextmanager
-def served(app: WSGIApplication) -> Iterator[str]:
+def served(app):
     """Serve a WSGI application; yield its URL."""
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = Thread(target=server.serve_forever, args=(0.01,))
@@ -76,13 +71,13 @@ def served(app: WSGIApplication) -> Iterator[str]:
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[WSGIApplication], str]]:
+def serve():
     """Return a function that serves an application in place of the one before, and returns the URL."""
-    apps: list[WSGIApplication] = []
+    apps = []
 
     with served(lambda environ, start_response: apps[-1](environ, start_response)) as url:
 
-        def instead(app: WSGIApplication) -> str:
+        def instead(app):
             apps.append(app)
             return url
 

@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -23,22 +23,22 @@ STALLS = {
 
 
 @pytest.fixture
-def raw_server() -> Iterator[Callable[[Answer], str]]:
+def raw_server():
     """Return a function that has a server answer each connection so, in a thread, and returns its URL."""
     listener, answers = socket.create_server(("127.0.0.1", 0)), list[Answer]()
 
-    def listen() -> None:
+    def listen():
         with suppress(OSError):
             while True:
                 connection, _ = listener.accept()
                 threading.Thread(target=answer_quietly, args=(connection,), daemon=True).start()
 
-    def answer_quietly(connection: socket.socket) -> None:
+    def answer_quietly(connection):
         with connection, suppress(OSError):
             connection.recv(1 << 16)
             answers[-1](connection)
 
-    def instead(answer: Answer) -> str:
+    def instead(answer):
         answers.append(answer)
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
@@ -48,13 +48,13 @@ def raw_server() -> Iterator[Callable[[Answer], str]]:
 
 
 @pytest.fixture
-def endless_server(raw_server: Callable[[Answer], str]) -> Callable[[bytes, bytes], tuple[str, list[int]]]:
+def endless_server(raw_server):
     """Return a function that has a server repeat a byte after a head: its URL, and the sizes that it sent."""
 
-    def endless(head: bytes, byte: bytes) -> tuple[str, list[int]]:
+    def endless(head, byte):
         sent = list[int]()
 
-        def answer(connection: socket.socket) -> None:
+        def answer(connection):
             connection.sendall(head)
             for _ in range(3000):
                 connection.sendall(byte * (1 << 16))
@@ -66,12 +66,12 @@ def endless_server(raw_server: Callable[[Answer], str]) -> Callable[[bytes, byte
 
 
 @pytest.fixture
-def stalling_server(raw_server: Callable[[Answer], str]) -> Iterator[Callable[[bytes, bytes], str]]:
+def stalling_server(raw_server):
     """Return a function that has a server stall, and returns its URL. Waiting for its end fails."""
     over, outlasted = threading.Event(), list[bytes]()
 
-    def stall(start: bytes, piece: bytes) -> str:
-        def answer(connection: socket.socket) -> None:
+    def stall(start, piece):
+        def answer(connection):
             connection.sendall(start)
             for _ in range(LONGEST_SECONDS * 20):
                 if over.wait(0.05) or outlasted:
@@ -89,13 +89,13 @@ def stalling_server(raw_server: Callable[[Answer], str]) -> Iterator[Callable[[b
 class Waits:
     """The waits for exchanges: the seconds of each, and `wait`, which a test may replace."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.seconds: list[float] = []
-        self.wait: Callable[[threading.Thread, float], None] = threading.Thread.join
+    def __init__(self, monkeypatch):
+        self.seconds = []
+        self.wait = threading.Thread.join
         found = self
 
         class Exchange(threading.Thread):
-            def join(self, timeout: float | None = None) -> None:
+            def join(self, timeout=None):
                 assert timeout is not None
                 found.seconds.append(timeout)
                 found.wait(self, timeout)

@@ -34,7 +34,7 @@ class Step(NamedTuple):
 class Shell:
     """bash in a folder of its own, which has `ldpkit` on its path and nothing of the caller's home."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         environment = {**os.environ, "HOME": str(folder), "PATH": path, "PYTHONPATH": str(REPOSITORY)}
@@ -50,28 +50,28 @@ class Shell:
             start_new_session=True,
         )
 
-    def run(self, command: str) -> tuple[str, int]:
+    def run(self, command):
         """What one command prints, both streams, and its exit status."""
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write(f"{command}\nlast=$?; echo; echo '{MARK}'$last; (exit $last)\n")
         self.process.stdin.flush()
-        lines: list[str] = []
+        lines = []
         for line in self.process.stdout:
             if line.startswith(MARK):
                 return "".join(lines).strip("\n"), int(line.removeprefix(MARK))
             lines.append(line)
         raise AssertionError(f"the shell ended at: {command}")
 
-    def close(self) -> None:
+    def close(self):
         """End the shell and what it left running."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 
-def play(text: str, folder: Path) -> list[Step]:
+def play(text, folder):
     """Write the page's files and run its commands, in order; for its ports free ones are taken."""
-    steps: list[Step] = []
+    steps = []
     with contextlib.ExitStack() as held:
         here = {port: str(held.enter_context(held_port())) for port in PORTS} | {"~/": f"{folder}/"}
         there = {found: told for told, found in here.items()}
@@ -87,27 +87,27 @@ def play(text: str, folder: Path) -> list[Step]:
     return steps
 
 
-def _put(text: str, places: dict[str, str]) -> str:
+def _put(text, places):
     for old, new in places.items():
         text = text.replace(old, new)
     return text
 
 
-def blind(line: str) -> str:
+def blind(line):
     """A line without what differs from run to run: numbers, ids and where bars end."""
     # How many blanks there are before a number its digits say; before a word, whether it stands in a column.
     columns = re.sub(r"\s{2,}(?=[a-z])", "\t", line.strip(), flags=re.I)
     return re.sub(r"[0-9a-f]{16,}|[-+]?\d[\d,.:]*(?:e[-+]?\d+)?", "#", re.sub(r" +", " ", columns))
 
 
-def untold(step: Step) -> list[str]:
+def untold(step):
     """What the page says that a command prints, and it does not: words, and numbers that never vary.
 
     Or the other way about, of a page that tells all of it; of the audit log no order is told.
     """
     exact = step.command == "echo $?"
 
-    def seen(line: str) -> str:
+    def seen(line):
         return line.strip() if exact or FIXED.search(line) else blind(line)
 
     told = [line for line in step.told.splitlines() if line.strip() not in ("", LEFT_OUT)]

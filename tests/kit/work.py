@@ -2,26 +2,24 @@
 
 import cProfile
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType, SimpleNamespace
-from typing import Any
+from types import SimpleNamespace
 
 
 class Calls:
     """The calls of a thread, of functions in Python and in C; each step of a generator is one."""
 
-    def __init__(self, profile: cProfile.Profile) -> None:
+    def __init__(self, profile):
         self._profile = profile
 
     @property
-    def made(self) -> int:
+    def made(self):
         """How many have ended so far."""
         return sum(entry.callcount for entry in self._profile.getstats())
 
 
 @contextmanager
-def counted() -> Iterator[Calls]:
+def counted():
     """Count the calls that this thread makes in the block."""
     profile = cProfile.Profile()
     profile.enable()
@@ -32,11 +30,11 @@ def counted() -> Iterator[Calls]:
 
 
 @contextmanager
-def instructions() -> Iterator[SimpleNamespace]:
+def instructions():
     """Count the Python instructions that this thread executes in the block."""
     clock, before = SimpleNamespace(count=0), sys.gettrace()
 
-    def trace(frame: FrameType, event: str, _argument: object) -> Any:
+    def trace(frame, event, _argument):
         frame.f_trace_opcodes = True
         clock.count += event == "opcode"
         return trace
