@@ -10,9 +10,8 @@ from hypothesis import settings
 
 from tests.kit.guard import Guard
 from tests.kit.programs import need
-from tests.kit.serving import serve  # noqa: F401
+from tests.kit.serving import held_port, serve  # noqa: F401
 from tests.kit.stalling import endless_server, raw_server, stalling_server  # noqa: F401
-from tests.ports import held_port
 
 # A busy machine stands still for longer than an example may take.
 settings.register_profile("busy", deadline=None)

@@ -11,8 +11,8 @@ from collector import backup, wal
 from collector.db import Database
 from collector.migrations import check
 from ldp_client.documents.errors import InputError, UsageError
+from tests.kit.answers import delete_reports
 from tests.kit.collectors import build_report, build_study, damage_reports
-from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
 from tests.kit.operators import main_on, run_on
 

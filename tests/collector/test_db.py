@@ -20,9 +20,8 @@ from ldp_client.documents.errors import InputError
 from ldpkit.cli import serving
 from ldpkit.cli.serving import wait_for_database
 from summaries import summarize
-from tests.kit.answers import problem
+from tests.kit.answers import delete_study, problem
 from tests.kit.collectors import Harness, build_report, build_study, ensure_database
-from tests.kit.deleting import delete_study
 from tests.kit.errors import raises
 from tests.kit.operators import run_on, said_at_start
 

@@ -10,7 +10,7 @@ from collector.daily import Days
 from collector.retention import Kept, delete_overdue
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import report_id_of
-from tests.kit.answers import problem, publish_retained, reports_by_study, send_reports
+from tests.kit.answers import problem, publish_retained, send_reports
 from tests.kit.collectors import build_report, build_study
 from tests.kit.errors import raises
 from tests.kit.operators import lines
@@ -23,6 +23,12 @@ def kept(inviting):
 
 
 A_DAY = timedelta(1)
+
+
+def reports_by_study(harness):
+    harness.collector.studies.forget()
+    found = harness.client.get("/v1/studies", headers=harness.operator).get_json()["studies"]
+    return {one["id"]: one["reports"] for one in found}
 
 
 def pass_days(harness, count):

@@ -24,7 +24,7 @@ from tests import studies
 from tests.deploy.containers import DEPLOY, SERVICES, START_SECONDS, Machine, build
 from tests.deploy.roots import Inside, call, copy, debian, install, refuse_unready, run, running
 from tests.kit.collectors import device_report
-from tests.ports import held_port
+from tests.kit.serving import held_port
 
 ROOT = DEPLOY.parent
 PORT = 8443

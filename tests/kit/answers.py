@@ -1,9 +1,12 @@
-"""How tests read a collector's answers, and fill it."""
+"""How tests read a collector's answers, fill it and empty it."""
 
 from datetime import timedelta
 
 from sqlalchemy.exc import OperationalError
 
+from collector import retention
+from collector.audit_log import BY_TOKEN
+from collector.reports.rules import RuleBook
 from tests.kit.collectors import TOKEN, build_report, build_study
 
 PROBLEM = "urn:ldpkit:problem:"
@@ -67,8 +70,12 @@ def send_reports(harness, study_id, count=1):
         assert harness.put(build_report(study)).status_code == 201
 
 
-def reports_by_study(harness):
-    """How many reports each study has, as an operator reads it."""
-    harness.collector.studies.forget()
-    found = harness.client.get("/v1/studies", headers=harness.operator).get_json()["studies"]
-    return {one["id"]: one["reports"] for one in found}
+def delete_reports(database, study_id, before=None):
+    """Delete a study's reports that came before a day, or all, straight on a database; how many."""
+    find = RuleBook(database).find
+    return retention.delete_reports(database.act, find, study_id, before, BY_TOKEN)
+
+
+def delete_study(database, study_id):
+    """Close a study permanently and delete its reports, straight on a database; how many."""
+    return retention.delete_study(database.act, RuleBook(database).find, study_id, BY_TOKEN)

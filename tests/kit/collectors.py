@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Condition
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import text
 
@@ -32,9 +32,8 @@ from ldp_client.documents.report import report_id_of
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Report, Study
 from tests.kit.operators import TOKEN, exit_code, operate
-from tests.ports import held_port
+from tests.kit.serving import held_port
 
-T = TypeVar("T")
 TICKET_KEY = "the ticket key of tests"
 TODAY = date(2026, 6, 15)
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -211,10 +210,9 @@ class Harness:
     def metrics(self):
         return self.client.get("/metrics", headers=self.operator).text
 
-    def reopen(self, study_id="habits"):
+    def reopen(self):
         """The status of opening a closed study."""
-        path = f"/v1/studies/{study_id}/open"
-        return self.client.post(path, headers=self.operator).status_code
+        return self.client.post("/v1/studies/habits/open", headers=self.operator).status_code
 
     @property
     def path(self):

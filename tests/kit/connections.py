@@ -16,8 +16,6 @@ class Watched(sqlite3.Connection):
     connections since they were last closed.
     """
 
-    opened = []
-
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         Watched.opened.append(self)

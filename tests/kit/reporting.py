@@ -21,10 +21,10 @@ def reports_of(study, people):
     return [perturb_answers(study, mechanisms, one, source) for one in answers]
 
 
-def reduced(question, answers, refusals=False):
+def reduced(question, answers):
     """The summary of reports of answers, or of {field: answers}, perturbed in bulk."""
     mechanism = mechanism_for(question)
-    payloads = perturb_many(mechanism, answers, seeded(question.id, answers), refusals=refusals)
+    payloads = perturb_many(mechanism, answers, seeded(question.id, answers))
     return QuestionSummary.of(mechanism, np.asarray(payloads, dtype=np.uint8))
 
 

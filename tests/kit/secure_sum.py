@@ -4,7 +4,6 @@ from base64 import b64decode
 from dataclasses import dataclass
 from hashlib import sha256
 from threading import Thread
-from typing import NamedTuple
 
 import pytest
 from werkzeug.serving import make_server
@@ -12,16 +11,13 @@ from werkzeug.serving import make_server
 from collector.nodes.app import create_node_app
 from collector.nodes.drawing import Drawing, Statement, split_ids
 from collector.nodes.keys import NodeKeys
-from collector.nodes.transcript import Transcript
 from ldp_client import mechanisms_of
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
 from ldp_client.secure_sum import SHARES, sealed_shares, share_path, shares_nonce
 from ldpkit.cli.node import collect, nodes_of
 from schemas import Study
-from summaries import Summary
 from tests.kit.collectors import ensure_database
-from tests.kit.deleting import delete_study
 from tests.ldp_client.issuers import Issuer, channel_of, token_of
 
 TOKEN = "token-of-the-operators"
@@ -64,7 +60,6 @@ ADDRESSES = [
 ]
 MOST, FEWEST = 6, 4
 CODE = "a code of the issuer's"
-ISSUER = "https://issuer.example"
 PATIENCE = 60
 
 
@@ -76,7 +71,7 @@ def build_study(*names, **protocol):
     return Study({**head, "protocol": stated, "questions": questions})
 
 
-def tokened_study(*names, issuer=ISSUER, **protocol):
+def tokened_study(*names, issuer="https://issuer.example", **protocol):
     """A study as `build_study` makes it, whose shares need tokens."""
     return Study({**build_study(*names, **protocol).document, "channel": channel_of(issuer)})
 
@@ -98,7 +93,6 @@ def shares_of(study, answers):
     digests = b"".join(sha256(body).digest() for body in bodies)
     token = token_of(study, nonce=shares_nonce(report.id, digests))
     headers = {"Authorization": header_of(token), SHARES: digests.hex()}
-    assert study.protocol is not None
     path, nodes = share_path(study.id, report.id), study.protocol.nodes
     return report, [Share(node.url, path, body, headers) for node, body in zip(nodes, bodies)]
 
@@ -106,7 +100,7 @@ def shares_of(study, answers):
 class Node:
     """A node on loopback. trouble: what it does with a request instead, if anything."""
 
-    def __init__(self, folder, name, host=HOSTS[0]):
+    def __init__(self, folder, name, host):
         self.host = host
         self.keys = NodeKeys.generate()
         self.key_file = folder / f"{name}.key"
@@ -211,22 +205,13 @@ class Network:
         nonces = [bytes.fromhex(each["nonce"]) for each in shown]
         return Drawing.of([Statement.from_document(each) for each in said], nonces, lists)
 
-    def answer(self, devices, reach=NODES):
-        """So many devices answer; their shares reach the first `reach` nodes."""
+    def answer(self, devices):
+        """So many devices answer."""
         sent = [self.messages() for _ in range(devices)]
         for messages in sent:
-            for node, message in list(zip(self.nodes, messages))[:reach]:
+            for node, message in zip(self.nodes, messages):
                 assert node.put(message).status_code == 201
         return sent
-
-
-def delete_at(node):
-    """Delete the study at a node, as its operator does; return how many shares there were."""
-    collector = node.app.extensions["ldpkit"]
-    deleted = delete_study(collector.database, "summed")
-    # As another process sees it a little later.
-    collector.current.forget("summed")
-    return deleted
 
 
 @pytest.fixture
@@ -244,22 +229,7 @@ def hurried(monkeypatch):
     monkeypatch.setattr(outbox, "in_next_window", lambda _hours: 0)
 
 
-def flush(device, attempts=5):
-    """Get the tokens that reports need, then send the reports."""
-    device.flush(attempts)
-    return device.flush(attempts)
-
-
-class Closed(NamedTuple):
-    """total: the sum as a summary. transcript: what the nodes signed."""
-
-    total: Summary
-    transcript: Transcript
-
-
-def close_study(study, tokens):
-    """Close a study at its nodes, and check what they signed."""
-    assert study.protocol is not None
-    each = tokens * len(study.protocol.nodes) if len(tokens) == 1 else tokens
-    transcript = collect(study, nodes_of(study, each))
-    return Closed(transcript.total(study), transcript)
+def close_study(study, token=TOKEN):
+    """Close a study at its nodes; return the sum as a summary, and what they signed."""
+    transcript = collect(study, nodes_of(study, [token] * len(study.protocol.nodes)))
+    return transcript.total(study), transcript

@@ -1,5 +1,6 @@
-"""An application on loopback in a thread of the test, where devices reach it by its address."""
+"""Applications on loopback in a thread of the test, and ports for servers that a test starts."""
 
+import socket
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -82,3 +83,16 @@ def serve():
             return url
 
         yield instead
+
+
+@contextmanager
+def held_port():
+    """A free port for a server that is to listen there, now or again, while the block lasts.
+
+    A port that is free for a moment alone may be another server's by then: a program takes a second to start.
+    """
+    with socket.socket() as held:
+        # As servers set it too, they may listen beside one that does not listen.
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]

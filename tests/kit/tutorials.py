@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.ports import held_port
+from tests.kit.serving import held_port
 
 FENCED = re.compile(r"^```(console|\w+ \S+)\n(.*?)^```$", re.M | re.S)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.M)

@@ -52,13 +52,13 @@ def study_of(issuer, *questions, hours=24, **fields):
     return Study(studies.document(*asked, channel=channel_of(issuer, hours=hours), **fields))
 
 
-def token_of(study, place=0, nonce=None, key=None):
-    """A token for a study, as if its issuer had been asked. key: who signs instead."""
+def token_of(study, place=0, nonce=None):
+    """A token for a study, as if its issuer had been asked."""
     stated = study.channel.tickets
     challenge = challenge_of(stated.name, study.digest)
     _, salt, factor = draw(stated.keys[place], os.urandom)
     asking = Asking(stated.keys[place], challenge, nonce or os.urandom(32), salt, factor)
-    return asking.token((key or keys()[place]).sign(asking.body[3:]), os.urandom)
+    return asking.token(keys()[place].sign(asking.body[3:]), os.urandom)
 
 
 class Issuer(AnsweringServer):

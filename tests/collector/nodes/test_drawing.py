@@ -11,7 +11,7 @@ from collector.nodes.drawing import Drawing, Statement, set_digest, split_ids
 from collector.nodes.keys import NodeKeys
 from ldp_client.documents.errors import StatementError
 from tests.kit.answers import problem
-from tests.kit.secure_sum import FEWEST, TOKEN, close_study, tokened_study
+from tests.kit.secure_sum import FEWEST, close_study, tokened_study
 
 KEYS = [NodeKeys.generate() for _ in range(3)]
 N = 16
@@ -109,7 +109,7 @@ def test_hostile_closer_cannot_change_drawn_set(network):
     for wrong in changed(drawing):
         assert problem(node.post("/sum", json=wrong.to_document())) == (422, "statement-invalid")
     assert node.post("/sum", json=drawing.to_document()).get_json() == answer
-    transcript = close_study(study, [TOKEN]).transcript
+    _, transcript = close_study(study)
     for wrong in changed(transcript.drawing):
         with pytest.raises(StatementError):
             replace(transcript, drawing=wrong).total(study)

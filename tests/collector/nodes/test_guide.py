@@ -13,7 +13,7 @@ from schemas import Study
 from summaries import Summary
 from tests.kit.collectors import REPOSITORY
 from tests.kit.commands import parsed
-from tests.kit.secure_sum import CODE, TOKEN, flush
+from tests.kit.secure_sum import CODE, TOKEN
 from tests.ldp_client.issuers import channel_of
 
 GUIDE = (REPOSITORY / "docs" / "secure-sum.md").read_text("utf-8")
@@ -70,7 +70,8 @@ def test_two_nodes_from_keys_to_a_total(network, ldpkit, monkeypatch):
             study = found["device"].fetch("commute")
             found["device"].consent(study)
             found["device"].answer(study, {"minutes": 40.0}, CODE)
-            assert flush(found["device"]).sent == 1
+            found["device"].flush(5)
+            assert found["device"].flush(5).sent == 1
 
     export, close, fit, verify = closed.splitlines()
     assert shlex.split(export, comments=True)[0] == "export"

@@ -14,7 +14,7 @@ from ldp_client.documents.errors import TransferError
 from ldp_client.secure_sum import SHARES
 from tests.kit.collectors import TOKEN, Server, ensure_database
 from tests.kit.secure_sum import close_study, shares_of, tokened_study
-from tests.ports import held_port
+from tests.kit.serving import held_port
 
 DEVICES = 12
 
@@ -84,7 +84,7 @@ def test_killed_nodes_neither_lose_nor_duplicate_shares(processes):
         deadline = time.monotonic() + 60
         while True:
             try:
-                return close_study(study, [TOKEN]).total
+                return close_study(study, TOKEN)[0]
             except TransferError:
                 assert time.monotonic() < deadline
 

@@ -20,8 +20,8 @@ from tests.kit.collectors import REPOSITORY, wait_for
 from tests.kit.oblivious import Relay as Recorder
 from tests.kit.oblivious import batched_study, through
 from tests.kit.programs import need, which
+from tests.kit.serving import held_port
 from tests.ldp_client.devices import consenting
-from tests.ports import held_port
 
 RECIPES = REPOSITORY / "deploy" / "relay"
 # By which a sender may be told from others.

@@ -6,9 +6,8 @@ from datetime import timedelta
 import pytest
 
 from collector.keys import MOST_SESSIONS, Role, add_key, remove_key
-from tests.kit.answers import client_of
+from tests.kit.answers import client_of, delete_study
 from tests.kit.collectors import TOKEN, build_report, build_study
-from tests.kit.deleting import delete_study
 
 
 def sign_in(client, key, **options):

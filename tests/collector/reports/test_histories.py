@@ -20,9 +20,8 @@ from collector.tickets.codes import disable, revoke
 from ldpkit.cli.report_files import DatedReport
 from schemas import Study
 from summaries import Summary, summarize
-from tests.kit.answers import fail_next_commit
+from tests.kit.answers import delete_reports, fail_next_commit
 from tests.kit.collectors import TICKET_KEY, TODAY, Harness, build_study, conflicting, device_report
-from tests.kit.deleting import delete_reports
 
 CLOSES = TODAY + timedelta(days=10)
 PICK = st.integers(0, 10**6)

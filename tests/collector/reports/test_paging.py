@@ -11,9 +11,8 @@ from collector.reports import paging
 from collector.reports.paging import CutOffError, open_export
 from schemas import Study
 from tests import studies
-from tests.kit.answers import problem
+from tests.kit.answers import delete_reports, delete_study, problem
 from tests.kit.collectors import build_report, build_study, device_report
-from tests.kit.deleting import delete_reports, delete_study
 
 PAGE = 10
 OLH = {"name": "olh", "epsilon": "1"}
