@@ -132,7 +132,7 @@ def test_the_architecture_names_every_layer():
         assert [one.name for one in folders if not re.search(rf"`(?:\w+/)?{one.name}`", text)] == []
 
 
-def test_the_guides_study_is_valid():
+def test_studies_of_the_guides_are_valid():
     document, spoken, *_ = blocks(DOCS / "study.md", "json")
     assert Study.from_json(spoken).shown_in("de").questions[0].choices == ("Apfel", "Birne", "kiwi")
     assert [mechanism_for(question).name for question in Study.from_json(document).questions]
@@ -141,9 +141,6 @@ def test_the_guides_study_is_valid():
     leveled = {**json.loads(signs), **json.loads(levels)}
     assert len(mechanism_for(Study(studies.document(leveled)).questions[0]).owners) == 1 + 4 + 3 + 1 + 1
     assert set(Study(studies.document(json.loads(question))).questions[0].model.prior) == {"mean", "sd"}
-
-
-def test_the_guide_to_public_fields_has_a_valid_study():
     (document,) = blocks(DOCS / "public-fields.md", "json")
     assert [field.id for field in Study.from_json(document).public] == ["region", "age", "stratum"]
 

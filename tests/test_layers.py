@@ -11,13 +11,12 @@ from tests import studies
 
 pytestmark = pytest.mark.processes
 
+# -I -S: no site-packages at all, so nothing could hide a dependency.
 BARE = """
 import sys
-from collections import Counter
-from itertools import chain
 sys.path.insert(0, {root!r})
 before = set(sys.modules)
-import {module}
+import ldp_client
 loaded = {{name.split(".")[0] for name in set(sys.modules) - before}}
 foreign = loaded - set(sys.stdlib_module_names) - {{"ldp_client"}}
 assert not foreign, foreign
@@ -25,23 +24,12 @@ heavy = loaded & {{"sqlite3", "urllib", "http", "ssl", "typing", "dataclasses", 
 heavy |= loaded & {{"json", "re", "enum", "collections"}}
 assert not heavy, heavy
 """
-
-
-def test_a_bare_import_loads_no_third_party_and_no_heavy_module(pytestconfig):
-    """-I -S: no site-packages at all, so nothing could hide a dependency."""
-    code = BARE.format(root=str(pytestconfig.rootpath), module="ldp_client")
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-
-
 ANSWERING = """
 import sys
 sys.path.insert(0, {root!r})
 from ldp_client import Device, Study
 device = Device("device", "9", "https://collector.example")
-study = Study.from_json(open({study!r}).read())
+study = Study.from_json(open({root!r} + "/tests/golden/studies/smallest.json").read())
 device.consent(study)
 entered = set()
 sys.setprofile(lambda frame, _event, _value: entered.add(frame.f_code.co_filename))
@@ -54,12 +42,10 @@ assert not heavy, heavy
 """
 
 
-def test_answer_enters_few_files_and_loads_no_network_module(pytestconfig, tmp_path):
-    study = pytestconfig.rootpath / "tests" / "golden" / "studies" / "smallest.json"
-    code = ANSWERING.format(root=str(pytestconfig.rootpath), study=str(study))
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize("code", [BARE, ANSWERING], ids=["import", "answer"])
+def test_device_library_loads_no_third_party_and_no_heavy_module(code, pytestconfig, tmp_path):
+    command = [sys.executable, "-I", "-S", "-c", code.format(root=str(pytestconfig.rootpath))]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

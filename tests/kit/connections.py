@@ -1,7 +1,5 @@
 """Connections to databases that a test can watch, and those of SQLite stop at any statement, or break."""
 
-from __future__ import annotations
-
 import sqlite3
 from functools import partial
 
@@ -46,7 +44,7 @@ def watched(monkeypatch):
     """Each connection that is made from now on is a watched one, whose statements run as they are."""
     monkeypatch.setattr(Watched, "before", lambda _connection, _statement: None, raising=False)
     monkeypatch.setattr(Watched, "rewrite", lambda _connection, statement: statement, raising=False)
-    monkeypatch.setattr(Watched, "opened", [])
+    monkeypatch.setattr(Watched, "opened", [], raising=False)
     # SQLAlchemy asks the second.
     for module in (sqlite3, sqlite3.dbapi2):
         monkeypatch.setattr(module, "connect", partial(module.connect, factory=Watched))

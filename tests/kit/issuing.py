@@ -34,7 +34,7 @@ def invited(session, study_id, people):
     return issue.invite(session, study_id, people, BY)[0]
 
 
-def block_of(session, study_id, issuer="https://issuer.example"):
+def block_of(session, study_id, issuer):
     """What the study's document states, as `ldpkit tickets key` prints it."""
     keys = [
         {"key": to_base64(one.key), **({"public": one.public} if one.public else {})}
@@ -105,15 +105,15 @@ class Office:
         """Run an operator's command at it; it succeeds, or raises what it refuses with."""
         operate(self.app, *words)
 
-    def invite(self, out, *more, names="people.csv", study="habits"):
+    def invite(self, out, *more, names="people.csv"):
         """Invite those whom a list names; without a list, so many people; {name: code}, or codes."""
         whom = ("--names", names) if names else ()
-        self.run("invite", study, *whom, "--out", out, *more)
+        self.run("invite", "habits", *whom, "--out", out, *more)
         with open(out, newline="") as file:
             rows = list(csv.DictReader(file))
         return {row["name"]: row["ticket"] for row in rows} if names else [row["ticket"] for row in rows]
 
-    def counts(self, study="habits"):
+    def counts(self):
         """Of each key: tickets that are valid, and tokens that were given."""
         with self.writing() as session:
-            return [(one.tickets, one.tokens) for one in issue.counts(session, study)]
+            return [(one.tickets, one.tokens) for one in issue.counts(session, "habits")]

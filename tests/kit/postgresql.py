@@ -1,7 +1,5 @@
 """A PostgreSQL server of the tests' own, in a temporary folder, reached through a socket there."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

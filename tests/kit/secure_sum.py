@@ -4,6 +4,7 @@ from base64 import b64decode
 from dataclasses import dataclass
 from hashlib import sha256
 from threading import Thread
+from typing import NamedTuple
 
 import pytest
 from werkzeug.serving import make_server
@@ -11,12 +12,15 @@ from werkzeug.serving import make_server
 from collector.nodes.app import create_node_app
 from collector.nodes.drawing import Drawing, Statement, split_ids
 from collector.nodes.keys import NodeKeys
+from collector.nodes.transcript import Transcript
 from ldp_client import mechanisms_of
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
 from ldp_client.secure_sum import SHARES, sealed_shares, share_path, shares_nonce
 from ldpkit.cli.node import collect, nodes_of
 from schemas import Study
+from summaries import Summary
+from tests.kit.answers import delete_study
 from tests.kit.collectors import ensure_database
 from tests.ldp_client.issuers import Issuer, channel_of, token_of
 
@@ -205,13 +209,22 @@ class Network:
         nonces = [bytes.fromhex(each["nonce"]) for each in shown]
         return Drawing.of([Statement.from_document(each) for each in said], nonces, lists)
 
-    def answer(self, devices):
-        """So many devices answer."""
+    def answer(self, devices, reach=NODES):
+        """So many devices answer; their shares reach the first `reach` nodes."""
         sent = [self.messages() for _ in range(devices)]
         for messages in sent:
-            for node, message in zip(self.nodes, messages):
+            for node, message in list(zip(self.nodes, messages))[:reach]:
                 assert node.put(message).status_code == 201
         return sent
+
+
+def delete_at(node):
+    """Delete the study at a node, as its operator does; return how many shares there were."""
+    collector = node.app.extensions["ldpkit"]
+    deleted = delete_study(collector.database, "summed")
+    # As another process sees it a little later.
+    collector.current.forget("summed")
+    return deleted
 
 
 @pytest.fixture
@@ -229,7 +242,14 @@ def hurried(monkeypatch):
     monkeypatch.setattr(outbox, "in_next_window", lambda _hours: 0)
 
 
-def close_study(study, token=TOKEN):
-    """Close a study at its nodes; return the sum as a summary, and what they signed."""
-    transcript = collect(study, nodes_of(study, [token] * len(study.protocol.nodes)))
-    return transcript.total(study), transcript
+class Closed(NamedTuple):
+    """total: the sum as a summary. transcript: what the nodes signed."""
+
+    total: Summary
+    transcript: Transcript
+
+
+def close_study(study, tokens=NODES * (TOKEN,)):
+    """Close a study at its nodes, and check what they signed."""
+    transcript = collect(study, nodes_of(study, tokens))
+    return Closed(transcript.total(study), transcript)

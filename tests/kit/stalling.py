@@ -4,11 +4,8 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from types import SimpleNamespace
 
 import pytest
-
-from ldp_client.device import http
 
 Answer = Callable[[socket.socket], None]
 # Ends a test that hangs.
@@ -84,20 +81,3 @@ def stalling_server(raw_server):
     yield stall
     over.set()
     assert outlasted == []
-
-
-class Waits:
-    """The waits for exchanges: the seconds of each, and `wait`, which a test may replace."""
-
-    def __init__(self, monkeypatch):
-        self.seconds = []
-        self.wait = threading.Thread.join
-        found = self
-
-        class Exchange(threading.Thread):
-            def join(self, timeout=None):
-                assert timeout is not None
-                found.seconds.append(timeout)
-                found.wait(self, timeout)
-
-        monkeypatch.setattr(http, "threading", SimpleNamespace(Thread=Exchange, Lock=threading.Lock))

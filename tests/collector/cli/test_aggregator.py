@@ -31,7 +31,7 @@ def impatient(monkeypatch):
 
 
 def close(network):
-    return close_study(network.study, [TOKEN])
+    return close_study(network.study)
 
 
 def devices_in(closed):
@@ -78,7 +78,7 @@ def test_wrong_key_or_document_leaves_the_study_open(answered):
     with raises(TransferError, "server.refused", answered.nodes[2].url, "401"):
         close_study(answered.study, [TOKEN, TOKEN, "of-somebody-else"])
     with raises(InputError, "node.other_document", "summed"):
-        close_study(Study({**answered.study.document, "title": "Another"}), [TOKEN])
+        close_study(Study({**answered.study.document, "title": "Another"}))
     answered.answer(1)
     assert devices_in(close(answered)) == FEWEST + 1
 

@@ -109,7 +109,7 @@ def test_hostile_closer_cannot_change_drawn_set(network):
     for wrong in changed(drawing):
         assert problem(node.post("/sum", json=wrong.to_document())) == (422, "statement-invalid")
     assert node.post("/sum", json=drawing.to_document()).get_json() == answer
-    _, transcript = close_study(study)
+    transcript = close_study(study).transcript
     for wrong in changed(transcript.drawing):
         with pytest.raises(StatementError):
             replace(transcript, drawing=wrong).total(study)

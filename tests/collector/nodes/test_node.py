@@ -17,13 +17,14 @@ from ldp_client.core.tokens import header_of
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.secure_sum import SHARES, context, seal
 from schemas import Study
-from tests.kit.answers import delete_study, problem
+from tests.kit.answers import problem
 from tests.kit.errors import raises
 from tests.kit.secure_sum import (
     FEWEST,
     TOKEN,
     build_study,
     close_study,
+    delete_at,
     shares_of,
     tokened_study,
 )
@@ -67,10 +68,7 @@ def test_only_a_study_that_fits_this_node_is_published_once(network, empty):
     assert node.publish(study).status_code == 200
     assert problem(node.publish(Study({**study.document, "version": 2}))) == (409, "study-conflict")
     assert problem(empty.publish(study)) == (422, "study-invalid")
-    state = node.app.extensions["ldpkit"]
-    delete_study(state.database, "summed")
-    # As another process sees it a little later.
-    state.current.forget("summed")
+    delete_at(node)
     assert problem(node.publish(study)) == (410, "study-deleted")
 
 

@@ -1,17 +1,90 @@
-"""The participant's page in each language: all of it, with the language's numbers and plural forms."""
+"""The participant's page in each language: all of it, with the language's numbers and plural forms.
+
+`python -m tests.collector.pages.test_words` brings the catalogues up to date after a sentence has changed. A
+new sentence is then empty in each of them, until it is translated.
+"""
 
 import html
 import json
 import re
+from functools import cache
+from io import BytesIO
 
 import pytest
 from babel import Locale
+from babel.messages.catalog import Catalog
+from babel.messages.extract import DEFAULT_KEYWORDS, extract_from_file
+from babel.messages.pofile import read_po, write_po
+from babel.plural import to_gettext
 
 from collector.pages.words import LANGUAGES, catalogue_path, plural_categories, words_of
+from ldp_client.words.text import ENGLISH
 from tests import studies
-from tests.kit import catalogues
+from tests.kit.collectors import REPOSITORY
 
 PLACE = re.compile(r"\{[^{}]*\}")
+SCRIPTS = ("participant", "entries", "parts", "words", "told", "leaves")
+# Where sentences of the page are: files, and how Babel reads them.
+SOURCES = (
+    ("collector/pages/templates/participant.html", "jinja2.ext:babel_extract"),
+    ("collector/pages/templates/questions.html", "jinja2.ext:babel_extract"),
+    ("collector/pages/templates/layout.html", "jinja2.ext:babel_extract"),
+    ("collector/pages/templates/missing.html", "jinja2.ext:babel_extract"),
+    ("collector/pages/illustration.py", "python"),
+    *((f"collector/pages/assets/{name}.js", "javascript") for name in SCRIPTS),
+)
+KEYWORDS = {**DEFAULT_KEYWORDS, "say": None, "sayCount": (1, 2), "sentence": None}
+# Sentences of the device library that a participant's page shows, by the start of their keys.
+DEVICE = (
+    "mechanism.",
+    "odds.person",
+    "odds.exception",
+    "public.one_of",
+    "public.number",
+    "study.more_choices",
+)
+NOT_SHOWN = "mechanism.summed_gaussian"
+
+
+@cache
+def sentences():
+    """All sentences of the page, without translations."""
+    found = Catalog(charset="utf-8")
+    device = {key: said for start in DEVICE for key, said in ENGLISH.sentences(start).items()}
+    for key, said in device.items():
+        if not key.startswith(NOT_SHOWN):
+            forms = said if isinstance(said, str) else (said["one"], said["other"])
+            found.add(forms, locations=[("ldp_client/words/en.json", 0)])
+    for path, method in SOURCES:
+        for _, message, *_ in extract_from_file(method, REPOSITORY / path, KEYWORDS):
+            found.add(message, locations=[(path, 0)])
+    return found
+
+
+def read_catalogue(language):
+    with catalogue_path(language).open("rb") as file:
+        return read_po(file, language)
+
+
+HEADER = """# The participant's page: a beta translation until native speakers have read it.
+msgid ""
+msgstr ""
+"Language: {language}\\n"
+"MIME-Version: 1.0\\n"
+"Content-Type: text/plain; charset=utf-8\\n"
+"Content-Transfer-Encoding: 8bit\\n"
+"Plural-Forms: {plurals}\\n"
+
+"""
+
+
+def updated(language):
+    """Return a language's catalogue brought up to date, with the plural forms of the CLDR."""
+    catalogue, content = read_catalogue(language), BytesIO()
+    catalogue.update(sentences(), no_fuzzy_matching=True)
+    write_po(content, catalogue, width=110, omit_header=True, include_lineno=False, ignore_obsolete=True)
+    plurals = to_gettext(Locale.parse(language).plural_form)
+    return HEADER.format(language=language, plurals=plurals).encode() + content.getvalue()
 
 
 def stated_in(text):
@@ -30,17 +103,13 @@ def faults(message, categories):
 
 
 @pytest.mark.parametrize("language", LANGUAGES[1:])
-def test_catalogue_is_complete(language, tmp_path, monkeypatch):
-    """`python -m tests.kit.catalogues` adds changed sentences to the catalogues, and changes nothing else."""
-    catalogue, before = catalogues.read(language), catalogue_path(language).read_bytes()
-    assert {message.id for message in catalogue} == {message.id for message in catalogues.sentences()}
+def test_catalogue_is_complete(language):
+    catalogue = read_catalogue(language)
+    assert {message.id for message in catalogue} == {message.id for message in sentences()}
     assert not [message.id for message in catalogue if message.id and message.fuzzy]
     categories = plural_categories(Locale.parse(language))
     assert [fault for message in catalogue if message.id for fault in faults(message, categories)] == []
-    monkeypatch.setattr(catalogues, "catalogue_path", lambda _: tmp_path / "participant.po")
-    (tmp_path / "participant.po").write_bytes(before)
-    catalogues.update(language)
-    assert (tmp_path / "participant.po").read_bytes() == before
+    assert updated(language) == catalogue_path(language).read_bytes()
 
 
 def test_sentences_and_numbers_are_as_the_language_writes_them():
@@ -144,12 +213,17 @@ def test_templates_contain_no_literal_text(name, pytestconfig):
     assert [text for text in texts if re.search("[A-Za-z]", text)] == []
 
 
-@pytest.mark.parametrize("name", catalogues.SCRIPTS)
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_say_only_marked_sentences(name, pytestconfig):
     """No other string literal has two words or more."""
     script = (pytestconfig.rootpath / "collector" / "pages" / "assets" / f"{name}.js").read_text("utf-8")
-    ids = [message.id for message in catalogues.sentences() if message.id]
+    ids = [message.id for message in sentences() if message.id]
     marked = {text for id_ in ids for text in ([id_] if isinstance(id_, str) else id_)}
     code = re.sub(r"/\*.*?\*/|^\s*//.*$", "", script, flags=re.S | re.M)
     literals = {text for pair in re.findall(r'"([^"\n]*)"|`([^`]*)`', code) for text in pair}
     assert {text for text in literals if re.search(r"[A-Za-z][,.:]? [A-Za-z]{2}", text)} <= marked
+
+
+if __name__ == "__main__":
+    for _language in LANGUAGES[1:]:
+        catalogue_path(_language).write_bytes(updated(_language))

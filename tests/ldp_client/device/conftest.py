@@ -1,8 +1,11 @@
 """Collectors and waits that the tests of a device share."""
 
+import threading
+from types import SimpleNamespace
+
 import pytest
 
-from tests.kit.stalling import Waits
+from ldp_client.device import http
 from tests.ldp_client.devices import STUDY, YES, Server, consenting
 from tests.ldp_client.issuers import Issuer
 
@@ -24,8 +27,17 @@ def other():
 
 @pytest.fixture
 def waits(monkeypatch):
-    """The waits for exchanges."""
-    return Waits(monkeypatch)
+    """The waits for exchanges: the seconds of each, and `wait`, which a test may replace."""
+    waits = SimpleNamespace(seconds=[], wait=threading.Thread.join)
+
+    class Exchange(threading.Thread):
+        def join(self, timeout=None):
+            assert timeout is not None
+            waits.seconds.append(timeout)
+            waits.wait(self, timeout)
+
+    monkeypatch.setattr(http, "threading", SimpleNamespace(Thread=Exchange, Lock=threading.Lock))
+    return waits
 
 
 @pytest.fixture

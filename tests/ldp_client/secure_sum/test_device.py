@@ -131,7 +131,7 @@ def test_lying_node_does_not_settle_withdrawal(network, tmp_path):
         kept = ", ".join(node.url for node in network.nodes[:2])
         assert f"as these nodes report: {liar.url}; kept for the sum: {kept}." in flushed.reason
     assert held(network) == [3, 3, 3]
-    assert close_study(study)[0].questions["ever"].n == 3
+    assert close_study(study).total.questions["ever"].n == 3
     # Its secret is here still: now that all are closed, they say so.
     liar.trouble = None
     assert len(device.flush().refused) == 1
