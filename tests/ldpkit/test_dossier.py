@@ -15,15 +15,12 @@ SIX = [{**studies.YES_NO, "id": f"q{number}"} for number in range(6)]
 PUBLIC = {"public": [{"id": "region", "choices": ["a", "b"]}]}
 
 
-def consent_of(*questions, **fields):
-    text = dossier_of(Study(studies.document(*questions, **fields)))
-    return text.partition("Consent text, a draft\n")[2].partition("\n## ")[0]
-
-
 @pytest.mark.attack(2)
 def test_drafted_consent_has_the_total_of_all_questions():
     """Show each of six questions alone, 73.2 % sure, and not that all together leave 99.76 %."""
-    rows = [line for line in consent_of(*SIX, **studies.ASKER).splitlines() if line.startswith("|")]
+    text = dossier_of(Study(studies.document(*SIX, **studies.ASKER)))
+    consent = text.partition("Consent text, a draft\n")[2].partition("\n## ")[0]
+    rows = [line for line in consent.splitlines() if line.startswith("|")]
     assert "73.2 % sure" in rows[2]
     assert rows[-1].startswith("| all questions together |")
     assert "99.76 % sure" in rows[-1]
@@ -43,12 +40,10 @@ def test_stated_certainty_is_never_too_low():
 @pytest.mark.parametrize(
     ("questions", "fields", "stated", "absent"),
     [
-        (
-            [studies.YES_NO],
-            {},
-            ["No public value is sent", "whom to ask, how long"],
-            ["exactly", "Several records"],
-        ),
+        ([studies.YES_NO], {}, ["No public value is sent", "whom to ask, how long"], ["Several records"]),
+        # Texts of a study are no markup.
+        ([studies.YES_NO], {"purpose": "# of reused passwords"}, ["\n\\# of"], []),
+        ([studies.YES_NO], {"purpose": "<b> *x*"}, ["\n&lt;b&gt; \\*x"], []),
         ([studies.YES_NO], PUBLIC, ["sent as it is, without chance: region"], ["No public value is sent"]),
         ([studies.YES_NO], studies.ASKER, ["contact: study@example.org", "reports are deleted 365 days"], []),
         (
@@ -63,17 +58,6 @@ def test_dossier_states_what_applies_to_the_study(questions, fields, stated, abs
     text = dossier_of(Study(studies.document(*questions, **fields)))
     assert [words for words in stated if words not in text] == []
     assert [words for words in absent if words in text] == []
-
-
-@pytest.mark.parametrize(
-    ("purpose", "shown"),
-    [
-        ("# of reused passwords", "\n\\# of"),
-        ("<b> *x*", "\n&lt;b&gt; \\*x"),
-    ],
-)
-def test_texts_of_a_study_are_no_markup_of_the_dossier(purpose, shown):
-    assert shown in consent_of(studies.YES_NO, purpose=purpose)
 
 
 def test_command_writes_the_dossier(tmp_path, capsys):

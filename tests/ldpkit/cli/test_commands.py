@@ -245,13 +245,3 @@ def test_quiet_command_draws_no_progress(monkeypatch, words, is_drawn):
     monkeypatch.setattr("sys.stderr", terminal)
     work.main(words, standalone_mode=False)
     assert bool(terminal.getvalue()) == is_drawn
-
-
-def test_json_output_is_the_only_standard_output(tmp_path, capsys):
-    assert check(tmp_path, STUDY, "--json") == 0
-    out = capsys.readouterr().out
-    assert out.count("\n") == 1
-    found = json.loads(out)
-    assert found["digest"] == STUDY.digest
-    assert found["questions"][0]["mechanism"] == "randomized_response"
-    assert found["questions"][0]["epsilon"] == pytest.approx(1, abs=1e-6)

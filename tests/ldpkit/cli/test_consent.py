@@ -43,11 +43,13 @@ def asked(server, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.attack(8)
-def test_study_terms_are_shown_before_consent_question(asked):
+@pytest.mark.parametrize("said", ["n", ""], ids=["no", "end of input"])
+def test_study_terms_are_shown_before_consent_question(asked, said, capsys):
     """Get consent to what was not shown: another purpose, other choices, an ε that hides nothing."""
     study = Study(studies.document(QUESTION, WEAK, purpose="To sell it."))
-    code, (shown,), sent = asked(study, "--set", "colour=a spy", "--set", "hours=480")
+    code, (shown,), sent = asked(study, "--set", "colour=a spy", "--set", "hours=480", said=said)
     assert (code, sent) == (3, [])
+    assert "nothing was done" in capsys.readouterr().err
     for text in ("A survey", "purpose: To sell it.", "What are you?", "a spy | a thief", "from 0 to 12"):
         assert text in shown.out
     assert f"digest: {study.digest}" in shown.out
@@ -57,20 +59,12 @@ def test_study_terms_are_shown_before_consent_question(asked):
 
 
 @pytest.mark.attack(12)
-@pytest.mark.parametrize("channel", [None, {"batches": {"hours": 24}}])
+@pytest.mark.parametrize("channel", [{}, {"channel": {"batches": {"hours": 24}}}])
 def test_direct_ticket_is_described_as_joinable_before_consent(asked, channel):
     """Hand out codes by name, and learn from them whose report is whose."""
-    study = Study(
-        studies.document(studies.YES_NO, channel=channel) if channel else studies.document(studies.YES_NO)
-    )
+    study = Study(studies.document(studies.YES_NO, **channel))
     _, (shown,), _ = asked(study, "--set", "ever=yes", ticket="#ticket=CODE")
     assert shown.out.count("can tell whose report that is") == 1
-
-
-def test_end_of_input_is_not_consent(asked, capsys):
-    code, _, sent = asked(Study(studies.document(studies.NUMBER)), "--set", "hours=3", said="")
-    assert (code, sent) == (3, [])
-    assert "nothing was done" in capsys.readouterr().err
 
 
 @pytest.mark.attack(16)

@@ -60,7 +60,11 @@ def test_reports_and_studies_are_read_from_standard_input(monkeypatch, capsys):
     given(monkeypatch, Path("study.json").read_bytes())
     capsys.readouterr()
     assert main(["check", "-", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["digest"] == STUDY.digest
+    (line,) = capsys.readouterr().out.splitlines()
+    found = json.loads(line)
+    (question,) = found["questions"]
+    assert (found["digest"], question["mechanism"]) == (STUDY.digest, "randomized_response")
+    assert question["epsilon"] == pytest.approx(1, abs=1e-6)
     given(monkeypatch, b"nonsense\n")
     assert main(["summarize", "study.json", "-", "--out", "other.json"]) == 3
     assert "standard input, line 1" in capsys.readouterr().err
