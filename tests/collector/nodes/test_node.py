@@ -17,17 +17,9 @@ from ldp_client.core.tokens import header_of
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.secure_sum import SHARES, context, seal
 from schemas import Study
+from tests.kit import secure_sum
 from tests.kit.answers import problem
 from tests.kit.errors import raises
-from tests.kit.secure_sum import (
-    FEWEST,
-    TOKEN,
-    build_study,
-    close_study,
-    delete_at,
-    shares_of,
-    tokened_study,
-)
 from tests.ldp_client.issuers import channel_of, keys, token_of
 
 
@@ -56,10 +48,10 @@ def test_only_a_study_that_fits_this_node_is_published_once(network, empty):
     host, _, fragment = node.address.partition("#")
     fits = [each.address for each in network.nodes]
     for study, said in (
-        (tokened_study("ever"), "does not name"),
-        (tokened_study("ever", nodes=[node.address, f"{host}/again#{fragment}"]), "twice"),
-        (tokened_study("ever", nodes=fits, devices=1 << 22), "body_limit"),
-        (build_study("ever", nodes=fits), "without tokens"),
+        (secure_sum.tokened_study("ever"), "does not name"),
+        (secure_sum.tokened_study("ever", nodes=[node.address, f"{host}/again#{fragment}"]), "twice"),
+        (secure_sum.tokened_study("ever", nodes=fits, devices=1 << 22), "body_limit"),
+        (secure_sum.build_study("ever", nodes=fits), "without tokens"),
     ):
         response = node.publish(study)
         assert problem(response) == (422, "study-invalid")
@@ -68,17 +60,17 @@ def test_only_a_study_that_fits_this_node_is_published_once(network, empty):
     assert node.publish(study).status_code == 200
     assert problem(node.publish(Study({**study.document, "version": 2}))) == (409, "study-conflict")
     assert problem(empty.publish(study)) == (422, "study-invalid")
-    delete_at(node)
+    secure_sum.delete_at(node)
     assert problem(node.publish(study)) == (410, "study-deleted")
 
 
 def test_a_node_before_and_after_its_close(network):
     """Sets and sums come after it, shares and withdrawals before it; a withdrawn share is not taken again."""
     network.publish("ever")
-    ((gone, *_), (first, *_), *_) = network.answer(FEWEST)
+    ((gone, *_), (first, *_), *_) = network.answer(secure_sum.FEWEST)
     late, node = network.messages()[0], network.nodes[0]
     client = node.app.test_client()
-    assert node.get("/sum").get_json() == {"shares": FEWEST}
+    assert node.get("/sum").get_json() == {"shares": secure_sum.FEWEST}
     said = [
         Statement("draw", "summed", "0" * 64, place, 0, "0" * 64, "0" * 64).to_document() for place in (0, 1)
     ]
@@ -92,16 +84,16 @@ def test_a_node_before_and_after_its_close(network):
     assert problem(node.put(late)) == (410, "study-closed")
     assert node.put(first).status_code == 200
     assert problem(client.delete(first.path, headers=node.operator)) == (409, "sum-fixed")
-    assert node.post("/commitment").get_json()["statement"]["devices"] == FEWEST - 1
+    assert node.post("/commitment").get_json()["statement"]["devices"] == secure_sum.FEWEST - 1
 
 
 def test_server_does_not_start_with_a_wrong_node_key(network, tmp_path):
     """With other keys or none, devices would drop the shares of open studies."""
     study = network.publish("ever")
-    network.answer(FEWEST)
+    network.answer(secure_sum.FEWEST)
     node, other = network.nodes[0], tmp_path / "other.key"
     NodeKeys.generate().save(other)
-    settings = {"database": f"sqlite:///{node.database}", "token": TOKEN}
+    settings = {"database": f"sqlite:///{node.database}", "token": secure_sum.TOKEN}
     for _ in range(2):
         node.stop()
         with raises(InputError, "settings.study_does_not_fit_node", "summed"):
@@ -111,7 +103,7 @@ def test_server_does_not_start_with_a_wrong_node_key(network, tmp_path):
         node.start()
         # Closed and not summed yet: it still needs a node, with the keys that the shares were sealed to.
         node.post("/close")
-    close_study(study)
+    secure_sum.close_study(study)
     node.stop()
     create_app(settings).extensions["ldpkit"].close()
 
@@ -136,7 +128,7 @@ def test_node_keys_have_no_delete_rights(network):
 def test_database_log_and_answers_contain_no_share_in_clear(network, caplog):
     """Someone reads the databases, logs and answers of all nodes, but not their keys."""
     network.publish("ever")
-    sent = network.answer(FEWEST)
+    sent = network.answer(secure_sum.FEWEST)
     drawing = network.draw()
     answers = b""
     for node in network.nodes:
@@ -158,7 +150,7 @@ def test_database_log_and_answers_contain_no_share_in_clear(network, caplog):
 def test_node_cannot_delete_share_at_other_node(network):
     """A node, who sees the ids, tries to delete a device's share at another node."""
     study = network.publish("ever")
-    report, messages = shares_of(study, {"ever": True})
+    report, messages = secure_sum.shares_of(study, {"ever": True})
     for node, message in zip(network.nodes, messages):
         assert node.put(message).status_code == 201
         assert report.secret not in message.body
@@ -177,7 +169,7 @@ def test_device_refuses_a_sum_that_takes_shares_without_tokens(network, tmp_path
     nodes = [node.address for node in network.nodes]
     device = Device(tmp_path, "8", max_delta="0.001", require_consent=False, nodes=nodes)
     with raises(RefusedError, "device.sum_without_tokens"):
-        device.answer(build_study("ever", nodes=nodes), {"ever": True})
+        device.answer(secure_sum.build_study("ever", nodes=nodes), {"ever": True})
     assert device.ledger.spent() == []
 
 

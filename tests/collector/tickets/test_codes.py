@@ -20,18 +20,9 @@ from ldp_client.documents.errors import InputError
 from ldpkit.cli import client
 from schemas import Study
 from tests import studies
+from tests.kit import collectors
 from tests.kit.answers import problem
-from tests.kit.collectors import (
-    ANSWERS,
-    REGION,
-    STRATUM,
-    Harness,
-    build_report,
-    build_study,
-    conflicting,
-    device_report,
-)
-from tests.kit.collectors import TICKET_KEY as KEY
+from tests.kit.collectors import TICKET_KEY, build_report, build_study, conflicting, device_report
 from tests.kit.commands import run
 from tests.kit.errors import raises
 from tests.kit.operators import URL, answering
@@ -67,7 +58,7 @@ def test_one_commit_with_many_uploads_uses_each_ticket_once(either, study):
 
 def test_racing_workers_use_each_report_and_ticket_once(postgresql, make_harness, study):
     url = postgresql.new_database()
-    harnesses = [make_harness(database=url, lock_timeout=20, ticket_key=KEY) for _ in range(4)]
+    harnesses = [make_harness(database=url, lock_timeout=20, ticket_key=TICKET_KEY) for _ in range(4)]
     harnesses[0].publish(study)
     for _ in range(3):
         for reports, expected in (
@@ -75,7 +66,7 @@ def test_racing_workers_use_each_report_and_ticket_once(postgresql, make_harness
             ([build_report(study) for _ in harnesses], [201, 409, 409, 409]),
         ):
             with ThreadPoolExecutor(4) as pool:
-                answers = pool.map(Harness.put, harnesses, reports, harnesses[0].tickets(1) * 4)
+                answers = pool.map(collectors.Harness.put, harnesses, reports, harnesses[0].tickets(1) * 4)
             assert sorted(answer.status_code for answer in answers) == expected
 
 
@@ -155,7 +146,7 @@ def test_sqlite_log_does_not_link_tickets_to_reports(inviting, study):
     for word, ((tickets, marks), (kept, later)) in zip(words, pairwise(states)):
         assert (kept, len(later - marks)) == (tickets, 1)
         assert hmac.digest(key, b"mark" + hash_key(word), "sha256") not in later
-    assert inviting.write(delete_used_tickets, 1, KEY.encode()) == 20
+    assert inviting.write(delete_used_tickets, 1, TICKET_KEY.encode()) == 20
     assert state() == (set(), set())
 
 
@@ -164,7 +155,7 @@ def test_tickets_are_used_once_also_after_upkeep(either, study):
 
     def upkeep():
         either.day += timedelta(1)
-        Upkeep(either.collector.database, lambda: either.day, KEY.encode()).run(either.day)
+        Upkeep(either.collector.database, lambda: either.day, TICKET_KEY.encode()).run(either.day)
         return rows(either, "tickets"), rows(either, "spent"), left(either)
 
     pairs = answered(either, study, 9)
@@ -191,7 +182,7 @@ def test_another_ticket_key_admits_no_report_twice(make_harness, either, study):
     assert either.put(build_report(study), fresh).status_code == 201
 
 
-CARRYING, OPEN_AGAIN = build_study(2, public=[REGION, STRATUM]), build_study(3)
+CARRYING, OPEN_AGAIN = build_study(2, public=[collectors.REGION, collectors.STRATUM]), build_study(3)
 
 
 @pytest.fixture
@@ -235,7 +226,7 @@ def test_report_without_the_tickets_value_is_rejected(carrying, study):
         assert (outcome["stored"], [one["id"] for one in outcome["failed"]]) == (1, [one.id for one in new])
         assert carrying.put(early).status_code == 201
     assert left(carrying) == 0
-    later = build_study(3, public=[REGION, {**STRATUM, "choices": ["town", "village"]}])
+    later = build_study(3, public=[collectors.REGION, {**collectors.STRATUM, "choices": ["town", "village"]}])
     (older,) = carrying.tickets(1, stratum="country")
     carrying.publish(later)
     answer = carrying.put(report_of(later), older)
@@ -247,7 +238,7 @@ def test_used_tickets_are_deleted_in_batches_per_stratum(carrying):
     """A used ticket that is deleted alone could be linked to its stratum's only new report."""
 
     def deleted():
-        return carrying.write(delete_used_tickets, 1, KEY.encode())
+        return carrying.write(delete_used_tickets, 1, TICKET_KEY.encode())
 
     for stratum, count in (("town", 12), ("country", 9)):
         used = carrying.tickets(count, stratum=stratum)
@@ -305,7 +296,7 @@ def test_invite_without_a_key_or_after_the_end_is_refused(make_harness, study):
     def invite(harness):
         return harness.exit_code("invite", "habits", "--count", "1")
 
-    keyless, harness = make_harness("keyless.sqlite3"), make_harness(ticket_key=KEY)
+    keyless, harness = make_harness("keyless.sqlite3"), make_harness(ticket_key=TICKET_KEY)
     keyless.publish(study)
     assert invite(keyless) == 3
     assert keyless.put(build_report(study)).status_code == 201
@@ -338,7 +329,7 @@ def test_a_ticket_lets_one_device_in(inviting, study, tmp_path, serve):
     first, second = inviting.tickets(2)
     devices = [Device(tmp_path / name, "8", serve(inviting.app), require_consent=False) for name in "ab"]
     for device, sent in zip(devices, (1, 0)):
-        device.answer(study, ANSWERS, first)
+        device.answer(study, collectors.ANSWERS, first)
         assert device.flush(attempts=1).sent == sent
     (before,) = devices[1].ledger.queued()
     devices[1].give_ticket(study.id, second)
