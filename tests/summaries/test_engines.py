@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -260,18 +259,17 @@ def test_damaged_content_is_distinguished_from_failing_store(store):
 Summarized = Callable[..., Summary]
 
 
-@pytest.fixture(scope="module")
-def of_dask() -> Iterator[Summarized]:
-    need("dask")
-    import dask.dataframe
+@pytest.fixture(scope="module", params=["dask", "spark"])
+def summarized(request: pytest.FixtureRequest) -> Iterator[Summarized]:
+    """Summarises files as a frame of Dask or Spark, whose session takes seconds to begin."""
+    if request.param == "dask":
+        need("dask")
+        import dask
+        import dask.dataframe as frames
 
-    with dask.config.set(scheduler="synchronous"):
-        yield lambda study, *paths: dask_summary(study, dask.dataframe.read_parquet(list(map(str, paths))))
-
-
-@pytest.fixture(scope="module")
-def of_spark() -> Iterator[Summarized]:
-    """Summarises files as a Spark DataFrame: a session takes seconds to begin."""
+        with dask.config.set(scheduler="synchronous"):
+            yield lambda study, *paths: dask_summary(study, frames.read_parquet(list(map(str, paths))))
+        return
     need("java", "pyspark")
     from pyspark.sql import SparkSession
 
@@ -285,11 +283,6 @@ def of_spark() -> Iterator[Summarized]:
     yield lambda study, *paths: spark_summary(study, session.read.parquet(*map(str, paths)))
     session.stop()
     os.environ["PYTHONPATH"] = kept or ""
-
-
-@pytest.fixture(scope="module", params=["of_dask", "of_spark"])
-def summarized(request: pytest.FixtureRequest) -> Any:
-    return request.getfixturevalue(request.param)
 
 
 @pytest.mark.slow
