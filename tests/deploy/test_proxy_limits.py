@@ -5,14 +5,13 @@ Known limit: who has a node's key can hold them; who has none still costs the no
 
 import re
 import socket
-import subprocess
-import time
 from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from collector.nodes.app import OPERATIONS
 from tests.deploy.containers import DEPLOY
+from tests.kit.collectors import is_open, running, wait_for
 from tests.kit.programs import need, which
 from tests.kit.serving import LocalServer
 
@@ -60,22 +59,14 @@ def proxy(tmp_path, port):
         text = re.sub(r"client_body_timeout \d+s", f"client_body_timeout {SECONDS}s", text)
         settings = tmp_path / "nginx.conf"
         settings.write_text(text)
-        process = subprocess.Popen([which("nginx"), "-p", tmp_path, "-c", settings, "-e", "stderr"])
-        yield port
-        process.terminate()
-        process.wait(timeout=SECONDS)
+        command = [which("nginx"), "-p", tmp_path, "-c", settings, "-e", "stderr"]
+        with running(command, tmp_path / "nginx.log", lambda: is_open(port)):
+            yield port
 
 
 def asked(port, address, host="collector", path="/", key="", body="", size=0):
     """A request of somebody at that address, of which this much of the body is sent."""
-    deadline = time.monotonic() + SECONDS
-    while True:
-        try:
-            connection = socket.create_connection(("127.0.0.1", port), SECONDS, source_address=(address, 0))
-            break
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    connection = socket.create_connection(("127.0.0.1", port), SECONDS, source_address=(address, 0))
     method = "POST" if size else "GET"
     head = f"{method} {path} HTTP/1.1\r\nHost: {host}.example\r\nAuthorization: {key}\r\n"
     connection.sendall(f"{head}Content-Length: {size}\r\nConnection: close\r\n\r\n{body}".encode())
@@ -95,9 +86,7 @@ def test_proxy_limits_connections_per_address(proxy):
     assert 2 * many <= most
     held = [asked(proxy, NAT, body="{", size=9) for _ in range(each)]
     held += [asked(proxy, RELAY, body="{", size=9) for _ in range(many - 1)]
-    deadline = time.monotonic() + SECONDS
-    while status(asked(proxy, NAT)) != 503:
-        assert time.monotonic() < deadline
+    wait_for(lambda: status(asked(proxy, NAT)) == 503, SECONDS)
     assert [status(asked(proxy, address)) for address in (OTHER, RELAY)] == [401, 401]
     for connection in held:
         connection.close()

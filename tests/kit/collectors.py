@@ -3,13 +3,14 @@
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from copy import copy
 from datetime import date
 from functools import cache
@@ -31,6 +32,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import report_id_of
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Report, Study
+from tests import studies
 from tests.kit.operators import TOKEN, exit_code, operate
 from tests.kit.serving import held_port
 
@@ -40,26 +42,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
 
 QUESTIONS = [
-    {
-        "id": "hours",
-        "ask": "number",
-        "bounds": ["0", "24"],
-        "mechanism": {"name": "laplace", "epsilon": "1"},
-        "model": {"name": "normal"},
-    },
-    {
-        "id": "fruit",
-        "ask": "choice",
-        "choices": ["apple", "pear", "plum"],
-        "mechanism": {"name": "oue", "epsilon": "1"},
-        "model": {"name": "multinomial"},
-    },
-    {
-        "id": "ever",
-        "ask": "yes_no",
-        "mechanism": {"name": "randomized_response", "epsilon": "1"},
-        "model": {"name": "bernoulli"},
-    },
+    {**studies.NUMBER, "bounds": ["0", "24"], "model": {"name": "normal"}},
+    {**studies.CHOICE, "id": "fruit", "choices": ["apple", "pear", "plum"]},
+    studies.YES_NO,
 ]
 # Its payloads have 25 bytes, which no other bytes are like.
 LONG_CHOICE = {
@@ -88,15 +73,8 @@ sys.exit(main())
 
 def build_study(version=1, **changes):
     """A study of three questions; `changes` replace fields of the document."""
-    document = {
-        "format": "ldpkit.study/1",
-        "id": "habits",
-        "version": version,
-        "title": "Habits",
-        "questions": QUESTIONS,
-    }
-    document.update(changes)
-    return Study.from_json(json.dumps(document))
+    fields = {"id": "habits", "version": version, "title": "Habits", **changes}
+    return Study(studies.document(*QUESTIONS, **fields))
 
 
 def build_report(study, **changes):
@@ -105,16 +83,9 @@ def build_report(study, **changes):
         question.id: mechanism_for(question).perturb(ANSWERS[question.id]) for question in study.questions
     }
     secret = os.urandom(16)
-    fields = {
-        "id": report_id_of(secret),
-        "secret": secret,
-        "study": study.id,
-        "version": study.version,
-        "digest": study.digest,
-        "payloads": payloads,
-    }
-    fields.update(changes)
-    return Report(**fields)
+    report = Report(report_id_of(secret), study.id, study.version, study.digest, payloads, secret=secret)
+    vars(report).update(changes)
+    return report
 
 
 def conflicting(report):
@@ -362,6 +333,28 @@ def wait_for(condition, seconds=START_SECONDS):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def is_open(port):
+    """Whether something listens on a port of loopback."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+@contextmanager
+def running(command, log, is_ready):
+    """Have a program running in the folder of its log, once it is ready; it ends with success."""
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "HOME": str(log.parent)}
+    with log.open("ab") as output:
+        process = subprocess.Popen(command, cwd=log.parent, env=environment, stdout=output, stderr=output)
+    wait_for(lambda: process.poll() is not None or is_ready())
+    assert process.poll() is None, log.read_text()
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
 
 
 def damage_reports(file):

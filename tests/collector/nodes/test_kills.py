@@ -12,7 +12,7 @@ from ldp_client.core.tokens import token_in
 from ldp_client.device.requests import put_share
 from ldp_client.documents.errors import TransferError
 from ldp_client.secure_sum import SHARES
-from tests.kit.collectors import TOKEN, Server, ensure_database
+from tests.kit.collectors import TOKEN, Server, ensure_database, wait_for
 from tests.kit.secure_sum import close_study, shares_of, tokened_study
 from tests.kit.serving import held_port
 
@@ -48,12 +48,9 @@ class Process:
 
 def put_until_taken(message):
     """Send the same bytes again and again, as a device does."""
-    deadline = time.monotonic() + 60
     token, digests = token_in(message.headers["Authorization"]), bytes.fromhex(message.headers[SHARES])
     url = message.node + message.path
-    while put_share(Direct(), url, message.body, token, digests).state != "sent":
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for(lambda: put_share(Direct(), url, message.body, token, digests).state == "sent")
 
 
 @pytest.fixture

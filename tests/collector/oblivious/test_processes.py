@@ -3,9 +3,7 @@
 import contextlib
 import os
 import re
-import signal
 import socket
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -16,7 +14,7 @@ import pytest
 from collector.settings import Settings
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
 from ldpkit.cli import main
-from tests.kit.collectors import REPOSITORY, wait_for
+from tests.kit.collectors import REPOSITORY, is_open, running
 from tests.kit.oblivious import Relay as Recorder
 from tests.kit.oblivious import batched_study, through
 from tests.kit.programs import need, which
@@ -73,21 +71,6 @@ FRONTS = {
 
 
 @contextlib.contextmanager
-def running(command, log, listens):
-    """A program in the folder of its log, once `listens` is true; it ends with success."""
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "HOME": str(log.parent)}
-    with log.open("ab") as output:
-        process = subprocess.Popen(command, cwd=log.parent, env=environment, stdout=output, stderr=output)
-    wait_for(lambda: process.poll() is not None or listens())
-    assert process.poll() is None, log.read_text()
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
-
-
-@contextlib.contextmanager
 def relay_of(kind, log, gateway):
     """examples/relay.py before a gateway, behind a web server unless that is its kind: its URL."""
     command = [sys.executable, str(REPOSITORY / "examples" / "relay.py"), gateway, "--port", "0"]
@@ -98,14 +81,9 @@ def relay_of(kind, log, gateway):
             need(kind)
             settings, command = FRONTS[kind]
 
-            def listens():
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                    return True
-                return False
-
             with held_port() as port:
                 (log.parent / "settings").write_text(settings(port, log.parent, url))
-                programs.enter_context(running(command, log, listens))
+                programs.enter_context(running(command, log, lambda: is_open(port)))
             url = f"http://127.0.0.1:{port}/ldpkit"
         yield url
 
