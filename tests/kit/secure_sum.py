@@ -20,6 +20,7 @@ from ldp_client.secure_sum import SHARES, sealed_shares, share_path, shares_nonc
 from ldpkit.cli.node import collect, nodes_of
 from schemas import Study
 from summaries import Summary
+from tests import studies
 from tests.kit.answers import delete_study
 from tests.kit.collectors import ensure_database
 from tests.ldp_client.issuers import Issuer, channel_of, token_of
@@ -71,8 +72,7 @@ def build_study(*names, **protocol):
     """A study of these questions (all, if none is named); `protocol` replaces fields of its protocol."""
     questions = [{"id": name, **QUESTIONS[name]} for name in names or QUESTIONS]
     stated = {"name": "secure_sum", "nodes": ADDRESSES, "devices": 20, "max_faulty": 5, **protocol}
-    head = {"format": "ldpkit.study/1", "id": "summed", "version": 1, "title": "A sum"}
-    return Study({**head, "protocol": stated, "questions": questions})
+    return Study(studies.document(*questions, id="summed", protocol=stated))
 
 
 def tokened_study(*names, issuer="https://issuer.example", **protocol):
